@@ -1,0 +1,278 @@
+//! The cluster: groups of equal machines with slots, and the lanes those slots form.
+//!
+//! A *lane* is a set of slots that serve the same phases. A cluster of typed slots (Hadoop 1) has a
+//! map lane and a reduce lane; a cluster of universal slots has one lane for both. The slots of a
+//! lane are numbered from 0, machine by machine in the order of the document, so a machine's slots
+//! are a range, and so are the slots of a group: no table per slot is kept.
+
+use crate::id::{GroupId, MachineId, PhaseKind, TiVec};
+
+/// What a machine's slots may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slots {
+    /// This many slots, each for a map or a reduce task.
+    Universal(u32),
+    /// Slots of Hadoop 1: each serves one kind only.
+    Typed {
+        /// Slots for map tasks.
+        map: u32,
+        /// Slots for reduce tasks.
+        reduce: u32,
+    },
+}
+
+/// Equal machines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The name; machines are `name-0` … or, for a single one, `name`.
+    pub name: String,
+    /// How many machines; at least 1.
+    pub count: u32,
+    /// Speed: a task of `s` seconds takes `s / speed`.
+    pub speed: f64,
+    /// Slots of each machine.
+    pub slots: Slots,
+    /// The rack, where one was named.
+    pub rack: Option<String>,
+    /// The first machine of the group.
+    pub first: MachineId,
+}
+
+/// Slots that serve the same phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// Typed slots for maps.
+    Map,
+    /// Typed slots for reduces.
+    Reduce,
+    /// Universal slots.
+    Any,
+}
+
+impl Lane {
+    /// A dense index: 0 for [`Lane::Map`] and [`Lane::Any`], 1 for [`Lane::Reduce`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Map | Self::Any => 0,
+            Self::Reduce => 1,
+        }
+    }
+
+    /// Whether a slot of this lane may run a task of `kind`.
+    pub const fn serves(self, kind: PhaseKind) -> bool {
+        matches!(
+            (self, kind),
+            (Self::Any, _) | (Self::Map, PhaseKind::Map) | (Self::Reduce, PhaseKind::Reduce)
+        )
+    }
+
+    /// The name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Map => "map",
+            Self::Reduce => "reduce",
+            Self::Any => "universal",
+        }
+    }
+}
+
+/// Consecutive slots of one lane: `first`, `first + 1`, … (`len` of them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotRange {
+    /// The first slot.
+    pub first: u32,
+    /// How many; at least 1.
+    pub len: u32,
+}
+
+impl SlotRange {
+    /// One past the last slot.
+    pub const fn end(self) -> u32 {
+        self.first + self.len
+    }
+}
+
+/// The slots that one group adds to a lane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stretch {
+    first: u32,
+    per_machine: u32,
+    machines: u32,
+    first_machine: MachineId,
+    /// Number of the lane's first slot within a machine (reduce slots come after map slots).
+    offset: u32,
+    speed: f64,
+}
+
+/// A valid cluster: at least one machine with a slot, all slots universal or all typed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    groups: TiVec<GroupId, Group>,
+    typed: bool,
+    n_machines: u32,
+    lanes: [Vec<Stretch>; 2],
+    totals: [u32; 2],
+}
+
+impl Cluster {
+    /// Lays out the lanes. The groups were checked by the instance builder: same typing throughout,
+    /// positive speeds, at least one slot, totals below 2^31.
+    pub(crate) fn new(mut groups: Vec<Group>) -> Self {
+        let typed = matches!(groups[0].slots, Slots::Typed { .. });
+        let mut lanes = [Vec::new(), Vec::new()];
+        let mut totals = [0u32; 2];
+        let mut n_machines = 0;
+        for group in &mut groups {
+            group.first = MachineId(n_machines);
+            let per = match group.slots {
+                Slots::Universal(n) => [(n, 0), (0, 0)],
+                Slots::Typed { map, reduce } => [(map, 0), (reduce, map)],
+            };
+            for (lane, (per_machine, offset)) in per.into_iter().enumerate() {
+                if per_machine > 0 {
+                    lanes[lane].push(Stretch {
+                        first: totals[lane],
+                        per_machine,
+                        machines: group.count,
+                        first_machine: group.first,
+                        offset,
+                        speed: group.speed,
+                    });
+                    totals[lane] += per_machine * group.count;
+                }
+            }
+            n_machines += group.count;
+        }
+        Self { groups: groups.into(), typed, n_machines, lanes, totals }
+    }
+
+    /// The machine groups, in the order of the document.
+    pub fn groups(&self) -> &TiVec<GroupId, Group> {
+        &self.groups
+    }
+
+    /// Whether slots are typed (Hadoop 1) rather than universal.
+    pub fn is_typed(&self) -> bool {
+        self.typed
+    }
+
+    /// How many machines.
+    pub fn n_machines(&self) -> u32 {
+        self.n_machines
+    }
+
+    /// The lanes there are: map and reduce, or the universal one.
+    pub fn lanes(&self) -> &'static [Lane] {
+        if self.typed { &[Lane::Map, Lane::Reduce] } else { &[Lane::Any] }
+    }
+
+    /// The lane that serves phases of `kind`.
+    pub fn lane_of(&self, kind: PhaseKind) -> Lane {
+        match (self.typed, kind) {
+            (false, _) => Lane::Any,
+            (true, PhaseKind::Map) => Lane::Map,
+            (true, PhaseKind::Reduce) => Lane::Reduce,
+        }
+    }
+
+    /// Slots of `lane` in the whole cluster.
+    pub fn slots(&self, lane: Lane) -> u32 {
+        self.totals[lane.index()]
+    }
+
+    /// Sum of the speeds of the slots of `lane`: slot-seconds of work a second.
+    pub fn capacity(&self, lane: Lane) -> f64 {
+        self.lanes[lane.index()].iter().map(|s| s.speed * f64::from(s.per_machine * s.machines)).sum()
+    }
+
+    /// The common speed of all machines that have slots, or `None` on mixed speeds.
+    pub fn uniform_speed(&self) -> Option<f64> {
+        let mut stretches = self.lanes.iter().flatten();
+        let speed = stretches.next()?.speed;
+        stretches.all(|s| s.speed == speed).then_some(speed)
+    }
+
+    /// Sum of the speeds of the fastest `n` slots of `lane` (all of them if there are fewer).
+    pub fn fastest(&self, lane: Lane, n: u32) -> f64 {
+        let mut stretches: Vec<_> =
+            self.lanes[lane.index()].iter().map(|s| (s.speed, s.per_machine * s.machines)).collect();
+        stretches.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut left = n;
+        let mut sum = 0.0;
+        for (speed, count) in stretches {
+            let take = count.min(left);
+            sum += speed * f64::from(take);
+            left -= take;
+        }
+        sum
+    }
+
+    /// The group of `machine`. O(log groups).
+    pub fn group_of(&self, machine: MachineId) -> &Group {
+        let at = self.groups.raw.partition_point(|g| g.first <= machine) - 1;
+        &self.groups.raw[at]
+    }
+
+    /// The name of `machine`: `name-3`, or `name` for a group of one.
+    pub fn machine_name(&self, machine: MachineId) -> String {
+        let group = self.group_of(machine);
+        if group.count == 1 {
+            group.name.clone()
+        } else {
+            format!("{}-{}", group.name, machine.0 - group.first.0)
+        }
+    }
+
+    /// The machine of that name. O(groups).
+    pub fn machine_named(&self, name: &str) -> Option<MachineId> {
+        self.groups.iter().find_map(|group| {
+            if group.count == 1 {
+                return (group.name == name).then_some(group.first);
+            }
+            let digits = name.strip_prefix(group.name.as_str())?.strip_prefix('-')?;
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            let number: u32 = digits.parse().ok()?;
+            (canonical && number < group.count).then_some(MachineId(group.first.0 + number))
+        })
+    }
+
+    /// The slots of `machine` in `lane`, or `None` if it has none. O(groups).
+    pub fn machine_slots(&self, lane: Lane, machine: MachineId) -> Option<SlotRange> {
+        let stretch = self.lanes[lane.index()]
+            .iter()
+            .find(|s| machine >= s.first_machine && machine.0 < s.first_machine.0 + s.machines)?;
+        let first = stretch.first + (machine.0 - stretch.first_machine.0) * stretch.per_machine;
+        Some(SlotRange { first, len: stretch.per_machine })
+    }
+
+    fn stretch(&self, lane: Lane, slot: u32) -> &Stretch {
+        let stretches = &self.lanes[lane.index()];
+        if let [only] = stretches.as_slice() {
+            return only;
+        }
+        &stretches[stretches.partition_point(|s| s.first <= slot) - 1]
+    }
+
+    /// The machine that has `slot` of `lane`, and the slot's number within the machine. O(log groups).
+    pub fn machine_of(&self, lane: Lane, slot: u32) -> (MachineId, u32) {
+        let s = self.stretch(lane, slot);
+        let at = slot - s.first;
+        (MachineId(s.first_machine.0 + at / s.per_machine), s.offset + at % s.per_machine)
+    }
+
+    /// The lane slot that is `slot` within `machine`, for a task of `kind`; `None` if the machine
+    /// has no such slot or it does not serve `kind`.
+    pub fn slot_at(&self, kind: PhaseKind, machine: MachineId, slot: u32) -> Option<u32> {
+        let lane = self.lane_of(kind);
+        let range = self.machine_slots(lane, machine)?;
+        let offset = self.stretch(lane, range.first).offset;
+        let at = slot.checked_sub(offset)?;
+        (at < range.len).then_some(range.first + at)
+    }
+
+    /// Speed of `slot` of `lane`, and the first slot after it whose speed may differ.
+    pub fn speed_of(&self, lane: Lane, slot: u32) -> (f64, u32) {
+        let s = self.stretch(lane, slot);
+        (s.speed, s.first + s.per_machine * s.machines)
+    }
+}

@@ -1,0 +1,201 @@
+//! An instance as somebody wrote it down: plain data, nothing checked.
+//!
+//! Importers and generators fill a [`Draft`]; [`crate::Instance::new`] checks it. Times are seconds.
+
+use crate::cluster::Slots;
+use crate::cost::{Metric, Objective};
+
+/// A workload document before it is checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// The machines.
+    pub machines: Vec<MachineDraft>,
+    /// What is to be small.
+    pub objective: Objective,
+    /// Whether weights count (`--weights use|ignore`).
+    pub weights: Weights,
+    /// Pools with shared minima.
+    pub pools: Vec<PoolDraft>,
+    /// The flows.
+    pub flows: Vec<FlowDraft>,
+}
+
+/// Whether weights count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// Every metric is multiplied by the flow's weight.
+    #[default]
+    Use,
+    /// All weights are 1.
+    Ignore,
+}
+
+/// A group of equal machines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineDraft {
+    /// Group name.
+    pub name: String,
+    /// How many machines.
+    pub count: u32,
+    /// Speed relative to the machine on which `seconds` were measured.
+    pub speed: f64,
+    /// Slots of each machine.
+    pub slots: Slots,
+    /// Rack.
+    pub rack: Option<String>,
+}
+
+/// A pool: jobs of its flows share a guarantee, as in Hadoop's Fair Scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoolDraft {
+    /// Pool name.
+    pub id: String,
+    /// Slots guaranteed to the pool's ready phases together, by kind.
+    pub min_slots: PerPhase,
+}
+
+/// A number for the map phase and one for the reduce phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerPhase {
+    /// For the map phase.
+    pub map: Option<u32>,
+    /// For the reduce phase.
+    pub reduce: Option<u32>,
+}
+
+impl PerPhase {
+    /// The same number for both.
+    pub fn both(n: u32) -> Self {
+        Self { map: Some(n), reduce: Some(n) }
+    }
+}
+
+/// A flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowDraft {
+    /// Flow name.
+    pub id: String,
+    /// When it arrives.
+    pub release: f64,
+    /// Weight.
+    pub weight: f64,
+    /// When it should be done, counted from the start of the workload.
+    pub deadline: Option<f64>,
+    /// A cost of its own instead of the objective's metric.
+    pub cost: Option<CostDraft>,
+    /// The pool it belongs to.
+    pub pool: Option<String>,
+    /// Recurrence.
+    pub repeat: Option<Repeat>,
+    /// Its jobs.
+    pub jobs: Vec<JobDraft>,
+}
+
+impl FlowDraft {
+    /// A flow released at 0 with weight 1 and no deadline.
+    pub fn new(id: impl Into<String>, jobs: Vec<JobDraft>) -> Self {
+        Self {
+            id: id.into(),
+            release: 0.0,
+            weight: 1.0,
+            deadline: None,
+            cost: None,
+            pool: None,
+            repeat: None,
+            jobs,
+        }
+    }
+}
+
+/// A flow that recurs: `times` copies `#0`, `#1`, …, release and deadline shifted by `every` each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeat {
+    /// Seconds between releases.
+    pub every: f64,
+    /// How many copies in all.
+    pub times: u32,
+}
+
+/// The cost a flow brings along.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CostDraft {
+    /// Another metric of the table (not `sla` or `piecewise`, which need numbers).
+    Metric(Metric),
+    /// `(time, level)` steps.
+    Steps(Vec<(f64, f64)>),
+    /// `(time, cost)` points, and the slope after the last (default: that of the last segment).
+    Piecewise {
+        /// The points.
+        points: Vec<(f64, f64)>,
+        /// Slope after the last point.
+        slope: Option<f64>,
+    },
+}
+
+/// A job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobDraft {
+    /// Job name, unique in its flow.
+    pub id: String,
+    /// Names of the jobs it comes after.
+    pub after: Vec<String>,
+    /// Map phase.
+    pub map: Option<PhaseDraft>,
+    /// Reduce phase.
+    pub reduce: Option<PhaseDraft>,
+    /// Guaranteed slots while ready.
+    pub min_slots: PerPhase,
+    /// Most slots at a time.
+    pub max_slots: PerPhase,
+}
+
+/// A phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseDraft {
+    /// Its tasks.
+    pub tasks: TasksDraft,
+    /// Guaranteed slots, instead of the job's.
+    pub min_slots: Option<u32>,
+    /// Most slots at a time, instead of the job's.
+    pub max_slots: Option<u32>,
+}
+
+impl From<TasksDraft> for PhaseDraft {
+    fn from(tasks: TasksDraft) -> Self {
+        Self { tasks, min_slots: None, max_slots: None }
+    }
+}
+
+/// The tasks of a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TasksDraft {
+    /// `tasks` tasks of `seconds` each.
+    Uniform {
+        /// How many.
+        tasks: u32,
+        /// How long each takes at speed 1.
+        seconds: f64,
+    },
+    /// One number a task.
+    Each(Vec<f64>),
+    /// Tasks with places for their input.
+    Splits(Vec<SplitDraft>),
+    /// Slot-seconds of work, cut into `tasks` equal tasks or not at all.
+    Work {
+        /// Slot-seconds.
+        work: f64,
+        /// How many equal tasks.
+        tasks: Option<u32>,
+    },
+}
+
+/// Equal tasks whose input lies on the same machines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitDraft {
+    /// How many tasks.
+    pub count: u32,
+    /// How long each takes at speed 1.
+    pub seconds: f64,
+    /// Names of the machines that hold the input.
+    pub hosts: Vec<String>,
+}

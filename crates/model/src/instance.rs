@@ -1,0 +1,296 @@
+//! Instances: valid by construction.
+//!
+//! [`Instance::new`] turns a [`Draft`] into tables indexed by id, or says everything that is wrong
+//! with it. What can be derived once (topological order, work, critical path, time alone, cost
+//! functions) is derived here, so that algorithms after it are total.
+
+mod build;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use crate::cluster::{Cluster, Lane};
+use crate::cost::{CostFn, Objective};
+use crate::draft::{CostDraft, Draft, Weights};
+use crate::error::Invalid;
+use crate::id::{FlowId, JobId, PhaseId, PhaseKind, PoolId, TiVec};
+use crate::tasks::Tasks;
+use crate::time::{Span, Time, Work};
+
+/// A valid problem: a cluster, flows, an objective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    cluster: Cluster,
+    objective: Objective,
+    weights: Weights,
+    flows: TiVec<FlowId, Flow>,
+    jobs: TiVec<JobId, Job>,
+    phases: TiVec<PhaseId, Phase>,
+    pools: TiVec<PoolId, Pool>,
+    topological: Vec<JobId>,
+}
+
+/// A flow: a DAG of jobs somebody waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Its name.
+    pub id: String,
+    /// When it arrives.
+    pub release: Time,
+    /// Its weight, 1 under `--weights ignore`.
+    pub weight: f64,
+    /// When it should be done.
+    pub deadline: Option<Time>,
+    /// What completing it at a time costs.
+    pub cost: CostFn,
+    /// The pool it belongs to.
+    pub pool: Option<PoolId>,
+    /// Work of all its phases.
+    pub work: Work,
+    /// Longest chain of phases in seconds, each at its cap on the fastest slots of its lane.
+    pub critical_path: f64,
+    /// Seconds it takes alone on the whole cluster at best: the larger of the critical path and,
+    /// for each lane, its work there over the lane's capacity.
+    pub alone: f64,
+    jobs: Range<u32>,
+    given_weight: f64,
+    given_cost: Option<CostDraft>,
+}
+
+impl Flow {
+    /// Its jobs, in the order of the document.
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobId> + ExactSizeIterator + use<> {
+        self.jobs.clone().map(JobId)
+    }
+}
+
+/// A job: a map phase, a reduce phase, or both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its name, unique in its flow.
+    pub id: String,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Jobs that must be done before it starts, sorted.
+    pub after: Vec<JobId>,
+    /// Jobs that wait for it, sorted.
+    pub before: Vec<JobId>,
+    /// Its map phase.
+    pub map: Option<PhaseId>,
+    /// Its reduce phase.
+    pub reduce: Option<PhaseId>,
+}
+
+impl Job {
+    /// Its phases in the order in which they run; never empty.
+    pub fn phases(&self) -> impl Iterator<Item = PhaseId> + use<> {
+        [self.map, self.reduce].into_iter().flatten()
+    }
+
+    /// Its phase of `kind`.
+    pub fn phase(&self, kind: PhaseKind) -> Option<PhaseId> {
+        match kind {
+            PhaseKind::Map => self.map,
+            PhaseKind::Reduce => self.reduce,
+        }
+    }
+}
+
+/// A phase: many independent tasks, or work that may be cut at will.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Its job.
+    pub job: JobId,
+    /// Map or reduce.
+    pub kind: PhaseKind,
+    /// What is to be done.
+    pub amount: Amount,
+    /// Slots guaranteed while it is ready; 0 for no guarantee.
+    pub min_slots: u32,
+    /// Most slots it may hold at a time: min(`max_slots`, tasks); `u32::MAX` for work without either.
+    pub cap: u32,
+}
+
+impl Phase {
+    /// Its tasks, unless it is purely malleable.
+    pub fn tasks(&self) -> Option<&Tasks> {
+        match &self.amount {
+            Amount::Tasks(tasks) => Some(tasks),
+            Amount::Malleable(_) => None,
+        }
+    }
+
+    /// Its work.
+    pub fn work(&self) -> Work {
+        match &self.amount {
+            Amount::Tasks(tasks) => tasks.work(),
+            Amount::Malleable(work) => *work,
+        }
+    }
+}
+
+/// What a phase has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Amount {
+    /// These tasks.
+    Tasks(Tasks),
+    /// This much work, not cut into tasks.
+    Malleable(Work),
+}
+
+/// A pool: the ready phases of its flows share a guarantee.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Its name.
+    pub id: String,
+    /// Slots guaranteed to its ready map phases together; 0 for none.
+    pub min_map: u32,
+    /// Slots guaranteed to its ready reduce phases together; 0 for none.
+    pub min_reduce: u32,
+}
+
+impl Instance {
+    /// Checks a draft.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the document: cycles, unknown names,
+    /// negative or non-finite numbers, zero slots or tasks, minima above maxima, phases no machine
+    /// can run, duplicate ids, decreasing costs.
+    pub fn new(draft: &Draft) -> Result<Self, Invalid> {
+        build::build(draft)
+    }
+
+    /// The machines.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// What is to be small.
+    pub fn objective(&self) -> Objective {
+        self.objective
+    }
+
+    /// Whether weights count.
+    pub fn weights(&self) -> Weights {
+        self.weights
+    }
+
+    /// All flows.
+    pub fn flows(&self) -> &TiVec<FlowId, Flow> {
+        &self.flows
+    }
+
+    /// All jobs.
+    pub fn jobs(&self) -> &TiVec<JobId, Job> {
+        &self.jobs
+    }
+
+    /// All phases.
+    pub fn phases(&self) -> &TiVec<PhaseId, Phase> {
+        &self.phases
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> &TiVec<PoolId, Pool> {
+        &self.pools
+    }
+
+    /// The flow of that id.
+    pub fn flow(&self, id: FlowId) -> &Flow {
+        &self.flows[id]
+    }
+
+    /// The job of that id.
+    pub fn job(&self, id: JobId) -> &Job {
+        &self.jobs[id]
+    }
+
+    /// The phase of that id.
+    pub fn phase(&self, id: PhaseId) -> &Phase {
+        &self.phases[id]
+    }
+
+    /// The flow a phase belongs to.
+    pub fn flow_of(&self, phase: PhaseId) -> FlowId {
+        self.jobs[self.phases[phase].job].flow
+    }
+
+    /// The lane whose slots serve a phase.
+    pub fn lane_of(&self, phase: PhaseId) -> Lane {
+        self.cluster.lane_of(self.phases[phase].kind)
+    }
+
+    /// All jobs, flow by flow, each after those it comes `after`; ties by id.
+    pub fn topological(&self) -> &[JobId] {
+        &self.topological
+    }
+
+    /// The jobs of `flow`, each after those it comes `after`; ties by id.
+    pub fn topological_of(&self, flow: FlowId) -> &[JobId] {
+        let jobs = &self.flows[flow].jobs;
+        &self.topological[jobs.start as usize..jobs.end as usize]
+    }
+
+    /// `flow/job/map`, for messages.
+    pub fn phase_name(&self, phase: PhaseId) -> String {
+        let phase = &self.phases[phase];
+        let job = &self.jobs[phase.job];
+        format!("{}/{}/{}", self.flows[job.flow].id, job.id, phase.kind)
+    }
+
+    /// Seconds the phase takes at best: its work on the fastest slots it may hold. The longest task
+    /// is not looked at, so that the number holds for malleable plans too.
+    pub fn phase_alone(&self, phase: PhaseId) -> f64 {
+        build::phase_alone(&self.cluster, &self.phases[phase])
+    }
+
+    /// Total number of tasks; purely malleable phases count none.
+    pub fn n_tasks(&self) -> u64 {
+        self.phases.iter().filter_map(Phase::tasks).map(|t| u64::from(t.count())).sum()
+    }
+
+    /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`.
+    #[must_use]
+    pub fn cut(mut self, grain: Span) -> Self {
+        let grain = grain.0.max(1);
+        for phase in &mut self.phases {
+            if let Amount::Malleable(work) = phase.amount {
+                let count = u32::try_from(work.0.div_ceil(grain)).unwrap_or(u32::MAX).max(1);
+                phase.amount = Amount::Tasks(Tasks::share(work, count));
+                phase.cap = phase.cap.min(count);
+            }
+        }
+        self
+    }
+
+    /// The same instance with a deadline for every flow: release + `factor` · its time alone, to the
+    /// nearest microsecond.
+    #[must_use]
+    pub fn with_deadlines(mut self, factor: f64) -> Self {
+        for flow in &mut self.flows {
+            flow.deadline = Some(flow.release + Span::from_seconds_nearest(factor * flow.alone));
+        }
+        let (objective, weights) = (self.objective, self.weights);
+        self.with_objective(objective, weights)
+            .expect("invariant: more deadlines never invalidate an objective")
+    }
+
+    /// The same instance with another objective.
+    ///
+    /// # Errors
+    /// If the metric needs numbers that a flow does not give (`sla`, `piecewise`).
+    pub fn with_objective(mut self, objective: Objective, weights: Weights) -> Result<Self, Invalid> {
+        self.objective = Objective::new(objective.metric, objective.combine);
+        self.weights = weights;
+        build::resolve_costs(&mut self)?;
+        Ok(self)
+    }
+
+    /// Combines one completion time a flow (seconds, in flow order) to the objective's value.
+    pub fn cost_of(&self, completions: &[f64]) -> f64 {
+        assert_eq!(completions.len(), self.flows.len(), "one completion a flow");
+        let costs = self.flows.iter().zip(completions).map(|(flow, &c)| flow.cost.eval(c));
+        self.objective.combine.of(costs)
+    }
+}

@@ -1,0 +1,36 @@
+//! The words of the trade: clusters, flows of jobs, cost functions, schedules.
+//!
+//! In reading order:
+//! - [`id`]: newtypes for everything that is counted or named;
+//! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
+//! - [`cluster`]: machines, slots, lanes;
+//! - [`tasks`]: the tasks of a phase, run-length encoded;
+//! - [`cost`]: objectives and the cost of completing a flow at a time;
+//! - [`draft`]: an instance as somebody wrote it down, unchecked;
+//! - [`instance`]: an instance that exists is valid;
+//! - [`schedule`]: who ran what, where and when;
+//! - [`seed`]: a number for each component from one root.
+//!
+//! **Never knows**: I/O, clocks, randomness, file formats.
+#![deny(clippy::unwrap_used)]
+
+pub mod cluster;
+pub mod cost;
+pub mod draft;
+pub mod error;
+pub mod id;
+pub mod instance;
+pub mod schedule;
+pub mod seed;
+pub mod tasks;
+pub mod time;
+
+pub use cluster::{Cluster, Lane, SlotRange};
+pub use cost::{Combine, CostFn, Metric, Objective};
+pub use draft::Draft;
+pub use error::{Invalid, Problem};
+pub use id::{FlowId, GroupId, JobId, MachineId, PhaseId, PhaseKind};
+pub use instance::Instance;
+pub use schedule::Schedule;
+pub use seed::Seed;
+pub use time::{Span, Time, Work};

@@ -1,0 +1,230 @@
+//! Schedules: who ran what, where and when; and what somebody claims it cost.
+//!
+//! A schedule is data. Whether it is feasible and what it really costs is the judge's business.
+//! Task rows are run-length encoded like the tasks themselves: equal tasks that start together are
+//! one row, and their slots are ranges.
+
+use crate::cluster::SlotRange;
+use crate::cost::Objective;
+use crate::id::{FlowId, PhaseId};
+use crate::time::Time;
+
+/// A schedule with the claims that go with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Name of the policy that made it.
+    pub policy: String,
+    /// Whether the policy promises to keep the minima; the judge then holds it to them.
+    pub minima: bool,
+    /// What durations mean.
+    pub clock: Clock,
+    /// The fraction of maps after which reduces could take slots; 1 for none early.
+    pub slowstart: f64,
+    /// What was to be small.
+    pub objective: Objective,
+    /// Claimed cost; `None` if a flow failed or nothing is claimed.
+    pub cost: Option<f64>,
+    /// Claimed lower bound on the cost of any schedule.
+    pub lower_bound: Option<f64>,
+    /// Flow by flow, in any order.
+    pub flows: Vec<FlowRow>,
+    /// Task rows: what really ran.
+    pub tasks: TaskRows,
+    /// Piecewise constant allocations of a plan; ignored if there are task rows.
+    pub allocations: Vec<Allocation>,
+}
+
+/// What durations in a schedule mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Durations are exactly seconds / speed.
+    Exact,
+    /// Durations were measured, or distorted on purpose; only the rest can be checked.
+    Measured,
+}
+
+impl Clock {
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Measured => "measured",
+        }
+    }
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowStatus {
+    /// All its tasks are done.
+    Done,
+    /// It was given up; it may be incomplete and costs nothing.
+    Failed,
+}
+
+/// What a schedule claims of one flow. Times are seconds: plans are not bound to microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowRow {
+    /// The flow.
+    pub flow: FlowId,
+    /// Claimed release.
+    pub release: f64,
+    /// Claimed first start of any of its work, if it ever started.
+    pub start: Option<f64>,
+    /// Claimed completion, if it completed.
+    pub completion: Option<f64>,
+    /// Claimed cost, if it completed.
+    pub cost: Option<f64>,
+    /// How it ended.
+    pub status: FlowStatus,
+}
+
+/// `slots` slots for a phase from `start` to `end` (seconds).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allocation {
+    /// The phase.
+    pub phase: PhaseId,
+    /// From.
+    pub start: f64,
+    /// To.
+    pub end: f64,
+    /// How many slots.
+    pub slots: u32,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Finished; this is the attempt that counts.
+    Done,
+    /// Ended with an error.
+    Failed,
+    /// Stopped from outside: its machine died, or another attempt won.
+    Killed,
+    /// Finished, but its output was lost with its machine.
+    Lost,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::Killed, Self::Lost];
+
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// Attempts of `count` consecutive tasks of one phase that start and end together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskRow {
+    /// The phase.
+    pub phase: PhaseId,
+    /// First task.
+    pub first: u32,
+    /// How many tasks; at least 1.
+    pub count: u32,
+    /// When they took their slots.
+    pub start: Time,
+    /// When they left them.
+    pub end: Time,
+    /// Which attempt of its tasks this is, from 0.
+    pub attempt: u16,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// Where the row's slots start in the table of places.
+    places_start: u32,
+    /// How many ranges of slots.
+    n_places: u32,
+}
+
+/// Task rows and their places: the k-th task of a row runs on the k-th slot of its ranges, which
+/// are slots of the lane that serves the phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskRows {
+    rows: Vec<TaskRow>,
+    places: Vec<SlotRange>,
+}
+
+impl TaskRows {
+    /// No rows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a row on `places`, which hold exactly `row.count` slots, and returns its index.
+    pub fn push(&mut self, row: NewRow, places: &[SlotRange]) -> usize {
+        debug_assert_eq!(places.iter().map(|p| p.len).sum::<u32>(), row.count);
+        let places_start =
+            u32::try_from(self.places.len()).expect("invariant: fewer than 2^32 ranges of slots");
+        self.places.extend_from_slice(places);
+        self.rows.push(TaskRow {
+            phase: row.phase,
+            first: row.first,
+            count: row.count,
+            start: row.start,
+            end: row.end,
+            attempt: row.attempt,
+            outcome: row.outcome,
+            places_start,
+            n_places: places.len() as u32,
+        });
+        self.rows.len() - 1
+    }
+
+    /// The rows in the order in which they were added.
+    pub fn rows(&self) -> &[TaskRow] {
+        &self.rows
+    }
+
+    /// The row of that index.
+    pub fn row(&self, index: usize) -> &TaskRow {
+        &self.rows[index]
+    }
+
+    /// Sets when and how a row ended.
+    pub fn end(&mut self, index: usize, end: Time, outcome: Outcome) {
+        let row = &mut self.rows[index];
+        row.end = end;
+        row.outcome = outcome;
+    }
+
+    /// The ranges of slots of a row.
+    pub fn places(&self, row: &TaskRow) -> &[SlotRange] {
+        &self.places[row.places_start as usize..][..row.n_places as usize]
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// A row to be added; see [`TaskRow`].
+#[derive(Clone, Copy, Debug)]
+pub struct NewRow {
+    /// The phase.
+    pub phase: PhaseId,
+    /// First task.
+    pub first: u32,
+    /// How many tasks.
+    pub count: u32,
+    /// When they took their slots.
+    pub start: Time,
+    /// When they left them.
+    pub end: Time,
+    /// Which attempt, from 0.
+    pub attempt: u16,
+    /// How they ended.
+    pub outcome: Outcome,
+}
