@@ -26,6 +26,10 @@ pub struct Schedule {
     pub cost: Option<f64>,
     /// Claimed lower bound on the cost of any schedule.
     pub lower_bound: Option<f64>,
+    /// Claimed (cost − bound) / |bound|; `None` when the bound is not positive or nothing is claimed.
+    pub gap: Option<f64>,
+    /// Claimed metrics by their names in the comparison document; often none.
+    pub metrics: Vec<(String, f64)>,
     /// Flow by flow, in any order.
     pub flows: Vec<FlowRow>,
     /// Task rows: what really ran.
