@@ -1,0 +1,155 @@
+//! What several generators share: clusters, jobs, shares of a whole, draws.
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{CostDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective};
+
+use super::{GenerateError, Param, Params, Values};
+use crate::random::{self, ChaCha8Rng};
+
+/// A number of seconds that is a whole number of microseconds, so that a document and the instance
+/// made of it say the same.
+pub(super) fn whole_micros(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+/// Machines called `node` of speed 1.
+pub(super) fn nodes(count: u32, slots: Slots) -> Vec<MachineDraft> {
+    vec![MachineDraft { name: "node".to_owned(), count, speed: 1.0, slots, rack: None }]
+}
+
+/// Nodes with typed slots as the parameters `nodes`, `map-slots` and `reduce-slots` say.
+pub(super) fn typed_nodes(params: &Params) -> Vec<MachineDraft> {
+    let slots = Slots::Typed { map: params.count("map-slots"), reduce: params.count("reduce-slots") };
+    nodes(params.count("nodes"), slots)
+}
+
+/// The parameter `nodes` of [`typed_nodes`].
+pub(super) const fn nodes_param(default: &'static str) -> Param {
+    Param::new("nodes", default, Values::Count(1, 100_000), "machines that run tasks")
+}
+
+/// The parameter `map-slots` of [`typed_nodes`].
+pub(super) const fn map_slots_param(default: &'static str) -> Param {
+    Param::new("map-slots", default, Values::Count(1, 10_000), "map slots of each machine")
+}
+
+/// The parameter `reduce-slots` of [`typed_nodes`].
+pub(super) const fn reduce_slots_param(default: &'static str) -> Param {
+    Param::new("reduce-slots", default, Values::Count(1, 10_000), "reduce slots of each machine")
+}
+
+/// The parameter `cost`: the objective's metric for every flow, or step costs of its own.
+pub(super) const COST: Param = Param::new(
+    "cost",
+    "metric",
+    Values::Choice(&["metric", "sla"]),
+    "what a flow costs: the objective's metric, or SLA steps of its own (weights are then 1)",
+);
+
+/// The objective: `metric` combined by the sum, or step costs where flows bring them.
+pub(super) fn objective(params: &Params, metric: Metric) -> Objective {
+    let metric = if params.choice("cost") == "sla" { Metric::Sla } else { metric };
+    Objective::new(metric, Combine::Sum)
+}
+
+/// Step costs from times and levels drawn independently: both are put in order.
+pub(super) fn steps(mut times: Vec<f64>, mut levels: Vec<f64>) -> CostDraft {
+    times.sort_by(f64::total_cmp);
+    levels.sort_by(f64::total_cmp);
+    CostDraft::Steps(times.into_iter().zip(levels).collect())
+}
+
+/// `tasks` equal tasks, or no phase if there are none.
+pub(super) fn phase(tasks: u32, seconds: f64) -> Option<PhaseDraft> {
+    let seconds = whole_micros(seconds);
+    (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds }.into())
+}
+
+/// A job of `maps` and `reduces` equal tasks (count and seconds) after the jobs of these names.
+pub(super) fn job(id: String, after: Vec<String>, maps: (u32, f64), reduces: (u32, f64)) -> JobDraft {
+    let (map, reduce) = (phase(maps.0, maps.1), phase(reduces.0, reduces.1));
+    JobDraft { id, after, map, reduce, ..JobDraft::default() }
+}
+
+/// The name of the `k`-th job of a flow.
+pub(super) fn job_name(k: usize) -> String {
+    format!("j{}", k + 1)
+}
+
+/// Time alone of every flow (the larger of critical path and area), in seconds.
+pub(super) fn alone(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
+    let instance = Instance::new(draft)?;
+    Ok(instance.flows().iter().map(|flow| flow.alone).collect())
+}
+
+/// A whole number, uniform on the closed range.
+pub(super) fn count_in(rng: &mut ChaCha8Rng, (low, high): (u32, u32)) -> u32 {
+    random::integer(rng, u64::from(low), u64::from(high)) as u32
+}
+
+/// A number, uniform on the range.
+pub(super) fn real_in(rng: &mut ChaCha8Rng, (low, high): (f64, f64)) -> f64 {
+    random::uniform(rng, low, high)
+}
+
+/// Normal with that mean and a third of it as standard deviation, cut off below 0 by drawing again
+/// (one draw in 740 falls there).
+pub(super) fn truncated_normal_third(rng: &mut ChaCha8Rng, mean: f64) -> f64 {
+    loop {
+        let draw = random::normal(rng, mean, mean / 3.0);
+        if draw >= 0.0 {
+            return draw;
+        }
+    }
+}
+
+/// A random order (Fisher and Yates).
+pub(super) fn shuffle<T>(rng: &mut ChaCha8Rng, list: &mut [T]) {
+    for i in (1..list.len()).rev() {
+        list.swap(i, random::integer(rng, 0, i as u64) as usize);
+    }
+}
+
+/// `total` divided in proportion to `weights` by largest remainder, ties to the first; all 0 if all
+/// weights are. O(n log n).
+pub(super) fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
+    let sum: u128 = weights.iter().map(|&w| u128::from(w)).sum();
+    if sum == 0 {
+        return vec![0; weights.len()];
+    }
+    let exact = |w: u64| u128::from(total) * u128::from(w);
+    let mut shares: Vec<u64> = weights.iter().map(|&w| (exact(w) / sum) as u64).collect();
+    let left = total - shares.iter().sum::<u64>();
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|&i| (std::cmp::Reverse(exact(weights[i]) % sum), i));
+    for &i in order.iter().take(left as usize) {
+        shares[i] += 1;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        assert_eq!(apportion(10, &[1, 1, 1]), [4, 3, 3]);
+        assert_eq!(apportion(7, &[0, 5, 2]), [0, 5, 2]);
+        assert_eq!(apportion(3, &[0, 0]), [0, 0]);
+        assert_eq!(
+            apportion(u64::from(u32::MAX), &[u64::from(u32::MAX); 3]).iter().sum::<u64>(),
+            0xffff_ffff
+        );
+    }
+
+    #[test]
+    fn shuffling_keeps_every_element() {
+        let mut list: Vec<u32> = (0..100).collect();
+        shuffle(&mut random::rng(slackline_model::Seed(3), "shuffle", 0), &mut list);
+        assert_ne!(list, (0..100).collect::<Vec<_>>());
+        list.sort_unstable();
+        assert_eq!(list, (0..100).collect::<Vec<_>>());
+    }
+}
