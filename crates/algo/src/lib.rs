@@ -1,1 +1,11 @@
-//! Placeholder.
+//! The scheduling algorithms.
+//!
+//! - [`classic`]: the textbook as functions; knows no flows and no clusters;
+//! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with.
+//!
+//! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
+//! judge, file formats.
+#![deny(clippy::unwrap_used)]
+
+pub mod baseline;
+pub mod classic;

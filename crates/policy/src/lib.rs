@@ -1,1 +1,43 @@
-//! Placeholder.
+//! The seam between scheduling and running: one policy trait, one engine trait, one driver loop.
+//!
+//! ```text
+//!   policy      what should run where, in which order      events in, decisions out
+//!   ─────────────────────────────────────────────────────────────────────────────
+//!   driver      state of every phase, assignment layer      this crate
+//!   ─────────────────────────────────────────────────────────────────────────────
+//!   engine      runs tasks on slots                         orders in, reports out
+//! ```
+//!
+//! In reading order:
+//! - [`policy`]: the [`Policy`] trait, its events and decisions;
+//! - [`engine`]: the [`Engine`] trait, its orders and reports;
+//! - [`state`]: how far every phase, job and flow is;
+//! - [`view`]: what a policy may look at;
+//! - [`slots`]: sets of free slots;
+//! - [`minima`]: the guarantees in force at an instant;
+//! - [`assign`]: the assignment layer: a free slot gets a task;
+//! - [`driver`]: the loop, and the schedule it leaves behind;
+//! - [`ready`]: a queue of runnable phases for policies that order them.
+//!
+//! **Never knows**: any algorithm, which engine it drives.
+#![deny(clippy::unwrap_used)]
+
+pub mod assign;
+mod audit;
+pub mod driver;
+pub mod engine;
+mod ledger;
+mod locality;
+pub mod minima;
+pub mod policy;
+pub mod ready;
+pub mod slots;
+pub mod state;
+pub mod view;
+
+pub use driver::{Config, Run, run};
+pub use engine::Engine;
+pub use policy::{Action, Ask, Event, Grant, Policy, Style};
+pub use ready::ReadyQueue;
+pub use state::{PhaseState, State};
+pub use view::{Estimates, View};

@@ -1,1 +1,24 @@
-//! Placeholder.
+//! A discrete-event engine: virtual time in whole microseconds, no thread, no clock.
+//!
+//! In reading order:
+//! - [`options`]: what may be simulated, checked once;
+//! - [`queue`]: pending events in a total order (time, class, sequence number);
+//! - [`engine`]: the engine: batches end, machines die and come back, flows arrive;
+//! - [`heartbeat`]: machines that report only now and then;
+//! - [`crashes`]: machine failures from a script or a rate;
+//! - [`noise`]: estimates that are off.
+//!
+//! Equal tasks that start together are one event, whatever their number: a run costs time per
+//! *batch*. **Never knows**: any scheduling decision.
+#![deny(clippy::unwrap_used)]
+
+pub mod crashes;
+pub mod engine;
+mod heartbeat;
+pub mod noise;
+pub mod options;
+mod queue;
+
+pub use crashes::{Crash, Crashes};
+pub use engine::Sim;
+pub use options::Options;

@@ -570,7 +570,9 @@ fn amount(tasks: &TasksDraft, cluster: &Cluster) -> Amount {
                 first += split.count;
             }
             let runs = list.iter().map(|s| Run { count: s.count, span: span(s.seconds) });
-            Amount::Tasks(Tasks::from_runs(runs).with_splits(splits))
+            // Splits without any host say nothing about places.
+            let placed = splits.iter().any(|s: &Split| !s.hosts.is_empty());
+            Amount::Tasks(Tasks::from_runs(runs).with_splits(if placed { splits } else { Vec::new() }))
         }
         TasksDraft::Work { work, tasks: None } => Amount::Malleable(Work::from_slot_seconds_nearest(*work)),
         TasksDraft::Work { work, tasks: Some(n) } => {

@@ -1,0 +1,135 @@
+//! Fair: equal shares, with minima and maxima.
+//!
+//! **Paper**: FLEX §1 describes the allocation layer of Hadoop's Fair Scheduler (FAIR): every job gets
+//! its minimum, and slack is divided by a water-line; WOHA §V-B ports it to workflows.
+//!
+//! **Problem**: any; shares are proportional to the weights of flows. **Idea**:
+//! 1. Minima are normalised if they exceed the slots.
+//! 2. The water-line gives each ready phase (or each flow, which divides its share among its ready
+//!    phases) its max-min fair share between its minimum and what it can use.
+//! 3. The shares, fractions included, become targets; the assignment layer serves the phase that is
+//!    furthest below its own.
+//!
+//! **Guarantee**: minima and maxima are kept; none on cost. **Complexity**: O(n log n) for n ready
+//! phases, only at instants at which a share can have changed. **Deviations**: shares stay fractions
+//! and ties go to the phase served longest ago, so that more phases than slots still take turns.
+
+use std::collections::BTreeMap;
+
+use slackline_model::id::TiVec;
+use slackline_model::{FlowId, Instance, Lane, PhaseId};
+use slackline_policy::minima;
+use slackline_policy::{Action, Event, Policy, Style, View};
+
+use super::By;
+use crate::classic::{Claim, water_line};
+
+/// The Fair policy.
+#[derive(Clone, Debug)]
+pub struct Fair {
+    by: By,
+    target: TiVec<PhaseId, f64>,
+    stale: [bool; 2],
+}
+
+impl Fair {
+    /// Fair shares for jobs or for flows.
+    pub fn new(instance: &Instance, by: By) -> Self {
+        Self { by, target: vec![0.0; instance.phases().len()].into(), stale: [true; 2] }
+    }
+
+    /// Marks the lanes whose shares may change.
+    fn note(&mut self, event: &Event, view: &View<'_>) {
+        match *event {
+            // Finished tasks matter once a phase can use less than it was given.
+            Event::TasksDone { phase, .. } => {
+                let state = view.phase(phase);
+                let left = f64::from(state.unstarted() + state.running());
+                if left < self.target[phase] || state.is_done() {
+                    self.stale[view.instance.lane_of(phase).index()] = true;
+                }
+            }
+            Event::PhaseReady(phase) | Event::PhaseDone(phase) | Event::TasksLost { phase, .. } => {
+                self.stale[view.instance.lane_of(phase).index()] = true;
+            }
+            Event::MachineDown(_) | Event::MachineUp(_) => self.stale = [true; 2],
+            Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) | Event::Wake => {}
+        }
+    }
+
+    fn share_out(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {
+        let minima: BTreeMap<PhaseId, u32> =
+            minima::effective(view.instance, view.state, lane).into_iter().collect();
+        let claims: Vec<(PhaseId, Claim)> = (view.state.ready(lane))
+            .map(|phase| (phase, claim(phase, minima.get(&phase).copied().unwrap_or(0), view)))
+            .collect();
+        let capacity = f64::from(view.state.alive(lane));
+        let shares = match self.by {
+            By::Job => {
+                let only: Vec<Claim> = claims.iter().map(|&(_, claim)| claim).collect();
+                water_line(&only, capacity)
+            }
+            By::Flow => by_flow(&claims, capacity, view.instance),
+        };
+        for (&(phase, _), slots) in claims.iter().zip(shares) {
+            if self.target[phase] != slots {
+                self.target[phase] = slots;
+                out.push(Action::Target { phase, slots });
+            }
+        }
+    }
+}
+
+/// What a phase may get: its minimum, and no more than it can use.
+fn claim(phase: PhaseId, min: u32, view: &View<'_>) -> Claim {
+    let state = view.phase(phase);
+    let usable = (state.unstarted() + state.running()).min(view.instance.phase(phase).cap);
+    let weight = view.instance.flow(view.instance.flow_of(phase)).weight;
+    Claim { min: f64::from(min), max: f64::from(usable.max(min)), weight }
+}
+
+/// Shares among flows first, then equal shares among the phases of each.
+fn by_flow(claims: &[(PhaseId, Claim)], capacity: f64, instance: &Instance) -> Vec<f64> {
+    let mut flows: BTreeMap<FlowId, Vec<usize>> = BTreeMap::new();
+    for (k, &(phase, _)) in claims.iter().enumerate() {
+        flows.entry(instance.flow_of(phase)).or_default().push(k);
+    }
+    let total = |members: &Vec<usize>| {
+        let sum = |of: fn(&Claim) -> f64| members.iter().map(|&k| of(&claims[k].1)).sum();
+        Claim { min: sum(|c| c.min), max: sum(|c| c.max), weight: claims[members[0]].1.weight }
+    };
+    let of_flows = water_line(&flows.values().map(total).collect::<Vec<_>>(), capacity);
+    let mut shares = vec![0.0; claims.len()];
+    for (members, share) in flows.values().zip(of_flows) {
+        let inner: Vec<Claim> = members.iter().map(|&k| Claim { weight: 1.0, ..claims[k].1 }).collect();
+        for (&k, slots) in members.iter().zip(water_line(&inner, share)) {
+            shares[k] = slots;
+        }
+    }
+    shares
+}
+
+impl Policy for Fair {
+    fn name(&self) -> &'static str {
+        "fair"
+    }
+
+    fn style(&self) -> Style {
+        Style::Targets
+    }
+
+    fn keeps_minima(&self) -> bool {
+        true
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        for event in events {
+            self.note(event, view);
+        }
+        for &lane in view.instance.cluster().lanes() {
+            if std::mem::take(&mut self.stale[lane.index()]) {
+                self.share_out(lane, view, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! FIFO: the oldest job first.
+//!
+//! **Paper**: FLEX §4 (the variant that obeys maxima and ignores minima), WOHA §V-B, DMRS §VI.
+//! **Problem**: any; blind to costs, deadlines, durations and speeds.
+//! **Idea**: phases wait in the order in which their jobs became ready (ties: flow release, then id),
+//! or, by flow, in the order in which their flows were released; a free slot goes to the first that can
+//! use it. **Guarantee**: none. **Complexity**: O(log phases) a decision. **Deviations**: none.
+
+use slackline_model::{FlowId, Instance, JobId, Time};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
+
+use super::{By, JobReady};
+
+/// The FIFO policy.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    by: By,
+    ready: JobReady,
+    queue: ReadyQueue<(Time, Time, FlowId, Time, JobId)>,
+}
+
+impl Fifo {
+    /// FIFO over jobs or flows.
+    pub fn new(instance: &Instance, by: By) -> Self {
+        Self { by, ready: JobReady::new(instance), queue: ReadyQueue::new(instance) }
+    }
+}
+
+impl Policy for Fifo {
+    fn name(&self) -> &'static str {
+        "fifo"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
+        let Self { by, ready, queue } = self;
+        queue.update(events, view, |phase| {
+            let (since, flow) = (ready.of(phase, view), view.instance.flow_of(phase));
+            let (release, job) = (view.instance.flow(flow).release, view.instance.phase(phase).job);
+            match by {
+                By::Job => (since, release, FlowId(0), Time::ZERO, job),
+                By::Flow => (release, Time::ZERO, flow, since, job),
+            }
+        });
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
+    }
+}

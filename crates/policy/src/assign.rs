@@ -1,0 +1,214 @@
+//! The assignment layer: a free slot gets a task.
+//!
+//! Written once for every policy and every engine. By the policy's style a slot goes to the phase the
+//! policy names ([`Style::Priorities`]), to the phase most under-allocated against its target
+//! (`targets`), or to the head of its machine's queue (`placements`). Tasks whose input has
+//! hosts go there if they can (`locality`: delay scheduling).
+
+mod placements;
+mod targets;
+
+use slackline_model::{Instance, Lane, MachineId, PhaseId, SlotRange, Span};
+
+use self::placements::Placements;
+use self::targets::Targets;
+use crate::engine::Engine;
+use crate::ledger::Ledger;
+use crate::locality::{self, Locality};
+use crate::policy::{Action, Ask, Event, Policy, Style};
+use crate::view::{Estimates, View};
+
+/// Which free slots may be used now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'a> {
+    /// All of them.
+    All,
+    /// Those of machines that sent a heartbeat.
+    Machines(&'a [MachineId]),
+}
+
+/// Where slots are looked for: anywhere, or on one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) lane: Lane,
+    pub(crate) machine: Option<(MachineId, SlotRange)>,
+}
+
+impl Spot {
+    /// The spot of `machine`, if it is up and has slots in `lane`.
+    pub(crate) fn of_machine(ledger: &Ledger<'_>, lane: Lane, machine: MachineId) -> Option<Self> {
+        if ledger.is_down(machine) {
+            return None;
+        }
+        let range = ledger.instance.cluster().machine_slots(lane, machine)?;
+        Some(Self { lane, machine: Some((machine, range)) })
+    }
+
+    /// Free slots there.
+    pub(crate) fn free(&self, ledger: &Ledger<'_>) -> u32 {
+        let free = &ledger.free[self.lane.index()];
+        self.machine.map_or(free.len(), |(_, range)| free.count_in(range))
+    }
+
+    /// Takes `n` free slots there.
+    pub(crate) fn take(&self, ledger: &mut Ledger<'_>, n: u32, out: &mut Vec<SlotRange>) {
+        out.clear();
+        let free = &mut ledger.free[self.lane.index()];
+        match self.machine {
+            None => free.take_lowest(n, out),
+            Some((_, range)) => free.take_in(range, n, out),
+        }
+    }
+}
+
+/// The assignment layer of one run.
+pub(crate) struct Assigner {
+    style: Style,
+    targets: Targets,
+    placements: Placements,
+    locality: Locality,
+    scratch: Vec<SlotRange>,
+    skip: Vec<PhaseId>,
+    /// How many times a phase was chosen.
+    pub(crate) decisions: u64,
+}
+
+impl Assigner {
+    pub(crate) fn new(instance: &Instance, policy: &dyn Policy, locality_wait: Span) -> Self {
+        Self {
+            style: policy.style(),
+            targets: Targets::new(instance, policy.keeps_minima()),
+            placements: Placements::new(instance),
+            locality: Locality::new(locality_wait),
+            scratch: Vec::new(),
+            skip: Vec::new(),
+            decisions: 0,
+        }
+    }
+
+    /// Takes in what the policy wants changed.
+    pub(crate) fn absorb<E: Engine + ?Sized>(
+        &mut self,
+        actions: &[Action],
+        ledger: &Ledger<'_>,
+        engine: &mut E,
+    ) {
+        for action in actions {
+            match *action {
+                Action::Target { phase, slots } => self.targets.set(phase, slots),
+                Action::Place { machine, phase, first, count } => {
+                    self.placements.push(ledger.instance, machine, phase, first, count);
+                }
+                Action::ClearPlacements => self.placements.clear(),
+                Action::WakeAt(at) => engine.wake_at(at.max(ledger.now)),
+            }
+        }
+    }
+
+    /// Gives work to the free slots in scope until there is none left or nothing can run.
+    pub(crate) fn assign<E: Engine + ?Sized>(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        engine: &mut E,
+        policy: &mut dyn Policy,
+        (estimates, events, scope): (&Estimates, &[Event], Scope<'_>),
+    ) {
+        match self.style {
+            Style::Placements => {
+                self.placements.note(events, ledger);
+                self.decisions += self.placements.assign(ledger, engine, scope);
+                ledger.state.clear_touched();
+                return;
+            }
+            Style::Targets => self.targets.refresh(ledger),
+            Style::Priorities => ledger.state.clear_touched(),
+        }
+        self.locality.note(events);
+        for &lane in ledger.instance.cluster().lanes() {
+            match scope {
+                Scope::All => self.fill(Spot { lane, machine: None }, ledger, engine, (policy, estimates)),
+                Scope::Machines(machines) => {
+                    for &machine in machines {
+                        if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
+                            self.fill(spot, ledger, engine, (policy, estimates));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fills the free slots of one spot.
+    fn fill<E: Engine + ?Sized>(
+        &mut self,
+        spot: Spot,
+        ledger: &mut Ledger<'_>,
+        engine: &mut E,
+        (policy, estimates): (&mut dyn Policy, &Estimates),
+    ) {
+        self.skip.clear();
+        loop {
+            let slots = spot.free(ledger);
+            if slots == 0 {
+                return;
+            }
+            let Some((phase, tasks)) = self.choose(spot, slots, ledger, (policy, estimates)) else { return };
+            self.decisions += 1;
+            let runnable = ledger.state.runnable(ledger.instance, phase);
+            assert!(runnable > 0, "policy {} granted a phase that cannot run", policy.name());
+            let n = tasks.min(slots).min(runnable).max(1);
+            let begun = if locality::has_hosts(ledger.instance, phase) {
+                self.locality.launch(spot, phase, n, ledger, engine)
+            } else {
+                self.launch(spot, phase, n, ledger, engine);
+                n
+            };
+            if begun < n {
+                self.skip.push(phase);
+            }
+            if self.style == Style::Targets {
+                self.targets.served(phase, ledger, begun);
+            }
+        }
+    }
+
+    /// The phase that is next, and how many of its tasks.
+    fn choose(
+        &mut self,
+        spot: Spot,
+        slots: u32,
+        ledger: &Ledger<'_>,
+        (policy, estimates): (&mut dyn Policy, &Estimates),
+    ) -> Option<(PhaseId, u32)> {
+        if self.style == Style::Targets {
+            return self.targets.first(spot.lane, &self.skip, ledger);
+        }
+        let machine = spot.machine.map(|(machine, _)| machine);
+        let ask = Ask { lane: spot.lane, machine, slots, skip: &self.skip };
+        let view = View { instance: ledger.instance, state: &ledger.state, estimates, now: ledger.now };
+        let grant = policy.next(&ask, &view)?;
+        assert!(
+            !self.skip.contains(&grant.phase),
+            "policy {} granted a phase it was told to skip",
+            policy.name()
+        );
+        Some((grant.phase, grant.tasks))
+    }
+
+    fn launch<E: Engine + ?Sized>(
+        &mut self,
+        spot: Spot,
+        phase: PhaseId,
+        n: u32,
+        ledger: &mut Ledger<'_>,
+        engine: &mut E,
+    ) {
+        let mut left = n;
+        while left > 0 {
+            let taken = ledger.state.take(ledger.instance, phase, left);
+            spot.take(ledger, taken.count, &mut self.scratch);
+            ledger.launch(engine, phase, taken, &self.scratch);
+            left -= taken.count;
+        }
+    }
+}

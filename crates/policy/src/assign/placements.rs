@@ -1,0 +1,137 @@
+//! Slots by placement: every machine serves its own queue from the head.
+//!
+//! A head whose phase is not ready yet keeps the machine's slots waiting: the policy meant that idle
+//! time (DMRS, Algorithm 1, inserts it for precedence).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use slackline_model::{Instance, MachineId, PhaseId};
+
+use super::{Scope, Spot};
+use crate::engine::Engine;
+use crate::ledger::Ledger;
+use crate::policy::Event;
+use crate::state::Taken;
+
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    phase: PhaseId,
+    first: u32,
+    count: u32,
+}
+
+/// A queue for each machine and lane.
+pub(super) struct Placements {
+    queues: Vec<[VecDeque<Placed>; 2]>,
+    /// Machines whose head may be able to start.
+    awake: BTreeSet<MachineId>,
+}
+
+impl Placements {
+    pub(super) fn new(instance: &Instance) -> Self {
+        let n = instance.cluster().n_machines() as usize;
+        Self { queues: vec![[VecDeque::new(), VecDeque::new()]; n], awake: BTreeSet::new() }
+    }
+
+    pub(super) fn push(
+        &mut self,
+        instance: &Instance,
+        machine: MachineId,
+        phase: PhaseId,
+        first: u32,
+        count: u32,
+    ) {
+        let lane = instance.lane_of(phase);
+        assert!(
+            instance.cluster().machine_slots(lane, machine).is_some(),
+            "{} placed on a machine without slots for it",
+            instance.phase_name(phase)
+        );
+        self.queues[machine.index()][lane.index()].push_back(Placed { phase, first, count });
+        self.awake.insert(machine);
+    }
+
+    pub(super) fn clear(&mut self) {
+        for queues in &mut self.queues {
+            queues.iter_mut().for_each(VecDeque::clear);
+        }
+    }
+
+    /// Wakes the machines that may go on after these events.
+    pub(super) fn note(&mut self, events: &[Event], ledger: &mut Ledger<'_>) {
+        if let Some(freed) = &mut ledger.freed {
+            self.awake.append(freed);
+        }
+        let everybody = |event: &Event| {
+            matches!(
+                event,
+                Event::PhaseReady(_) | Event::PhaseDone(_) | Event::TasksLost { .. } | Event::MachineUp(_)
+            )
+        };
+        if events.iter().any(everybody) {
+            self.awake.extend((0..self.queues.len()).map(MachineId::from));
+        }
+    }
+
+    /// Serves the queues; returns how many heads were started.
+    pub(super) fn assign<E: Engine + ?Sized>(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        engine: &mut E,
+        scope: Scope<'_>,
+    ) -> u64 {
+        let machines: Vec<MachineId> = match scope {
+            Scope::All => std::mem::take(&mut self.awake).into_iter().collect(),
+            Scope::Machines(machines) => machines.to_vec(),
+        };
+        let mut decisions = 0;
+        for machine in machines {
+            for &lane in ledger.instance.cluster().lanes() {
+                if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
+                    decisions += serve(&mut self.queues[machine.index()][lane.index()], spot, ledger, engine);
+                }
+            }
+        }
+        decisions
+    }
+}
+
+/// Starts tasks from the head of a queue while slots are free.
+fn serve<E: Engine + ?Sized>(
+    queue: &mut VecDeque<Placed>,
+    spot: Spot,
+    ledger: &mut Ledger<'_>,
+    engine: &mut E,
+) -> u64 {
+    let mut slots = Vec::new();
+    let mut decisions = 0;
+    while let Some(head) = queue.front_mut() {
+        if head.count == 0 {
+            queue.pop_front();
+            continue;
+        }
+        let free = spot.free(ledger);
+        if free == 0 {
+            break;
+        }
+        let phase = head.phase;
+        let Some(next) = ledger.state.pending_at(phase, head.first, head.count) else {
+            // Started elsewhere in the meantime.
+            head.first += 1;
+            head.count -= 1;
+            continue;
+        };
+        let runnable = ledger.state.runnable(ledger.instance, phase);
+        if runnable == 0 {
+            break;
+        }
+        let taken = Taken { count: next.count.min(free).min(runnable), ..next };
+        head.first += taken.count;
+        head.count -= taken.count;
+        ledger.state.take_exactly(ledger.instance, phase, taken);
+        spot.take(ledger, taken.count, &mut slots);
+        ledger.launch(engine, phase, taken, &slots);
+        decisions += 1;
+    }
+    decisions
+}

@@ -1,0 +1,146 @@
+//! Slots by targets: the phase most under-allocated against its target is served first.
+//!
+//! Phases below their effective minimum come before all others (if the policy keeps minima), then
+//! those below their target, by running / minimum or running / target; when all are satisfied and
+//! slots are left they go on, so that no slot idles while a phase could run. Ties go to the phase
+//! that was served longest ago, so that phases with less than a slot each take turns; then to the id.
+
+use std::collections::BTreeSet;
+
+use slackline_model::id::TiVec;
+use slackline_model::{Instance, Lane, PhaseId};
+
+use crate::ledger::Ledger;
+use crate::minima::Minima;
+
+/// How urgently a phase wants a slot; the smallest is served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    need: Need,
+    /// Bits of a non-negative `f64`, which order as the number does.
+    ratio: u64,
+    /// When it was served last.
+    served: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    Minimum,
+    Target,
+    Spare,
+}
+
+/// Targets of all phases, and the order that follows.
+pub(super) struct Targets {
+    keeps_minima: bool,
+    minima: Minima,
+    target: TiVec<PhaseId, f64>,
+    served: TiVec<PhaseId, u64>,
+    rank: TiVec<PhaseId, Option<Rank>>,
+    order: [BTreeSet<(Rank, PhaseId)>; 2],
+    /// Counts services.
+    clock: u64,
+    stale: Vec<PhaseId>,
+}
+
+impl Targets {
+    pub(super) fn new(instance: &Instance, keeps_minima: bool) -> Self {
+        let n = instance.phases().len();
+        Self {
+            keeps_minima,
+            minima: Minima::new(instance),
+            target: vec![0.0; n].into(),
+            served: vec![0; n].into(),
+            rank: vec![None; n].into(),
+            order: [BTreeSet::new(), BTreeSet::new()],
+            clock: 0,
+            stale: Vec::new(),
+        }
+    }
+
+    pub(super) fn set(&mut self, phase: PhaseId, slots: f64) {
+        assert!(slots >= 0.0 && slots.is_finite(), "a target of {slots} slots");
+        self.target[phase] = slots;
+        self.stale.push(phase);
+    }
+
+    /// Brings minima and ranks up to date with the state.
+    pub(super) fn refresh(&mut self, ledger: &mut Ledger<'_>) {
+        let mut stale = std::mem::take(&mut self.stale);
+        stale.extend(ledger.state.drain_touched());
+        if self.keeps_minima {
+            for &lane in ledger.instance.cluster().lanes() {
+                self.minima.refresh(ledger.instance, &ledger.state, lane, |phase| stale.push(phase));
+            }
+        }
+        for phase in stale.drain(..) {
+            self.touch(phase, ledger);
+        }
+        self.stale = stale;
+    }
+
+    /// The phase to serve next, and how many tasks it may have before another one is due.
+    pub(super) fn first(&self, lane: Lane, skip: &[PhaseId], ledger: &Ledger<'_>) -> Option<(PhaseId, u32)> {
+        let mut order = self.order[lane.index()].iter().filter(|(_, phase)| !skip.contains(phase));
+        let &(rank, phase) = order.next()?;
+        let running = f64::from(ledger.state.phase(phase).running());
+        let goal = match rank.need {
+            Need::Minimum => f64::from(self.minima.of(phase)),
+            Need::Target => self.target[phase],
+            Need::Spare => return Some((phase, 1)),
+        };
+        let full = (goal - running).ceil().max(1.0);
+        let due = match order.next() {
+            Some((next, _)) if next.need == rank.need => {
+                (f64::from_bits(next.ratio) * goal - running).floor() + 1.0
+            }
+            _ => full,
+        };
+        Some((phase, due.clamp(1.0, full) as u32))
+    }
+
+    /// `count` tasks of `phase` were started.
+    pub(super) fn served(&mut self, phase: PhaseId, ledger: &mut Ledger<'_>, count: u32) {
+        if count > 0 {
+            self.clock += 1;
+            self.served[phase] = self.clock;
+        }
+        let touched: Vec<PhaseId> = ledger.state.drain_touched().collect();
+        for phase in touched {
+            self.touch(phase, ledger);
+        }
+        self.touch(phase, ledger);
+    }
+
+    fn touch(&mut self, phase: PhaseId, ledger: &Ledger<'_>) {
+        let rank = self.rank_of(phase, ledger);
+        if rank == self.rank[phase] {
+            return;
+        }
+        let order = &mut self.order[ledger.instance.lane_of(phase).index()];
+        if let Some(old) = self.rank[phase] {
+            order.remove(&(old, phase));
+        }
+        if let Some(new) = rank {
+            order.insert((new, phase));
+        }
+        self.rank[phase] = rank;
+    }
+
+    fn rank_of(&self, phase: PhaseId, ledger: &Ledger<'_>) -> Option<Rank> {
+        if ledger.state.runnable(ledger.instance, phase) == 0 {
+            return None;
+        }
+        let running = f64::from(ledger.state.phase(phase).running());
+        let (min, target) = (f64::from(self.minima.of(phase)), self.target[phase]);
+        let (need, ratio) = if running < min {
+            (Need::Minimum, running / min)
+        } else if running < target {
+            (Need::Target, running / target)
+        } else {
+            // A phase without a target counts as wanting half a slot: last, but not never.
+            (Need::Spare, (running + 1.0) / target.max(0.5))
+        };
+        Some(Rank { need, ratio: ratio.to_bits(), served: self.served[phase] })
+    }
+}

@@ -1,0 +1,119 @@
+//! Re-derives the whole state of a run from its log and compares: nothing may be counted twice or
+//! forgotten. For tests; O(log) an instant.
+
+use slackline_model::PhaseKind;
+use slackline_model::id::TiVec;
+use slackline_model::schedule::Outcome;
+
+use crate::ledger::{Ledger, RUNNING};
+use crate::slots::SlotSet;
+
+#[derive(Clone, Default)]
+struct Counts {
+    running: u32,
+    done: u32,
+    seen: Vec<bool>,
+}
+
+/// Panics, naming what differs, if the ledger's state is not what its log says.
+pub(crate) fn audit(ledger: &Ledger<'_>) {
+    let instance = ledger.instance;
+    let mut busy = [0, 1].map(|lane: usize| {
+        let lanes = instance.cluster().lanes();
+        SlotSet::empty(lanes.get(lane).map_or(0, |&l| instance.cluster().slots(l)))
+    });
+    let mut counts: TiVec<_, Counts> = (instance.phases().iter())
+        .map(|p| Counts {
+            seen: vec![false; p.tasks().map_or(0, |t| t.count() as usize)],
+            ..Counts::default()
+        })
+        .collect();
+    for row in ledger.log.rows() {
+        let counts = &mut counts[row.phase];
+        let held: u32 = ledger.log.places(row).iter().map(|p| p.len).sum();
+        assert_eq!(held, row.count, "a row holds one slot a task");
+        if row.end != RUNNING && row.outcome != Outcome::Done {
+            continue;
+        }
+        for task in row.first..row.first + row.count {
+            let seen = &mut counts.seen[task as usize];
+            assert!(
+                !std::mem::replace(seen, true),
+                "task {task} of {} runs or ran twice",
+                instance.phase_name(row.phase)
+            );
+        }
+        if row.end == RUNNING {
+            counts.running += row.count;
+            for &range in ledger.log.places(row) {
+                let busy = &mut busy[instance.lane_of(row.phase).index()];
+                assert_eq!(busy.count_in(range), 0, "a slot runs two tasks");
+                busy.insert(range);
+            }
+        } else {
+            counts.done += row.count;
+        }
+    }
+    audit_phases(ledger, &counts);
+    audit_slots(ledger, &busy);
+}
+
+fn audit_phases(ledger: &Ledger<'_>, counts: &TiVec<slackline_model::PhaseId, Counts>) {
+    let instance = ledger.instance;
+    let mut waiting = [0; 2];
+    for (phase, info) in instance.phases().iter_enumerated() {
+        let name = instance.phase_name(phase);
+        let (state, found) = (ledger.state.phase(phase), &counts[phase]);
+        assert_eq!((state.running(), state.done()), (found.running, found.done), "{name}: running, done");
+        assert_eq!(state.unstarted() + state.running() + state.done(), state.total(), "{name}: tasks add up");
+        assert!(state.running() <= info.cap, "{name} is above its cap");
+        let pending: u32 = ledger.state.pending_tasks(phase).map(|(_, count)| count).sum();
+        assert_eq!(pending, state.unstarted(), "{name}: pending tasks");
+        for (first, count) in ledger.state.pending_tasks(phase) {
+            assert!(
+                (first..first + count).all(|t| !found.seen[t as usize]),
+                "{name}: pending tasks have not run"
+            );
+        }
+        let early = info.kind == PhaseKind::Reduce && ledger.state.is_early(instance, phase);
+        assert_eq!(state.waiting(), if early { state.running() } else { 0 }, "{name}: waiting reduces");
+        waiting[instance.lane_of(phase).index()] += state.waiting();
+        let job = instance.job(info.job);
+        let may =
+            ledger.state.has_arrived(job.flow) && job.after.iter().all(|&a| ledger.state.is_job_done(a));
+        assert!(
+            may || state.running() + state.done() == 0,
+            "{name} started before its predecessors were done"
+        );
+        let listed = ledger.state.ready(instance.lane_of(phase)).any(|p| p == phase);
+        assert_eq!(listed, state.is_ready(), "{name}: list of ready phases");
+    }
+    for &lane in instance.cluster().lanes() {
+        assert_eq!(
+            ledger.state.waiting(lane),
+            waiting[lane.index()],
+            "waiting reduces of the {} lane",
+            lane.name()
+        );
+    }
+}
+
+fn audit_slots(ledger: &Ledger<'_>, busy: &[SlotSet; 2]) {
+    let cluster = ledger.instance.cluster();
+    for &lane in cluster.lanes() {
+        let mut alive = 0;
+        for slot in 0..cluster.slots(lane) {
+            let (machine, _) = cluster.machine_of(lane, slot);
+            let up = !ledger.is_down(machine);
+            alive += u32::from(up);
+            let (free, busy) = (ledger.free[lane.index()].contains(slot), busy[lane.index()].contains(slot));
+            assert_eq!(
+                free,
+                up && !busy,
+                "slot {slot} of the {} lane: free {free}, busy {busy}, up {up}",
+                lane.name()
+            );
+        }
+        assert_eq!(ledger.state.alive(lane), alive, "slots of the {} lane that are up", lane.name());
+    }
+}

@@ -1,0 +1,142 @@
+//! Delay scheduling: tasks whose input has hosts wait a little for a slot there.
+//!
+//! Zaharia et al., "Delay Scheduling", EuroSys 2010, as FLEX §1 describes the assignment layer: a
+//! phase that is next but has no task with its input on the machine that asks lets others go first,
+//! until it has waited `wait` since it last started a task near its input.
+
+use std::collections::BTreeMap;
+
+use slackline_model::{Instance, MachineId, PhaseId, SlotRange, Span, Time};
+
+use crate::assign::Spot;
+use crate::engine::Engine;
+use crate::ledger::Ledger;
+use crate::policy::Event;
+use crate::state::Taken;
+
+/// Splits by host, and how long phases have waited.
+pub(crate) struct Locality {
+    wait: Span,
+    /// For each phase with hosts: the splits on each machine, lowest last.
+    hosts: BTreeMap<PhaseId, BTreeMap<MachineId, Vec<u32>>>,
+    /// Since when a phase has not started a task near its input although it was next.
+    since: BTreeMap<PhaseId, Time>,
+}
+
+impl Locality {
+    pub(crate) fn new(wait: Span) -> Self {
+        Self { wait, hosts: BTreeMap::new(), since: BTreeMap::new() }
+    }
+
+    /// Forgets what does not hold any more.
+    pub(crate) fn note(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::TasksLost { phase, .. } | Event::PhaseDone(phase) = event {
+                self.hosts.remove(phase);
+                self.since.remove(phase);
+            }
+        }
+    }
+
+    /// Starts up to `n` tasks, near their input if possible; returns how many. Fewer than `n` means
+    /// that the others wait.
+    pub(crate) fn launch<E: Engine + ?Sized>(
+        &mut self,
+        spot: Spot,
+        phase: PhaseId,
+        n: u32,
+        ledger: &mut Ledger<'_>,
+        engine: &mut E,
+    ) -> u32 {
+        let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(ledger.instance, phase));
+        let machines: Vec<MachineId> = match spot.machine {
+            Some((machine, _)) => vec![machine],
+            None => hosts.keys().copied().collect(),
+        };
+        let mut slots = Vec::new();
+        let mut begun = 0;
+        for machine in machines {
+            let Some(at) = Spot::of_machine(ledger, spot.lane, machine) else { continue };
+            let Some(splits) = hosts.get_mut(&machine) else { continue };
+            while begun < n {
+                let most = at.free(ledger).min(n - begun);
+                let Some(near) = (most > 0).then(|| next_on(splits, ledger, phase, most)).flatten() else {
+                    break;
+                };
+                begin(at, phase, near, ledger, engine, &mut slots);
+                begun += near.count;
+            }
+        }
+        if begun > 0 {
+            self.since.remove(&phase);
+        }
+        if begun < n && self.waited(phase, ledger.now, engine) {
+            while begun < n {
+                let taken = ledger.state.take(ledger.instance, phase, n - begun);
+                spot.take(ledger, taken.count, &mut slots);
+                ledger.launch(engine, phase, taken, &slots);
+                begun += taken.count;
+            }
+        }
+        begun
+    }
+
+    /// Whether the phase has waited long enough to run anywhere; if not, the engine wakes us then.
+    fn waited<E: Engine + ?Sized>(&mut self, phase: PhaseId, now: Time, engine: &mut E) -> bool {
+        if self.wait == Span::ZERO {
+            return true;
+        }
+        let mut fresh = false;
+        let since = *self.since.entry(phase).or_insert_with(|| {
+            fresh = true;
+            now
+        });
+        if fresh {
+            engine.wake_at(now + self.wait);
+        }
+        now.since(since) >= self.wait
+    }
+}
+
+fn begin<E: Engine + ?Sized>(
+    at: Spot,
+    phase: PhaseId,
+    taken: Taken,
+    ledger: &mut Ledger<'_>,
+    engine: &mut E,
+    slots: &mut Vec<SlotRange>,
+) {
+    ledger.state.take_exactly(ledger.instance, phase, taken);
+    at.take(ledger, taken.count, slots);
+    ledger.launch(engine, phase, taken, slots);
+}
+
+/// Whether any task of the phase has a place for its input.
+pub(crate) fn has_hosts(instance: &Instance, phase: PhaseId) -> bool {
+    instance.phase(phase).tasks().is_some_and(|t| !t.splits().is_empty())
+}
+
+/// The splits of each machine, lowest last so that they can be popped.
+fn by_host(instance: &Instance, phase: PhaseId) -> BTreeMap<MachineId, Vec<u32>> {
+    let mut hosts: BTreeMap<MachineId, Vec<u32>> = BTreeMap::new();
+    let splits = instance.phase(phase).tasks().map_or(&[][..], slackline_model::tasks::Tasks::splits);
+    for (k, split) in splits.iter().enumerate().rev() {
+        for &host in &split.hosts {
+            hosts.entry(host).or_default().push(k as u32);
+        }
+    }
+    hosts
+}
+
+/// The next pending tasks among `splits`, at most `most`; splits without any are dropped.
+fn next_on(splits: &mut Vec<u32>, ledger: &Ledger<'_>, phase: PhaseId, most: u32) -> Option<Taken> {
+    let all = ledger.instance.phase(phase).tasks()?.splits();
+    while let Some(&k) = splits.last() {
+        let split = &all[k as usize];
+        if let Some(near) = ledger.state.pending_within(phase, split.first, split.count) {
+            return Some(Taken { count: near.count.min(most), ..near });
+        }
+        splits.pop();
+    }
+    None
+}

@@ -1,0 +1,152 @@
+//! The guarantees in force at an instant: what each ready phase should hold at least.
+//!
+//! A phase's minimum is the larger of its own and its share of its pool's, never more than its tasks
+//! left. When the minima of all ready phases of a lane exceed the lane's slots S they become
+//! floor(m·S/Σm), and the slots that are left go by largest remainder, then by id (FLEX §1: "simply
+//! normalized if necessary"; the rounding is the schedule document's).
+
+use std::collections::BTreeMap;
+
+use slackline_model::id::{PoolId, TiVec};
+use slackline_model::{Instance, Lane, PhaseId, PhaseKind};
+
+use crate::state::State;
+
+/// Effective minima of all phases, kept current by [`Minima::refresh`].
+#[derive(Clone, Debug)]
+pub struct Minima {
+    /// Whether any phase or pool has a minimum at all.
+    any: bool,
+    effective: TiVec<PhaseId, u32>,
+    /// Phases with an effective minimum above 0, by lane.
+    held: [Vec<PhaseId>; 2],
+}
+
+impl Minima {
+    /// No phase is ready yet.
+    pub fn new(instance: &Instance) -> Self {
+        let any = instance.phases().iter().any(|p| p.min_slots > 0)
+            || instance.pools().iter().any(|p| p.min_map > 0 || p.min_reduce > 0);
+        Self { any, effective: vec![0; instance.phases().len()].into(), held: [Vec::new(), Vec::new()] }
+    }
+
+    /// Whether there are any minima to keep.
+    pub fn any(&self) -> bool {
+        self.any
+    }
+
+    /// What a phase should hold at least now.
+    pub fn of(&self, phase: PhaseId) -> u32 {
+        self.effective[phase]
+    }
+
+    /// Recomputes the minima of a lane and calls `changed` with each phase whose minimum moved.
+    /// O(ready phases · log).
+    pub fn refresh(
+        &mut self,
+        instance: &Instance,
+        state: &State,
+        lane: Lane,
+        mut changed: impl FnMut(PhaseId),
+    ) {
+        if !self.any {
+            return;
+        }
+        let now = effective(instance, state, lane);
+        let before = std::mem::take(&mut self.held[lane.index()]);
+        let old: Vec<(PhaseId, u32)> = before.iter().map(|&p| (p, self.effective[p])).collect();
+        for &(phase, _) in &old {
+            self.effective[phase] = 0;
+        }
+        for &(phase, min) in &now {
+            self.effective[phase] = min;
+        }
+        self.held[lane.index()] = now.iter().map(|&(p, _)| p).collect();
+        for &(phase, min) in &old {
+            if self.effective[phase] != min {
+                changed(phase);
+            }
+        }
+        for &(phase, min) in &now {
+            if before.binary_search(&phase).is_err() && min > 0 {
+                changed(phase);
+            }
+        }
+    }
+}
+
+/// The effective minima of the ready phases of a lane that have one, by id.
+pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId, u32)> {
+    let ready: Vec<PhaseId> = state
+        .ready(lane)
+        .filter(|&p| state.phase(p).running() > 0 || state.runnable(instance, p) > 0)
+        .collect();
+    let shares = pool_shares(instance, &ready);
+    let mut minima: Vec<(PhaseId, u32)> = Vec::new();
+    for &phase in &ready {
+        let left = state.phase(phase).unstarted() + state.phase(phase).running();
+        let own = instance.phase(phase).min_slots;
+        let min = own.max(shares.get(&phase).copied().unwrap_or(0)).min(left);
+        if min > 0 {
+            minima.push((phase, min));
+        }
+    }
+    normalise(&mut minima, instance.cluster().slots(lane));
+    minima
+}
+
+/// What each ready phase gets of its pool's minimum: equal parts, the remainder to the lowest ids.
+fn pool_shares(instance: &Instance, ready: &[PhaseId]) -> BTreeMap<PhaseId, u32> {
+    let mut members: BTreeMap<(PoolId, PhaseKind), Vec<PhaseId>> = BTreeMap::new();
+    for &phase in ready {
+        if let Some(pool) = instance.flow(instance.flow_of(phase)).pool {
+            members.entry((pool, instance.phase(phase).kind)).or_default().push(phase);
+        }
+    }
+    let mut shares = BTreeMap::new();
+    for ((pool, kind), phases) in members {
+        let pool = &instance.pools()[pool];
+        let min = if kind == PhaseKind::Map { pool.min_map } else { pool.min_reduce };
+        let (each, over) = (min / phases.len() as u32, min % phases.len() as u32);
+        for (k, phase) in phases.into_iter().enumerate() {
+            shares.insert(phase, each + u32::from((k as u32) < over));
+        }
+    }
+    shares
+}
+
+/// Scales minima down to `slots` by largest remainder, ties by id, if they exceed it.
+fn normalise(minima: &mut [(PhaseId, u32)], slots: u32) {
+    let sum: u64 = minima.iter().map(|&(_, m)| u64::from(m)).sum();
+    if sum <= u64::from(slots) {
+        return;
+    }
+    let mut remainders: Vec<(std::cmp::Reverse<u64>, PhaseId, usize)> = Vec::new();
+    let mut left = slots;
+    for (k, (phase, min)) in minima.iter_mut().enumerate() {
+        let exact = u64::from(*min) * u64::from(slots);
+        *min = (exact / sum) as u32;
+        left -= *min;
+        remainders.push((std::cmp::Reverse(exact % sum), *phase, k));
+    }
+    remainders.sort_unstable();
+    for &(_, _, k) in remainders.iter().take(left as usize) {
+        minima[k].1 += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minima_above_capacity_shrink_by_largest_remainder_then_id() {
+        let mut minima = [(PhaseId(0), 3), (PhaseId(1), 3), (PhaseId(2), 1)];
+        normalise(&mut minima, 4);
+        // 12/7, 12/7, 4/7: floors 1, 1, 0; remainders 5, 5, 4.
+        assert_eq!(minima.map(|(_, m)| m), [2, 2, 0]);
+        let mut fits = [(PhaseId(0), 3), (PhaseId(1), 1)];
+        normalise(&mut fits, 4);
+        assert_eq!(fits.map(|(_, m)| m), [3, 1]);
+    }
+}

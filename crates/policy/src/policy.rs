@@ -1,0 +1,136 @@
+//! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
+
+use slackline_model::{FlowId, JobId, Lane, MachineId, PhaseId, Span, Time};
+
+use crate::view::View;
+
+/// A scheduling policy.
+///
+/// All events of one instant come in one call, in a fixed order, and are already in the view. The
+/// policy answers by pushing targets or placements that changed, or, if its style is
+/// [`Style::Priorities`], by being asked for the next phase whenever a slot is free.
+pub trait Policy {
+    /// The name in the registry.
+    fn name(&self) -> &str;
+
+    /// How the policy decides; asked once, before the first event.
+    fn style(&self) -> Style;
+
+    /// Whether the policy promises to keep the minima of phases and pools. The assignment layer then
+    /// serves phases below their minimum first, and the judge checks it.
+    fn keeps_minima(&self) -> bool {
+        false
+    }
+
+    /// Something happened. `out` receives what the policy wants changed.
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
+
+    /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
+    /// phase of that lane, outside `ask.skip`, can run. A phase that is granted must be runnable
+    /// ([`View::runnable`] above 0); the call is repeated while slots are free.
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let _ = (ask, view);
+        None
+    }
+}
+
+/// How a policy decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// It is asked for the next phase of each free slot.
+    Priorities,
+    /// It pushes how many slots each phase should hold; the most under-allocated phase is served first.
+    Targets,
+    /// It pushes which machine runs which tasks, in which order.
+    Placements,
+}
+
+/// What happened. The events of an instant come in the order of cause and effect: finished tasks and
+/// what follows from them, machines, arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Tasks finished; each took `took` on a machine like `machine`.
+    TasksDone {
+        /// Their phase.
+        phase: PhaseId,
+        /// How many.
+        count: u32,
+        /// The machine of the first of them; the others ran at the same speed.
+        machine: MachineId,
+        /// How long each computed (waiting for maps not counted).
+        took: Span,
+    },
+    /// Tasks must run again: their machine died with them or with their output.
+    TasksLost {
+        /// Their phase.
+        phase: PhaseId,
+        /// How many.
+        count: u32,
+    },
+    /// All tasks of a phase are done.
+    PhaseDone(PhaseId),
+    /// All phases of a job are done.
+    JobDone(JobId),
+    /// All jobs of a flow are done.
+    FlowDone(FlowId),
+    /// A machine died.
+    MachineDown(MachineId),
+    /// A machine came back.
+    MachineUp(MachineId),
+    /// A flow arrived.
+    FlowArrived(FlowId),
+    /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
+    PhaseReady(PhaseId),
+    /// The time of an [`Action::WakeAt`] has come.
+    Wake,
+}
+
+/// What a policy wants changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// How many slots a phase should hold from now on ([`Style::Targets`]).
+    Target {
+        /// The phase.
+        phase: PhaseId,
+        /// How many slots; fractions count when phases are compared.
+        slots: f64,
+    },
+    /// Appends tasks to a machine's queue ([`Style::Placements`]). The queue is served from its head;
+    /// a head whose phase is not ready yet keeps the machine's slot waiting.
+    Place {
+        /// The machine.
+        machine: MachineId,
+        /// The phase.
+        phase: PhaseId,
+        /// First task.
+        first: u32,
+        /// How many consecutive tasks.
+        count: u32,
+    },
+    /// Empties all machine queues ([`Style::Placements`]); running tasks go on.
+    ClearPlacements,
+    /// Asks for [`Event::Wake`] at that time.
+    WakeAt(Time),
+}
+
+/// A free slot asks for work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask<'a> {
+    /// The lane of the free slots.
+    pub lane: Lane,
+    /// The machine they are on; `None` if they are free all over the cluster.
+    pub machine: Option<MachineId>,
+    /// How many are free there.
+    pub slots: u32,
+    /// Phases that were granted already and wait for a slot nearer to their input.
+    pub skip: &'a [PhaseId],
+}
+
+/// The answer to an [`Ask`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The phase that is next.
+    pub phase: PhaseId,
+    /// How many of its tasks may start at once. More than can run or fit is cut down.
+    pub tasks: u32,
+}

@@ -1,0 +1,475 @@
+//! How far every phase, job and flow is: precedence, readiness, and which tasks still have to start.
+//!
+//! The state follows from the reports of an engine alone and is the same for every engine. It knows
+//! the rules of the house (a job starts when all jobs it comes after are done, reduces when enough
+//! maps are done, a phase never holds more than its cap) and takes no decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::id::TiVec;
+use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Time};
+
+use crate::policy::Event;
+
+/// How far a phase is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseState {
+    total: u32,
+    unstarted: u32,
+    running: u32,
+    done: u32,
+    waiting: u32,
+    ready: bool,
+    ready_since: Time,
+    /// Tasks to start: first → (count, attempt they would be).
+    pending: BTreeMap<u32, (u32, u16)>,
+}
+
+impl PhaseState {
+    /// How many tasks it has.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Tasks not started yet, or to be run again.
+    pub fn unstarted(&self) -> u32 {
+        self.unstarted
+    }
+
+    /// Tasks that hold a slot.
+    pub fn running(&self) -> u32 {
+        self.running
+    }
+
+    /// Tasks done.
+    pub fn done(&self) -> u32 {
+        self.done
+    }
+
+    /// Early reduces: tasks that hold a slot and wait for maps of their job.
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Whether its tasks may start.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Since when its tasks may start.
+    pub fn ready_since(&self) -> Time {
+        self.ready_since
+    }
+
+    /// Whether `task` still has to start.
+    pub fn is_pending(&self, task: u32) -> bool {
+        self.pending.range(..=task).next_back().is_some_and(|(&first, &(count, _))| task < first + count)
+    }
+
+    /// Whether all tasks are done.
+    pub fn is_done(&self) -> bool {
+        self.done == self.total
+    }
+}
+
+/// Consecutive tasks that are about to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// First task.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// Which attempt of theirs this is.
+    pub attempt: u16,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct JobState {
+    /// Jobs it still waits for.
+    blocked_by: u32,
+    done: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowState {
+    arrived: bool,
+    jobs_left: u32,
+    /// When the last of its tasks so far ended.
+    end: Time,
+}
+
+/// The progress of an instance.
+#[derive(Clone, Debug)]
+pub struct State {
+    phases: TiVec<PhaseId, PhaseState>,
+    jobs: TiVec<JobId, JobState>,
+    flows: TiVec<FlowId, FlowState>,
+    flows_left: usize,
+    slowstart: f64,
+    /// Ready phases with tasks left, by lane.
+    ready: [BTreeSet<PhaseId>; 2],
+    /// Ready reduce phases whose maps are not all done.
+    early: BTreeSet<PhaseId>,
+    waiting: [u32; 2],
+    alive: [u32; 2],
+    tasks_done: u64,
+    /// Phases whose numbers changed since [`State::drain_touched`].
+    touched: Vec<PhaseId>,
+}
+
+impl State {
+    /// Nothing has arrived yet. Reduces may take slots when `slowstart` of their job's maps are done.
+    ///
+    /// # Panics
+    /// If the instance has purely malleable phases (cut it first), or `slowstart` is not in `0..=1`.
+    pub fn new(instance: &Instance, slowstart: f64) -> Self {
+        assert!((0.0..=1.0).contains(&slowstart), "slow-start {slowstart} is not a fraction");
+        let phase = |phase: &slackline_model::instance::Phase| {
+            let total = phase.tasks().expect("instances are cut into tasks before they run").count();
+            let pending = BTreeMap::from([(0, (total, 0))]);
+            PhaseState { total, unstarted: total, pending, ..PhaseState::default() }
+        };
+        let mut alive = [0; 2];
+        for &lane in instance.cluster().lanes() {
+            alive[lane.index()] = instance.cluster().slots(lane);
+        }
+        Self {
+            phases: instance.phases().iter().map(phase).collect(),
+            jobs: (instance.jobs().iter())
+                .map(|job| JobState { blocked_by: job.after.len() as u32, done: false })
+                .collect(),
+            flows: (instance.flows().iter())
+                .map(|flow| FlowState { jobs_left: flow.jobs().len() as u32, ..FlowState::default() })
+                .collect(),
+            flows_left: instance.flows().len(),
+            slowstart,
+            ready: [BTreeSet::new(), BTreeSet::new()],
+            early: BTreeSet::new(),
+            waiting: [0; 2],
+            alive,
+            tasks_done: 0,
+            touched: Vec::new(),
+        }
+    }
+
+    /// How far a phase is.
+    pub fn phase(&self, phase: PhaseId) -> &PhaseState {
+        &self.phases[phase]
+    }
+
+    /// Ready phases that have tasks left (running ones included), in the order of their ids.
+    pub fn ready(&self, lane: Lane) -> impl Iterator<Item = PhaseId> + '_ {
+        self.ready[lane.index()].iter().copied()
+    }
+
+    /// Whether a job is done.
+    pub fn is_job_done(&self, job: JobId) -> bool {
+        self.jobs[job].done
+    }
+
+    /// Whether a flow has arrived.
+    pub fn has_arrived(&self, flow: FlowId) -> bool {
+        self.flows[flow].arrived
+    }
+
+    /// When a flow completed, if it did.
+    pub fn completion(&self, flow: FlowId) -> Option<Time> {
+        let state = &self.flows[flow];
+        (state.jobs_left == 0).then_some(state.end)
+    }
+
+    pub(crate) fn pending_tasks(&self, phase: PhaseId) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.phases[phase].pending.iter().map(|(&first, &(count, _))| (first, count))
+    }
+
+    /// Flows that have not completed.
+    pub fn flows_left(&self) -> usize {
+        self.flows_left
+    }
+
+    /// Slots of `lane` on machines that are up.
+    pub fn alive(&self, lane: Lane) -> u32 {
+        self.alive[lane.index()]
+    }
+
+    /// Slots of `lane` held by reduces that wait for maps.
+    pub fn waiting(&self, lane: Lane) -> u32 {
+        self.waiting[lane.index()]
+    }
+
+    /// Task attempts that finished so far, lost ones included.
+    pub fn tasks_done(&self) -> u64 {
+        self.tasks_done
+    }
+
+    /// Whether `phase` is a reduce phase whose maps are not all done.
+    pub fn is_early(&self, instance: &Instance, phase: PhaseId) -> bool {
+        let info = instance.phase(phase);
+        info.kind == PhaseKind::Reduce
+            && instance.job(info.job).map.is_some_and(|map| !self.phases[map].is_done())
+    }
+
+    /// How many tasks of `phase` could start now; see [`crate::View::runnable`].
+    pub fn runnable(&self, instance: &Instance, phase: PhaseId) -> u32 {
+        let state = &self.phases[phase];
+        if !state.ready || state.unstarted == 0 {
+            return 0;
+        }
+        let info = instance.phase(phase);
+        let room = state.unstarted.min(info.cap.saturating_sub(state.running));
+        if info.kind == PhaseKind::Map || instance.cluster().is_typed() || !self.is_early(instance, phase) {
+            return room;
+        }
+        // One universal slot must stay free of waiting reduces, or the maps they wait for cannot run.
+        let lane = Lane::Any.index();
+        room.min(self.alive[lane].saturating_sub(1 + self.waiting[lane]))
+    }
+
+    /// Phases whose numbers changed since the last call, once or more each, and all ready early
+    /// reduces (whose bar moves with every waiting reduce).
+    pub(crate) fn drain_touched(&mut self) -> impl Iterator<Item = PhaseId> + '_ {
+        self.touched.drain(..).chain(self.early.iter().copied())
+    }
+
+    pub(crate) fn clear_touched(&mut self) {
+        self.touched.clear();
+    }
+
+    /// A flow arrived.
+    pub(crate) fn arrive(&mut self, instance: &Instance, flow: FlowId, now: Time, events: &mut Vec<Event>) {
+        self.flows[flow].arrived = true;
+        events.push(Event::FlowArrived(flow));
+        for job in instance.flow(flow).jobs() {
+            if self.jobs[job].blocked_by == 0 {
+                self.open_job(instance, job, now, events);
+            }
+        }
+    }
+
+    fn open_job(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
+        let info = instance.job(job);
+        if let Some(map) = info.map {
+            self.set_ready(instance, map, now, events);
+        }
+        self.open_reduce(instance, job, now, events);
+    }
+
+    /// Makes a job's reduce phase ready if enough maps are done.
+    fn open_reduce(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
+        let info = instance.job(job);
+        let Some(reduce) = info.reduce else { return };
+        if self.phases[reduce].ready || self.phases[reduce].is_done() {
+            return;
+        }
+        if info.map.is_none_or(|map| self.phases[map].done >= self.maps_needed(map)) {
+            self.set_ready(instance, reduce, now, events);
+        }
+    }
+
+    /// How many maps must be done before the reduces may take slots.
+    fn maps_needed(&self, map: PhaseId) -> u32 {
+        (self.slowstart * f64::from(self.phases[map].total)).ceil() as u32
+    }
+
+    fn set_ready(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
+        let state = &mut self.phases[phase];
+        state.ready = true;
+        state.ready_since = now;
+        self.ready[instance.lane_of(phase).index()].insert(phase);
+        if self.is_early(instance, phase) {
+            self.early.insert(phase);
+        }
+        self.touched.push(phase);
+        events.push(Event::PhaseReady(phase));
+    }
+
+    /// Takes up to `most` consecutive tasks to start, the lowest first; they then count as running.
+    pub(crate) fn take(&mut self, instance: &Instance, phase: PhaseId, most: u32) -> Taken {
+        let (&first, &(count, attempt)) = self.phases[phase]
+            .pending
+            .first_key_value()
+            .expect("invariant: a runnable phase has tasks to start");
+        let count = count.min(most);
+        self.take_exactly(instance, phase, Taken { first, count, attempt });
+        Taken { first, count, attempt }
+    }
+
+    /// Up to `most` tasks from `task` on that still have to start and are the same attempt.
+    pub(crate) fn pending_at(&self, phase: PhaseId, task: u32, most: u32) -> Option<Taken> {
+        let (&first, &(count, attempt)) = self.phases[phase].pending.range(..=task).next_back()?;
+        let left = (first + count).checked_sub(task).filter(|&left| left > 0)?;
+        Some(Taken { first: task, count: left.min(most), attempt })
+    }
+
+    /// The first pending tasks among the `count` from `first` on, as one attempt.
+    pub(crate) fn pending_within(&self, phase: PhaseId, first: u32, count: u32) -> Option<Taken> {
+        if let Some(here) = self.pending_at(phase, first, count) {
+            return Some(here);
+        }
+        let (&next, &(n, attempt)) = self.phases[phase].pending.range(first..first + count).next()?;
+        Some(Taken { first: next, count: n.min(first + count - next), attempt })
+    }
+
+    /// Takes those tasks to start; they must be pending, as one attempt.
+    pub(crate) fn take_exactly(&mut self, instance: &Instance, phase: PhaseId, take: Taken) {
+        let early = self.is_early(instance, phase);
+        let lane = instance.lane_of(phase).index();
+        let state = &mut self.phases[phase];
+        let (&first, &(count, attempt)) =
+            state.pending.range(..=take.first).next_back().expect("invariant: taken tasks are pending");
+        assert!(
+            attempt == take.attempt && take.first + take.count <= first + count,
+            "taken tasks are pending"
+        );
+        state.pending.remove(&first);
+        if take.first > first {
+            state.pending.insert(first, (take.first - first, attempt));
+        }
+        let rest = first + count - (take.first + take.count);
+        if rest > 0 {
+            state.pending.insert(take.first + take.count, (rest, attempt));
+        }
+        state.unstarted -= take.count;
+        state.running += take.count;
+        if early {
+            state.waiting += take.count;
+            self.waiting[lane] += take.count;
+        }
+        self.touched.push(phase);
+    }
+
+    /// Tasks finished at `at`. What follows from it becomes events.
+    pub(crate) fn finish(
+        &mut self,
+        instance: &Instance,
+        phase: PhaseId,
+        count: u32,
+        (at, now): (Time, Time),
+        events: &mut Vec<Event>,
+    ) {
+        let info = instance.phase(phase);
+        let job = info.job;
+        let flow = &mut self.flows[instance.job(job).flow];
+        flow.end = flow.end.max(at);
+        let state = &mut self.phases[phase];
+        state.running -= count;
+        state.done += count;
+        self.tasks_done += u64::from(count);
+        self.touched.push(phase);
+        let done = state.is_done();
+        if info.kind == PhaseKind::Map {
+            self.open_reduce(instance, job, now, events);
+        }
+        if done {
+            self.finish_phase(instance, phase, now, events);
+        }
+    }
+
+    fn finish_phase(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
+        events.push(Event::PhaseDone(phase));
+        self.phases[phase].ready = false;
+        self.ready[instance.lane_of(phase).index()].remove(&phase);
+        let job = instance.phase(phase).job;
+        if let Some(reduce) = instance.job(job).reduce
+            && reduce != phase
+        {
+            self.early.remove(&reduce);
+            self.touched.push(reduce);
+        }
+        if !self.jobs[job].done && instance.job(job).phases().all(|p| self.phases[p].is_done()) {
+            self.finish_job(instance, job, now, events);
+        }
+    }
+
+    fn finish_job(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
+        self.jobs[job].done = true;
+        events.push(Event::JobDone(job));
+        let info = instance.job(job);
+        for &next in &info.before {
+            self.jobs[next].blocked_by -= 1;
+            if self.jobs[next].blocked_by == 0 {
+                self.open_job(instance, next, now, events);
+            }
+        }
+        let flow = &mut self.flows[info.flow];
+        flow.jobs_left -= 1;
+        if flow.jobs_left == 0 {
+            self.flows_left -= 1;
+            events.push(Event::FlowDone(info.flow));
+        }
+    }
+
+    /// The waiting reduces of a phase compute from now on.
+    pub(crate) fn release(&mut self, instance: &Instance, reduce: PhaseId) {
+        let waiting = std::mem::take(&mut self.phases[reduce].waiting);
+        self.waiting[instance.lane_of(reduce).index()] -= waiting;
+    }
+
+    /// The running reduces of a phase wait again, because map output was lost.
+    pub(crate) fn hold(&mut self, instance: &Instance, reduce: PhaseId) {
+        let state = &mut self.phases[reduce];
+        let more = state.running - state.waiting;
+        state.waiting += more;
+        self.waiting[instance.lane_of(reduce).index()] += more;
+    }
+
+    /// Running tasks were killed and must run again.
+    pub(crate) fn kill(
+        &mut self,
+        instance: &Instance,
+        phase: PhaseId,
+        tasks: Taken,
+        events: &mut Vec<Event>,
+    ) {
+        let early = self.is_early(instance, phase);
+        let state = &mut self.phases[phase];
+        state.running -= tasks.count;
+        if early {
+            state.waiting -= tasks.count;
+            self.waiting[instance.lane_of(phase).index()] -= tasks.count;
+        }
+        self.again(phase, tasks, events);
+    }
+
+    /// The output of finished maps was lost; they must run again, and their reduces may have to stop.
+    pub(crate) fn lose(
+        &mut self,
+        instance: &Instance,
+        map: PhaseId,
+        tasks: Taken,
+        now: Time,
+        events: &mut Vec<Event>,
+    ) {
+        let state = &mut self.phases[map];
+        state.done -= tasks.count;
+        if !state.ready {
+            state.ready = true;
+            state.ready_since = now;
+            self.ready[instance.lane_of(map).index()].insert(map);
+            events.push(Event::PhaseReady(map));
+        }
+        self.again(map, tasks, events);
+        let Some(reduce) = instance.job(instance.phase(map).job).reduce else { return };
+        if self.phases[map].done < self.maps_needed(map) && self.phases[reduce].ready {
+            self.phases[reduce].ready = false;
+            self.ready[instance.lane_of(reduce).index()].remove(&reduce);
+            self.early.remove(&reduce);
+        } else if self.phases[reduce].ready {
+            self.early.insert(reduce);
+        }
+        self.touched.push(reduce);
+    }
+
+    fn again(&mut self, phase: PhaseId, tasks: Taken, events: &mut Vec<Event>) {
+        let state = &mut self.phases[phase];
+        state.unstarted += tasks.count;
+        state.pending.insert(tasks.first, (tasks.count, tasks.attempt + 1));
+        self.touched.push(phase);
+        events.push(Event::TasksLost { phase, count: tasks.count });
+    }
+
+    /// Slots of a lane went down or came up with their machine.
+    pub(crate) fn set_alive(&mut self, lane: Lane, slots: u32) {
+        self.alive[lane.index()] = slots;
+    }
+}

@@ -1,0 +1,57 @@
+//! What a policy may look at: the instance, the state of every phase, the time, and estimates.
+
+use slackline_model::id::TiVec;
+use slackline_model::{Instance, PhaseId, Span, Time};
+
+use crate::state::{PhaseState, State};
+
+/// A read-only look at the system at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// What there is to do and to do it on.
+    pub instance: &'a Instance,
+    /// How far it is.
+    pub state: &'a State,
+    /// What is believed of durations.
+    pub estimates: &'a Estimates,
+    /// The instant.
+    pub now: Time,
+}
+
+impl View<'_> {
+    /// How far a phase is.
+    pub fn phase(&self, phase: PhaseId) -> &PhaseState {
+        self.state.phase(phase)
+    }
+
+    /// How many tasks of `phase` could start now if enough slots were free: 0 if it is not ready, at
+    /// its cap, all started, or barred from taking slots early.
+    pub fn runnable(&self, phase: PhaseId) -> u32 {
+        self.state.runnable(self.instance, phase)
+    }
+
+    /// Estimated work left in a phase, in slot-seconds at speed 1: its tasks not done yet times the
+    /// estimated mean of a task.
+    pub fn work_left(&self, phase: PhaseId) -> f64 {
+        let state = self.phase(phase);
+        f64::from(state.unstarted() + state.running()) * self.estimates.task[phase].seconds()
+    }
+}
+
+/// What a policy believes of durations (`--knowledge`, `--noise`): the mean task of each phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Estimates {
+    /// Estimated mean length of a task of each phase at speed 1.
+    pub task: TiVec<PhaseId, Span>,
+}
+
+impl Estimates {
+    /// The true means.
+    pub fn mean(instance: &Instance) -> Self {
+        let mean = |phase: &slackline_model::instance::Phase| {
+            let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
+            Span(phase.work().0 / u64::from(count))
+        };
+        Self { task: instance.phases().iter().map(mean).collect() }
+    }
+}

@@ -1,0 +1,278 @@
+//! The engine: batches end, machines die and come back, flows arrive; all in virtual time.
+
+use std::collections::BTreeMap;
+
+use slackline_model::{FlowId, Instance, MachineId, PhaseId, Span, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
+use slackline_random as random;
+
+use crate::crashes::{Crashes, Failures};
+use crate::heartbeat::Heartbeats;
+use crate::noise;
+use crate::options::Options;
+use crate::queue::{Pending, Queue};
+
+/// Machine failures in a row without any batch ending after which a simulation gives up: tasks that
+/// outlast every machine would otherwise be tried for ever.
+const FAILURES_IN_VAIN: u32 = 1_000_000;
+
+/// A batch that is followed one by one, because it waits, or its machine may die or reports late.
+#[derive(Clone, Copy, Debug)]
+struct Tracked {
+    duration: Span,
+    /// When it ends, unless it waits.
+    ends: Option<Time>,
+    machine: MachineId,
+    slots: u32,
+}
+
+/// The simulator.
+#[derive(Debug)]
+pub struct Sim<'a> {
+    instance: &'a Instance,
+    options: Options,
+    now: Time,
+    queue: Queue,
+    /// Flows by release, then id; those before `arrived` have arrived.
+    arrivals: Vec<FlowId>,
+    arrived: usize,
+    tracked: BTreeMap<RowId, Tracked>,
+    heartbeats: Option<Heartbeats>,
+    failures: Failures,
+    in_vain: u32,
+}
+
+impl<'a> Sim<'a> {
+    /// A simulation of `instance`, which must have been cut into tasks.
+    pub fn new(instance: &'a Instance, options: Options) -> Self {
+        let cluster = instance.cluster();
+        let mut arrivals: Vec<FlowId> = instance.flows().iter_enumerated().map(|(id, _)| id).collect();
+        arrivals.sort_by_key(|&flow| (instance.flow(flow).release, flow));
+        let mut failures = Failures::new(options.crashes.clone(), options.seed, cluster.n_machines());
+        let mut queue = Queue::default();
+        for crash in failures.initial() {
+            queue.push(crash.at, Pending::Crash(crash.machine));
+            if let Some(back) = crash.back {
+                queue.push(back, Pending::Recovery(crash.machine));
+            }
+        }
+        let heartbeats =
+            (options.heartbeat > Span::ZERO).then(|| Heartbeats::new(cluster, options.heartbeat));
+        Self {
+            instance,
+            options,
+            now: Time::ZERO,
+            queue,
+            arrivals,
+            arrived: 0,
+            tracked: BTreeMap::new(),
+            heartbeats,
+            failures,
+            in_vain: 0,
+        }
+    }
+
+    /// Whether every batch must be followed.
+    fn tracks_all(&self) -> bool {
+        self.heartbeats.is_some() || self.options.crashes != Crashes::Never
+    }
+
+    fn next_arrival(&self) -> Option<Time> {
+        self.arrivals.get(self.arrived).map(|&flow| self.instance.flow(flow).release)
+    }
+
+    /// Handles everything pending at `self.now`, offers included.
+    fn settle(&mut self, reports: &mut Vec<Report>) {
+        while let Some(pending) = self.queue.pop_at(self.now) {
+            match pending {
+                Pending::End(row) => self.end(row, reports),
+                Pending::Crash(machine) => self.crash(machine, reports),
+                Pending::Recovery(machine) => self.recover(machine, reports),
+                Pending::Wake => {
+                    if reports.last() != Some(&Report::Woken) {
+                        reports.push(Report::Woken);
+                    }
+                }
+                Pending::Offer(machine) => {
+                    if self.heartbeats.as_mut().is_some_and(|h| h.offer(machine)) {
+                        reports.push(Report::Offer(machine));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The end of a batch comes due, unless the batch was stopped or put off in the meantime.
+    fn end(&mut self, row: RowId, reports: &mut Vec<Report>) {
+        let Some(tracked) = self.tracked.get(&row) else {
+            if !self.tracks_all() {
+                self.in_vain = 0;
+                reports.push(Report::Finished { row, at: self.now });
+            }
+            return;
+        };
+        if let Some(at) = tracked.ends
+            && self.reported(tracked.machine, at) == self.now
+        {
+            self.finish(row, at, reports);
+        }
+    }
+
+    fn finish(&mut self, row: RowId, at: Time, reports: &mut Vec<Report>) {
+        let tracked = self.tracked.remove(&row).expect("invariant: a batch that ends is tracked");
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.freed(tracked.machine, tracked.slots);
+        }
+        self.in_vain = 0;
+        reports.push(Report::Finished { row, at });
+    }
+
+    /// When the master hears of something that happens on `machine` at `at`.
+    fn reported(&self, machine: MachineId, at: Time) -> Time {
+        self.heartbeats.as_ref().map_or(at, |h| h.next(machine, at))
+    }
+
+    fn crash(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
+        // What had ended but was not reported yet is reported with the machine's death.
+        let ended: Vec<(RowId, Time)> = (self.tracked.iter())
+            .filter(|(_, t)| t.machine == machine)
+            .filter_map(|(&row, t)| t.ends.filter(|&at| at <= self.now).map(|at| (row, at)))
+            .collect();
+        for (row, at) in ended {
+            self.finish(row, at, reports);
+        }
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.down(machine);
+        }
+        self.in_vain += 1;
+        reports.push(Report::Down(machine));
+    }
+
+    fn recover(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.up(machine);
+        }
+        if let Some(next) = self.failures.after(machine, self.now) {
+            self.queue.push(next.at, Pending::Crash(machine));
+            if let Some(back) = next.back {
+                self.queue.push(back, Pending::Recovery(machine));
+            }
+        }
+        reports.push(Report::Up(machine));
+    }
+
+    fn arrive(&mut self, reports: &mut Vec<Report>) {
+        while self.next_arrival() == Some(self.now) {
+            reports.push(Report::Arrived(self.arrivals[self.arrived]));
+            self.arrived += 1;
+        }
+    }
+
+    /// Lets machines with free slots offer them if something happened that may give work.
+    fn arm(&mut self) {
+        let Some(heartbeats) = &mut self.heartbeats else { return };
+        for machine in heartbeats.arm() {
+            self.queue.push(heartbeats.next(machine, self.now), Pending::Offer(machine));
+        }
+    }
+
+    /// How long a batch computes.
+    fn duration(&self, start: &Start<'_>) -> Span {
+        let tasks =
+            self.instance.phase(start.phase).tasks().expect("invariant: instances are cut before they run");
+        let (span, _) = tasks.run_at(start.first);
+        let (speed, _) =
+            self.instance.cluster().speed_of(self.instance.lane_of(start.phase), start.places[0].first);
+        let exact = span.at_speed_nearest(speed);
+        if self.options.jitter == 0.0 {
+            return exact;
+        }
+        let factor = jitter(&self.options, start.phase, start.first, start.attempt);
+        Span::from_seconds_nearest(exact.seconds() * factor)
+    }
+}
+
+/// The factor on one attempt of one task; a stream of its own for each.
+fn jitter(options: &Options, phase: PhaseId, task: u32, attempt: u16) -> f64 {
+    let of_attempt = slackline_model::Seed(options.seed.stream("jitter", u64::from(attempt)));
+    let index = u64::from(phase.0) << 32 | u64::from(task);
+    noise::factor(&mut random::rng(of_attempt, "task", index), options.jitter)
+}
+
+impl Engine for Sim<'_> {
+    fn capabilities(&self) -> Capabilities {
+        let batch = if self.options.jitter > 0.0 {
+            Batch::Task
+        } else if self.tracks_all() {
+            Batch::Machine
+        } else {
+            Batch::Speed
+        };
+        let offers = if self.heartbeats.is_some() { Offers::Heartbeat } else { Offers::Immediate };
+        Capabilities { batch, faults: self.options.crashes != Crashes::Never, offers }
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        while self.in_vain < FAILURES_IN_VAIN {
+            let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
+            self.now = next;
+            self.settle(reports);
+            self.arrive(reports);
+            if reports.iter().any(|report| !matches!(report, Report::Offer(_))) {
+                self.arm();
+                self.settle(reports);
+            }
+            if !reports.is_empty() {
+                return Some(self.now);
+            }
+        }
+        None
+    }
+
+    fn start(&mut self, start: &Start<'_>) {
+        let duration = self.duration(start);
+        let ends = (!start.held).then(|| self.now + duration);
+        let mut report = ends;
+        if start.held || self.tracks_all() {
+            let lane = self.instance.lane_of(start.phase);
+            let (machine, _) = self.instance.cluster().machine_of(lane, start.places[0].first);
+            if let Some(heartbeats) = &mut self.heartbeats {
+                heartbeats.started(machine, start.count);
+            }
+            self.tracked.insert(start.row, Tracked { duration, ends, machine, slots: start.count });
+            report = ends.map(|at| self.reported(machine, at));
+        }
+        if let Some(at) = report {
+            self.queue.push(at, Pending::End(start.row));
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Go(row) => {
+                let Some(tracked) = self.tracked.get_mut(&row) else { return };
+                let at = self.now + tracked.duration;
+                tracked.ends = Some(at);
+                let machine = tracked.machine;
+                self.queue.push(self.reported(machine, at), Pending::End(row));
+            }
+            Order::Hold(row) => {
+                if let Some(tracked) = self.tracked.get_mut(&row) {
+                    tracked.ends = None;
+                }
+            }
+            Order::Kill(row) => {
+                if let Some(tracked) = self.tracked.remove(&row)
+                    && let Some(heartbeats) = &mut self.heartbeats
+                {
+                    heartbeats.killed(tracked.machine, tracked.slots);
+                }
+            }
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.queue.push(at.max(self.now), Pending::Wake);
+    }
+}

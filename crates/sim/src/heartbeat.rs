@@ -1,0 +1,102 @@
+//! Machines that report only now and then.
+//!
+//! Machine `m` of `n` reports first at `m/n` of the interval and then once an interval, as task
+//! trackers do. Reports that would say nothing are not simulated: a machine whose offer was not used
+//! up is quiet until something happens that could give it work.
+
+use slackline_model::{Cluster, MachineId, Span, Time};
+
+/// What a machine's next report is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pulse {
+    /// Nothing: it is busy or down.
+    Silent,
+    /// Free slots that nobody wanted; the machine is in the list of quiet ones.
+    Quiet,
+    /// An offer that is in the queue of events.
+    Armed,
+}
+
+/// The heartbeat of every machine.
+#[derive(Debug)]
+pub(crate) struct Heartbeats {
+    interval: Span,
+    slots: Vec<u32>,
+    /// Free slots, both lanes together; 0 while down.
+    free: Vec<u32>,
+    pulse: Vec<Pulse>,
+    quiet: Vec<MachineId>,
+    is_down: Vec<bool>,
+}
+
+impl Heartbeats {
+    pub(crate) fn new(cluster: &Cluster, interval: Span) -> Self {
+        let machines = (0..cluster.n_machines()).map(MachineId);
+        let count =
+            |m| cluster.lanes().iter().filter_map(|&l| cluster.machine_slots(l, m)).map(|r| r.len).sum();
+        let slots: Vec<u32> = machines.clone().map(count).collect();
+        let pulse = vec![Pulse::Quiet; slots.len()];
+        let is_down = vec![false; slots.len()];
+        Self { interval, free: slots.clone(), slots, pulse, quiet: machines.collect(), is_down }
+    }
+
+    /// The first report of `machine` not before `at`.
+    pub(crate) fn next(&self, machine: MachineId, at: Time) -> Time {
+        let phase = self.interval.0 * u64::from(machine.0) / self.slots.len() as u64;
+        let beats = at.0.saturating_sub(phase).div_ceil(self.interval.0);
+        Time(phase + beats * self.interval.0)
+    }
+
+    /// Something happened that may give work: the quiet machines will offer at their next report.
+    pub(crate) fn arm(&mut self) -> Vec<MachineId> {
+        let mut armed = std::mem::take(&mut self.quiet);
+        armed.retain(|machine| {
+            let useful = self.free[machine.index()] > 0;
+            self.pulse[machine.index()] = if useful { Pulse::Armed } else { Pulse::Silent };
+            useful
+        });
+        armed
+    }
+
+    /// A pending offer comes due; whether there is still something to offer.
+    pub(crate) fn offer(&mut self, machine: MachineId) -> bool {
+        self.pulse[machine.index()] = Pulse::Silent;
+        self.listen(machine);
+        self.free[machine.index()] > 0
+    }
+
+    pub(crate) fn started(&mut self, machine: MachineId, slots: u32) {
+        self.free[machine.index()] -= slots;
+    }
+
+    /// Slots of a machine became free at its report.
+    pub(crate) fn freed(&mut self, machine: MachineId, slots: u32) {
+        self.free[machine.index()] += slots;
+        self.listen(machine);
+    }
+
+    /// A batch was stopped; its slots come free unless its machine is the reason.
+    pub(crate) fn killed(&mut self, machine: MachineId, slots: u32) {
+        if !self.is_down[machine.index()] {
+            self.freed(machine, slots);
+        }
+    }
+
+    pub(crate) fn down(&mut self, machine: MachineId) {
+        self.free[machine.index()] = 0;
+        self.is_down[machine.index()] = true;
+    }
+
+    pub(crate) fn up(&mut self, machine: MachineId) {
+        self.free[machine.index()] = self.slots[machine.index()];
+        self.is_down[machine.index()] = false;
+        self.listen(machine);
+    }
+
+    fn listen(&mut self, machine: MachineId) {
+        if self.pulse[machine.index()] == Pulse::Silent {
+            self.pulse[machine.index()] = Pulse::Quiet;
+            self.quiet.push(machine);
+        }
+    }
+}
