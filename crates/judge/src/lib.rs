@@ -1,1 +1,149 @@
-//! Placeholder.
+//! Is this schedule feasible, and what did it really cost? Decided from the instance and the schedule
+//! alone.
+//!
+//! [`check`] names the first violation: first whatever is wrong with the structure of the schedule, in
+//! the order of its tables; then, by time, whatever goes wrong while it runs, at one instant the lowest
+//! phase first; then claims that do not follow from the rows, flow by flow. [`metrics`] and
+//! [`completions`] recompute what the rows amount to and believe no claim.
+//!
+//! In reading order:
+//! - [`violation`]: the ways to break a schedule;
+//! - `tolerance`: when two instants or amounts are the same;
+//! - `book`: task rows by start and by phase; `coverage`: every task done once;
+//! - `slots`: no slot twice, no phase above its cap (`sweep` finds the first excess);
+//! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
+//! - `durations`: seconds / speed;
+//! - `guarantee`, `minima`: slots that are promised;
+//! - `plan`: all of this for allocations;
+//! - `summary`, [`metrics`](mod@metrics), `claims`: what follows from the rows, and what was said.
+//!
+//! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's
+//! slot.
+//!
+//! **Never knows**: any algorithm, the simulator, file formats. It shares no code with anything that
+//! schedules.
+#![deny(clippy::unwrap_used)]
+
+mod barrier;
+mod book;
+mod claims;
+mod coverage;
+mod durations;
+mod guarantee;
+pub mod metrics;
+mod minima;
+mod order;
+mod plan;
+mod slots;
+mod summary;
+mod sweep;
+mod tolerance;
+pub mod violation;
+
+use slackline_model::schedule::{Clock, FlowStatus, Schedule};
+use slackline_model::{FlowId, Instance};
+
+pub use metrics::{Metrics, completions, metrics};
+pub use violation::Violation;
+
+use book::Book;
+use order::Progress;
+use plan::Plan;
+use summary::{Form, Summary};
+use violation::First;
+
+/// What a feasible schedule amounts to, recomputed from its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The objective's value over the flows that are done.
+    pub cost: f64,
+    /// Flows that failed.
+    pub failed: usize,
+    /// Task rows or allocations, whichever decide.
+    pub rows: usize,
+    /// Tasks done; 0 for allocations.
+    pub tasks: u64,
+    /// Every metric of the schedule.
+    pub metrics: Metrics,
+}
+
+/// Whether `schedule` is a feasible schedule of `instance` and claims nothing false.
+///
+/// Costs are those of the schedule's objective, with the instance's weights. With n rows of a tasks
+/// attempts: O(n log n + a) time, O(n) memory beside one entry a slot (see `minima` and `plan` for
+/// schedules that promise minima).
+///
+/// # Errors
+/// The first violation: structure, then by time and phase, then claims.
+pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violation> {
+    let other = with_objective_of(instance, schedule)?;
+    let instance = other.as_ref().unwrap_or(instance);
+    order::check_slowstart(schedule)?;
+    let flows = claims::flow_rows(instance, schedule)?;
+    let failed = |flow: FlowId| flows[flow.index()].status == FlowStatus::Failed;
+    let (summary, rows) = match summary::form_of(instance, schedule) {
+        Form::Tasks => (check_tasks(instance, schedule, failed)?, schedule.tasks.len()),
+        Form::Allocations => (check_allocations(instance, schedule, failed)?, schedule.allocations.len()),
+    };
+    claims::check(instance, schedule, &flows, &summary)?;
+    let metrics = metrics::of_summary(instance, schedule, &summary);
+    claims::check_metrics(schedule, &metrics)?;
+    let done = metrics::counted(instance, schedule, &summary);
+    Ok(Report {
+        cost: instance.objective().combine.of(done.iter().map(|&(flow, c)| instance.flow(flow).cost.eval(c))),
+        failed: instance.flows().len() - done.len(),
+        rows,
+        tasks: summary.tasks,
+        metrics,
+    })
+}
+
+/// The instance under the schedule's objective, if that is another one.
+fn with_objective_of(instance: &Instance, schedule: &Schedule) -> Result<Option<Instance>, Violation> {
+    if schedule.objective == instance.objective() {
+        return Ok(None);
+    }
+    let other = instance.clone().with_objective(schedule.objective, instance.weights());
+    other.map(Some).map_err(|e| Violation::Objective { problem: e.to_string().into() })
+}
+
+fn check_tasks(
+    instance: &Instance,
+    schedule: &Schedule,
+    failed: impl Fn(FlowId) -> bool + Copy,
+) -> Result<Summary, Violation> {
+    coverage::check_rows(instance, &schedule.tasks)?;
+    let book = Book::new(instance, &schedule.tasks);
+    coverage::check_tasks(&book, failed)?;
+    let progress = Progress::new(&book, schedule.slowstart);
+    let mut first = First::default();
+    slots::check_overlaps(&book, &mut first);
+    slots::check_caps(&book, &mut first);
+    order::check_precedence(&book, &progress, &mut first);
+    order::check_reduces(&book, &progress, schedule.slowstart, &mut first);
+    if schedule.clock == Clock::Exact {
+        durations::check(&book, &progress, &mut first);
+    }
+    if schedule.minima {
+        minima::check(&book, &progress, failed, &mut first);
+    }
+    first.into_result()?;
+    Ok(Summary::of_tasks(&book, &progress))
+}
+
+fn check_allocations(
+    instance: &Instance,
+    schedule: &Schedule,
+    failed: impl Fn(FlowId) -> bool + Copy,
+) -> Result<Summary, Violation> {
+    plan::check_rows(instance, &schedule.allocations)?;
+    let plan = Plan::new(instance, &schedule.allocations);
+    plan.check_work(failed)?;
+    let mut first = First::default();
+    plan.check_times(&mut first);
+    if schedule.minima {
+        plan.check_minima(failed, &mut first);
+    }
+    first.into_result()?;
+    Ok(Summary::of_plan(&plan))
+}

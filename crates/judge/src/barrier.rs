@@ -1,0 +1,196 @@
+//! The barrier between the maps and the reduces of a job, and when lost map output reopens it.
+//!
+//! The rule the judge holds, from the task rows alone:
+//! - Every map has finished for the first time at some instant, the latest of which closes the
+//!   barrier. An attempt that is `done` or `lost` has finished.
+//! - The rows do not say when the output of a `lost` attempt was lost, only that it was before the
+//!   next attempt of that task that started after the lost one's end. From there to the end of the
+//!   next attempt that finished, its *re-run*, the barrier is certainly open; before, in doubt, it is
+//!   taken to be closed.
+//! - A reduce that was still there when a re-run started waits for the re-run's end. One that had
+//!   ended by then had ended before the loss.
+
+use slackline_model::schedule::{Outcome, TaskRow};
+use slackline_model::{JobId, PhaseId, Time};
+
+use crate::book::Book;
+use crate::tolerance;
+
+/// When the maps of a job are complete.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Barrier {
+    /// When every map had finished once, if ever.
+    first: Option<Time>,
+    /// When enough maps had finished once for reduces to take slots early, if ever.
+    enough: Option<Time>,
+    /// How many maps are enough.
+    needed: u32,
+    /// Starts of re-runs in order, each with the end of the latest of the re-runs up to it.
+    reruns: Vec<(Time, Option<Time>)>,
+}
+
+/// The later of two instants; never if either never comes.
+fn later(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    a.zip(b).map(|(a, b)| a.max(b))
+}
+
+/// How many of `maps` tasks must be done before a reduce may take a slot. The product is lowered by
+/// a billionth, so that a tenth of thirty is three.
+fn enough_of(maps: u32, slowstart: f64) -> u32 {
+    if slowstart >= 1.0 {
+        return maps;
+    }
+    (slowstart * f64::from(maps) * (1.0 - 1e-9)).ceil() as u32
+}
+
+impl Barrier {
+    /// The barrier of `job`, if it has both maps and reduces. O(attempts log attempts).
+    pub(crate) fn new(book: &Book<'_>, job: JobId, slowstart: f64) -> Option<Self> {
+        let job = book.instance.job(job);
+        let (map, _) = job.map.zip(job.reduce)?;
+        let maps = book.instance.phase(map).tasks().map_or(0, slackline_model::tasks::Tasks::count);
+        let needed = enough_of(maps, slowstart);
+        let (mut ends, reruns) =
+            if book.has_retries(map) { retried(book, map) } else { (simple(book, map), Vec::new()) };
+        ends.sort_unstable();
+        let first = when(&ends, maps);
+        let enough = if needed == maps { first } else { when(&ends, needed) };
+        Some(Self { first, enough, needed, reruns: cumulative(reruns) })
+    }
+
+    /// When every map had finished for the first time, if ever.
+    pub(crate) fn first(&self) -> Option<Time> {
+        self.first
+    }
+
+    /// When enough maps had finished for reduces to take slots early, if ever.
+    pub(crate) fn enough(&self) -> Option<Time> {
+        self.enough
+    }
+
+    /// How many maps are enough for reduces to take slots early.
+    pub(crate) fn needed(&self) -> u32 {
+        self.needed
+    }
+
+    /// Whether map output was lost and made again.
+    pub(crate) fn has_reruns(&self) -> bool {
+        !self.reruns.is_empty()
+    }
+
+    /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
+    ///
+    /// A reduce may start at `t` unless this is later than `t`, and one that ends at `t` computed only
+    /// after it.
+    pub(crate) fn closed(&self, t: Time) -> Option<Time> {
+        let started = self.reruns.partition_point(|&(start, _)| tolerance::earlier_micros(start, t));
+        let last = started.checked_sub(1).map(|i| self.reruns[i].1);
+        last.map_or(self.first, |end| later(self.first, end))
+    }
+
+    /// Until when a reduce that takes a slot at `t` waits: `t` itself if the barrier is closed.
+    pub(crate) fn waits_until(&self, t: Time) -> Option<Time> {
+        let mut until = t;
+        loop {
+            let closed = self.closed(until)?;
+            if closed <= until {
+                return Some(until);
+            }
+            until = closed;
+        }
+    }
+}
+
+/// `(end, tasks)` of first successes to the end of the `n`-th.
+fn when(ends: &[(Time, u32)], n: u32) -> Option<Time> {
+    let mut done = 0u64;
+    if n == 0 {
+        return Some(Time::ZERO);
+    }
+    ends.iter().find_map(|&(end, count)| {
+        done += u64::from(count);
+        (done >= u64::from(n)).then_some(end)
+    })
+}
+
+fn finished(row: &TaskRow) -> bool {
+    matches!(row.outcome, Outcome::Done | Outcome::Lost)
+}
+
+fn simple(book: &Book<'_>, map: PhaseId) -> Vec<(Time, u32)> {
+    book.of(map).filter(|row| finished(row)).map(|row| (row.end, row.count)).collect()
+}
+
+/// A re-run from its start to its end, if it ever ended well.
+type Rerun = (Time, Option<Time>);
+
+/// First successes, and re-runs, of maps some of which have several attempts.
+fn retried(book: &Book<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>) {
+    let mut ends = Vec::new();
+    let mut reruns = Vec::new();
+    for attempts in book.pieces(map).chunk_by(|a, b| a.first == b.first) {
+        let rows = || attempts.iter().map(|piece| book.row(piece.row));
+        if let Some(end) = rows().filter(|row| finished(row)).map(|row| row.end).min() {
+            ends.push((end, attempts[0].count));
+        }
+        for lost in rows().filter(|row| row.outcome == Outcome::Lost) {
+            let later = |row: &&TaskRow| {
+                row.attempt > lost.attempt && !tolerance::earlier_micros(row.start, lost.end)
+            };
+            let again = || rows().filter(later);
+            if let Some(start) = again().map(|row| row.start).min() {
+                let end = again().filter(|row| finished(row)).map(|row| row.end).min();
+                reruns.push((start, end));
+            }
+        }
+    }
+    (ends, reruns)
+}
+
+/// Sorts re-runs by start and replaces each end by the latest so far.
+fn cumulative(mut reruns: Vec<Rerun>) -> Vec<Rerun> {
+    reruns.sort_unstable();
+    reruns.dedup();
+    for i in 1..reruns.len() {
+        reruns[i].1 = later(reruns[i - 1].1, reruns[i].1);
+    }
+    reruns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn barrier(first: u64, reruns: &[(u64, Option<u64>)]) -> Barrier {
+        let second = |s: u64| Time(s * 1_000_000);
+        let reruns = reruns.iter().map(|&(a, b)| (second(a), b.map(second))).collect();
+        Barrier { first: Some(second(first)), enough: None, needed: 0, reruns: cumulative(reruns) }
+    }
+
+    #[test]
+    fn a_rerun_reopens_the_barrier_from_its_start() {
+        let b = barrier(10, &[(16, Some(26))]);
+        let at = |s: u64| b.closed(Time(s * 1_000_000)).map(Time::seconds);
+        assert_eq!(
+            [at(5), at(12), at(16), at(17), at(40)].map(Option::unwrap),
+            [10.0, 10.0, 10.0, 26.0, 26.0]
+        );
+    }
+
+    #[test]
+    fn waiting_goes_on_over_reruns_that_start_meanwhile() {
+        let b = barrier(10, &[(7, Some(30)), (29, Some(50)), (60, None)]);
+        assert_eq!(b.waits_until(Time(5_000_000)), Some(Time(50_000_000)));
+        assert_eq!(b.waits_until(Time(55_000_000)), Some(Time(55_000_000)));
+        assert_eq!(b.waits_until(Time(61_000_000)), None);
+    }
+
+    #[test]
+    fn a_fraction_of_maps_is_rounded_up_but_not_by_floating_point() {
+        assert_eq!(
+            [enough_of(30, 0.1), enough_of(31, 0.1), enough_of(7, 1.0), enough_of(7, 0.0)],
+            [3, 4, 7, 0]
+        );
+        assert_eq!(enough_of(u32::MAX, 1.0), u32::MAX);
+    }
+}

@@ -1,0 +1,136 @@
+//! The sound task rows of a schedule, in order of start and phase by phase.
+//!
+//! Rows stay runs of tasks: nothing here is per task, except where attempts of one task overlap the
+//! runs of others ([`Book::pieces`]).
+
+use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
+use slackline_model::{Instance, PhaseId};
+
+use crate::violation::RowProblem;
+
+/// Task rows by start and by phase. Memory: two numbers a row.
+pub(crate) struct Book<'a> {
+    pub(crate) instance: &'a Instance,
+    pub(crate) rows: &'a TaskRows,
+    by_start: Vec<u32>,
+    by_phase: Vec<u32>,
+    /// Where the rows of each phase begin in `by_phase`; one more entry than phases.
+    offsets: Vec<u32>,
+}
+
+/// Consecutive tasks of a row that share all their attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) row: u32,
+}
+
+impl<'a> Book<'a> {
+    /// Sorts the rows; those that mean nothing are left out. O(n log n), O(n) if rows are in order
+    /// of start.
+    pub(crate) fn new(instance: &'a Instance, rows: &'a TaskRows) -> Self {
+        let sound = |&(_, row): &(usize, &TaskRow)| fault(instance, rows, row).is_none();
+        let mut by_start: Vec<u32> =
+            rows.rows().iter().enumerate().filter(sound).map(|(i, _)| i as u32).collect();
+        by_start.sort_by_key(|&i| rows.row(i as usize).start);
+        let mut offsets = vec![0u32; instance.phases().len() + 1];
+        for &i in &by_start {
+            offsets[rows.row(i as usize).phase.index() + 1] += 1;
+        }
+        for phase in 1..offsets.len() {
+            offsets[phase] += offsets[phase - 1];
+        }
+        let mut next = offsets.clone();
+        let mut by_phase = vec![0u32; by_start.len()];
+        for &i in &by_start {
+            let at = &mut next[rows.row(i as usize).phase.index()];
+            by_phase[*at as usize] = i;
+            *at += 1;
+        }
+        Self { instance, rows, by_start, by_phase, offsets }
+    }
+
+    /// The row of that index.
+    pub(crate) fn row(&self, index: u32) -> &'a TaskRow {
+        self.rows.row(index as usize)
+    }
+
+    /// All rows in order of start.
+    pub(crate) fn by_start(&self) -> &[u32] {
+        &self.by_start
+    }
+
+    /// The rows of `phase` in order of start.
+    pub(crate) fn of(&self, phase: PhaseId) -> impl DoubleEndedIterator<Item = &'a TaskRow> + '_ {
+        self.indices(phase).iter().map(|&i| self.row(i))
+    }
+
+    /// The rows of `phase` in order of start, as indices.
+    pub(crate) fn indices(&self, phase: PhaseId) -> &[u32] {
+        let (from, to) = (self.offsets[phase.index()], self.offsets[phase.index() + 1]);
+        &self.by_phase[from as usize..to as usize]
+    }
+
+    /// Whether some task of `phase` has several attempts.
+    pub(crate) fn has_retries(&self, phase: PhaseId) -> bool {
+        self.of(phase).any(|row| row.attempt > 0)
+    }
+
+    /// The rows of `phase`, cut so that two pieces hold the same tasks or none in common, in order of
+    /// tasks, then attempts. At most as many pieces as attempts.
+    pub(crate) fn pieces(&self, phase: PhaseId) -> Vec<Piece> {
+        let whole = |&i: &u32| Piece { first: self.row(i).first, count: self.row(i).count, row: i };
+        let mut pieces: Vec<Piece> = self.indices(phase).iter().map(whole).collect();
+        let key = |p: &Piece| (p.first, self.row(p.row).attempt, self.row(p.row).start, p.row);
+        pieces.sort_by_key(key);
+        if pieces.windows(2).all(|w| w[0].first + w[0].count <= w[1].first) {
+            return pieces;
+        }
+        let mut cuts: Vec<u32> = pieces.iter().flat_map(|p| [p.first, p.first + p.count]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut cut = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let from = cuts.partition_point(|&c| c < piece.first);
+            for pair in cuts[from..].windows(2).take_while(|w| w[0] < piece.first + piece.count) {
+                cut.push(Piece { first: pair[0], count: pair[1] - pair[0], row: piece.row });
+            }
+        }
+        cut.sort_by_key(key);
+        cut
+    }
+}
+
+/// Why a row means nothing, if it does.
+pub(crate) fn fault(instance: &Instance, rows: &TaskRows, row: &TaskRow) -> Option<RowProblem> {
+    let Some(phase) = instance.phases().get(row.phase) else {
+        return Some(RowProblem::UnknownPhase(row.phase.0));
+    };
+    let Some(tasks) = phase.tasks() else {
+        return Some(RowProblem::NoTasks);
+    };
+    let past = u64::from(row.first) + u64::from(row.count);
+    if row.count == 0 {
+        return Some(RowProblem::Empty);
+    }
+    if past > u64::from(tasks.count()) {
+        return Some(RowProblem::TaskNumber { first: row.first, last: past - 1, tasks: tasks.count() });
+    }
+    let slots = instance.cluster().slots(instance.lane_of(row.phase));
+    let mut found = 0;
+    for place in rows.places(row) {
+        found += u64::from(place.len);
+        if place.len == 0 || u64::from(place.first) + u64::from(place.len) > u64::from(slots) {
+            return Some(RowProblem::SlotNumber { first: place.first, len: place.len, slots });
+        }
+    }
+    if found != u64::from(row.count) {
+        return Some(RowProblem::SlotCount { found, expected: row.count });
+    }
+    if row.end < row.start {
+        return Some(RowProblem::Backwards { start: row.start.seconds(), end: row.end.seconds() });
+    }
+    // Half of the range is 290,000 years and keeps every later addition from overflowing.
+    (row.end.0 > u64::MAX / 2).then_some(RowProblem::NotFinite(row.end.seconds()))
+}

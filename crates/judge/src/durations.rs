@@ -1,0 +1,67 @@
+//! Durations under the exact clock: seconds / speed, from the later of the start and the last map.
+
+use slackline_model::Instance;
+use slackline_model::schedule::{Outcome, TaskRow};
+
+use crate::book::Book;
+use crate::order::{Progress, computes_from};
+use crate::tolerance;
+use crate::violation::{First, Place, Violation, Who};
+
+/// Offers attempts that finished after more or less than seconds / speed, and others that lasted
+/// longer than that.
+pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
+    for &i in book.by_start() {
+        let row = book.row(i);
+        // Reduces whose maps never are complete wait as long as they like.
+        let Some(from) = computes_from(book.instance, progress, row) else { continue };
+        // An attempt that ended while it still waited computed for no time at all.
+        let found = row.end.since(from).seconds();
+        let outright = matches!(row.outcome, Outcome::Done | Outcome::Lost);
+        for_each_stretch(book, row, |task, slot, expected| {
+            let wrong = if outright {
+                !tolerance::same_amount(found, expected)
+            } else {
+                found > expected + tolerance::amount(expected)
+            };
+            if wrong {
+                let at = row.end.seconds();
+                first.offer(at, row.phase, || Violation::Duration {
+                    at,
+                    task: Who::task(book.instance, row.phase, task),
+                    place: place(book.instance, row, slot),
+                    found,
+                    expected,
+                    outright,
+                });
+            }
+        });
+    }
+}
+
+fn place(instance: &Instance, row: &TaskRow, slot: u32) -> Place {
+    Place::new(instance.cluster(), instance.lane_of(row.phase), slot)
+}
+
+/// Calls `f(task, slot, seconds)` with the first task of each stretch of a row's tasks that take
+/// equally long on slots of equal speed.
+fn for_each_stretch(book: &Book<'_>, row: &TaskRow, mut f: impl FnMut(u32, u32, f64)) {
+    let Some(tasks) = book.instance.phase(row.phase).tasks() else { return };
+    let lane = book.instance.lane_of(row.phase);
+    let mut task = row.first;
+    let mut last = None;
+    for place in book.rows.places(row) {
+        let mut slot = place.first;
+        while slot < place.end() {
+            let (span, equal) = tasks.run_at(task);
+            let (speed, until) = book.instance.cluster().speed_of(lane, slot);
+            if last != Some((span, speed)) {
+                f(task, slot, span.seconds() / speed);
+                last = Some((span, speed));
+            }
+            let step = equal.min(until.min(place.end()) - slot);
+            task += step;
+            slot += step;
+        }
+    }
+}

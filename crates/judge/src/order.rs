@@ -1,0 +1,176 @@
+//! Order of the task rows: release, precedence among jobs, reduces after maps.
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{Outcome, Schedule, TaskRow};
+use slackline_model::{Instance, JobId, Lane, PhaseId, PhaseKind, Time};
+
+use crate::barrier::Barrier;
+use crate::book::Book;
+use crate::sweep::{Hold, first_excess};
+use crate::tolerance;
+use crate::violation::{First, ReduceEvent, Violation, Who, job_name};
+
+/// When phases are done and barriers close, as the rows say.
+pub(crate) struct Progress {
+    /// When each phase is done, if it ever is.
+    pub(crate) done: TiVec<PhaseId, Option<Time>>,
+    /// The barrier of each job that has one.
+    pub(crate) barriers: TiVec<JobId, Option<Barrier>>,
+}
+
+impl Progress {
+    pub(crate) fn new(book: &Book<'_>, slowstart: f64) -> Self {
+        let instance = book.instance;
+        let done = instance.phases().iter_enumerated().map(|(id, phase)| {
+            let (mut count, mut end) = (0u64, Time::ZERO);
+            for row in book.of(id).filter(|row| row.outcome == Outcome::Done) {
+                count += u64::from(row.count);
+                end = end.max(row.end);
+            }
+            let tasks = u64::from(phase.tasks()?.count());
+            (count >= tasks).then_some(end)
+        });
+        let barriers = instance.jobs().keys().map(|job| Barrier::new(book, job, slowstart));
+        Self { done: done.collect(), barriers: barriers.collect() }
+    }
+
+    /// When `job` is done: all tasks of all its phases.
+    pub(crate) fn job_done(&self, instance: &Instance, job: JobId) -> Option<Time> {
+        let mut last = Time::ZERO;
+        for phase in instance.job(job).phases() {
+            last = last.max(self.done[phase]?);
+        }
+        Some(last)
+    }
+
+    /// When `job` may start: its flow released and all jobs it comes after done; `None` for never.
+    pub(crate) fn job_ready(&self, instance: &Instance, job: JobId) -> Option<Time> {
+        let mut ready = instance.flow(instance.job(job).flow).release;
+        for &after in &instance.job(job).after {
+            ready = ready.max(self.job_done(instance, after)?);
+        }
+        Some(ready)
+    }
+}
+
+/// Offers the first attempt of each phase that starts before its release or before a job it comes
+/// after is done.
+pub(crate) fn check_precedence(book: &Book<'_>, progress: &Progress, first: &mut First) {
+    let instance = book.instance;
+    for (id, phase) in instance.phases().iter_enumerated() {
+        let Some(row) = book.of(id).next() else { continue };
+        let at = row.start.seconds();
+        let who = || Who::task(instance, id, row.first);
+        let job = instance.job(phase.job);
+        let release = instance.flow(job.flow).release;
+        if tolerance::earlier_micros(row.start, release) {
+            let release = release.seconds();
+            first.offer(at, id, || Violation::Release { at, who: who(), release });
+        }
+        for &after in &job.after {
+            let done = progress.job_done(instance, after);
+            if done.is_none_or(|done| tolerance::earlier_micros(row.start, done)) {
+                let (after, done) = (job_name(instance, after), done.map(Time::seconds));
+                first.offer(at, id, || Violation::Precedence { at, who: who(), after, done });
+                break;
+            }
+        }
+    }
+}
+
+/// Offers reduces that start before enough maps are done, that are done before all maps are, and
+/// early ones that leave no slot to the maps.
+pub(crate) fn check_reduces(book: &Book<'_>, progress: &Progress, slowstart: f64, first: &mut First) {
+    for (job, barrier) in progress.barriers.iter_enumerated() {
+        let Some((barrier, reduce)) = barrier.as_ref().zip(book.instance.job(job).reduce) else { continue };
+        for row in book.of(reduce) {
+            check_start(book, barrier, slowstart, row, first);
+            check_end(book, barrier, row, first);
+        }
+    }
+    let waits = waits(book, progress);
+    let slots = book.instance.cluster().slots(Lane::Any);
+    // Reduces on typed slots take nothing from the maps.
+    if book.instance.cluster().is_typed() || waits.is_empty() {
+        return;
+    }
+    if let Some(excess) = first_excess(waits, u64::from(slots) - 1) {
+        let row = book.row(excess.row);
+        first.offer(excess.at, row.phase, || Violation::EarlyReduce {
+            at: excess.at,
+            task: Who::task(book.instance, row.phase, row.first),
+            found: excess.held,
+            slots,
+        });
+    }
+}
+
+/// A reduce starts when the maps are done; with slow-start, earlier, once enough maps had been done.
+fn check_start(book: &Book<'_>, barrier: &Barrier, slowstart: f64, row: &TaskRow, first: &mut First) {
+    let in_time = |t: Option<Time>| t.is_some_and(|t| !tolerance::earlier_micros(row.start, t));
+    let closed = barrier.closed(row.start);
+    if in_time(closed) || (slowstart < 1.0 && in_time(barrier.enough())) {
+        return;
+    }
+    let at = row.start.seconds();
+    let done = if slowstart < 1.0 { barrier.enough() } else { closed };
+    first.offer(at, row.phase, || Violation::MapBeforeReduce {
+        at,
+        who: Who::task(book.instance, row.phase, row.first),
+        event: ReduceEvent::Starts,
+        needed: (slowstart < 1.0).then(|| barrier.needed()),
+        done: done.map(Time::seconds),
+    });
+}
+
+/// A reduce that finishes does so after the last map, whatever the clock.
+fn check_end(book: &Book<'_>, barrier: &Barrier, row: &TaskRow, first: &mut First) {
+    if matches!(row.outcome, Outcome::Failed | Outcome::Killed) {
+        return;
+    }
+    let closed = barrier.closed(row.end);
+    if closed.is_some_and(|closed| !tolerance::earlier_micros(row.end, closed)) {
+        return;
+    }
+    let at = row.end.seconds();
+    first.offer(at, row.phase, || Violation::MapBeforeReduce {
+        at,
+        who: Who::task(book.instance, row.phase, row.first),
+        event: ReduceEvent::Ends,
+        needed: None,
+        done: closed.map(Time::seconds),
+    });
+}
+
+/// Slots held by reduces that took them early, while they wait for maps. A reduce that waits again
+/// because of a re-run took no slot for it and is not among them.
+pub(crate) fn waits(book: &Book<'_>, progress: &Progress) -> Vec<Hold> {
+    let mut waits = Vec::new();
+    for (job, barrier) in progress.barriers.iter_enumerated() {
+        let Some((barrier, reduce)) = barrier.as_ref().zip(book.instance.job(job).reduce) else { continue };
+        for &i in book.indices(reduce) {
+            let row = book.row(i);
+            let until = barrier.waits_until(row.start).map_or(row.end, |until| until.min(row.end));
+            if tolerance::earlier_micros(row.start, until) {
+                let (start, end) = (row.start.seconds(), until.seconds());
+                waits.push(Hold { start, end, slots: row.count, row: i });
+            }
+        }
+    }
+    waits
+}
+
+/// Since when an attempt computed rather than waited for maps; `None` if it never did.
+pub(crate) fn computes_from(instance: &Instance, progress: &Progress, row: &TaskRow) -> Option<Time> {
+    let phase = instance.phase(row.phase);
+    match (&progress.barriers[phase.job], phase.kind) {
+        (Some(barrier), PhaseKind::Reduce) => Some(barrier.closed(row.end)?.max(row.start)),
+        _ => Some(row.start),
+    }
+}
+
+/// Whether the schedule's slow-start fraction is one.
+pub(crate) fn check_slowstart(schedule: &Schedule) -> Result<(), Violation> {
+    let found = schedule.slowstart;
+    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Violation::Slowstart { found }) }
+}

@@ -1,0 +1,97 @@
+//! What really happened, from the rows alone: when flows started and completed, how busy slots were.
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{Outcome, Schedule};
+use slackline_model::{FlowId, Instance, PhaseId};
+
+use crate::book::Book;
+use crate::order::{Progress, computes_from};
+use crate::plan::Plan;
+
+/// Which of its two tables says what a schedule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `tasks`, whenever there are any.
+    Tasks,
+    /// `allocations`.
+    Allocations,
+}
+
+/// Task rows decide if there are any. Without rows of either kind nothing ran, which is a complete
+/// plan of an instance without work.
+pub(crate) fn form_of(instance: &Instance, schedule: &Schedule) -> Form {
+    let idle = || instance.flows().iter().all(|flow| flow.work.0 == 0);
+    if schedule.tasks.is_empty() && (!schedule.allocations.is_empty() || idle()) {
+        Form::Allocations
+    } else {
+        Form::Tasks
+    }
+}
+
+/// Recomputed facts; times in seconds.
+pub(crate) struct Summary {
+    /// When the first work of each flow started, if any did.
+    pub(crate) starts: TiVec<FlowId, Option<f64>>,
+    /// When each flow was complete, if it ever was.
+    pub(crate) completions: TiVec<FlowId, Option<f64>>,
+    /// Slot-seconds in use, waiting reduces not counted.
+    pub(crate) busy: f64,
+    /// Tasks done; 0 in allocations.
+    pub(crate) tasks: u64,
+}
+
+impl Summary {
+    /// Summary of any schedule; rows that mean nothing are left out.
+    pub(crate) fn new(instance: &Instance, schedule: &Schedule) -> Self {
+        match form_of(instance, schedule) {
+            Form::Tasks => {
+                let book = Book::new(instance, &schedule.tasks);
+                let progress = Progress::new(&book, schedule.slowstart);
+                Self::of_tasks(&book, &progress)
+            }
+            Form::Allocations => Self::of_plan(&Plan::new(instance, &schedule.allocations)),
+        }
+    }
+
+    /// Summary of task rows. O(rows).
+    pub(crate) fn of_tasks(book: &Book<'_>, progress: &Progress) -> Self {
+        let mut busy = 0.0;
+        let mut tasks = 0;
+        for &i in book.by_start() {
+            let row = book.row(i);
+            if let Some(from) = computes_from(book.instance, progress, row) {
+                busy += row.end.since(from).seconds() * f64::from(row.count);
+            }
+            if row.outcome == Outcome::Done {
+                tasks += u64::from(row.count);
+            }
+        }
+        let start = |phase| book.of(phase).next().map(|row| row.start.seconds());
+        let done = |phase: PhaseId| progress.done[phase].map(slackline_model::Time::seconds);
+        let (starts, completions) = by_flow(book.instance, start, done);
+        Self { starts, completions, busy, tasks }
+    }
+
+    /// Summary of allocations.
+    pub(crate) fn of_plan(plan: &Plan<'_>) -> Self {
+        let (starts, completions) =
+            by_flow(plan.instance, |phase| plan.starts[phase], |phase| plan.finishes[phase]);
+        Self { starts, completions, busy: plan.busy(), tasks: 0 }
+    }
+}
+
+type PerFlow = TiVec<FlowId, Option<f64>>;
+
+/// First start and last finish of each flow's phases.
+fn by_flow(
+    instance: &Instance,
+    start: impl Fn(PhaseId) -> Option<f64>,
+    finish: impl Fn(PhaseId) -> Option<f64>,
+) -> (PerFlow, PerFlow) {
+    let phases = |flow: FlowId| instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases());
+    let starts = instance.flows().keys().map(|flow| phases(flow).filter_map(&start).reduce(f64::min));
+    let completions = instance.flows().keys().map(|flow| {
+        phases(flow).try_fold(instance.flow(flow).release.seconds(), |last, p| Some(last.max(finish(p)?)))
+    });
+    (starts.collect(), completions.collect())
+}

@@ -1,0 +1,524 @@
+//! What is wrong with a schedule: one variant for each way to break one, and the search for the
+//! first.
+
+use std::fmt;
+
+use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind};
+
+/// A phase or one of its tasks, by its names in the documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Name of the flow.
+    pub flow: Box<str>,
+    /// Name of the job.
+    pub job: Box<str>,
+    /// Map or reduce.
+    pub kind: PhaseKind,
+    /// The task, where one is meant.
+    pub task: Option<u32>,
+}
+
+impl Who {
+    pub(crate) fn phase(instance: &Instance, id: PhaseId) -> Self {
+        let phase = instance.phase(id);
+        let job = instance.job(phase.job);
+        let flow = instance.flow(job.flow);
+        Self { flow: flow.id.as_str().into(), job: job.id.as_str().into(), kind: phase.kind, task: None }
+    }
+
+    pub(crate) fn task(instance: &Instance, phase: PhaseId, task: u32) -> Self {
+        Self { task: Some(task), ..Self::phase(instance, phase) }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flow {}, job {}, {} ", self.flow, self.job, self.kind)?;
+        match self.task {
+            Some(task) => write!(f, "task {task}"),
+            None => f.write_str("phase"),
+        }
+    }
+}
+
+/// A slot of a machine, by its names in the documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the machine.
+    pub machine: Box<str>,
+    /// Number of the slot within the machine.
+    pub slot: u32,
+}
+
+impl Place {
+    pub(crate) fn new(cluster: &Cluster, lane: Lane, slot: u32) -> Self {
+        let (machine, slot) = cluster.machine_of(lane, slot);
+        Self { machine: cluster.machine_name(machine).into(), slot }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} slot {}", self.machine, self.slot)
+    }
+}
+
+/// The table of the schedule a row stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// `flows`.
+    Flows,
+    /// `tasks`.
+    Tasks,
+    /// `allocations`.
+    Allocations,
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flows => "flows",
+            Self::Tasks => "tasks",
+            Self::Allocations => "allocations",
+        })
+    }
+}
+
+/// Why a row means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum RowProblem {
+    /// The flow does not exist.
+    #[error("found flow number {0}, expected one of the workload")]
+    UnknownFlow(u32),
+    /// The phase does not exist.
+    #[error("found phase number {0}, expected one of the workload")]
+    UnknownPhase(u32),
+    /// A task row of a phase that is not cut into tasks.
+    #[error("found tasks of a phase that is not cut into tasks, expected allocations")]
+    NoTasks,
+    /// A row of no tasks.
+    #[error("found a count of 0, expected at least 1 task")]
+    Empty,
+    /// Tasks beyond the last of the phase.
+    #[error("found tasks {first} to {last}, expected tasks below {tasks}")]
+    TaskNumber {
+        /// First task of the row.
+        first: u32,
+        /// Last task of the row.
+        last: u64,
+        /// How many tasks the phase has.
+        tasks: u32,
+    },
+    /// More or fewer slots than tasks.
+    #[error("found {found} slots for {expected} tasks, expected one each")]
+    SlotCount {
+        /// Slots of the row.
+        found: u64,
+        /// Tasks of the row.
+        expected: u32,
+    },
+    /// Slots beyond the last of the lane, or a range of none.
+    #[error("found {len} slots from slot {first} on, expected at least 1, below slot {slots}")]
+    SlotNumber {
+        /// First slot of the range.
+        first: u32,
+        /// Slots in the range.
+        len: u32,
+        /// Slots of the lane.
+        slots: u32,
+    },
+    /// An allocation of no slots.
+    #[error("found 0 slots, expected at least 1")]
+    NoSlots,
+    /// Not an instant, or one beyond all calendars.
+    #[error("found a time of {0} s, expected a finite one")]
+    NotFinite(f64),
+    /// The end comes before the start.
+    #[error("found start {start} s and end {end} s, expected the start first")]
+    Backwards {
+        /// Seconds.
+        start: f64,
+        /// Seconds.
+        end: f64,
+    },
+}
+
+/// How a schedule is broken. Times are seconds after the start of the workload.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Violation {
+    /// A row that means nothing.
+    #[error("row {row} of {table}: {problem}")]
+    Row {
+        /// Where the row stands.
+        table: Table,
+        /// Its number, from 0.
+        row: usize,
+        /// What is wrong with it.
+        problem: RowProblem,
+    },
+    /// A slow-start fraction outside 0 to 1.
+    #[error("slowstart: found {found}, expected a fraction from 0 to 1")]
+    Slowstart {
+        /// The fraction.
+        found: f64,
+    },
+    /// The schedule's objective needs numbers that the workload does not give.
+    #[error("objective: {problem}")]
+    Objective {
+        /// What the workload lacks.
+        problem: Box<str>,
+    },
+    /// A flow without a row.
+    #[error("flow {flow}: found no row in flows, expected one")]
+    FlowMissing {
+        /// Name of the flow.
+        flow: Box<str>,
+    },
+    /// A flow with several rows.
+    #[error("flow {flow}: found a second row in flows, expected one")]
+    FlowTwice {
+        /// Name of the flow.
+        flow: Box<str>,
+    },
+    /// A task without an attempt that is done.
+    #[error("{task}: found no attempt that is done, expected one")]
+    TaskMissing {
+        /// The task.
+        task: Who,
+    },
+    /// A task with several attempts that are done.
+    #[error("{task}: found {found} attempts that are done, expected one")]
+    TaskTwice {
+        /// The task.
+        task: Who,
+        /// How many.
+        found: u32,
+    },
+    /// Attempts of a task that are not numbered 0, 1, 2, … in the order of their starts.
+    #[error(
+        "{task}: found attempt {found} starting at {start} s where attempt {expected} was expected (numbered from 0 in the order of their starts)"
+    )]
+    Attempt {
+        /// The task.
+        task: Who,
+        /// The attempt's number.
+        found: u16,
+        /// The number it should have.
+        expected: u32,
+        /// When it starts.
+        start: f64,
+    },
+    /// Allocations on machines of several speeds.
+    #[error("allocations: found machines of several speeds, expected task rows there")]
+    Speed,
+    /// More or less work than the phase has.
+    #[error("{phase}: found {found} slot-seconds of work, expected {expected}")]
+    Work {
+        /// The phase.
+        phase: Who,
+        /// Slot-seconds at speed 1.
+        found: f64,
+        /// Slot-seconds at speed 1.
+        expected: f64,
+    },
+    /// A slot used twice.
+    #[error("at {at} s: {task} on {place} overlaps {other}")]
+    SlotOverlap {
+        /// When the second one starts.
+        at: f64,
+        /// The one that starts.
+        task: Who,
+        /// The slot.
+        place: Place,
+        /// The one that holds the slot.
+        other: Box<Who>,
+    },
+    /// More slots allocated than there are.
+    #[error(
+        "at {at} s: {phase} starts, found {found} {} slots in use, expected at most {slots}",
+        lane.name()
+    )]
+    Capacity {
+        /// From when on.
+        at: f64,
+        /// A phase whose allocation starts then.
+        phase: Who,
+        /// Which slots.
+        lane: Lane,
+        /// Slots in use.
+        found: u64,
+        /// Slots there are.
+        slots: u32,
+    },
+    /// A phase above its cap.
+    #[error("at {at} s: {phase} holds {found} slots, expected at most {cap}")]
+    Cap {
+        /// From when on.
+        at: f64,
+        /// The phase.
+        phase: Who,
+        /// Slots it holds.
+        found: u64,
+        /// Its cap.
+        cap: u32,
+    },
+    /// Work before the flow's release.
+    #[error("at {at} s: {who} starts before its release at {release} s")]
+    Release {
+        /// When it starts.
+        at: f64,
+        /// The phase or task.
+        who: Who,
+        /// When the flow arrives.
+        release: f64,
+    },
+    /// A job that starts before a job it comes after is done.
+    #[error("at {at} s: {who} starts, expected job {after} to be done before, {}", when_done(*done))]
+    Precedence {
+        /// When it starts.
+        at: f64,
+        /// The phase or task.
+        who: Who,
+        /// Name of the job it comes after.
+        after: Box<str>,
+        /// When that job is done, if ever.
+        done: Option<f64>,
+    },
+    /// A reduce that starts, or is done, before the maps it needs.
+    #[error("at {at} s: {who} {event}, expected {} to be done before, {}", maps(*needed), when_done(*done))]
+    MapBeforeReduce {
+        /// When it starts or ends.
+        at: f64,
+        /// The phase or task.
+        who: Who,
+        /// Whether it starts or ends then.
+        event: ReduceEvent,
+        /// How many maps should be done; none for the whole map phase.
+        needed: Option<u32>,
+        /// When so many maps are done, if ever.
+        done: Option<f64>,
+    },
+    /// A reduce that takes a slot early and leaves none to the maps.
+    #[error(
+        "at {at} s: {task} takes a slot early, found {found} slots held by waiting reduces, expected fewer than all {slots}"
+    )]
+    EarlyReduce {
+        /// When it takes the slot.
+        at: f64,
+        /// The task.
+        task: Who,
+        /// Slots held by waiting reduces, its own included.
+        found: u64,
+        /// Slots there are.
+        slots: u32,
+    },
+    /// An attempt longer or shorter than its task takes.
+    #[error("at {at} s: {task} on {place} ends after {found} s, expected {}{expected} s", at_most(*outright))]
+    Duration {
+        /// When it ends.
+        at: f64,
+        /// The task.
+        task: Who,
+        /// Where it ran.
+        place: Place,
+        /// Seconds of running, waiting for maps not counted.
+        found: f64,
+        /// Seconds / speed.
+        expected: f64,
+        /// Whether the attempt finished, so that it takes exactly so long; others at most so long.
+        outright: bool,
+    },
+    /// A phase below its guarantee.
+    #[error("at {at} s: {phase} holds {found} slots, expected its minimum of {minimum}{}", taken_by(taker.as_deref()))]
+    Minimum {
+        /// When.
+        at: f64,
+        /// The phase.
+        phase: Who,
+        /// Slots it holds.
+        found: u64,
+        /// Its minimum at that instant.
+        minimum: u32,
+        /// The phase above its own minimum that takes a slot instead; none in allocations.
+        taker: Option<Box<Who>>,
+    },
+    /// A claimed release that is not the flow's.
+    #[error("flow {flow}: found release {found}, expected {expected}")]
+    FlowRelease {
+        /// Name of the flow.
+        flow: Box<str>,
+        /// The claim.
+        found: f64,
+        /// The flow's release.
+        expected: f64,
+    },
+    /// A claimed start that is not the first of the flow's rows.
+    #[error("flow {flow}: found start {}, expected {}", show(*found), show(*expected))]
+    Start {
+        /// Name of the flow.
+        flow: Box<str>,
+        /// The claim.
+        found: Option<f64>,
+        /// What follows from the rows.
+        expected: Option<f64>,
+    },
+    /// A claimed completion that does not follow from the rows.
+    #[error("flow {flow}: found completion {}, expected {}", show(*found), show(*expected))]
+    Completion {
+        /// Name of the flow.
+        flow: Box<str>,
+        /// The claim.
+        found: Option<f64>,
+        /// What follows from the rows.
+        expected: Option<f64>,
+    },
+    /// A claimed cost of a flow that does not follow from its completion.
+    #[error("flow {flow}: found cost {}, expected {}", show(*found), show(*expected))]
+    FlowCost {
+        /// Name of the flow.
+        flow: Box<str>,
+        /// The claim.
+        found: Option<f64>,
+        /// What follows from the completion; none of a failed flow.
+        expected: Option<f64>,
+    },
+    /// A claimed cost that is not that of the flows together.
+    #[error("cost: found {}, expected {expected}", show(*found))]
+    Cost {
+        /// The claim.
+        found: Option<f64>,
+        /// The flows' costs together.
+        expected: f64,
+    },
+    /// A lower bound above the cost.
+    #[error("lower_bound: found {found}, expected at most the cost of {cost}")]
+    LowerBound {
+        /// The claim.
+        found: f64,
+        /// The cost.
+        cost: f64,
+    },
+    /// A claimed gap that does not follow from cost and bound.
+    #[error("gap: found {found}, expected {}", show(*expected))]
+    Gap {
+        /// The claim.
+        found: f64,
+        /// (cost − bound) / |bound|; none without a cost and a positive bound.
+        expected: Option<f64>,
+    },
+    /// A claimed metric that does not follow from the rows.
+    #[error("metric {name}: found {found}, expected {}", known(*expected))]
+    Metric {
+        /// Its name.
+        name: Box<str>,
+        /// The claim.
+        found: f64,
+        /// What follows from the rows; none if there is no metric of that name.
+        expected: Option<f64>,
+    },
+}
+
+/// What a reduce does too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReduceEvent {
+    /// It takes its slot.
+    Starts,
+    /// It is done.
+    Ends,
+}
+
+impl fmt::Display for ReduceEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starts => "starts",
+            Self::Ends => "is done",
+        })
+    }
+}
+
+fn show(value: Option<f64>) -> String {
+    value.map_or_else(|| "none".to_owned(), |v| v.to_string())
+}
+
+fn known(value: Option<f64>) -> String {
+    value.map_or_else(|| "a name of the comparison document".to_owned(), |v| v.to_string())
+}
+
+fn when_done(at: Option<f64>) -> String {
+    at.map_or_else(|| "which never happens".to_owned(), |at| format!("which happens at {at} s"))
+}
+
+fn maps(needed: Option<u32>) -> String {
+    needed.map_or_else(|| "the map phase".to_owned(), |n| format!("{n} map tasks"))
+}
+
+fn at_most(outright: bool) -> &'static str {
+    if outright { "" } else { "at most " }
+}
+
+fn taken_by(taker: Option<&Who>) -> String {
+    taker.map_or_else(String::new, |who| format!(", while {who}, above its own, takes a slot"))
+}
+
+impl Violation {
+    /// A short name of the kind of violation that stays the same over versions.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Row { .. } => "row",
+            Self::Slowstart { .. } => "slowstart",
+            Self::Objective { .. } => "objective",
+            Self::FlowMissing { .. } => "flow-missing",
+            Self::FlowTwice { .. } => "flow-twice",
+            Self::TaskMissing { .. } => "task-missing",
+            Self::TaskTwice { .. } => "task-twice",
+            Self::Attempt { .. } => "attempt",
+            Self::Speed => "speed",
+            Self::Work { .. } => "work",
+            Self::SlotOverlap { .. } => "slot-overlap",
+            Self::Capacity { .. } => "capacity",
+            Self::Cap { .. } => "cap",
+            Self::Release { .. } => "release",
+            Self::Precedence { .. } => "precedence",
+            Self::MapBeforeReduce { .. } => "map-before-reduce",
+            Self::EarlyReduce { .. } => "early-reduce",
+            Self::Duration { .. } => "duration",
+            Self::Minimum { .. } => "minimum",
+            Self::FlowRelease { .. } => "flow-release",
+            Self::Start { .. } => "start",
+            Self::Completion { .. } => "completion",
+            Self::FlowCost { .. } => "flow-cost",
+            Self::Cost { .. } => "cost",
+            Self::LowerBound { .. } => "lower-bound",
+            Self::Gap { .. } => "gap",
+            Self::Metric { .. } => "metric",
+        }
+    }
+}
+
+pub(crate) fn flow_name(instance: &Instance, flow: FlowId) -> Box<str> {
+    instance.flow(flow).id.as_str().into()
+}
+
+pub(crate) fn job_name(instance: &Instance, job: JobId) -> Box<str> {
+    instance.job(job).id.as_str().into()
+}
+
+/// Keeps the earliest of the violations it is offered; of those at one instant that of the lowest
+/// phase, then the one offered first.
+#[derive(Debug, Default)]
+pub(crate) struct First {
+    best: Option<(f64, PhaseId, Violation)>,
+}
+
+impl First {
+    pub(crate) fn offer(&mut self, at: f64, phase: PhaseId, violation: impl FnOnce() -> Violation) {
+        let before = |b: &(f64, PhaseId, Violation)| at.total_cmp(&b.0).then(phase.cmp(&b.1)).is_lt();
+        if self.best.as_ref().is_none_or(before) {
+            self.best = Some((at, phase, violation()));
+        }
+    }
+
+    pub(crate) fn into_result(self) -> Result<(), Violation> {
+        self.best.map_or(Ok(()), |(_, _, violation)| Err(violation))
+    }
+}
