@@ -16,7 +16,8 @@ use slackline_model::draft::FlowDraft;
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::shape::{
-    apportion, count_in, job, map_slots_param, nodes_param, real_in, reduce_slots_param, shuffle, typed_nodes,
+    apportion, count_in, job, machines_param, map_slots_param, real_in, reduce_slots_param, shuffle,
+    typed_nodes,
 };
 use super::{Generator, Param, Params, Values};
 use crate::random::{self, ChaCha8Rng};
@@ -27,7 +28,7 @@ pub(super) const GENERATOR: Generator = Generator {
     params: &[
         Param::new("jobs", "50", Values::Count(1, 1_000_000), "jobs; the paper uses 50, 100 and 150"),
         Param::new("reduces", "0.05..0.25", Values::Reals(0.0, 10.0), "reduces of a job over its maps"),
-        nodes_param("19"),
+        machines_param("19"),
         map_slots_param("3"),
         reduce_slots_param("1"),
     ],

@@ -30,7 +30,7 @@ pub(super) const GENERATOR: Generator = Generator {
     summary: "FLEX section 4.1: small and large independent jobs with slot minima on universal slots",
     params: &[
         Param::new("jobs", "10", Values::Count(1, 100_000), "jobs, all released at 0"),
-        Param::new("slots", "100", Values::Count(1, 1_000_000), "slots of the cluster"),
+        Param::new("total-slots", "100", Values::Count(1, 1_000_000), "slots of the cluster"),
         Param::new("small", "0.8", Values::Real(0.0, 1.0), "share of small jobs"),
         Param::new(
             "ratio",
@@ -44,7 +44,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "deadline-span",
             "1.5",
             Values::Real(0.0, 1e6),
-            "latest deadline, as a multiple of total-work / slots",
+            "latest deadline, as a multiple of total-work / total-slots",
         ),
         COST,
         Param::new("steps", "3", Values::Count(1, 1000), "steps of each job's SLA"),
@@ -57,7 +57,7 @@ pub(super) const GENERATOR: Generator = Generator {
 const ATTEMPTS: u32 = 1000;
 
 fn make(params: &Params, seed: Seed) -> Draft {
-    let slots = params.count("slots");
+    let slots = params.count("total-slots");
     let works = works(params, seed);
     let tasks: Vec<u32> = works.iter().map(|work| (work.ceil() as u32).max(1)).collect();
     let minima = minima(params, &tasks, seed);
@@ -101,7 +101,7 @@ fn works(params: &Params, seed: Seed) -> Vec<f64> {
 /// Minimum of each job: at least 1 (if there are as many slots as jobs), at most its tasks, together
 /// at most the slots.
 fn minima(params: &Params, tasks: &[u32], seed: Seed) -> Vec<u32> {
-    let slots = params.count("slots");
+    let slots = params.count("total-slots");
     let mean = (1.0 - params.real("slack")) * f64::from(slots) / tasks.len() as f64;
     let mut rng = random::rng(seed, "minima", 0);
     let drawn: Vec<u32> = tasks.iter().map(|&n| minimum(&mut rng, mean, n.min(slots))).collect();

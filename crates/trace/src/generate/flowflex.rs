@@ -16,7 +16,7 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, FlowDraft, JobDraft, PerPhase, TasksDraft};
-use slackline_model::{Draft, Metric, Seed};
+use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::shape::{COST, alone, count_in, job_name, nodes, objective, real_in, steps, whole_micros};
 use super::{GenerateError, Generator, Param, Params, Values, dag};
@@ -26,7 +26,7 @@ pub(super) const GENERATOR: Generator = Generator {
     name: "flowflex-5.1",
     summary: "FlowFlex section 5.1: flows of malleable jobs with random precedence on universal slots",
     params: &[
-        Param::new("slots", "25", Values::Count(1, 1_000_000), "slots of the cluster"),
+        Param::new("total-slots", "25", Values::Count(1, 1_000_000), "slots of the cluster"),
         Param::new("flows", "5..20", Values::Counts(1, 100_000), "flows, all released at 0"),
         Param::new("jobs", "2..20", Values::Counts(1, 1000), "jobs of a flow"),
         Param::new("edge", "0.5", Values::Real(0.0, 1.0), "probability that one job comes after another"),
@@ -38,7 +38,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "extra",
             "1",
             Values::Real(0.0, 1e6),
-            "most time a deadline leaves beyond the flow's time alone, as a multiple of all work / slots",
+            "most time a deadline leaves beyond the flow's time alone, as a multiple of all work / total-slots",
         ),
         COST,
         Param::new("steps", "1..5", Values::Counts(1, 1000), "steps of each flow's SLA"),
@@ -48,7 +48,7 @@ pub(super) const GENERATOR: Generator = Generator {
 };
 
 fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
-    let slots = params.count("slots");
+    let slots = params.count("total-slots");
     let n = count_in(&mut random::rng(seed, "flows", 0), params.counts("flows"));
     let flows = (0..n).map(|k| {
         let mut rng = random::rng(seed, "flow", u64::from(k));
@@ -58,15 +58,17 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     let mut draft = Draft {
         flows: flows.collect(),
         machines: nodes(slots, Slots::Universal(1)),
-        objective: objective(params, Metric::Completion),
+        objective: Objective::new(Metric::Completion, Combine::Sum),
         ..Draft::default()
     };
     add_costs(params, seed, &mut draft)?;
+    // Only now: an SLA objective needs the steps that were just added.
+    draft.objective = objective(params, Metric::Completion);
     Ok(draft)
 }
 
 fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
-    let slots = params.count("slots");
+    let slots = params.count("total-slots");
     let [big, tall, wide] = [(); 3].map(|()| random::chance(rng, 0.5));
     let half = (slots / 2).max(1);
     let heights = if tall { (half, slots) } else { (1, half) };
@@ -91,14 +93,9 @@ fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
 /// Gives every flow its deadline and, with `cost=sla`, its steps.
 fn add_costs(params: &Params, seed: Seed, draft: &mut Draft) -> Result<(), GenerateError> {
     let sla = params.choice("cost") == "sla";
-    if sla {
-        // The time alone is wanted before there are steps.
-        draft.objective.metric = Metric::Completion;
-    }
     let alone = alone(draft)?;
-    draft.objective = objective(params, Metric::Completion);
     let work: f64 = draft.flows.iter().flat_map(|f| &f.jobs).map(work_of).sum();
-    let most = params.real("extra") * work / f64::from(params.count("slots"));
+    let most = params.real("extra") * work / f64::from(params.count("total-slots"));
     for (k, (flow, alone)) in draft.flows.iter_mut().zip(alone).enumerate() {
         let mut rng = random::rng(seed, "costs", k as u64);
         let mut deadline = || whole_micros(alone + random::uniform(&mut rng, 0.0, most));

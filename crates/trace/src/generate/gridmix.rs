@@ -14,7 +14,7 @@ use slackline_model::draft::{FlowDraft, JobDraft};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::shape::{
-    count_in, job, job_name, map_slots_param, nodes_param, real_in, reduce_slots_param, typed_nodes,
+    count_in, job, job_name, machines_param, map_slots_param, real_in, reduce_slots_param, typed_nodes,
     whole_micros,
 };
 use super::{Generator, Param, Params, Values, dag};
@@ -33,7 +33,7 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("maps-per-reduce", "5", Values::Real(1.0, 1e6), "maps for each reduce"),
         Param::new("map-seconds", "10..30", Values::Reals(0.0, 1e6), "seconds of a map"),
         Param::new("reduce-seconds", "20..60", Values::Reals(0.0, 1e6), "seconds of a reduce"),
-        nodes_param("16"),
+        machines_param("16"),
         map_slots_param("4"),
         reduce_slots_param("2"),
     ],

@@ -12,7 +12,7 @@
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
-use super::shape::{map_slots_param, nodes_param, reduce_slots_param, typed_nodes, whole_micros};
+use super::shape::{machines_param, map_slots_param, reduce_slots_param, typed_nodes, whole_micros};
 use super::{Generator, Param, Params, Values};
 use crate::random::{self, ChaCha8Rng};
 
@@ -27,7 +27,7 @@ pub(super) const GENERATOR: Generator = Generator {
             Values::Choice(&["mean", "normal"]),
             "every task at the average, or each drawn from a normal distribution",
         ),
-        nodes_param("19"),
+        machines_param("19"),
         map_slots_param("3"),
         reduce_slots_param("1"),
     ],

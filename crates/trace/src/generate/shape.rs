@@ -18,15 +18,15 @@ pub(super) fn nodes(count: u32, slots: Slots) -> Vec<MachineDraft> {
     vec![MachineDraft { name: "node".to_owned(), count, speed: 1.0, slots, rack: None }]
 }
 
-/// Nodes with typed slots as the parameters `nodes`, `map-slots` and `reduce-slots` say.
+/// Nodes with typed slots as the parameters `machines`, `map-slots` and `reduce-slots` say.
 pub(super) fn typed_nodes(params: &Params) -> Vec<MachineDraft> {
     let slots = Slots::Typed { map: params.count("map-slots"), reduce: params.count("reduce-slots") };
-    nodes(params.count("nodes"), slots)
+    nodes(params.count("machines"), slots)
 }
 
-/// The parameter `nodes` of [`typed_nodes`].
-pub(super) const fn nodes_param(default: &'static str) -> Param {
-    Param::new("nodes", default, Values::Count(1, 100_000), "machines that run tasks")
+/// The parameter `machines` of [`typed_nodes`].
+pub(super) const fn machines_param(default: &'static str) -> Param {
+    Param::new("machines", default, Values::Count(1, 100_000), "machines that run tasks")
 }
 
 /// The parameter `map-slots` of [`typed_nodes`].

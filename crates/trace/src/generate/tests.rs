@@ -13,14 +13,14 @@ type Settings = &'static [(&'static str, &'static str)];
 const CASES: &[(&str, Settings)] = &[
     ("flex-4.1", &[]),
     ("flex-4.1", &[("cost", "sla"), ("steps", "5"), ("height", "10")]),
-    ("flex-4.1", &[("jobs", "1"), ("slots", "1"), ("total-work", "0.001")]),
-    ("flex-4.1", &[("jobs", "50"), ("slots", "3"), ("slack", "0")]),
-    ("flex-4.1", &[("jobs", "20"), ("slots", "25"), ("slack", "0"), ("small", "0.5")]),
+    ("flex-4.1", &[("jobs", "1"), ("total-slots", "1"), ("total-work", "0.001")]),
+    ("flex-4.1", &[("jobs", "50"), ("total-slots", "3"), ("slack", "0")]),
+    ("flex-4.1", &[("jobs", "20"), ("total-slots", "25"), ("slack", "0"), ("small", "0.5")]),
     ("flex-4.1", &[("small", "1"), ("slack", "1"), ("deadline-span", "0")]),
     ("flex-4.1", &[("small", "0"), ("slack", "0"), ("total-work", "20")]),
     ("flowflex-5.1", &[]),
     ("flowflex-5.1", &[("cost", "sla"), ("increments", "0..1")]),
-    ("flowflex-5.1", &[("slots", "1"), ("jobs", "1"), ("flows", "1"), ("extra", "0")]),
+    ("flowflex-5.1", &[("total-slots", "1"), ("jobs", "1"), ("flows", "1"), ("extra", "0")]),
     ("flowflex-5.1", &[("edge", "0"), ("short", "0"), ("weights", "0")]),
     ("flowflex-5.1", &[("edge", "1"), ("flows", "30"), ("big-factor", "0")]),
     ("flowflex-5.2", &[]),
@@ -31,7 +31,7 @@ const CASES: &[(&str, Settings)] = &[
     ("woha-fig7", &[("jobs", "1"), ("fan-in", "100"), ("deadline-step", "0")]),
     ("woha-fig7", &[("layers", "33"), ("reduces-max", "0"), ("fan-out", "1")]),
     ("woha-yahoo", &[]),
-    ("woha-yahoo", &[("single-jobs", "drop"), ("gap", "0"), ("deadline-factor", "0")]),
+    ("woha-yahoo", &[("single-jobs", "drop"), ("gap", "0"), ("deadlines", "0")]),
     ("woha-yahoo", &[("workflows", "4"), ("jobs", "4"), ("single", "4"), ("largest", "1")]),
     ("woha-yahoo", &[("workflows", "4"), ("jobs", "12"), ("single", "0"), ("largest", "3")]),
     ("purdue", &[("spread", "normal")]),
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn any_settings_are_taken_or_refused(name in 0..9usize, param in 0..20usize, text in "[0-9a-z.\\-]{0,6}") {
+    fn any_settings_are_taken_or_refused(name in 0..generators().len(), param in 0..20usize, text in "[0-9a-z.\\-]{0,6}") {
         let generator = &generators()[name];
         let param = &generator.params[param % generator.params.len()];
         let parsed = super::Params::parse(generator, &[(param.name, &text)]);
@@ -132,6 +132,7 @@ fn defaults_and_help_are_in_order() {
         assert!(generators()[..i].iter().all(|g| g.name != generator.name));
         let plain = |text: &str| !text.is_empty() && !text.ends_with('.') && text.len() < 100;
         assert!(plain(generator.summary), "{}", generator.summary);
+        assert!(CASES.iter().any(|case| case.0 == generator.name), "{} has no case", generator.name);
         for (k, param) in generator.params.iter().enumerate() {
             let written = super::Params::parse(generator, &[(param.name, param.default)]);
             assert!(written.is_ok(), "{} {}", generator.name, param.name);
@@ -145,7 +146,11 @@ fn defaults_and_help_are_in_order() {
 fn errors_say_what_is_expected() {
     let cases: &[(&str, Settings, &str)] = &[
         ("flex", &[], "found generator \"flex\", expected one of flex-4.1, flowflex-5.1, "),
-        ("purdue", &[("job", "3")], "purdue: found parameter \"job\", expected one of jobs, spread, nodes, "),
+        (
+            "purdue",
+            &[("job", "3")],
+            "purdue: found parameter \"job\", expected one of jobs, spread, machines, ",
+        ),
         ("purdue", &[("jobs", "0")], "purdue: found jobs = \"0\", expected a whole number from 1 to 30"),
         ("purdue", &[("jobs", "31")], "expected a whole number from 1 to 30"),
         ("purdue", &[("spread", "wide")], "expected one of mean, normal"),
@@ -205,7 +210,7 @@ fn flex_has_its_total_minima_and_costs() {
         assert_eq!(instance(&draft).cluster().slots(Lane::Any), 100);
     }
     within(mean(minima.iter().map(|&m| f64::from(m))), 2.3, 2.8);
-    let full = generate("flex-4.1", &[("slack", "0"), ("jobs", "20"), ("slots", "20")], 1);
+    let full = generate("flex-4.1", &[("slack", "0"), ("jobs", "20"), ("total-slots", "20")], 1);
     assert!(full.flows.iter().all(|f| f.jobs[0].min_slots.map == Some(1)));
     let sla = generate("flex-4.1", &[("cost", "sla")], 1);
     assert_eq!(sla.objective.metric, Metric::Sla);

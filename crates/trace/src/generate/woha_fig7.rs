@@ -11,12 +11,11 @@
 //! default the busier kind of slots is needed by the three together for half to nine tenths of the 80
 //! minutes: tight, but not beyond a good order.
 
-use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::dag::{Wiring, layered};
-use super::shape::{alone, nodes, whole_micros};
+use super::shape::{alone, typed_nodes, whole_micros};
 use super::woha::{jobs, maps_max, reduce_seconds_max, reduces_max};
 use super::{GenerateError, Generator, Param, Params, Values, shape};
 use crate::random;
@@ -42,7 +41,7 @@ pub(super) const GENERATOR: Generator = Generator {
         maps_max("300"),
         reduces_max("30"),
         reduce_seconds_max("1000"),
-        shape::nodes_param("32"),
+        shape::machines_param("32"),
         shape::map_slots_param("2"),
         shape::reduce_slots_param("1"),
     ],
@@ -59,9 +58,8 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
             "a positive one: deadline above deadline-step times the workflows after the first",
         ));
     }
-    let slots = Slots::Typed { map: params.count("map-slots"), reduce: params.count("reduce-slots") };
     let mut draft = Draft {
-        machines: nodes(params.count("nodes"), slots),
+        machines: typed_nodes(params),
         objective: Objective::new(Metric::Tardiness, Combine::Sum),
         ..Draft::default()
     };

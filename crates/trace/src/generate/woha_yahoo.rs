@@ -8,7 +8,7 @@
 //!
 //! **Open**: how many jobs the others have (here: one of the largest size, then each next job goes to a
 //! workflow drawn in proportion to its size, so that sizes are skewed), the topologies (layers), the
-//! arrivals (here exponential gaps) and the deadlines (here `deadline-factor` times the time alone).
+//! arrivals (here exponential gaps) and the deadlines (here `deadlines` times the time alone).
 
 use slackline_model::draft::FlowDraft;
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
@@ -37,11 +37,11 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("fan-in", "3", Values::Count(1, 10_000), "most predecessors of a job"),
         Param::new("fan-out", "4", Values::Count(1, 10_000), "most successors of a job, where possible"),
         Param::new("gap", "240", Values::Real(0.0, 1e6), "mean seconds between submissions"),
-        Param::new("deadline-factor", "3", Values::Real(0.0, 1e6), "relative deadline over the time alone"),
+        Param::new("deadlines", "3", Values::Real(0.0, 1e6), "relative deadline over the time alone"),
         maps_max("3000"),
         reduces_max("300"),
         reduce_seconds_max("3000"),
-        shape::nodes_param("240"),
+        shape::machines_param("240"),
         shape::map_slots_param("1"),
         shape::reduce_slots_param("1"),
     ],
@@ -72,7 +72,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     };
     let alone = alone(&draft)?;
     for (flow, alone) in draft.flows.iter_mut().zip(alone) {
-        flow.deadline = Some(whole_micros(flow.release + params.real("deadline-factor") * alone));
+        flow.deadline = Some(whole_micros(flow.release + params.real("deadlines") * alone));
     }
     Ok(draft)
 }
