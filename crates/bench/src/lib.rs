@@ -1,1 +1,40 @@
-//! Placeholder.
+//! Benchmarks: what a run costs and how the cost grows with size.
+//!
+//! One binary with suites (`cargo bench -p slackline-bench -- [suite …]`): each suite has a small size,
+//! which runs as a test so that it cannot rot, and a large one. Every measurement prints a hash of its
+//! result, so that a faster run that computes something else is noticed. Machines are noisy: read
+//! ratios within one run, and medians.
+//!
+//! - [`measure`]: clock, memory, hash;
+//! - [`sim`]: the simulator on days of growing size.
+#![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
+
+pub mod measure;
+pub mod sim;
+
+/// A suite: its name and what runs it, at its small or large size.
+pub type Suite = (&'static str, fn(Size));
+
+/// How large a suite runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Seconds in a test build.
+    Small,
+    /// What the numbers in `record/` come from.
+    Large,
+}
+
+/// All suites.
+pub const SUITES: &[Suite] = &[("sim", sim::run)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_run_at_their_small_size() {
+        for (_, run) in SUITES {
+            run(Size::Small);
+        }
+    }
+}

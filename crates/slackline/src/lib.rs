@@ -1,1 +1,21 @@
-//! Placeholder.
+//! The library's face: what the program can do, as functions.
+//!
+//! - [`registry`]: the policies there are, their parameters and what they can take;
+//! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
+//! - [`compare`](mod@compare): run several, side by side;
+//! - [`load`]: how much work arrives for each slot.
+//!
+//! **Never knows**: arguments, terminals.
+#![deny(clippy::unwrap_used)]
+
+pub mod compare;
+pub mod load;
+pub mod registry;
+pub mod simulate;
+mod stopwatch;
+
+pub use compare::{Compared, compare};
+pub use registry::{Chosen, Entry, policies};
+pub use simulate::{Options, Simulated, simulate};
+pub use slackline_model as model;
+pub use {slackline_judge as judge, slackline_policy as policy, slackline_relax as relax, slackline_sim as sim};

@@ -1,0 +1,41 @@
+//! Clock, memory, hash.
+
+use std::time::Instant;
+
+use slackline_model::schedule::TaskRows;
+
+/// Runs `f` and returns what it gives and how many seconds it took.
+pub fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    let start = Instant::now();
+    let value = f();
+    (value, start.elapsed().as_secs_f64())
+}
+
+/// The largest memory this process has held so far, in MiB, where the system tells (Linux).
+pub fn peak_mib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
+/// FNV-1a of everything in the rows: equal schedules have equal hashes.
+pub fn hash(rows: &TaskRows) -> u64 {
+    let mut state = 0xcbf2_9ce4_8422_2325u64;
+    let mut eat = |value: u64| state = (state ^ value).wrapping_mul(0x100_0000_01b3);
+    for row in rows.rows() {
+        [u64::from(row.phase.0), u64::from(row.first), u64::from(row.count), row.start.0, row.end.0]
+            .into_iter()
+            .for_each(&mut eat);
+        for place in rows.places(row) {
+            eat(u64::from(place.first) << 32 | u64::from(place.len));
+        }
+    }
+    state
+}
+
+/// The median of some measurements; at least one.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,228 @@
+//! The policies there are: one slice, with parameters and capabilities.
+//!
+//! A policy is named on the command line as `name` or `name:parameter=value`, more parameters each
+//! after another `:`. Unknown names and parameters are errors that list the valid ones.
+
+use std::fmt;
+
+use slackline_algo::baseline::{By, Edf, Fair, Fifo};
+use slackline_model::Instance;
+use slackline_policy::Policy;
+
+/// A policy as the registry knows it.
+pub struct Entry {
+    /// Its one name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it comes from (a key of PAPERS.md and sections).
+    pub source: &'static str,
+    /// What it promises on cost.
+    pub guarantee: &'static str,
+    /// What it can take.
+    pub capabilities: Capabilities,
+    /// Its parameters.
+    pub params: &'static [Param],
+    build: fn(&Instance, &[usize]) -> Box<dyn Policy + Send>,
+}
+
+/// What a policy can take, in words for the table of policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Flows of several jobs.
+    pub flows: &'static str,
+    /// Typed slots.
+    pub typed: &'static str,
+    /// Machines of mixed speed.
+    pub speeds: &'static str,
+    /// What `plan` gives.
+    pub plan: &'static str,
+    /// Use in the simulator and on engines.
+    pub online: &'static str,
+    /// Whether minima are kept.
+    pub minima: bool,
+}
+
+/// A parameter that takes one of a few values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// The valid values; the first is the default.
+    pub values: &'static [&'static str],
+    /// What it does.
+    pub help: &'static str,
+}
+
+const BY: Param = Param {
+    name: "by",
+    values: &["job", "flow"],
+    help: "who queues or shares: every job by itself, or flows as a whole",
+};
+
+const BLIND: Capabilities = Capabilities {
+    flows: "yes",
+    typed: "yes",
+    speeds: "yes, blind",
+    plan: "not yet",
+    online: "yes",
+    minima: false,
+};
+
+fn by(choice: usize) -> By {
+    if choice == 0 { By::Job } else { By::Flow }
+}
+
+/// All policies.
+pub fn policies() -> &'static [Entry] {
+    const ENTRIES: &[Entry] = &[
+        Entry {
+            name: "fifo",
+            summary: "the oldest job first; keeps maxima, ignores minima",
+            source: "flex, section 4; woha, section V-B",
+            guarantee: "none",
+            capabilities: BLIND,
+            params: &[BY],
+            build: |instance, choices| Box::new(Fifo::new(instance, by(choices[0]))),
+        },
+        Entry {
+            name: "fair",
+            summary: "equal shares by the water-line of Hadoop's Fair Scheduler; keeps minima and maxima",
+            source: "flex, section 1; woha, section V-B",
+            guarantee: "none on cost; minima",
+            capabilities: Capabilities { minima: true, ..BLIND },
+            params: &[BY],
+            build: |instance, choices| Box::new(Fair::new(instance, by(choices[0]))),
+        },
+        Entry {
+            name: "edf",
+            summary: "the flow with the earliest deadline first; flows without one come last",
+            source: "woha, section V-B",
+            guarantee: "none",
+            capabilities: BLIND,
+            params: &[],
+            build: |instance, _| Box::new(Edf::new(instance)),
+        },
+    ];
+    ENTRIES
+}
+
+/// A policy with its parameters, as chosen by name.
+#[derive(Clone)]
+pub struct Chosen {
+    entry: &'static Entry,
+    /// Index of the chosen value of each parameter.
+    choices: Vec<usize>,
+    spec: String,
+}
+
+/// Why a policy cannot be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChooseError {
+    /// No such policy.
+    #[error("found policy {found:?}, expected one of {}", .known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        found: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// A parameter the policy does not have.
+    #[error("policy {policy}: found parameter {found:?}, expected {}", list(.known, "no parameter"))]
+    Parameter {
+        /// The policy.
+        policy: &'static str,
+        /// What was found.
+        found: String,
+        /// The parameters there are.
+        known: Vec<&'static str>,
+    },
+    /// A value the parameter cannot have.
+    #[error("policy {policy}: found {name}={found}, expected {name}={}", .known.join("|"))]
+    Value {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What was found.
+        found: String,
+        /// The valid values.
+        known: Vec<&'static str>,
+    },
+}
+
+fn list(names: &[&str], none: &str) -> String {
+    if names.is_empty() { none.to_owned() } else { format!("one of {}", names.join(", ")) }
+}
+
+impl Chosen {
+    /// Reads `name` or `name:parameter=value:…`.
+    ///
+    /// # Errors
+    /// Unknown names, parameters and values, each with the valid ones.
+    pub fn parse(spec: &str) -> Result<Self, ChooseError> {
+        let mut parts = spec.split(':');
+        let name = parts.next().unwrap_or_default();
+        let entry = policies().iter().find(|e| e.name == name).ok_or_else(|| ChooseError::Unknown {
+            found: name.to_owned(),
+            known: policies().iter().map(|e| e.name).collect(),
+        })?;
+        let mut choices = vec![0; entry.params.len()];
+        for part in parts {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let at = entry.params.iter().position(|p| p.name == name).ok_or_else(|| ChooseError::Parameter {
+                policy: entry.name,
+                found: name.to_owned(),
+                known: entry.params.iter().map(|p| p.name).collect(),
+            })?;
+            let param = &entry.params[at];
+            choices[at] = param.values.iter().position(|v| *v == value).ok_or_else(|| ChooseError::Value {
+                policy: entry.name,
+                name: param.name,
+                found: value.to_owned(),
+                known: param.values.to_vec(),
+            })?;
+        }
+        Ok(Self { entry, choices, spec: spec.to_owned() })
+    }
+
+    /// The registry's entry.
+    pub fn entry(&self) -> &'static Entry {
+        self.entry
+    }
+
+    /// What was asked for, parameters included.
+    pub fn spec(&self) -> &str {
+        &self.spec
+    }
+
+    /// A fresh policy for one run.
+    pub fn build(&self, instance: &Instance) -> Box<dyn Policy + Send> {
+        (self.entry.build)(instance, &self.choices)
+    }
+}
+
+impl fmt::Debug for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chosen({})", self.spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(spec: &str) -> String {
+        Chosen::parse(spec).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_and_parameters_are_checked() {
+        assert_eq!(Chosen::parse("fifo:by=flow").unwrap().choices, [1]);
+        assert_eq!(Chosen::parse("fair").unwrap().choices, [0]);
+        assert_eq!(error("fiffo"), r#"found policy "fiffo", expected one of fifo, fair, edf"#);
+        assert_eq!(error("fifo:bye=flow"), r#"policy fifo: found parameter "bye", expected one of by"#);
+        assert_eq!(error("edf:by=flow"), r#"policy edf: found parameter "by", expected no parameter"#);
+        assert_eq!(error("fifo:by=user"), "policy fifo: found by=user, expected by=job|flow");
+    }
+}

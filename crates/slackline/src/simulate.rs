@@ -1,0 +1,140 @@
+//! Runs one policy on the simulator and has the result judged.
+
+use slackline_judge::{Metrics, Violation};
+use slackline_model::schedule::Clock;
+use slackline_model::{Instance, Schedule, Span};
+use slackline_policy::Config;
+use slackline_sim::{Sim, noise};
+
+use crate::registry::Chosen;
+use crate::stopwatch::Stopwatch;
+
+/// How to simulate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What the engine does.
+    pub sim: slackline_sim::Options,
+    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    pub slowstart: f64,
+    /// Standard deviation of the logarithm of the factor by which estimates are off.
+    pub noise: f64,
+    /// How long a task waits for a slot near its input.
+    pub locality_wait: Span,
+    /// Whether to time decisions on the wall clock.
+    pub timings: bool,
+}
+
+impl Options {
+    /// Exact durations and estimates, no early reduces, nothing fails.
+    pub fn exact() -> Self {
+        Self {
+            sim: slackline_sim::Options::exact(),
+            slowstart: 1.0,
+            noise: 0.0,
+            locality_wait: Span::ZERO,
+            timings: false,
+        }
+    }
+
+    /// Whether durations are those of the workload.
+    pub fn clock(&self) -> Clock {
+        if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
+    }
+}
+
+/// A judged simulation.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// What happened, with its cost and, if one was given, the lower bound.
+    pub schedule: Schedule,
+    /// What it amounts to.
+    pub metrics: Metrics,
+    /// How many times a phase was chosen for free slots.
+    pub decisions: u64,
+    /// How many reports the engine sent.
+    pub reports: u64,
+    /// Wall-clock figures, with [`Options::timings`].
+    pub timings: Option<Timings>,
+}
+
+/// Wall-clock figures of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timings {
+    /// The whole simulation, seconds.
+    pub seconds: f64,
+    /// The 99th percentile of an instant's decisions, seconds (nearest rank).
+    pub decision_seconds_p99: f64,
+}
+
+/// Simulates `policy` on an instance that was cut into tasks, and judges the result.
+///
+/// `bound` is a lower bound on the cost of any schedule of the instance; it is left out where
+/// durations are distorted, because it holds for the true ones. `progress` is told how many tasks
+/// are done.
+///
+/// # Errors
+/// The judge's finding, if the schedule is not feasible: then a part of this program is wrong.
+pub fn simulate(
+    instance: &Instance,
+    policy: &Chosen,
+    options: &Options,
+    bound: Option<f64>,
+    progress: Option<&mut dyn FnMut(u64)>,
+) -> Result<Simulated, Violation> {
+    let stopwatch = Stopwatch::start();
+    let clock = || stopwatch.nanos();
+    let config = Config {
+        slowstart: options.slowstart,
+        locality_wait: options.locality_wait,
+        estimates: noise::distorted(instance, options.noise, options.sim.seed),
+        audit: false,
+        stopwatch: options.timings.then_some(&clock as &dyn Fn() -> u64),
+        progress,
+    };
+    let mut built = policy.build(instance);
+    let mut engine = Sim::new(instance, options.sim.clone());
+    let run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
+    let timings = options.timings.then(|| Timings {
+        seconds: stopwatch.seconds(),
+        decision_seconds_p99: percentile_99(run.decision_nanos.clone()) as f64 / 1e9,
+    });
+    let (decisions, reports) = (run.decisions, run.reports);
+    let mut schedule = run.schedule(instance, policy.spec(), options.clock());
+    if options.clock() == Clock::Exact {
+        claim_bound(&mut schedule, bound);
+    }
+    slackline_judge::check(instance, &schedule)?;
+    let metrics = slackline_judge::metrics(instance, &schedule);
+    Ok(Simulated { schedule, metrics, decisions, reports, timings })
+}
+
+/// Puts a lower bound and the gap to it into a schedule.
+pub fn claim_bound(schedule: &mut Schedule, bound: Option<f64>) {
+    schedule.lower_bound = bound;
+    schedule.gap = match (schedule.cost, bound) {
+        (Some(cost), Some(bound)) if bound > 0.0 => Some((cost - bound) / bound),
+        _ => None,
+    };
+}
+
+/// How good a cost is, in words: `optimal`, `within 18.8 % of optimal`, or what can be said.
+pub fn status(cost: Option<f64>, bound: Option<f64>) -> String {
+    match (cost, bound) {
+        (None, _) => "flows failed".to_owned(),
+        (Some(_), None) => "no bound".to_owned(),
+        (Some(cost), Some(bound)) if cost - bound <= 2e-6 + 1e-6 * bound.abs() => "optimal".to_owned(),
+        (Some(cost), Some(bound)) if bound > 0.0 => {
+            format!("within {:.1} % of optimal", 100.0 * (cost - bound) / bound)
+        }
+        (Some(cost), Some(bound)) => format!("within {} of optimal", cost - bound),
+    }
+}
+
+/// Nearest-rank 99th percentile; 0 of nothing.
+fn percentile_99(mut values: Vec<u64>) -> u64 {
+    if values.is_empty() {
+        return 0;
+    }
+    let rank = (values.len() * 99).div_ceil(100);
+    *values.select_nth_unstable(rank - 1).1
+}
