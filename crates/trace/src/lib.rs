@@ -1,10 +1,32 @@
 //! Documents in, documents out: workloads, schedules and comparisons, and what else can be imported.
 //!
 //! In reading order:
+//! - [`error`]: what is wrong with a document, and where;
+//! - [`format`](mod@format): which format a file is in, and its text;
+//! - [`workload`]: the workload document, and [`read_workload`], which takes any format;
+//! - [`options`]: what importers assume where a trace is silent;
+//! - `swim`: traces of the SWIM project;
 //! - [`generate`]: the synthetic workloads of the papers;
-//! - [`random`]: seeded random numbers for importers and generators.
+//! - [`random`]: seeded random numbers for importers and generators;
+//! - `wire`, `parse`, `source`: shared parts of the documents, text to structs, positions.
 //!
 //! **Never knows**: scheduling.
 
+pub mod diagnostic;
+pub mod error;
+pub mod format;
 pub mod generate;
+pub mod options;
+mod parse;
 pub mod random;
+pub mod source;
+mod swim;
+mod wire;
+pub mod workload;
+
+pub use diagnostic::Diagnostic;
+pub use error::{Fault, Faults, Place, TraceError};
+pub use format::Format;
+pub use options::{ImportOptions, OptionError};
+pub use source::SourceMap;
+pub use workload::{Imported, read_workload, sha256, write_workload};

@@ -1,0 +1,43 @@
+//! What an importer repaired or found odd: counted and shown, never silent.
+
+use std::fmt;
+
+use crate::error::Place;
+
+/// A remark on some rows of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What was found and what became of it.
+    pub what: String,
+    /// How many rows.
+    pub count: u64,
+    /// The first of them.
+    pub first: Place,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = if self.count == 1 { "row" } else { "rows" };
+        write!(f, "{} {rows}: {} (first at line {})", self.count, self.what, self.first.line)
+    }
+}
+
+/// Counts remarks by their text, in the order in which they first came.
+#[derive(Debug, Default)]
+pub(crate) struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    pub(crate) fn add(&mut self, line: u32, what: &str) {
+        match self.0.iter_mut().find(|d| d.what == what) {
+            Some(known) => known.count += 1,
+            None => {
+                let first = Place { line, column: 1 };
+                self.0.push(Diagnostic { what: what.to_owned(), count: 1, first });
+            }
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
+        self.0
+    }
+}

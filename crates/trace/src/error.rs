@@ -1,0 +1,173 @@
+//! What is wrong with a document, and where: `file:line:column: path: what was found, what was expected`.
+
+use std::fmt;
+
+use slackline_model::Invalid;
+
+use crate::source::SourceMap;
+
+/// How many faults a message shows before it says how many more there are.
+const SHOWN: usize = 20;
+
+/// Why a document cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// The input is wrong: unreadable, of the wrong form, or no valid instance (exit code 2).
+    #[error("{0}")]
+    Input(Faults),
+    /// The document is well formed, but speaks of a flow, job, phase, machine or slot that the
+    /// workload does not have, or contradicts itself: the schedule is wrong (exit code 1).
+    #[error("{0}")]
+    Mismatch(Faults),
+}
+
+/// Faults of one file, in the order in which they were found; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faults {
+    /// The file, as its reader called it.
+    pub file: String,
+    /// The faults.
+    pub list: Vec<Fault>,
+}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where in the file, if it is known.
+    pub place: Option<Place>,
+    /// Where in the document, such as `flows[3].jobs[1].min_slots`; empty if the parser did not say.
+    pub path: String,
+    /// What was found and what was expected.
+    pub what: String,
+}
+
+/// A position in a text file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+impl Place {
+    /// The place of byte `offset` of `text` (its end if `offset` is beyond). O(offset).
+    pub fn of_offset(text: &[u8], offset: usize) -> Self {
+        let before = &text[..offset.min(text.len())];
+        let line = before.iter().filter(|&&b| b == b'\n').count() as u32 + 1;
+        let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        // Continuation bytes of UTF-8 are not characters.
+        let column = before[start..].iter().filter(|&&b| b & 0xc0 != 0x80).count() as u32 + 1;
+        Self { line, column }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, fault) in self.list.iter().take(SHOWN).enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}", self.file)?;
+            if let Some(place) = fault.place {
+                write!(f, ":{place}")?;
+            }
+            if !fault.path.is_empty() {
+                write!(f, ": {}", fault.path)?;
+            }
+            write!(f, ": {}", fault.what)?;
+        }
+        match self.list.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n{}: {more} more like these", self.file),
+        }
+    }
+}
+
+impl TraceError {
+    /// What is wrong with a draft, at the lines its source has them.
+    pub fn from_invalid(invalid: &Invalid, source: &SourceMap) -> Self {
+        source.error(invalid.problems.iter().map(|p| (p.path.clone(), p.what.clone())).collect())
+    }
+
+    /// One fault of the input as a whole or at a place.
+    pub(crate) fn input(file: &str, place: Option<Place>, what: impl Into<String>) -> Self {
+        let fault = Fault { place, path: String::new(), what: what.into() };
+        Self::Input(Faults { file: file.to_owned(), list: vec![fault] })
+    }
+
+    /// The faults, whichever kind they are.
+    pub fn faults(&self) -> &Faults {
+        match self {
+            Self::Input(faults) | Self::Mismatch(faults) => faults,
+        }
+    }
+}
+
+/// A parser's message, with the nearest valid name where it says that a name is unknown.
+pub(crate) fn with_suggestion(message: &str) -> String {
+    if !message.starts_with("unknown field") && !message.starts_with("unknown variant") {
+        return message.to_owned();
+    }
+    // All parsers quote the name they found; not all quote the valid ones.
+    let mut parts = message.splitn(3, '`').skip(1);
+    let (found, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let names = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+    match nearest(found, names.filter(|name| !["", "expected", "one", "of", "or"].contains(name))) {
+        Some(name) => format!("{message}; did you mean `{name}`?"),
+        None => message.to_owned(),
+    }
+}
+
+/// The name that `found` was probably meant to be; ties by order.
+pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Long rubbish is nobody's slip of the finger, and the distance is quadratic.
+    if found.len() > 64 {
+        return None;
+    }
+    let distance = |name: &str| strsim::damerau_levenshtein(found, name);
+    names
+        .into_iter()
+        .map(|name| (distance(name), name))
+        .filter(|&(distance, name)| distance <= (name.len() / 3).max(1))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters() {
+        let text = "aé\nöb".as_bytes();
+        assert_eq!(Place::of_offset(text, 0).to_string(), "1:1");
+        assert_eq!(Place::of_offset(text, 3).to_string(), "1:3");
+        assert_eq!(Place::of_offset(text, 6).to_string(), "2:2");
+        assert_eq!(Place::of_offset(text, 99).to_string(), "2:3");
+    }
+
+    #[test]
+    fn close_names_are_suggested_and_others_not() {
+        let message = "unknown field `min_slot`, expected one of `id`, `min_slots`, `max_slots`";
+        assert!(with_suggestion(message).ends_with("; did you mean `min_slots`?"));
+        let message = "unknown field `colour`, expected `id` or `after`";
+        assert_eq!(with_suggestion(message), message);
+        assert_eq!(nearest("relaese", ["weight", "release"]), Some("release"));
+    }
+
+    #[test]
+    fn a_flood_of_faults_is_cut() {
+        let fault = Fault { place: None, path: "flows[0]".into(), what: "found nothing".into() };
+        let faults = Faults { file: "w".into(), list: vec![fault; 50] };
+        let text = faults.to_string();
+        assert_eq!(text.lines().count(), 21);
+        assert!(text.ends_with("w: 30 more like these"));
+    }
+}

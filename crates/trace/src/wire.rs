@@ -1,0 +1,308 @@
+//! Parts that several documents share, as they are written.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use slackline_model::{Combine, Metric, Objective, PhaseKind};
+
+/// A name: borrowed from the text where it stands there as it is.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// The metric of a cost.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum MetricName {
+    Completion,
+    #[default]
+    Response,
+    Makespan,
+    Stretch,
+    Slowdown,
+    Tardy,
+    Tardiness,
+    Lateness,
+    Sla,
+    /// Another name of `sla`.
+    Steps,
+    Piecewise,
+}
+
+impl From<MetricName> for Metric {
+    fn from(name: MetricName) -> Self {
+        match name {
+            MetricName::Completion => Self::Completion,
+            MetricName::Response => Self::Response,
+            MetricName::Makespan => Self::Makespan,
+            MetricName::Stretch => Self::Stretch,
+            MetricName::Slowdown => Self::Slowdown,
+            MetricName::Tardy => Self::Tardy,
+            MetricName::Tardiness => Self::Tardiness,
+            MetricName::Lateness => Self::Lateness,
+            MetricName::Sla | MetricName::Steps => Self::Sla,
+            MetricName::Piecewise => Self::Piecewise,
+        }
+    }
+}
+
+impl From<Metric> for MetricName {
+    fn from(metric: Metric) -> Self {
+        match metric {
+            Metric::Completion => Self::Completion,
+            Metric::Response => Self::Response,
+            Metric::Makespan => Self::Makespan,
+            Metric::Stretch => Self::Stretch,
+            Metric::Slowdown => Self::Slowdown,
+            Metric::Tardy => Self::Tardy,
+            Metric::Tardiness => Self::Tardiness,
+            Metric::Lateness => Self::Lateness,
+            Metric::Sla => Self::Sla,
+            Metric::Piecewise => Self::Piecewise,
+        }
+    }
+}
+
+/// How the costs of the flows become one number.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum CombineName {
+    #[default]
+    Sum,
+    Max,
+}
+
+impl From<CombineName> for Combine {
+    fn from(name: CombineName) -> Self {
+        match name {
+            CombineName::Sum => Self::Sum,
+            CombineName::Max => Self::Max,
+        }
+    }
+}
+
+impl From<Combine> for CombineName {
+    fn from(combine: Combine) -> Self {
+        match combine {
+            Combine::Sum => Self::Sum,
+            Combine::Max => Self::Max,
+        }
+    }
+}
+
+/// Map or reduce.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum PhaseName {
+    Map,
+    Reduce,
+}
+
+impl From<PhaseName> for PhaseKind {
+    fn from(name: PhaseName) -> Self {
+        match name {
+            PhaseName::Map => Self::Map,
+            PhaseName::Reduce => Self::Reduce,
+        }
+    }
+}
+
+/// What was to be small.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Aim {
+    /// The metric of flows that do not bring a cost of their own.
+    pub(crate) metric: MetricName,
+    /// Sum or maximum.
+    pub(crate) combine: CombineName,
+}
+
+impl From<Objective> for Aim {
+    fn from(objective: Objective) -> Self {
+        Self { metric: objective.metric.into(), combine: objective.combine.into() }
+    }
+}
+
+impl From<Aim> for Objective {
+    fn from(aim: Aim) -> Self {
+        Self::new(aim.metric.into(), aim.combine.into())
+    }
+}
+
+/// A number for both phases, or one for each.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Numbers {
+    /// For both.
+    Both(u32),
+    /// For each.
+    Each(Pair),
+}
+
+/// A number for the map phase and one for the reduce phase.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct Pair {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) map: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reduce: Option<u32>,
+}
+
+/// Seconds of every task, or of each.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Seconds {
+    /// Of every task.
+    All(f64),
+    /// One number a task.
+    Each(Vec<f64>),
+}
+
+// Both are told apart by hand: what serde derives for untagged enums says neither what was found nor
+// where.
+
+struct NumbersVisitor;
+
+impl<'de> Visitor<'de> for NumbersVisitor {
+    type Value = Numbers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of slots or a table { map = n, reduce = n }")
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Numbers, E> {
+        let small = u32::try_from(n);
+        small.map(Numbers::Both).map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(n), &self))
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Numbers, E> {
+        let small = u32::try_from(n);
+        small.map(Numbers::Both).map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(n), &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Numbers, A::Error> {
+        Pair::deserialize(MapAccessDeserializer::new(map)).map(Numbers::Each)
+    }
+}
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumbersVisitor)
+    }
+}
+
+struct SecondsVisitor;
+
+impl<'de> Visitor<'de> for SecondsVisitor {
+    type Value = Seconds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of seconds or a list with one number a task")
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Seconds, E> {
+        Ok(Seconds::All(n as f64))
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Seconds, E> {
+        Ok(Seconds::All(n as f64))
+    }
+
+    fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
+        Ok(Seconds::All(seconds))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Seconds, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Seconds::Each)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SecondsVisitor)
+    }
+}
+
+/// Named numbers in the order of the document, each name once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named(pub(crate) Vec<(String, f64)>);
+
+impl JsonSchema for Named {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Named".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        std::collections::BTreeMap::<String, f64>::json_schema(generator)
+    }
+}
+
+impl Serialize for Named {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+struct NamedVisitor;
+
+impl<'de> Visitor<'de> for NamedVisitor {
+    type Value = Named;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of numbers by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named, A::Error> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut list = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, f64>()? {
+            if !seen.insert(name.clone()) {
+                return Err(A::Error::custom(format!("found {name:?} a second time")));
+            }
+            if !value.is_finite() {
+                return Err(A::Error::custom(format!(
+                    "found {value} for {name:?}, expected a finite number"
+                )));
+            }
+            list.push((name, value));
+        }
+        Ok(Named(list))
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(NamedVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_agree_with_the_model() {
+        for &metric in Metric::ALL {
+            let name = MetricName::from(metric);
+            assert_eq!(serde_json::to_string(&name).unwrap(), format!("{:?}", metric.name()));
+            assert_eq!(Metric::from(name), metric);
+        }
+        let steps: MetricName = serde_json::from_str("\"steps\"").unwrap();
+        assert_eq!(Metric::from_name("steps"), Some(steps.into()));
+    }
+}

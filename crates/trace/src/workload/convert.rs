@@ -1,0 +1,245 @@
+//! Between the workload document and the model's draft; the model knows no file formats.
+
+use slackline_model::Objective;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{
+    CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
+    TasksDraft, Weights,
+};
+
+use super::wire;
+use crate::parse::VERSION;
+use crate::wire::{MetricName, Numbers, Pair, Seconds};
+
+/// Path and what is wrong there.
+type Fault = (String, String);
+
+/// The draft a document describes, or every table in it whose keys do not go together.
+pub(super) fn to_draft(workload: wire::Workload) -> Result<Draft, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let machines = workload.cluster.map_or_else(Vec::new, |cluster| cluster.machines);
+    let wire::Objective { metric, combine, weights } = workload.objective;
+    let draft = Draft {
+        machines: machines.into_iter().map(machine).collect(),
+        objective: Objective::new(metric.into(), combine.into()),
+        weights: match weights {
+            wire::Weights::Use => Weights::Use,
+            wire::Weights::Ignore => Weights::Ignore,
+        },
+        pools: workload
+            .pools
+            .into_iter()
+            .map(|pool| PoolDraft { id: pool.id, min_slots: per_phase(pool.min_slots) })
+            .collect(),
+        flows: workload
+            .flows
+            .into_iter()
+            .enumerate()
+            .map(|(i, flow)| to_flow(&format!("flows[{i}]"), flow, &mut faults))
+            .collect(),
+    };
+    if faults.is_empty() { Ok(draft) } else { Err(faults) }
+}
+
+fn machine(machine: wire::Machine) -> MachineDraft {
+    let slots = match machine.slots {
+        Numbers::Both(n) => Slots::Universal(n),
+        Numbers::Each(Pair { map, reduce }) => {
+            Slots::Typed { map: map.unwrap_or(0), reduce: reduce.unwrap_or(0) }
+        }
+    };
+    let wire::Machine { name, count, speed, rack, .. } = machine;
+    MachineDraft { name, count, speed, slots, rack }
+}
+
+fn per_phase(numbers: Option<Numbers>) -> PerPhase {
+    match numbers {
+        None => PerPhase::default(),
+        Some(Numbers::Both(n)) => PerPhase::both(n),
+        Some(Numbers::Each(Pair { map, reduce })) => PerPhase { map, reduce },
+    }
+}
+
+fn to_flow(path: &str, flow: wire::Flow, faults: &mut Vec<Fault>) -> FlowDraft {
+    let cost = flow.cost.and_then(|cost| {
+        to_cost(cost).map_err(|what| faults.push((format!("{path}.cost"), what.to_owned()))).ok()
+    });
+    let jobs = flow.jobs.into_iter().enumerate();
+    FlowDraft {
+        id: flow.id,
+        release: flow.release,
+        weight: flow.weight,
+        deadline: flow.deadline,
+        cost,
+        pool: flow.pool,
+        repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every, times }),
+        jobs: jobs.map(|(k, job)| to_job(&format!("{path}.jobs[{k}]"), job, faults)).collect(),
+    }
+}
+
+fn to_cost(cost: wire::Cost) -> Result<CostDraft, &'static str> {
+    let wire::Cost { kind, steps, points, slope } = cost;
+    match (kind, steps, points, slope) {
+        (MetricName::Sla | MetricName::Steps, Some(steps), None, None) => Ok(CostDraft::Steps(steps)),
+        (MetricName::Sla | MetricName::Steps, ..) => {
+            Err("found a cost of steps with other keys than `steps`, \
+                 expected { kind = \"steps\", steps = [[time, cost], …] }")
+        }
+        (MetricName::Piecewise, None, Some(points), slope) => Ok(CostDraft::Piecewise { points, slope }),
+        (MetricName::Piecewise, ..) => {
+            Err("found a piecewise cost with other keys than `points` and `slope`, \
+                                            expected { kind = \"piecewise\", points = [[time, cost], …] }")
+        }
+        (metric, None, None, None) => Ok(CostDraft::Metric(metric.into())),
+        _ => Err("found numbers with a metric that takes none, expected `kind` alone"),
+    }
+}
+
+fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
+    let mut phase = |name: &str, phase: Option<wire::Phase>| {
+        phase.and_then(|phase| {
+            to_phase(phase).map_err(|what| faults.push((format!("{path}.{name}"), what))).ok()
+        })
+    };
+    JobDraft {
+        map: phase("map", job.map),
+        reduce: phase("reduce", job.reduce),
+        id: job.id,
+        after: job.after,
+        min_slots: per_phase(job.min_slots),
+        max_slots: per_phase(job.max_slots),
+    }
+}
+
+fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
+    let wire::Phase { tasks, seconds, work, splits, min_slots, max_slots } = phase;
+    let given = [
+        ("tasks", tasks.is_some()),
+        ("seconds", seconds.is_some()),
+        ("work", work.is_some()),
+        ("splits", splits.is_some()),
+    ];
+    let tasks = match (tasks, seconds, work, splits) {
+        (Some(tasks), Some(Seconds::All(seconds)), None, None) => TasksDraft::Uniform { tasks, seconds },
+        (None, Some(Seconds::Each(list)), None, None) => TasksDraft::Each(list),
+        (tasks, None, Some(work), None) => TasksDraft::Work { work, tasks },
+        (None, None, None, Some(splits)) => TasksDraft::Splits(splits.into_iter().map(split).collect()),
+        (Some(_), Some(Seconds::Each(_)), None, None) => {
+            return Err("found `tasks` with a list of `seconds`, expected the list alone".to_owned());
+        }
+        _ => {
+            let given: Vec<_> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+            let given = if given.is_empty() { "no tasks".to_owned() } else { given.join(" with ") };
+            return Err(format!(
+                "found {given}, expected one of {{ tasks = n, seconds = s }}, {{ seconds = [s, …] }}, \
+                 {{ work = w, tasks = n }}, {{ work = w }}, {{ splits = [{{ seconds = s, hosts = […] }}, …] }}"
+            ));
+        }
+    };
+    Ok(PhaseDraft { tasks, min_slots, max_slots })
+}
+
+fn split(split: wire::Split) -> SplitDraft {
+    let wire::Split { seconds, count, hosts } = split;
+    SplitDraft { count, seconds, hosts }
+}
+
+/// The document that describes a draft.
+pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
+    let machines: Vec<_> = draft.machines.iter().map(from_machine).collect();
+    wire::Workload {
+        slackline: VERSION,
+        cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
+        objective: wire::Objective {
+            metric: draft.objective.metric.into(),
+            combine: draft.objective.combine.into(),
+            weights: match draft.weights {
+                Weights::Use => wire::Weights::Use,
+                Weights::Ignore => wire::Weights::Ignore,
+            },
+        },
+        pools: draft
+            .pools
+            .iter()
+            .map(|pool| wire::Pool { id: pool.id.clone(), min_slots: from_per_phase(pool.min_slots) })
+            .collect(),
+        flows: draft.flows.iter().map(from_flow).collect(),
+    }
+}
+
+fn from_machine(machine: &MachineDraft) -> wire::Machine {
+    wire::Machine {
+        name: machine.name.clone(),
+        count: machine.count,
+        speed: machine.speed,
+        slots: match machine.slots {
+            Slots::Universal(n) => Numbers::Both(n),
+            Slots::Typed { map, reduce } => Numbers::Each(Pair { map: Some(map), reduce: Some(reduce) }),
+        },
+        rack: machine.rack.clone(),
+    }
+}
+
+fn from_per_phase(numbers: PerPhase) -> Option<Numbers> {
+    match (numbers.map, numbers.reduce) {
+        (None, None) => None,
+        (Some(map), Some(reduce)) if map == reduce => Some(Numbers::Both(map)),
+        (map, reduce) => Some(Numbers::Each(Pair { map, reduce })),
+    }
+}
+
+fn from_flow(flow: &FlowDraft) -> wire::Flow {
+    wire::Flow {
+        id: flow.id.clone(),
+        release: flow.release,
+        weight: flow.weight,
+        deadline: flow.deadline,
+        cost: flow.cost.as_ref().map(from_cost),
+        pool: flow.pool.clone(),
+        repeat: flow.repeat.map(|Repeat { every, times }| wire::Repeat { every, times }),
+        jobs: flow.jobs.iter().map(from_job).collect(),
+    }
+}
+
+fn from_cost(cost: &CostDraft) -> wire::Cost {
+    let none = wire::Cost { kind: MetricName::Steps, steps: None, points: None, slope: None };
+    match cost {
+        CostDraft::Metric(metric) => wire::Cost { kind: (*metric).into(), ..none },
+        CostDraft::Steps(steps) => wire::Cost { steps: Some(steps.clone()), ..none },
+        CostDraft::Piecewise { points, slope } => {
+            wire::Cost { kind: MetricName::Piecewise, points: Some(points.clone()), slope: *slope, ..none }
+        }
+    }
+}
+
+fn from_job(job: &JobDraft) -> wire::Job {
+    wire::Job {
+        id: job.id.clone(),
+        after: job.after.clone(),
+        map: job.map.as_ref().map(from_phase),
+        reduce: job.reduce.as_ref().map(from_phase),
+        min_slots: from_per_phase(job.min_slots),
+        max_slots: from_per_phase(job.max_slots),
+    }
+}
+
+fn from_phase(phase: &PhaseDraft) -> wire::Phase {
+    let PhaseDraft { ref tasks, min_slots, max_slots } = *phase;
+    let none = wire::Phase { min_slots, max_slots, ..wire::Phase::default() };
+    match tasks {
+        TasksDraft::Uniform { tasks, seconds } => {
+            wire::Phase { tasks: Some(*tasks), seconds: Some(Seconds::All(*seconds)), ..none }
+        }
+        TasksDraft::Each(list) => wire::Phase { seconds: Some(Seconds::Each(list.clone())), ..none },
+        TasksDraft::Work { work, tasks } => wire::Phase { work: Some(*work), tasks: *tasks, ..none },
+        TasksDraft::Splits(splits) => wire::Phase {
+            splits: Some(
+                splits
+                    .iter()
+                    .map(|s| wire::Split { seconds: s.seconds, count: s.count, hosts: s.hosts.clone() })
+                    .collect(),
+            ),
+            ..none
+        },
+    }
+}

@@ -1,0 +1,229 @@
+//! The workload document as it is written. Comments on fields become the schema's descriptions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::wire::{CombineName, MetricName, Numbers, Seconds};
+
+fn one() -> f64 {
+    1.0
+}
+
+fn single() -> u32 {
+    1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A workload: flows of MapReduce-style jobs, the cluster they share, and what is to be small.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Slackline workload")]
+pub(crate) struct Workload {
+    /// Version of the document; 1.
+    pub(crate) slackline: u32,
+    /// The machines; the command line may give them instead.
+    #[serde(default)]
+    pub(crate) cluster: Option<Cluster>,
+    /// What is to be small; by default the sum of the response times.
+    #[serde(default)]
+    pub(crate) objective: Objective,
+    /// Pools whose jobs share a guarantee.
+    #[serde(default)]
+    pub(crate) pools: Vec<Pool>,
+    /// The flows.
+    #[serde(default)]
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// The machines.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cluster {
+    /// Groups of equal machines; all slots are universal or all are typed.
+    pub(crate) machines: Vec<Machine>,
+}
+
+/// Equal machines.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// The name; machines of a group of several are `name-0`, `name-1`, ….
+    pub(crate) name: String,
+    /// How many machines.
+    #[serde(default = "single")]
+    pub(crate) count: u32,
+    /// A task of s seconds takes s / speed.
+    #[serde(default = "one")]
+    pub(crate) speed: f64,
+    /// Slots of each machine: a number of universal slots, or typed ones by kind.
+    pub(crate) slots: Numbers,
+    /// The rack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rack: Option<String>,
+}
+
+/// What is to be small.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Objective {
+    /// The metric of flows that do not bring a cost of their own.
+    #[serde(default)]
+    pub(crate) metric: MetricName,
+    /// Sum (minisum) or maximum (minimax).
+    #[serde(default)]
+    pub(crate) combine: CombineName,
+    /// Whether weights count.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) weights: Weights,
+}
+
+/// Whether weights count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Weights {
+    #[default]
+    Use,
+    Ignore,
+}
+
+/// A pool: the ready phases of its flows share a guarantee.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pool {
+    /// The name.
+    pub(crate) id: String,
+    /// Slots guaranteed to its ready phases together, by kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) min_slots: Option<Numbers>,
+}
+
+/// A flow: a DAG of jobs somebody waits for. Times are seconds after the start of the workload.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Flow {
+    /// The name.
+    pub(crate) id: String,
+    /// When it arrives.
+    #[serde(default)]
+    pub(crate) release: f64,
+    /// Its weight.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) weight: f64,
+    /// When it should be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline: Option<f64>,
+    /// A cost of its own instead of the objective's metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<Cost>,
+    /// The pool it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pool: Option<String>,
+    /// Recurrence: copies `id#0`, `id#1`, ….
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repeat: Option<Repeat>,
+    /// Its jobs.
+    pub(crate) jobs: Vec<Job>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_one(weight: &f64) -> bool {
+    *weight == 1.0
+}
+
+/// The cost a flow brings along.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cost {
+    /// `steps` with `steps`, `piecewise` with `points`, or the name of another metric.
+    pub(crate) kind: MetricName,
+    /// `[time, level]` pairs: the level holds for completions after the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) steps: Option<Vec<(f64, f64)>>,
+    /// `[time, cost]` pairs with straight lines between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) points: Option<Vec<(f64, f64)>>,
+    /// Slope after the last point; by default that of the last segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) slope: Option<f64>,
+}
+
+/// Recurrence of a flow.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Repeat {
+    /// Seconds between releases.
+    pub(crate) every: f64,
+    /// How many copies in all.
+    pub(crate) times: u32,
+}
+
+/// A job: a map phase, a reduce phase, or both.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Job {
+    /// The name, unique in its flow.
+    pub(crate) id: String,
+    /// Jobs of the same flow that must be done before it starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) after: Vec<String>,
+    /// The map phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) map: Option<Phase>,
+    /// The reduce phase; starts when all maps of the job are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reduce: Option<Phase>,
+    /// Slots guaranteed to each phase while it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) min_slots: Option<Numbers>,
+    /// Most slots of each phase at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_slots: Option<Numbers>,
+}
+
+/// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one
+/// number a task), `splits`, or `work` with or without `tasks`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Phase {
+    /// How many tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tasks: Option<u32>,
+    /// Seconds a task takes on a slot of speed 1: of every task, or a list with one number a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds: Option<Seconds>,
+    /// Slot-seconds of all tasks together; without `tasks` it may be cut at will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) work: Option<f64>,
+    /// Tasks by where their input lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) splits: Option<Vec<Split>>,
+    /// Slots guaranteed to this phase, instead of the job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) min_slots: Option<u32>,
+    /// Most slots of this phase, instead of the job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_slots: Option<u32>,
+}
+
+/// Equal tasks whose input lies on the same machines.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Split {
+    /// Seconds a task takes on a slot of speed 1.
+    pub(crate) seconds: f64,
+    /// How many tasks.
+    #[serde(default = "single", skip_serializing_if = "is_single")]
+    pub(crate) count: u32,
+    /// Machines that hold the input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hosts: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_single(count: &u32) -> bool {
+    *count == 1
+}
