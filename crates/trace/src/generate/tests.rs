@@ -443,3 +443,24 @@ fn facebook_day_draws_each_task_of_its_own() {
     all.sort_by(f64::total_cmp);
     assert!(share(all.windows(2).map(|w| w[0] == w[1])) < 0.001);
 }
+
+/// The draft that a document of ours gives.
+fn read(name: &str, document: &str) -> Draft {
+    let options = crate::ImportOptions::default();
+    crate::read_workload(name, document.as_bytes(), None, &options).unwrap().draft
+}
+
+#[test]
+fn purdue_example_is_what_is_generated() {
+    let example = include_str!("../../../../examples/purdue-30.toml");
+    assert_eq!(read("purdue-30.toml", example), generate("purdue", &[], 0));
+}
+
+#[test]
+fn generated_documents_are_read_back_the_same() {
+    for (name, settings) in CASES {
+        let draft = generate(name, settings, 11);
+        let document = crate::write_workload(&draft, crate::Format::Toml);
+        assert_eq!(read("generated.toml", &document), draft, "{name} {settings:?}");
+    }
+}
