@@ -3,7 +3,7 @@
 //! Rows stay runs of tasks: nothing here is per task, except where attempts of one task overlap the
 //! runs of others ([`Book::pieces`]).
 
-use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
+use slackline_model::schedule::{TaskRow, TaskRows};
 use slackline_model::{Instance, PhaseId};
 
 use crate::violation::RowProblem;

@@ -1,0 +1,10 @@
+//! The judge accepts honest schedules and names every kind of broken one.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod build;
+mod claims;
+mod failures;
+mod minima;
+mod plans;
+mod property;
+mod tasks;
