@@ -1,1 +1,52 @@
-//! Placeholder.
+//! Results to tables, JSON and CSV.
+//!
+//! In reading order:
+//! - [`number`]: numbers for people: how many digits, what stands for nothing;
+//! - [`table`]: columns that line up, whatever the terminal;
+//! - [`headline`](mod@headline): what a table is about: the workload, the cluster, the load;
+//! - [`comparison`]: policies against metrics;
+//! - [`spread`]: the same over several seeds: means, intervals, paired differences;
+//! - [`flows`]: how each flow of a schedule fared.
+//!
+//! Everything here is a pure function from results to text. **Never knows**: scheduling.
+#![deny(clippy::unwrap_used)]
+
+pub mod comparison;
+pub mod flows;
+pub mod headline;
+pub mod number;
+pub mod spread;
+pub mod table;
+
+pub use comparison::{Figures, Row};
+pub use table::{Align, Table};
+
+/// Rows of text cells as CSV, the header first.
+pub fn csv<R, C>(header: &[&str], rows: R) -> String
+where
+    R: IntoIterator<Item = C>,
+    C: IntoIterator<Item = String>,
+{
+    const TEXT: &str = "invariant: records of text are written to memory without errors";
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    writer.write_record(header).expect(TEXT);
+    for row in rows {
+        writer.write_record(row).expect(TEXT);
+    }
+    String::from_utf8(writer.into_inner().expect(TEXT)).expect(TEXT)
+}
+
+/// A JSON document as text, indented.
+pub(crate) fn pretty(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// A number in JSON; whole numbers without a fraction.
+pub(crate) fn json_number(value: f64) -> serde_json::Value {
+    // 2^53: from there on `f64` no longer tells whole numbers apart.
+    if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
+        serde_json::Value::from(value as i64)
+    } else {
+        serde_json::Value::from(value)
+    }
+}
