@@ -13,7 +13,8 @@ pub struct Claim {
 
 impl Claim {
     fn at(&self, level: f64) -> f64 {
-        (self.weight * level).clamp(self.min, self.max)
+        // Without weight no level lifts a claim, not even an infinite one.
+        if self.weight == 0.0 { self.min } else { (self.weight * level).clamp(self.min, self.max) }
     }
 }
 
