@@ -73,11 +73,6 @@ impl Barrier {
         self.needed
     }
 
-    /// Whether map output was lost and made again.
-    pub(crate) fn has_reruns(&self) -> bool {
-        !self.reruns.is_empty()
-    }
-
     /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
     ///
     /// A reduce may start at `t` unless this is later than `t`, and one that ends at `t` computed only

@@ -3,7 +3,7 @@
 //! Rows stay runs of tasks: nothing here is per task, except where attempts of one task overlap the
 //! runs of others ([`Book::pieces`]).
 
-use slackline_model::schedule::{TaskRow, TaskRows};
+use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
 use slackline_model::{Instance, PhaseId};
 
 use crate::violation::RowProblem;
@@ -75,6 +75,11 @@ impl<'a> Book<'a> {
     /// Whether some task of `phase` has several attempts.
     pub(crate) fn has_retries(&self, phase: PhaseId) -> bool {
         self.of(phase).any(|row| row.attempt > 0)
+    }
+
+    /// Whether finished work of `phase` was lost.
+    pub(crate) fn has_losses(&self, phase: PhaseId) -> bool {
+        self.of(phase).any(|row| row.outcome == Outcome::Lost)
     }
 
     /// The rows of `phase`, cut so that two pieces hold the same tasks or none in common, in order of

@@ -3,14 +3,17 @@
 //!
 //! At each instant at which tasks start, after all starts of that instant: if a phase that started
 //! one holds more than its minimum, no ready phase of the lane with tasks not yet started holds fewer
-//! than its own. Where the rows leave room, the phase in want is the one that gets the benefit:
-//! - only tasks without any attempt are waiting to start, because when a failed or lost one could be
-//!   repeated the rows do not say;
-//! - a reduce phase is ready once its maps are done, or enough of them for slow-start and no more
-//!   waiting reduces than leave a slot to the maps; if map output was lost, only after the last re-run;
-//! - a phase of a failed flow is guaranteed nothing, since when it was given up the rows do not say.
+//! than its own. Where the rows leave room, they are believed:
+//! - only tasks without any attempt are waiting to start; when a failed one could be repeated the rows
+//!   do not say;
+//! - a reduce phase is ready once its maps are done, or enough of them for slow-start and waiting
+//!   reduces would still leave a slot to the maps. Which machines are up the rows do not say either:
+//!   the slots in use are those that certainly are;
+//! - nor do they say when output was lost and a flow given up. A lane with a guaranteed phase of which
+//!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
@@ -28,6 +31,8 @@ struct Guaranteed {
     ready: Time,
     /// From when on the rule about waiting reduces does not bar it.
     free: Time,
+    /// Until when the rows leave its needs in doubt; from the start if they never do.
+    doubtful: Time,
 }
 
 /// Offers the first breach in each lane. O(starts · (guaranteed phases that are ready) + n log n).
@@ -39,11 +44,16 @@ pub(crate) fn check(
 ) {
     for &lane in book.instance.cluster().lanes() {
         let phases = book.instance.phases().keys().filter(|&phase| {
-            book.instance.lane_of(phase) == lane
-                && !failed(book.instance.flow_of(phase))
-                && guarantee::at_most(book.instance, phase) > 0
+            book.instance.lane_of(phase) == lane && guarantee::at_most(book.instance, phase) > 0
         });
-        let mut guaranteed: Vec<_> = phases.filter_map(|phase| guaranteed(book, progress, phase)).collect();
+        let guaranteed = phases.filter_map(|phase| {
+            let mut g = guaranteed(book, progress, phase)?;
+            if failed(book.instance.flow_of(phase)) {
+                g.doubtful = Time(u64::MAX);
+            }
+            Some(g)
+        });
+        let mut guaranteed: Vec<_> = guaranteed.collect();
         if !guaranteed.is_empty() {
             guaranteed.sort_by_key(|g| (g.ready, g.phase));
             Sweep::new(book, lane, &waits(book, progress)).run(guaranteed, first);
@@ -54,14 +64,22 @@ pub(crate) fn check(
 fn guaranteed(book: &Book<'_>, progress: &Progress, id: PhaseId) -> Option<Guaranteed> {
     let phase = book.instance.phase(id);
     let ready = progress.job_ready(book.instance, phase.job)?;
-    let barrier = progress.barriers[phase.job].as_ref().filter(|_| phase.kind == PhaseKind::Reduce);
-    let Some(barrier) = barrier else { return Some(Guaranteed { phase: id, ready, free: ready }) };
-    if barrier.has_reruns() {
-        let last = ready.max(progress.done[book.instance.job(phase.job).map?]?);
-        return Some(Guaranteed { phase: id, ready: last, free: last });
-    }
-    let free = ready.max(barrier.first()?);
-    Some(Guaranteed { phase: id, ready: ready.max(barrier.enough()?), free })
+    let map = book.instance.job(phase.job).map.filter(|_| phase.kind == PhaseKind::Reduce);
+    // Losses of the phase itself, and those of the maps it waits for.
+    let lossy = [Some(id), map].into_iter().flatten().filter(|&p| book.has_losses(p));
+    let doubtful = lossy.map(|p| progress.done[p].unwrap_or(Time(u64::MAX))).max();
+    let barrier = progress.barriers[phase.job].as_ref().filter(|_| map.is_some());
+    let (ready, free) = match (barrier, doubtful) {
+        (Some(barrier), None) => {
+            // Maps that never finish are those of a failed flow, which is in doubt as a whole.
+            let Some((enough, all)) = barrier.enough().zip(barrier.first()) else {
+                return Some(Guaranteed { phase: id, ready, free: ready, doubtful: Time(u64::MAX) });
+            };
+            (ready.max(enough), ready.max(all))
+        }
+        _ => (ready, ready),
+    };
+    Some(Guaranteed { phase: id, ready, free, doubtful: doubtful.unwrap_or(Time::ZERO) })
 }
 
 /// Slots held and tasks left while time passes over the rows of one lane.
@@ -73,6 +91,7 @@ struct Sweep<'a, 'b> {
     ends: Vec<&'a TaskRow>,
     n_ended: usize,
     waits: Waits,
+    in_use: i64,
     held: Vec<i64>,
     not_started: Vec<i64>,
     left: Vec<i64>,
@@ -93,6 +112,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
             ends,
             n_ended: 0,
             waits: Waits::new(waits),
+            in_use: 0,
             held: vec![0; tasks.len()],
             not_started: tasks.clone(),
             left: tasks,
@@ -120,8 +140,9 @@ impl<'a, 'b> Sweep<'a, 'b> {
     }
 
     /// Lets everything happen that ends up to `now` or starts in `group`, the rows of that instant.
-    fn pass(&mut self, now: Time, group: std::ops::Range<usize>) {
+    fn pass(&mut self, now: Time, group: Range<usize>) {
         while let Some(row) = self.ends.get(self.n_ended).filter(|row| row.end <= now) {
+            self.in_use -= i64::from(row.count);
             self.held[row.phase.index()] -= i64::from(row.count);
             if row.outcome == Outcome::Done {
                 self.left[row.phase.index()] -= i64::from(row.count);
@@ -129,6 +150,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
             self.n_ended += 1;
         }
         for row in &self.starts[group] {
+            self.in_use += i64::from(row.count);
             self.held[row.phase.index()] += i64::from(row.count);
             if row.attempt == 0 {
                 self.not_started[row.phase.index()] -= i64::from(row.count);
@@ -141,36 +163,37 @@ impl<'a, 'b> Sweep<'a, 'b> {
     fn breach(
         &self,
         now: Time,
-        group: std::ops::Range<usize>,
+        group: Range<usize>,
         ready: &BTreeMap<PhaseId, Guaranteed>,
     ) -> Option<(PhaseId, Violation)> {
         let instance = self.book.instance;
+        let held = |phase: PhaseId| self.held[phase.index()];
         let below = |phase: PhaseId, minimum: u32| {
-            self.not_started[phase.index()] > 0 && self.held[phase.index()] < i64::from(minimum)
+            self.not_started[phase.index()] > 0 && held(phase) < i64::from(minimum)
         };
-        if !ready.keys().any(|&phase| below(phase, guarantee::at_most(instance, phase))) {
+        if !ready.keys().any(|&phase| below(phase, guarantee::at_most(instance, phase)))
+            || ready.values().any(|g| now < g.doubtful)
+        {
             return None;
         }
-        let slots = i64::from(instance.cluster().slots(self.lane));
-        let barred = |g: &Guaranteed| self.lane == Lane::Any && now < g.free && self.waits.held >= slots - 1;
+        let spare = self.in_use - self.waits.held;
+        let barred = |g: &Guaranteed| self.lane == Lane::Any && now < g.free && spare < 2;
         let left = |phase: PhaseId| u32::try_from(self.left[phase.index()]).unwrap_or(0);
-        let ready: Vec<Ready> = ready
-            .values()
-            .filter(|g| !barred(g))
-            .map(|g| Ready { phase: g.phase, left: left(g.phase) })
-            .collect();
-        let minima = guarantee::minima(instance, self.lane, &ready);
-        let (want, minimum) =
-            ready.iter().zip(&minima).map(|(r, &m)| (r.phase, m)).find(|&(phase, m)| below(phase, m))?;
+        let ready: Vec<&Guaranteed> = ready.values().filter(|g| !barred(g) || held(g.phase) > 0).collect();
+        let entries: Vec<Ready> =
+            ready.iter().map(|g| Ready { phase: g.phase, left: left(g.phase) }).collect();
+        let minima = guarantee::minima(instance, self.lane, &entries);
+        let mut wants = ready.iter().zip(&minima).filter(|(g, _)| !barred(g));
+        let (want, minimum) = wants.find(|&(g, &m)| below(g.phase, m)).map(|(g, &m)| (g.phase, m))?;
         let minimum_of = |phase: PhaseId| {
-            ready.binary_search_by_key(&phase, |r| r.phase).map_or(0, |at| i64::from(minima[at]))
+            ready.binary_search_by_key(&phase, |g| g.phase).map_or(0, |at| i64::from(minima[at]))
         };
         let takers = self.starts[group].iter().map(|row| row.phase);
-        let taker = takers.filter(|&p| self.held[p.index()] - self.leaving(p, now) > minimum_of(p)).min()?;
+        let taker = takers.filter(|&p| held(p) - self.leaving(p, now) > minimum_of(p)).min()?;
         let violation = Violation::Minimum {
             at: now.seconds(),
             phase: Who::phase(instance, want),
-            found: self.held[want.index()] as u64,
+            found: u64::try_from(held(want)).unwrap_or(0),
             minimum,
             taker: Some(Box::new(Who::phase(instance, taker))),
         };

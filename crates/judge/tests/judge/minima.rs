@@ -2,6 +2,7 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, PerPhase, PoolDraft};
+use slackline_model::schedule::Outcome;
 use slackline_model::{Draft, Instance, Schedule};
 
 use crate::build::*;
@@ -157,4 +158,45 @@ fn a_reduce_barred_from_slots_is_guaranteed_none() {
         run("a/a/reduce", 0, (0, 1), (20.0, 25.0)),
     ];
     accepts(&instance, &Schedule { minima: true, ..early(&instance, 0.5, &runs) });
+}
+
+#[test]
+fn an_early_reduce_that_may_take_a_slot_is_guaranteed_it() {
+    let mut a = flow("a", uniform(2, 10.0), uniform(1, 5.0));
+    a.jobs[0].min_slots.reduce = Some(1);
+    let instance =
+        instance(vec![machines("m", 1, Slots::Universal(3))], vec![a, flow("b", uniform(3, 10.0), None)]);
+    let mut runs = vec![
+        run("a/a/map", 0, (0, 1), (0.0, 10.0)),
+        run("b/b/map", 0, (1, 2), (0.0, 10.0)),
+        run("a/a/map", 1, (0, 1), (10.0, 20.0)),
+        run("a/a/reduce", 0, (1, 1), (10.0, 25.0)),
+        run("b/b/map", 2, (2, 1), (10.0, 20.0)),
+    ];
+    let schedule = |runs: &[Run]| Schedule { minima: true, ..early(&instance, 0.5, runs) };
+    accepts(&instance, &schedule(&runs));
+    (runs[3].start, runs[3].end) = (20.0, 25.0);
+    refuses(&instance, &schedule(&runs), "minimum");
+}
+
+#[test]
+fn a_loss_leaves_minima_in_doubt() {
+    let mut a = flow("a", uniform(1, 10.0), uniform(1, 5.0));
+    a.jobs[0].min_slots.reduce = Some(1);
+    let instance =
+        instance(vec![machines("m", 1, Slots::Universal(2))], vec![a, flow("b", uniform(3, 10.0), None)]);
+    let schedule = |outcome| {
+        let mut runs = vec![
+            run("a/a/map", 0, (0, 1), (0.0, 10.0)).attempt(0, outcome),
+            run("b/b/map", 0, (1, 1), (0.0, 10.0)),
+            run("b/b/map", 1, (0, 2), (10.0, 20.0)),
+        ];
+        if outcome == Outcome::Lost {
+            runs.push(run("a/a/map", 0, (0, 1), (20.0, 30.0)).attempt(1, Outcome::Done));
+        }
+        runs.push(run("a/a/reduce", 0, (0, 1), (30.0, 35.0)));
+        promised(&instance, &runs)
+    };
+    accepts(&instance, &schedule(Outcome::Lost));
+    refuses(&instance, &schedule(Outcome::Done), "minimum");
 }

@@ -1,4 +1,4 @@
-//! Random list schedules pass; random changes are caught by the judge or by nobody.
+//! Random list schedules pass, and a changed one is refused exactly if it breaks the definition.
 
 use proptest::prelude::*;
 use slackline_judge::check;
@@ -16,7 +16,7 @@ struct Case {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let machine = (1..4u32, prop::sample::select(vec![1.0, 2.0, 3.0]));
+    let machine = (1..4u32, prop::sample::select(vec![1.0, 2.0, 4.0]));
     let seconds = || prop::collection::vec(0..4u8, 0..4);
     let flow = ((0..3u8).prop_map(f64::from), prop::collection::vec(0..4u8, 1..4), seconds());
     (prop::collection::vec(machine, 1..3), prop::collection::vec(flow, 1..5))
