@@ -89,7 +89,8 @@ pub fn simulate(
         estimates: noise::distorted(instance, options.noise, options.sim.seed),
         audit: false,
         stopwatch: options.timings.then_some(&clock as &dyn Fn() -> u64),
-        progress,
+        // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+        progress: progress.map(|p| p as &mut dyn FnMut(u64)),
     };
     let mut built = policy.build(instance);
     let mut engine = Sim::new(instance, options.sim.clone());
