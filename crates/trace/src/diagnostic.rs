@@ -28,12 +28,11 @@ pub(crate) struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
     pub(crate) fn add(&mut self, line: u32, what: &str) {
-        match self.0.iter_mut().find(|d| d.what == what) {
-            Some(known) => known.count += 1,
-            None => {
-                let first = Place { line, column: 1 };
-                self.0.push(Diagnostic { what: what.to_owned(), count: 1, first });
-            }
+        if let Some(known) = self.0.iter_mut().find(|d| d.what == what) {
+            known.count += 1;
+        } else {
+            let first = Place { line, column: 1 };
+            self.0.push(Diagnostic { what: what.to_owned(), count: 1, first });
         }
     }
 

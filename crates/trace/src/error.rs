@@ -54,7 +54,7 @@ impl Place {
     /// The place of byte `offset` of `text` (its end if `offset` is beyond). O(offset).
     pub fn of_offset(text: &[u8], offset: usize) -> Self {
         let before = &text[..offset.min(text.len())];
-        let line = before.iter().filter(|&&b| b == b'\n').count() as u32 + 1;
+        let line = before.split(|&b| b == b'\n').count() as u32;
         let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         // Continuation bytes of UTF-8 are not characters.
         let column = before[start..].iter().filter(|&&b| b & 0xc0 != 0x80).count() as u32 + 1;

@@ -4,6 +4,9 @@
 //! - [`error`]: what is wrong with a document, and where;
 //! - [`format`](mod@format): which format a file is in, and its text;
 //! - [`workload`]: the workload document, and [`read_workload`], which takes any format;
+//! - [`schedule`]: the schedule document;
+//! - [`comparison`]: the comparison document, and that of bounds;
+//! - [`schema`]: their JSON Schemas;
 //! - [`options`]: what importers assume where a trace is silent;
 //! - `swim`: traces of the SWIM project;
 //! - [`generate`]: the synthetic workloads of the papers;
@@ -12,6 +15,7 @@
 //!
 //! **Never knows**: scheduling.
 
+pub mod comparison;
 pub mod diagnostic;
 pub mod error;
 pub mod format;
@@ -19,14 +23,20 @@ pub mod generate;
 pub mod options;
 mod parse;
 pub mod random;
+pub mod schedule;
+pub mod schema;
 pub mod source;
 mod swim;
 mod wire;
 pub mod workload;
 
+pub use comparison::{
+    Bounds, ComparisonEntry, ObjectiveResult, read_comparison, write_bounds, write_comparison,
+};
 pub use diagnostic::Diagnostic;
 pub use error::{Fault, Faults, Place, TraceError};
 pub use format::Format;
 pub use options::{ImportOptions, OptionError};
+pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
 pub use source::SourceMap;
 pub use workload::{Imported, read_workload, sha256, write_workload};

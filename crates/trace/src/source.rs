@@ -14,6 +14,10 @@ use crate::format::Format;
 /// Deepest nesting that is followed; the readers refuse deeper documents.
 const DEPTH_MAX: usize = 128;
 
+/// How many faults of a document are looked up: each counts lines from the start of the file, and
+/// nobody is shown more.
+const PLACED_MAX: usize = 100;
+
 /// What is needed to say where a part of a workload stands.
 #[derive(Clone, Debug)]
 pub struct SourceMap {
@@ -63,9 +67,10 @@ impl SourceMap {
         }
     }
 
-    /// The faults (path, what) with their places.
+    /// The faults (path, what), the first of them with their places.
     pub(crate) fn error(&self, faults: Vec<(String, String)>) -> TraceError {
-        let places = self.places(&faults.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>());
+        let paths: Vec<_> = faults.iter().take(PLACED_MAX).map(|(path, _)| path.as_str()).collect();
+        let places = self.places(&paths).into_iter().chain(std::iter::repeat(None));
         let fault = |((path, what), place)| Fault { place, path, what };
         let list = faults.into_iter().zip(places).map(fault).collect();
         TraceError::Input(Faults { file: self.file.clone(), list })

@@ -72,5 +72,7 @@ fn read_document(name: &str, text: &str, format: Format, source: &SourceMap) -> 
 
 /// SHA-256 in lower-case hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let hash = Sha256::digest(bytes);
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).expect("invariant: half a byte");
+    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

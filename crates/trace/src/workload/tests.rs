@@ -147,12 +147,13 @@ fn bombs_are_refused() {
         read(&format!("{{\"slackline\": {deep}"), format).unwrap_err();
         read(&format!("{{\"flows\": {deep}"), format).unwrap_err();
     }
-    let laughs: String = (0..30)
+    let laughs: Vec<String> = (0..30)
         .map(|k| {
             let list = vec![if k == 0 { "x".to_owned() } else { format!("*a{}", k - 1) }; 10].join(", ");
             format!("b{k}: &a{k} [{list}]\n")
         })
         .collect();
+    let laughs = laughs.concat();
     read(&laughs, Format::Yaml).unwrap_err();
     read(&format!("{laughs}flows: *a29\nslackline: 1\n"), Format::Yaml).unwrap_err();
     let garbage = "x".repeat(10 << 20);

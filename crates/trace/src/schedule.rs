@@ -1,0 +1,61 @@
+//! Schedules in and out, with what must be known to check them: the workload's hash and the options
+//! it was read with.
+
+mod read;
+#[cfg(test)]
+mod tests;
+pub(crate) mod wire;
+mod write;
+
+use std::collections::BTreeMap;
+
+use slackline_model::Schedule;
+
+pub use read::{read_schedule, read_schedule_meta};
+pub use write::write_schedule;
+
+/// What a schedule document says beside the schedule: where it comes from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// Version of the program that made it; empty if it does not say.
+    pub version: String,
+    /// SHA-256 of the workload file, lower-case hexadecimal; empty if it does not say.
+    pub sha256: String,
+    /// Every option that shaped the workload or the schedule, by name.
+    pub options: BTreeMap<String, serde_json::Value>,
+    /// The seed.
+    pub seed: u64,
+    /// How far from optimal, in words; see [`status`]. Empty if it does not say.
+    pub status: String,
+}
+
+/// How close to optimal the claims put a schedule: `optimal`, `within 18.8 % of optimal`,
+/// `within 3.5 of optimal` (where the bound is not positive and a ratio says nothing), `no bound`
+/// or `no cost`. Percentages are rounded up, so that the words stay true.
+pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
+    let (Some(cost), Some(bound)) = (cost, lower_bound) else {
+        return if cost.is_none() { "no cost" } else { "no bound" }.to_owned();
+    };
+    // The document's tolerance of costs.
+    if cost - bound <= 1e-6 * bound.abs() + 2e-6 {
+        return "optimal".to_owned();
+    }
+    match gap(cost, bound) {
+        // A hair less than the value, or 18.8 % itself would be rounded up.
+        Some(gap) => format!("within {:.1} % of optimal", (gap * 1000.0 - 1e-6).ceil() / 10.0),
+        None => format!("within {} of optimal", cost - bound),
+    }
+}
+
+/// (cost − bound) / |bound|; `None` when the bound is not positive.
+pub fn gap(cost: f64, lower_bound: f64) -> Option<f64> {
+    (lower_bound > 0.0).then(|| (cost - lower_bound) / lower_bound)
+}
+
+/// The difference that stands for a gap that has no ratio.
+fn gap_absolute(schedule: &Schedule) -> Option<f64> {
+    match (schedule.gap, schedule.cost, schedule.lower_bound) {
+        (None, Some(cost), Some(bound)) => Some(cost - bound),
+        _ => None,
+    }
+}

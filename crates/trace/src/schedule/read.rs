@@ -1,0 +1,317 @@
+//! Schedule documents into schedules: names become ids of the instance.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use slackline_model::schedule::{
+    Allocation, Clock, FlowRow, FlowStatus, NewRow, Outcome, Schedule, TaskRows,
+};
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
+
+use super::{Meta, gap_absolute, wire};
+use crate::error::{Fault, Faults, TraceError};
+use crate::format::{Format, text};
+use crate::parse::{check_version, parse};
+use crate::source::places;
+use crate::wire::{Name, PhaseName};
+
+/// Reads what a schedule says of its workload and options, before there is an instance.
+///
+/// # Errors
+/// A document that is no schedule; its long lists are not looked into.
+pub fn read_schedule_meta(name: &str, bytes: &[u8]) -> Result<Meta, TraceError> {
+    let text = text(name, bytes)?;
+    let format = native(name, &text);
+    let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format)?;
+    check_version(name, &text, format, head.slackline)?;
+    Ok(meta(&head))
+}
+
+/// Reads a schedule for an instance. O(bytes · log names).
+///
+/// # Errors
+/// [`TraceError::Input`] for a document that is no schedule; [`TraceError::Mismatch`] for one that
+/// speaks of flows, jobs, phases, machines or slots that the instance does not have.
+pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(Schedule, Meta), TraceError> {
+    let text = text(name, bytes)?;
+    let format = native(name, &text);
+    let document: wire::Whole<'_> = parse(name, &text, format)?;
+    check_version(name, &text, format, document.slackline)?;
+    let meta = meta(&document);
+    match convert(document, instance) {
+        Ok(schedule) => Ok((schedule, meta)),
+        Err(wrong) => Err(wrong.into_error(name, &text, format)),
+    }
+}
+
+/// The format of a schedule: JSON unless its name or content says that it is another of ours.
+fn native(name: &str, text: &str) -> Format {
+    Format::guess(name, text).filter(|format| format.is_native()).unwrap_or(Format::Json)
+}
+
+fn meta<F, A, T>(document: &wire::Document<F, A, T>) -> Meta {
+    Meta {
+        version: document.version.clone(),
+        sha256: document.workload.sha256.clone(),
+        options: document.workload.options.clone(),
+        seed: document.seed,
+        status: document.status.clone(),
+    }
+}
+
+/// What is wrong, and where.
+struct Wrong {
+    path: String,
+    what: String,
+    /// Whether the document is sound and only disagrees with the workload.
+    mismatch: bool,
+}
+
+impl Wrong {
+    fn input(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { path: path.into(), what: what.into(), mismatch: false }
+    }
+
+    fn mismatch(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { path: path.into(), what: what.into(), mismatch: true }
+    }
+
+    /// The same below `row`.
+    fn within(self, row: &str) -> Self {
+        Self { path: format!("{row}.{}", self.path), ..self }
+    }
+
+    fn into_error(self, file: &str, text: &str, format: Format) -> TraceError {
+        let place = places(text, format, &[&self.path])[0];
+        let list = vec![Fault { place, path: self.path, what: self.what }];
+        let faults = Faults { file: file.to_owned(), list };
+        if self.mismatch { TraceError::Mismatch(faults) } else { TraceError::Input(faults) }
+    }
+}
+
+fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, Wrong> {
+    let mut names = Names::new(instance);
+    let claims = [
+        ("cost", document.cost),
+        ("lower_bound", document.lower_bound),
+        ("gap", document.gap),
+        ("gap_absolute", document.gap_absolute),
+    ];
+    for (path, claim) in claims {
+        finite(path, claim)?;
+    }
+    if !(0.0..=1.0).contains(&document.slowstart) {
+        let what = format!("found {}, expected a fraction from 0 to 1", document.slowstart);
+        return Err(Wrong::input("slowstart", what));
+    }
+    let mut schedule = Schedule {
+        policy: document.policy,
+        minima: document.minima,
+        clock: match document.clock {
+            wire::Clock::Exact => Clock::Exact,
+            wire::Clock::Measured => Clock::Measured,
+        },
+        slowstart: document.slowstart,
+        objective: document.objective.into(),
+        cost: document.cost,
+        lower_bound: document.lower_bound,
+        gap: document.gap,
+        metrics: document.metrics.0,
+        flows: Vec::with_capacity(document.flows.len()),
+        tasks: TaskRows::new(),
+        allocations: Vec::new(),
+    };
+    check_gap_absolute(&schedule, document.gap_absolute)?;
+    for (i, row) in document.flows.iter().enumerate() {
+        let row = names.flow_row(row).map_err(|wrong| wrong.within(&format!("flows[{i}]")))?;
+        schedule.flows.push(row);
+    }
+    for (i, row) in document.allocations.unwrap_or_default().iter().enumerate() {
+        let row = names.allocation(row).map_err(|wrong| wrong.within(&format!("allocations[{i}]")))?;
+        schedule.allocations.push(row);
+    }
+    for (i, row) in document.tasks.unwrap_or_default().iter().enumerate() {
+        let push = names.task(row, &mut schedule.tasks);
+        push.map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
+    }
+    Ok(schedule)
+}
+
+/// The one claim that a schedule does not keep must follow from those it does.
+fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), Wrong> {
+    let (Some(claim), Some(real)) = (claim, gap_absolute(schedule)) else { return Ok(()) };
+    if (claim - real).abs() <= 1e-6 * real.abs() + 2e-6 {
+        return Ok(());
+    }
+    let what = format!("found {claim}, but the cost is {real} above the bound");
+    Err(Wrong::mismatch("gap_absolute", what))
+}
+
+fn finite(path: &str, value: Option<f64>) -> Result<Option<f64>, Wrong> {
+    match value {
+        Some(value) if !value.is_finite() => {
+            Err(Wrong::input(path, format!("found {value}, expected a finite number")))
+        }
+        value => Ok(value),
+    }
+}
+
+/// A time of a row: finite and within what an instance may hold.
+fn seconds(path: &str, value: f64) -> Result<f64, Wrong> {
+    if (0.0..=SECONDS_MAX).contains(&value) {
+        return Ok(value);
+    }
+    let what = format!("found {value}, expected seconds from 0 to {SECONDS_MAX:e}");
+    Err(Wrong::input(path, what))
+}
+
+/// Names of an instance with their ids.
+struct Names<'i> {
+    instance: &'i Instance,
+    flows: BTreeMap<&'i str, FlowId>,
+    jobs: BTreeMap<(FlowId, &'i str), JobId>,
+    /// Machines that were looked up before: groups are searched one by one, and rows are many.
+    machines: BTreeMap<String, MachineId>,
+}
+
+impl<'i> Names<'i> {
+    fn new(instance: &'i Instance) -> Self {
+        let flows = instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id));
+        let jobs = instance.jobs().iter_enumerated().map(|(id, job)| ((job.flow, job.id.as_str()), id));
+        Self { instance, flows: flows.collect(), jobs: jobs.collect(), machines: BTreeMap::new() }
+    }
+
+    fn flow(&self, name: &Name<'_>) -> Result<FlowId, Wrong> {
+        let found = self.flows.get(&*name.0).copied();
+        found.ok_or_else(|| {
+            Wrong::mismatch("flow", format!("found flow {:?}, which the workload does not have", name.0))
+        })
+    }
+
+    fn phase(&self, flow: &Name<'_>, job: &Name<'_>, phase: PhaseName) -> Result<PhaseId, Wrong> {
+        let id = self.flow(flow)?;
+        let Some(&id) = self.jobs.get(&(id, &*job.0)) else {
+            let what = format!("found job {:?}, which flow {:?} does not have", job.0, flow.0);
+            return Err(Wrong::mismatch("job", what));
+        };
+        let kind = PhaseKind::from(phase);
+        self.instance.job(id).phase(kind).ok_or_else(|| {
+            let what =
+                format!("found a {kind} phase, which job {:?} of flow {:?} does not have", job.0, flow.0);
+            Wrong::mismatch("phase", what)
+        })
+    }
+
+    fn flow_row(&self, row: &wire::Flow<'_>) -> Result<FlowRow, Wrong> {
+        Ok(FlowRow {
+            flow: self.flow(&row.flow)?,
+            release: seconds("release", row.release)?,
+            start: row.start.map(|at| seconds("start", at)).transpose()?,
+            completion: row.completion.map(|at| seconds("completion", at)).transpose()?,
+            cost: finite("cost", row.cost)?,
+            status: match row.status {
+                wire::Status::Done => FlowStatus::Done,
+                wire::Status::Failed => FlowStatus::Failed,
+            },
+        })
+    }
+
+    fn allocation(&self, row: &wire::Allocation<'_>) -> Result<Allocation, Wrong> {
+        Ok(Allocation {
+            phase: self.phase(&row.flow, &row.job, row.phase)?,
+            start: seconds("start", row.start)?,
+            end: seconds("end", row.end)?,
+            slots: row.slots,
+        })
+    }
+
+    fn task(&mut self, row: &wire::Task<'_>, rows: &mut TaskRows) -> Result<(), Wrong> {
+        let phase = self.phase(&row.flow, &row.job, row.phase)?;
+        let kind = self.instance.phase(phase).kind;
+        if row.count == 0 || row.task.checked_add(row.count).is_none() {
+            let what = format!("found {} tasks from task {} on", row.count, row.task);
+            return Err(Wrong::input("count", what));
+        }
+        let places = match (&row.machine, row.slot, &row.places) {
+            (Some(machine), Some(slot), None) if row.count == 1 => {
+                let found = self.slot(kind, &machine.0, slot);
+                vec![SlotRange { first: found.map_err(|what| Wrong::mismatch("slot", what))?, len: 1 }]
+            }
+            (None, None, Some(places)) => self.places(kind, places, row.count)?,
+            _ => {
+                let what =
+                    "found neither `machine` with `slot` (one task) nor `places` (several), expected one";
+                return Err(Wrong::input("task", what));
+            }
+        };
+        let time = |path, value| seconds(path, value).map(Time::from_seconds_nearest);
+        let row = NewRow {
+            phase,
+            first: row.task,
+            count: row.count,
+            start: time("start", row.start)?,
+            end: time("end", row.end)?,
+            attempt: row.attempt,
+            outcome: match row.outcome {
+                wire::Outcome::Done => Outcome::Done,
+                wire::Outcome::Failed => Outcome::Failed,
+                wire::Outcome::Killed => Outcome::Killed,
+                wire::Outcome::Lost => Outcome::Lost,
+            },
+        };
+        rows.push(row, &places);
+        Ok(())
+    }
+
+    /// The ranges of lane slots that places name; neighbours become one range.
+    fn places(&mut self, kind: PhaseKind, names: &[Name<'_>], count: u32) -> Result<Vec<SlotRange>, Wrong> {
+        let mut ranges: Vec<SlotRange> = Vec::new();
+        let mut total = 0u64;
+        for (i, name) in names.iter().enumerate() {
+            let path = || format!("places[{i}]");
+            let Some((machine, first, last)) = parse_place(&name.0) else {
+                let what = format!("found {:?}, expected \"machine/slot\" or \"machine/first-last\"", name.0);
+                return Err(Wrong::input(path(), what));
+            };
+            let mut slot =
+                |number| self.slot(kind, machine, number).map_err(|what| Wrong::mismatch(path(), what));
+            // Slots of a machine are consecutive in their lane, so the ends vouch for the middle.
+            let range = SlotRange { first: slot(first)?, len: last - first + 1 };
+            slot(last)?;
+            total += u64::from(range.len);
+            match ranges.last_mut() {
+                Some(before) if before.end() == range.first => before.len += range.len,
+                _ => ranges.push(range),
+            }
+        }
+        if total == u64::from(count) {
+            return Ok(ranges);
+        }
+        Err(Wrong::input("places", format!("found {total} slots, expected as many as tasks: {count}")))
+    }
+
+    /// The lane slot that is `slot` of the machine of that name.
+    fn slot(&mut self, kind: PhaseKind, machine: &str, slot: u32) -> Result<u32, String> {
+        let cluster = self.instance.cluster();
+        let known = self.machines.get(machine).copied().or_else(|| cluster.machine_named(machine));
+        let Some(id) = known else {
+            return Err(format!("found machine {machine:?}, which the cluster does not have"));
+        };
+        if !self.machines.contains_key(machine) {
+            self.machines.insert(machine.to_owned(), id);
+        }
+        cluster.slot_at(kind, id, slot).ok_or_else(|| {
+            format!("found slot {slot} of machine {machine:?}, which is no slot there for a {kind} task")
+        })
+    }
+}
+
+/// Machine, first and last slot of a place; the machine's name may itself hold a slash.
+fn parse_place(place: &str) -> Option<(&str, u32, u32)> {
+    let (machine, slots) = place.rsplit_once('/')?;
+    let (first, last) = slots.split_once('-').unwrap_or((slots, slots));
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last && last < u32::MAX).then_some((machine, first, last))
+}

@@ -1,0 +1,252 @@
+//! The contract's pair, round trips, refusals.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Outcome, TaskRows};
+use slackline_model::{FlowId, Instance, Objective, PhaseId, SlotRange, Time};
+
+use super::*;
+use crate::{ImportOptions, TraceError, read_workload, sha256};
+
+fn example(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/../../examples/contract/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn contract() -> (Instance, Schedule, Meta) {
+    let bytes = example("workload.toml");
+    let imported = read_workload("workload.toml", &bytes, None, &ImportOptions::default()).unwrap();
+    let instance = Instance::new(&imported.draft).unwrap();
+    let (schedule, meta) = read_schedule("schedule.json", &example("schedule.json"), &instance).unwrap();
+    assert_eq!(meta.sha256, imported.sha256);
+    (instance, schedule, meta)
+}
+
+fn written(instance: &Instance, schedule: &Schedule, meta: &Meta) -> String {
+    let mut out = Vec::new();
+    write_schedule(&mut out, instance, schedule, meta).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_contracts_pair_is_read_and_written_again() {
+    let (instance, schedule, meta) = contract();
+    assert_eq!(instance.cost_of(&[17.5, 15.0]), 47.5);
+    assert_eq!((schedule.cost, schedule.allocations.len()), (Some(47.5), 4));
+    assert_eq!(meta, read_schedule_meta("schedule.json", &example("schedule.json")).unwrap());
+    assert_eq!(meta.status, status(schedule.cost, schedule.lower_bound));
+    let original = String::from_utf8(example("schedule.json")).unwrap();
+    assert_eq!(written(&instance, &schedule, &meta), original);
+}
+
+#[test]
+fn schedules_come_in_yaml_and_toml_too() {
+    let (instance, schedule, meta) = contract();
+    let json: Value = serde_json::from_slice(&example("schedule.json")).unwrap();
+    let toml = toml::to_string(&json).unwrap();
+    assert_eq!(
+        read_schedule("s.toml", toml.as_bytes(), &instance).unwrap(),
+        (schedule.clone(), meta.clone())
+    );
+    let yaml = example("schedule.json");
+    assert_eq!(read_schedule("s.yaml", &yaml, &instance).unwrap(), (schedule, meta));
+}
+
+#[test]
+fn words_for_how_close_it_is() {
+    assert_eq!(status(Some(47.5), Some(40.0)), "within 18.8 % of optimal");
+    assert_eq!(status(Some(40.0), Some(40.0)), "optimal");
+    assert_eq!(status(Some(44.0), Some(40.0)), "within 10.0 % of optimal");
+    assert_eq!(status(Some(40.01), Some(40.0)), "within 0.1 % of optimal");
+    assert_eq!(status(Some(1.5), Some(-2.0)), "within 3.5 of optimal");
+    assert_eq!(status(Some(1.0), None), "no bound");
+    assert_eq!(status(None, Some(1.0)), "no cost");
+}
+
+/// Two typed groups; a job with 40 maps and 10 reduces in flow `f "1"`.
+fn instance() -> Instance {
+    let machine =
+        |name: &str, count, slots| MachineDraft { name: name.into(), count, speed: 1.0, slots, rack: None };
+    let uniform = |tasks| Some(TasksDraft::Uniform { tasks, seconds: 5.0 }.into());
+    let job = JobDraft { id: "j/1".into(), map: uniform(40), reduce: uniform(10), ..JobDraft::default() };
+    let only = JobDraft { id: "m".into(), map: uniform(40), ..JobDraft::default() };
+    Instance::new(&Draft {
+        machines: vec![
+            machine("node", 4, Slots::Typed { map: 3, reduce: 1 }),
+            machine("a/b", 1, Slots::Typed { map: 2, reduce: 2 }),
+        ],
+        flows: vec![FlowDraft::new("f \"1\"", vec![job, only])],
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
+fn schedule(tasks: TaskRows) -> Schedule {
+    Schedule {
+        policy: "fifo".into(),
+        minima: false,
+        clock: Clock::Measured,
+        slowstart: 0.05,
+        objective: Objective::default(),
+        cost: Some(3.0),
+        lower_bound: Some(0.0),
+        gap: None,
+        metrics: vec![("tasks".into(), 5.0), ("makespan".into(), 0.1)],
+        flows: vec![FlowRow {
+            flow: FlowId(0),
+            release: 0.0,
+            start: None,
+            completion: None,
+            cost: None,
+            status: FlowStatus::Failed,
+        }],
+        tasks,
+        allocations: Vec::new(),
+    }
+}
+
+fn row(phase: u32, first: u32, count: u32) -> NewRow {
+    let (start, end) = (Time(1), Time(5_000_001));
+    NewRow { phase: PhaseId(phase), first, count, start, end, attempt: 1, outcome: Outcome::Lost }
+}
+
+#[test]
+fn rows_name_their_slots_machine_by_machine() {
+    let instance = instance();
+    let mut tasks = TaskRows::new();
+    tasks.push(row(0, 0, 6), &[SlotRange { first: 1, len: 5 }, SlotRange { first: 13, len: 1 }]);
+    tasks.push(row(1, 7, 1), &[SlotRange { first: 5, len: 1 }]);
+    let schedule = schedule(tasks);
+    let meta = Meta { options: [("split".into(), "64MiB".into())].into(), seed: u64::MAX, ..Meta::default() };
+    let text = written(&instance, &schedule, &meta);
+    let rows: Vec<_> = text.lines().filter(|line| line.contains("\"task\": ")).collect();
+    assert_eq!(
+        rows,
+        [
+            "    {\"flow\": \"f \\\"1\\\"\", \"job\": \"j/1\", \"phase\": \"map\", \"task\": 0, \"count\": 6, \
+             \"places\": [\"node-0/1-2\", \"node-1/0-2\", \"a/b/1\"], \
+             \"start\": 1e-6, \"end\": 5.000001, \"attempt\": 1, \"outcome\": \"lost\"},",
+            "    {\"flow\": \"f \\\"1\\\"\", \"job\": \"j/1\", \"phase\": \"reduce\", \"task\": 7, \
+             \"machine\": \"a/b\", \"slot\": 3, \
+             \"start\": 1e-6, \"end\": 5.000001, \"attempt\": 1, \"outcome\": \"lost\"}",
+        ]
+    );
+    assert!(text.contains("\"gap\": null,\n  \"gap_absolute\": 3.0,"));
+    assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap(), (schedule, meta));
+}
+
+#[test]
+fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
+    let instance = instance();
+    let mut tasks = TaskRows::new();
+    tasks.push(row(0, 0, 2), &[SlotRange { first: 1, len: 2 }]);
+    tasks.push(row(1, 7, 1), &[SlotRange { first: 5, len: 1 }]);
+    let text = written(&instance, &schedule(tasks), &Meta::default());
+    let error = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}\n{text}");
+        read_schedule("s.json", text.replacen(from, to, 1).as_bytes(), &instance).unwrap_err()
+    };
+    let mismatches = [
+        (
+            "\"flow\": \"f \\\"1\\\"\", \"release\"",
+            "\"flow\": \"x\", \"release\"",
+            "flows[0].flow: found flow \"x\"",
+        ),
+        (
+            "j/1",
+            "j/2",
+            "s.json:21:32: tasks[0].job: found job \"j/2\", which flow \"f \\\"1\\\"\" does not have",
+        ),
+        (
+            "\"j/1\", \"phase\": \"reduce\"",
+            "\"m\", \"phase\": \"reduce\"",
+            "tasks[1].phase: found a reduce phase",
+        ),
+        ("node-0/1-2", "node-9/1-2", "tasks[0].places[0]: found machine \"node-9\""),
+        (
+            "node-0/1-2",
+            "node-0/2-3",
+            "found slot 3 of machine \"node-0\", which is no slot there for a map task",
+        ),
+        ("\"slot\": 3", "\"slot\": 0", "s.json:22:95: tasks[1].slot: found slot 0 of machine \"a/b\""),
+        ("\"gap_absolute\": 3.0", "\"gap_absolute\": 2.0", "s.json:14:19: gap_absolute: found 2, but"),
+    ];
+    for (from, to, expected) in mismatches {
+        match error(from, to) {
+            TraceError::Mismatch(faults) => {
+                assert!(faults.to_string().contains(expected), "{faults}\n{expected}");
+            }
+            TraceError::Input(faults) => panic!("{faults}"),
+        }
+    }
+    let inputs = [
+        ("node-0/1-2", "node-0/2-1", "expected \"machine/slot\" or \"machine/first-last\""),
+        ("node-0/1-2", "node-0/1", "tasks[0].places: found 1 slots, expected as many as tasks: 2"),
+        ("\"count\": 2", "\"count\": 0", "tasks[0].count: found 0 tasks"),
+        ("\"task\": 0", "\"task\": 4294967295", "tasks[0].count: found 2 tasks from task 4294967295 on"),
+        ("\"slot\": 3", "\"slots\": 3", "s.json:22:87: unknown field `slots`"),
+        ("\"slot\": 3, ", "", "found neither `machine` with `slot`"),
+        ("\"start\": 1e-6", "\"start\": -1", "tasks[0].start: found -1, expected seconds from 0"),
+        ("\"start\": 1e-6", "\"start\": 1e999", "number out of range"),
+        ("\"slowstart\": 0.05", "\"slowstart\": 5", "slowstart: found 5, expected a fraction"),
+        ("\"slackline\": 1", "\"slackline\": 7, \"new\": 1", "found slackline = 7, expected version 1"),
+    ];
+    for (from, to, expected) in inputs {
+        match error(from, to) {
+            TraceError::Input(faults) => {
+                assert!(faults.to_string().contains(expected), "{faults}\n{expected}");
+            }
+            TraceError::Mismatch(faults) => panic!("{faults}"),
+        }
+    }
+}
+
+#[test]
+fn the_hash_is_the_standard_one() {
+    assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn rows_come_back(
+        runs in prop::collection::vec((0..14u32, 1..10u32, 0..40u32, 0..1u64 << 50, any::<u16>()), 1..6),
+        cost in prop::option::of(-1e9..1e9f64),
+    ) {
+        let instance = instance();
+        let mut tasks = TaskRows::new();
+        for (slot, len, first, at, attempt) in runs {
+            let count = len.min(14 - slot);
+            let (start, end) = (Time(at), Time(at + 7));
+            let row = NewRow { first, count, start, end, attempt, ..row(0, 0, 1) };
+            tasks.push(row, &[SlotRange { first: slot, len: count }]);
+        }
+        let schedule = Schedule { cost, ..schedule(tasks) };
+        let text = written(&instance, &schedule, &Meta::default());
+        let (again, _) = read_schedule("s.json", text.as_bytes(), &instance).expect("it was just written");
+        prop_assert_eq!(again, schedule);
+    }
+
+    #[test]
+    fn damaged_schedules_are_survived(
+        cut in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        byte in prop_oneof![any::<u8>(), prop::sample::select(b"[]{}\":,=.- 019e".to_vec())],
+        name in prop::sample::select(vec!["s.json", "s.toml", "s.yaml", "-"]),
+    ) {
+        let (instance, ..) = contract();
+        let mut bytes = example("schedule.json");
+        let survive = |bytes: &[u8]| {
+            let _ = read_schedule_meta(name, bytes);
+            let _ = read_schedule(name, bytes, &instance);
+            let _ = crate::read_comparison(name, bytes);
+        };
+        survive(&bytes[..cut.index(bytes.len())]);
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        survive(&bytes);
+        survive(&bytes[at..]);
+    }
+}

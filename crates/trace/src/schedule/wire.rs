@@ -1,0 +1,206 @@
+//! The schedule document as it is written. Comments on fields become the schema's descriptions.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::wire::{Aim, Name, Named, PhaseName};
+
+fn one() -> f64 {
+    1.0
+}
+
+fn single() -> u32 {
+    1
+}
+
+/// A schedule and what is claimed of it. `allocations` are a plan, `tasks` say what ran; if both are
+/// there, `tasks` decide.
+///
+/// The long lists are parameters, so that the head can be read without them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Slackline schedule", rename = "Schedule")]
+pub(crate) struct Document<Flows, Allocations, Tasks> {
+    /// Version of the document; 1.
+    pub(crate) slackline: u32,
+    /// Version of the program that made it.
+    #[serde(default)]
+    pub(crate) version: String,
+    /// The workload it is for.
+    #[serde(default)]
+    pub(crate) workload: Workload,
+    /// The seed.
+    #[serde(default)]
+    pub(crate) seed: u64,
+    /// The policy that made it.
+    pub(crate) policy: String,
+    /// Whether the policy promises to keep the minima.
+    #[serde(default)]
+    pub(crate) minima: bool,
+    /// What durations mean.
+    #[serde(default)]
+    pub(crate) clock: Clock,
+    /// Fraction of maps after which reduces could take slots; 1 for none early.
+    #[serde(default = "one")]
+    pub(crate) slowstart: f64,
+    /// What was to be small.
+    pub(crate) objective: Aim,
+    /// Claimed cost.
+    #[serde(default)]
+    pub(crate) cost: Option<f64>,
+    /// Claimed lower bound on the cost of any schedule.
+    #[serde(default)]
+    pub(crate) lower_bound: Option<f64>,
+    /// (cost - bound) / |bound|; null when the bound is not positive.
+    #[serde(default)]
+    pub(crate) gap: Option<f64>,
+    /// cost - bound, when the gap is null.
+    #[serde(default)]
+    pub(crate) gap_absolute: Option<f64>,
+    /// How far from optimal, in words.
+    #[serde(default)]
+    pub(crate) status: String,
+    /// Claimed metrics by their names in the comparison document.
+    #[serde(default)]
+    pub(crate) metrics: Named,
+    /// Flow by flow.
+    pub(crate) flows: Flows,
+    /// Slots held by phases, piecewise constant.
+    pub(crate) allocations: Option<Allocations>,
+    /// Attempts of tasks.
+    pub(crate) tasks: Option<Tasks>,
+}
+
+/// The document with its lists.
+pub(crate) type Whole<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>>;
+
+/// The workload a schedule is for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WorkloadReference")]
+pub(crate) struct Workload {
+    /// SHA-256 of the file, lower-case hexadecimal.
+    #[serde(default)]
+    pub(crate) sha256: String,
+    /// Every option that shaped the workload or the schedule.
+    #[serde(default)]
+    pub(crate) options: BTreeMap<String, serde_json::Value>,
+}
+
+/// What durations mean: seconds / speed exactly, or what was measured.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Clock {
+    #[default]
+    Exact,
+    Measured,
+}
+
+/// What is claimed of one flow; times in seconds.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the contract's names")]
+#[schemars(rename = "Flow")]
+pub(crate) struct Flow<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// When it arrived.
+    pub(crate) release: f64,
+    /// When any of its work started.
+    #[serde(default)]
+    pub(crate) start: Option<f64>,
+    /// When all of it was done.
+    #[serde(default)]
+    pub(crate) completion: Option<f64>,
+    /// What that costs.
+    #[serde(default)]
+    pub(crate) cost: Option<f64>,
+    /// How it ended.
+    #[serde(default)]
+    pub(crate) status: Status,
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Status {
+    #[default]
+    Done,
+    Failed,
+}
+
+/// Slots for a phase from a time to a time, in seconds.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Allocation")]
+pub(crate) struct Allocation<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// The job of that flow.
+    pub(crate) job: Name<'a>,
+    /// The phase of that job.
+    pub(crate) phase: PhaseName,
+    /// From.
+    pub(crate) start: f64,
+    /// To.
+    pub(crate) end: f64,
+    /// How many slots.
+    pub(crate) slots: u32,
+}
+
+/// An attempt of a task, on `slot` of `machine`; or of `count` consecutive tasks on `places`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the contract's names")]
+#[schemars(rename = "Task")]
+pub(crate) struct Task<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// The job of that flow.
+    pub(crate) job: Name<'a>,
+    /// The phase of that job.
+    pub(crate) phase: PhaseName,
+    /// The task, or the first one, counted from 0 in the phase.
+    pub(crate) task: u32,
+    /// How many consecutive tasks.
+    #[serde(default = "single")]
+    pub(crate) count: u32,
+    /// The machine.
+    #[serde(default)]
+    pub(crate) machine: Option<Name<'a>>,
+    /// The slot, counted from 0 in the machine; of typed slots the map slots come first.
+    #[serde(default)]
+    pub(crate) slot: Option<u32>,
+    /// Slots in task order: `machine/slot` or `machine/first-last`.
+    #[serde(default)]
+    pub(crate) places: Option<Vec<Name<'a>>>,
+    /// When the slots were taken, in seconds.
+    pub(crate) start: f64,
+    /// When they were left, in seconds.
+    pub(crate) end: f64,
+    /// Which attempt, from 0.
+    #[serde(default)]
+    pub(crate) attempt: u16,
+    /// How it ended.
+    #[serde(default)]
+    pub(crate) outcome: Outcome,
+}
+
+/// How an attempt ended: `lost` had finished, but its output was lost with its machine.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Outcome {
+    #[default]
+    Done,
+    Failed,
+    Killed,
+    Lost,
+}

@@ -1,0 +1,186 @@
+//! Schedules as JSON, row by row: a schedule may have millions of rows, so no tree is built of it.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, Outcome, Schedule, TaskRow};
+use slackline_model::{Instance, Objective, PhaseId, SlotRange};
+
+use super::{Meta, gap_absolute};
+use crate::parse::VERSION;
+use crate::wire::Named;
+
+/// Writes a schedule of an instance as a document, one row a line. O(rows + machines named in them).
+///
+/// `out` is best buffered. Numbers are written so that they are read back to the last bit.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_schedule(
+    mut out: impl Write,
+    instance: &Instance,
+    schedule: &Schedule,
+    meta: &Meta,
+) -> io::Result<()> {
+    let out = &mut out;
+    head(out, schedule, meta)?;
+    list(out, "flows", &schedule.flows, |out, row| flow(out, instance, row))?;
+    if !schedule.allocations.is_empty() || schedule.tasks.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "allocations", &schedule.allocations, |out, row| allocation(out, instance, row))?;
+    }
+    if !schedule.tasks.is_empty() {
+        out.write_all(b",\n")?;
+        let tasks = &schedule.tasks;
+        list(out, "tasks", tasks.rows(), |out, row| task(out, instance, row, tasks.places(row)))?;
+    }
+    out.write_all(b"\n}\n")?;
+    out.flush()
+}
+
+fn head(out: &mut impl Write, schedule: &Schedule, meta: &Meta) -> io::Result<()> {
+    write!(out, "{{\n  \"slackline\": {VERSION}")?;
+    entry(out, "version", &meta.version)?;
+    write!(out, ",\n  \"workload\": {{\"sha256\": ")?;
+    value(out, &meta.sha256)?;
+    write!(out, ", \"options\": ")?;
+    value(out, &meta.options)?;
+    write!(out, "}}")?;
+    entry(out, "seed", &meta.seed)?;
+    entry(out, "policy", &schedule.policy)?;
+    entry(out, "minima", &schedule.minima)?;
+    entry(out, "clock", schedule.clock.name())?;
+    if schedule.slowstart < 1.0 {
+        entry(out, "slowstart", &schedule.slowstart)?;
+    }
+    let Objective { metric, combine } = schedule.objective;
+    let combine = combine.name();
+    write!(out, ",\n  \"objective\": {{\"metric\": \"{metric}\", \"combine\": \"{combine}\"}}")?;
+    entry(out, "cost", &schedule.cost)?;
+    entry(out, "lower_bound", &schedule.lower_bound)?;
+    entry(out, "gap", &schedule.gap)?;
+    if let Some(absolute) = gap_absolute(schedule) {
+        entry(out, "gap_absolute", &absolute)?;
+    }
+    entry(out, "status", &meta.status)?;
+    if !schedule.metrics.is_empty() {
+        entry(out, "metrics", &Named(schedule.metrics.clone()))?;
+    }
+    out.write_all(b",\n")
+}
+
+fn value<T: Serialize + ?Sized>(out: &mut impl Write, value: &T) -> io::Result<()> {
+    serde_json::to_writer(out, value).map_err(io::Error::from)
+}
+
+fn entry<T: Serialize + ?Sized>(out: &mut impl Write, key: &str, what: &T) -> io::Result<()> {
+    write!(out, ",\n  \"{key}\": ")?;
+    value(out, what)
+}
+
+fn list<W: Write, T>(
+    out: &mut W,
+    key: &str,
+    rows: &[T],
+    row: impl Fn(&mut W, &T) -> io::Result<()>,
+) -> io::Result<()> {
+    write!(out, "  \"{key}\": [")?;
+    for (i, item) in rows.iter().enumerate() {
+        out.write_all(if i == 0 { b"\n    " } else { b",\n    " })?;
+        row(out, item)?;
+    }
+    out.write_all(if rows.is_empty() { b"]" } else { b"\n  ]" })
+}
+
+fn flow(out: &mut impl Write, instance: &Instance, row: &FlowRow) -> io::Result<()> {
+    out.write_all(b"{\"flow\": ")?;
+    value(out, &instance.flow(row.flow).id)?;
+    for (key, number) in [
+        ("release", Some(row.release)),
+        ("start", row.start),
+        ("completion", row.completion),
+        ("cost", row.cost),
+    ] {
+        write!(out, ", \"{key}\": ")?;
+        value(out, &number)?;
+    }
+    let status = match row.status {
+        FlowStatus::Done => "done",
+        FlowStatus::Failed => "failed",
+    };
+    write!(out, ", \"status\": \"{status}\"}}")
+}
+
+/// The beginning of a row: its phase.
+fn phase(out: &mut impl Write, instance: &Instance, phase: PhaseId) -> io::Result<()> {
+    let kind = instance.phase(phase).kind;
+    let job = instance.job(instance.phase(phase).job);
+    out.write_all(b"{\"flow\": ")?;
+    value(out, &instance.flow(job.flow).id)?;
+    out.write_all(b", \"job\": ")?;
+    value(out, &job.id)?;
+    write!(out, ", \"phase\": \"{kind}\"")
+}
+
+fn span(out: &mut impl Write, start: f64, end: f64) -> io::Result<()> {
+    out.write_all(b", \"start\": ")?;
+    value(out, &start)?;
+    out.write_all(b", \"end\": ")?;
+    value(out, &end)
+}
+
+fn allocation(out: &mut impl Write, instance: &Instance, row: &Allocation) -> io::Result<()> {
+    phase(out, instance, row.phase)?;
+    span(out, row.start, row.end)?;
+    write!(out, ", \"slots\": {}}}", row.slots)
+}
+
+fn task(out: &mut impl Write, instance: &Instance, row: &TaskRow, places: &[SlotRange]) -> io::Result<()> {
+    phase(out, instance, row.phase)?;
+    write!(out, ", \"task\": {}", row.first)?;
+    let (cluster, lane) = (instance.cluster(), instance.lane_of(row.phase));
+    if row.count == 1 {
+        let (machine, slot) = cluster.machine_of(lane, places[0].first);
+        out.write_all(b", \"machine\": ")?;
+        value(out, &cluster.machine_name(machine))?;
+        write!(out, ", \"slot\": {slot}")?;
+    } else {
+        write!(out, ", \"count\": {}, \"places\": [", row.count)?;
+        for (i, place) in machine_by_machine(instance, row.phase, places).enumerate() {
+            out.write_all(if i == 0 { b"" } else { b", " })?;
+            value(out, &place)?;
+        }
+        out.write_all(b"]")?;
+    }
+    span(out, row.start.seconds(), row.end.seconds())?;
+    write!(out, ", \"attempt\": {}", row.attempt)?;
+    if row.outcome != Outcome::Done {
+        write!(out, ", \"outcome\": \"{}\"", row.outcome.name())?;
+    }
+    out.write_all(b"}")
+}
+
+/// Ranges of lane slots as `machine/slot` or `machine/first-last`, split where machines end.
+fn machine_by_machine<'a>(
+    instance: &'a Instance,
+    phase: PhaseId,
+    places: &'a [SlotRange],
+) -> impl Iterator<Item = String> + 'a {
+    let (cluster, lane) = (instance.cluster(), instance.lane_of(phase));
+    places.iter().flat_map(move |range| {
+        let mut at = range.first;
+        std::iter::from_fn(move || {
+            (at < range.end()).then(|| {
+                let (machine, slot) = cluster.machine_of(lane, at);
+                let slots = cluster.machine_slots(lane, machine).expect("invariant: its slot was just found");
+                let len = slots.end().min(range.end()) - at;
+                at += len;
+                let name = cluster.machine_name(machine);
+                match len {
+                    1 => format!("{name}/{slot}"),
+                    _ => format!("{name}/{slot}-{}", slot + len - 1),
+                }
+            })
+        })
+    })
+}
