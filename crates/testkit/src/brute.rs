@@ -1,0 +1,312 @@
+//! The best cost of any non-preemptive task schedule of a tiny instance, by exhaustive search.
+//!
+//! Every cost function of the documents is regular (non-decreasing in completion times), so some
+//! best schedule starts every task as early as the tasks before it allow: with tasks and releases of
+//! whole seconds, at whole seconds. At each of them the search tries every number of tasks of every
+//! ready phase, none at all included (deliberate idling can pay: Graham's anomalies). Equal tasks of
+//! a phase are interchangeable. What is left to pay depends only on the second and on how many tasks
+//! of each kind are unstarted or have how long to run, and is remembered.
+//!
+//! Minima are ignored: they are a guarantee of some policies, not a condition on schedules.
+
+use std::collections::BTreeMap;
+
+use slackline_model::time::MICROS;
+use slackline_model::{Combine, Instance, PhaseId, PhaseKind};
+
+/// Most states remembered before the search gives up.
+const STATES_MAX: usize = 400_000;
+/// Counters of a state.
+const COUNTERS_MAX: usize = 40;
+
+/// Equal tasks of one phase.
+struct Class {
+    phase: PhaseId,
+    /// Whole seconds at the cluster's speed.
+    seconds: usize,
+    count: u8,
+    /// Counters of the state: unstarted, then running with 1, 2, … `seconds - 1` seconds to go.
+    at: usize,
+}
+
+type State = [u8; COUNTERS_MAX];
+
+struct Search<'a> {
+    instance: &'a Instance,
+    classes: Vec<Class>,
+    /// Classes of each phase.
+    of_phase: Vec<std::ops::Range<usize>>,
+    /// Bits of each counter in a key.
+    bits: Vec<u32>,
+    releases: Vec<u64>,
+    last_release: u64,
+    memo: BTreeMap<u128, f64>,
+}
+
+/// The optimal value of the instance's objective over all non-preemptive schedules of its tasks.
+///
+/// `None` if the instance is out of reach: tasks or releases that are not whole seconds, tasks of no
+/// length, mixed speeds, or too many states.
+pub fn brute(instance: &Instance) -> Option<f64> {
+    let mut search = Search::new(instance)?;
+    let mut start = [0; COUNTERS_MAX];
+    for class in &search.classes {
+        start[class.at] = class.count;
+    }
+    if instance.flows().is_empty() {
+        return Some(0.0);
+    }
+    search.best(0, &start)
+}
+
+impl<'a> Search<'a> {
+    fn new(instance: &'a Instance) -> Option<Self> {
+        let speed = instance.cluster().uniform_speed()?;
+        let whole = |micros: u64| micros.is_multiple_of(MICROS).then_some(micros / MICROS);
+        let mut classes: Vec<Class> = Vec::new();
+        let mut of_phase = Vec::new();
+        let mut bits = Vec::new();
+        for (phase, info) in instance.phases().iter_enumerated() {
+            let first = classes.len();
+            let mut counts = BTreeMap::new();
+            for run in info.tasks()?.runs() {
+                let seconds = whole(run.span.at_speed_nearest(speed).0).filter(|&s| (1..=20).contains(&s))?;
+                *counts.entry(seconds as usize).or_insert(0u32) += run.count;
+            }
+            for (seconds, count) in counts {
+                let (at, count) = (bits.len(), u8::try_from(count).ok()?);
+                classes.push(Class { phase, seconds, count, at });
+                bits.extend(std::iter::repeat_n(u8::BITS - count.leading_zeros(), seconds));
+            }
+            of_phase.push(first..classes.len());
+        }
+        let releases: Option<Vec<u64>> = instance.flows().iter().map(|flow| whole(flow.release.0)).collect();
+        let releases = releases?;
+        let fits = bits.len() <= COUNTERS_MAX && bits.iter().sum::<u32>() + 16 <= u128::BITS;
+        let last_release = releases.iter().copied().max().unwrap_or(0);
+        fits.then(|| Self { instance, classes, of_phase, bits, releases, last_release, memo: BTreeMap::new() })
+    }
+
+    fn key(&self, now: u64, state: &State) -> u128 {
+        self.bits.iter().zip(state).fold(u128::from(now), |key, (&bits, &n)| key << bits | u128::from(n))
+    }
+
+    /// The least that the flows not complete at `now` can still cost; `None` beyond the limit.
+    fn best(&mut self, now: u64, state: &State) -> Option<f64> {
+        if state.iter().all(|&n| n == 0) {
+            return Some(self.nothing());
+        }
+        let key = self.key(now, state);
+        if let Some(&known) = self.memo.get(&key) {
+            return Some(known);
+        }
+        if self.memo.len() >= STATES_MAX || now >= 1 << 15 {
+            return None;
+        }
+        let ready: Vec<usize> =
+            (0..self.classes.len()).filter(|&c| self.is_ready(now, state, self.classes[c].phase)).collect();
+        let mut free = [0; 2];
+        for &lane in self.instance.cluster().lanes() {
+            free[lane.index()] = self.instance.cluster().slots(lane);
+        }
+        for class in &self.classes {
+            let running: u32 = state[class.at + 1..class.at + class.seconds].iter().map(|&n| u32::from(n)).sum();
+            free[self.instance.lane_of(class.phase).index()] -= running;
+        }
+        let mut least = f64::INFINITY;
+        self.choose(now, (state, &mut vec![0; self.classes.len()]), &ready, free, &mut least)?;
+        self.memo.insert(key, least);
+        Some(least)
+    }
+
+    /// Tries every number of tasks of the classes in `ready`, then lets a second pass.
+    fn choose(
+        &mut self,
+        now: u64,
+        (state, starts): (&State, &mut Vec<u8>),
+        ready: &[usize],
+        free: [u32; 2],
+        least: &mut f64,
+    ) -> Option<()> {
+        let Some((&c, rest)) = ready.split_first() else {
+            return self.pass(now, state, starts, least);
+        };
+        let (phase, at) = (self.classes[c].phase, self.classes[c].at);
+        let lane = self.instance.lane_of(phase).index();
+        let cap = self.instance.phase(phase).cap;
+        let held: u32 = self.of_phase[phase.index()]
+            .clone()
+            .map(|c| &self.classes[c])
+            .map(|c| state[c.at + 1..c.at + c.seconds].iter().map(|&n| u32::from(n)).sum::<u32>())
+            .sum();
+        let started: u32 = self.of_phase[phase.index()].clone().map(|c| u32::from(starts[c])).sum();
+        let most = u32::from(state[at]).min(free[lane]).min(cap - held - started);
+        for n in (0..=most).rev() {
+            starts[c] = n as u8;
+            let mut left = free;
+            left[lane] -= n;
+            self.choose(now, (state, starts), rest, left, least)?;
+        }
+        Some(())
+    }
+
+    /// Starts tasks, lets a second pass, pays for the flows that are complete then.
+    fn pass(&mut self, now: u64, state: &State, starts: &[u8], least: &mut f64) -> Option<()> {
+        let mut next = [0; COUNTERS_MAX];
+        let mut running = false;
+        for (class, &n) in self.classes.iter().zip(starts) {
+            let after = &mut next[class.at..class.at + class.seconds];
+            after[0] = state[class.at] - n;
+            running |= n > 0;
+            for to_go in 1..class.seconds {
+                running |= state[class.at + to_go] > 0;
+                if to_go > 1 {
+                    after[to_go - 1] = state[class.at + to_go];
+                }
+            }
+            if class.seconds > 1 {
+                after[class.seconds - 1] = n;
+            }
+        }
+        // Waiting for nothing is never better than having started a second earlier.
+        if !running && now >= self.last_release {
+            return Some(());
+        }
+        let mut cost = self.nothing();
+        for flow in self.instance.flows().keys() {
+            if !self.is_complete(state, flow) && self.is_complete(&next, flow) {
+                let of_flow = self.instance.flow(flow).cost.eval((now + 1) as f64);
+                cost = self.both(cost, of_flow);
+            }
+        }
+        let later = self.best(now + 1, &next)?;
+        *least = least.min(self.both(cost, later));
+        Some(())
+    }
+
+    fn nothing(&self) -> f64 {
+        if self.instance.objective().combine == Combine::Sum { 0.0 } else { f64::NEG_INFINITY }
+    }
+
+    fn both(&self, a: f64, b: f64) -> f64 {
+        if self.instance.objective().combine == Combine::Sum { a + b } else { a.max(b) }
+    }
+
+    fn is_phase_done(&self, state: &State, phase: PhaseId) -> bool {
+        let classes = &self.classes[self.of_phase[phase.index()].clone()];
+        classes.iter().all(|class| state[class.at..class.at + class.seconds].iter().all(|&n| n == 0))
+    }
+
+    fn is_complete(&self, state: &State, flow: slackline_model::FlowId) -> bool {
+        let jobs = self.instance.flow(flow).jobs();
+        jobs.flat_map(|job| self.instance.job(job).phases()).all(|phase| self.is_phase_done(state, phase))
+    }
+
+    fn is_ready(&self, now: u64, state: &State, phase: PhaseId) -> bool {
+        let info = self.instance.phase(phase);
+        let job = self.instance.job(info.job);
+        let done = |p: PhaseId| self.is_phase_done(state, p);
+        self.releases[job.flow.index()] <= now
+            && job.after.iter().all(|&a| self.instance.job(a).phases().all(done))
+            && (info.kind == PhaseKind::Map || job.map.is_none_or(done))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::draft::{Draft, FlowDraft, TasksDraft};
+    use slackline_model::{Metric, Objective};
+
+    use super::*;
+    use crate::instances::{job, universal};
+
+    fn best(draft: &Draft) -> f64 {
+        brute(&Instance::new(draft).unwrap()).unwrap()
+    }
+
+    fn draft(slots: u32, metric: Metric, combine: Combine, flows: Vec<FlowDraft>) -> Draft {
+        Draft {
+            machines: universal(slots),
+            objective: Objective::new(metric, combine),
+            flows,
+            ..Draft::default()
+        }
+    }
+
+    fn maps(seconds: &[f64]) -> TasksDraft {
+        TasksDraft::Each(seconds.to_vec())
+    }
+
+    #[test]
+    fn two_slots_pack_the_long_task_beside_the_short_ones() {
+        let flow = || FlowDraft::new("f", vec![job("j", &[], Some(maps(&[1.0, 1.0, 2.0])), None)]);
+        assert_eq!(best(&draft(2, Metric::Makespan, Combine::Max, vec![flow()])), 2.0);
+        assert_eq!(best(&draft(1, Metric::Makespan, Combine::Max, vec![flow()])), 4.0);
+        assert_eq!(best(&draft(3, Metric::Makespan, Combine::Max, vec![flow()])), 2.0);
+    }
+
+    #[test]
+    fn shortest_first_and_weights_by_hand() {
+        let one = |id: &str, seconds: f64, weight: f64| FlowDraft {
+            weight,
+            ..FlowDraft::new(id, vec![job("j", &[], Some(maps(&[seconds])), None)])
+        };
+        // Smith's rule on one slot: a (2 s, weight 3), c (1 s, weight 1), b (2 s, weight 1):
+        // 3·2 + 1·3 + 1·5.
+        let flows = || vec![one("b", 2.0, 1.0), one("a", 2.0, 3.0), one("c", 1.0, 1.0)];
+        assert_eq!(best(&draft(1, Metric::Completion, Combine::Sum, flows())), 14.0);
+        // max w·C: a first (6), then 3 and 5.
+        assert_eq!(best(&draft(1, Metric::Completion, Combine::Max, flows())), 6.0);
+    }
+
+    #[test]
+    fn reduces_wait_for_maps_and_caps_hold() {
+        let both = || job("j", &[], Some(maps(&[1.0, 1.0])), Some(maps(&[1.0, 1.0])));
+        let flows = vec![FlowDraft::new("f", vec![both()])];
+        assert_eq!(best(&draft(3, Metric::Makespan, Combine::Max, flows)), 2.0);
+        let mut capped = both();
+        capped.max_slots.map = Some(1);
+        let flows = vec![FlowDraft::new("f", vec![capped])];
+        assert_eq!(best(&draft(3, Metric::Makespan, Combine::Max, flows)), 3.0);
+    }
+
+    #[test]
+    fn idling_pays_when_something_heavy_is_about_to_arrive() {
+        let light = FlowDraft::new("light", vec![job("j", &[], Some(maps(&[2.0])), None)]);
+        let heavy = FlowDraft {
+            release: 1.0,
+            weight: 10.0,
+            ..FlowDraft::new("heavy", vec![job("j", &[], Some(maps(&[1.0])), None)])
+        };
+        // Idle for a second: heavy ends at 2 and light at 4. Without idling: 2 + 10·3 = 32.
+        assert_eq!(best(&draft(1, Metric::Completion, Combine::Sum, vec![light, heavy])), 24.0);
+    }
+
+    #[test]
+    fn grahams_anomaly() {
+        // Graham 1969, figure 1: nine tasks of 3, 2, 2, 2, 4, 4, 4, 4 and 9 on three processors, 9
+        // after 1 and 5 to 8 after 4. List scheduling gives 12, which is optimal; with every task a
+        // second shorter it gives 13, where another order gives 10.
+        let flow = |less: f64| {
+            let task = |k: usize, after: &[&str], s: f64| {
+                job(&format!("t{k}"), after, Some(maps(&[s - less])), None)
+            };
+            let mut jobs = vec![task(1, &[], 3.0), task(2, &[], 2.0), task(3, &[], 2.0), task(4, &[], 2.0)];
+            jobs.extend((5..9).map(|k| task(k, &["t4"], 4.0)));
+            jobs.push(task(9, &["t1"], 9.0));
+            FlowDraft::new("graham", jobs)
+        };
+        let value = |less| best(&draft(3, Metric::Makespan, Combine::Max, vec![flow(less)]));
+        assert_eq!([value(0.0), value(1.0)], [12.0, 10.0]);
+    }
+
+    #[test]
+    fn out_of_reach_is_said() {
+        let flow = |s: f64| vec![FlowDraft::new("f", vec![job("j", &[], Some(maps(&[s])), None)])];
+        for seconds in [0.0, 0.5, 400.0] {
+            let instance =
+                Instance::new(&draft(1, Metric::Makespan, Combine::Max, flow(seconds))).unwrap();
+            assert_eq!(brute(&instance), None);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Simulate a policy with the driver's audit on, and have the result judged.
+
+use slackline::registry::{Chosen, policies};
+use slackline_judge::Report;
+use slackline_model::schedule::Clock;
+use slackline_model::{Instance, Schedule, Span};
+use slackline_policy::{Config, Policy};
+use slackline_sim::{Sim, noise};
+
+/// How a run is set up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// What the simulator does.
+    pub sim: slackline_sim::Options,
+    /// Fraction of maps after which reduces may take slots.
+    pub slowstart: f64,
+    /// How far estimates are off.
+    pub noise: f64,
+    /// How long tasks wait for a slot near their input.
+    pub locality_wait: Span,
+}
+
+impl Setup {
+    /// Exact durations, nothing early, nothing fails.
+    pub fn plain() -> Self {
+        Self { sim: slackline_sim::Options::exact(), slowstart: 1.0, noise: 0.0, locality_wait: Span::ZERO }
+    }
+
+    /// What durations mean in the schedules of these runs.
+    pub fn clock(&self) -> Clock {
+        if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
+    }
+}
+
+/// Runs `policy` on the simulator, audited after every instant. The instance must have been cut.
+///
+/// # Panics
+/// If the audit finds the driver's state wrong.
+pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Schedule {
+    let config = Config {
+        slowstart: setup.slowstart,
+        locality_wait: setup.locality_wait,
+        estimates: noise::distorted(instance, setup.noise, setup.sim.seed),
+        audit: true,
+        ..Config::plain(instance)
+    };
+    let name = policy.name().to_owned();
+    let mut engine = Sim::new(instance, setup.sim.clone());
+    slackline_policy::run(instance, policy, &mut engine, config).schedule(instance, &name, setup.clock())
+}
+
+/// Simulates and judges.
+///
+/// # Errors
+/// What the judge found, as a message.
+pub fn judged(
+    instance: &Instance,
+    policy: &mut dyn Policy,
+    setup: &Setup,
+) -> Result<(Schedule, Report), String> {
+    let schedule = simulate(instance, policy, setup);
+    let name = policy.name();
+    match slackline_judge::check(instance, &schedule) {
+        Ok(report) => Ok((schedule, report)),
+        Err(violation) => Err(format!("{name}: {violation}")),
+    }
+}
+
+/// Every policy of the registry, with every value of each of its parameters in turn.
+pub fn registered() -> Vec<Chosen> {
+    let mut specs = Vec::new();
+    for entry in policies() {
+        specs.push(entry.name.to_owned());
+        for param in entry.params {
+            specs.extend(param.values.iter().skip(1).map(|v| format!("{}:{}={v}", entry.name, param.name)));
+        }
+    }
+    specs.iter().map(|spec| Chosen::parse(spec).expect("invariant: the registry lists valid values")).collect()
+}
+
+/// Whether two amounts are the same by the documents' tolerance.
+pub fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 2e-6 + 1e-6 * a.abs().max(b.abs())
+}
+
+/// Whether `a` is at most `b` by the documents' tolerance.
+pub fn at_most(a: f64, b: f64) -> bool {
+    a <= b || same(a, b)
+}
