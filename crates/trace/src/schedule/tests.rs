@@ -185,7 +185,7 @@ fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
         ("node-0/1-2", "node-0/1", "tasks[0].places: found 1 slots, expected as many as tasks: 2"),
         ("\"count\": 2", "\"count\": 0", "tasks[0].count: found 0 tasks"),
         ("\"task\": 0", "\"task\": 4294967295", "tasks[0].count: found 2 tasks from task 4294967295 on"),
-        ("\"slot\": 3", "\"slots\": 3", "s.json:22:87: unknown field `slots`"),
+        ("\"slot\": 3", "\"slots\": 3", "s.json:22:93: unknown field `slots`"),
         ("\"slot\": 3, ", "", "found neither `machine` with `slot`"),
         ("\"start\": 1e-6", "\"start\": -1", "tasks[0].start: found -1, expected seconds from 0"),
         ("\"start\": 1e-6", "\"start\": 1e999", "number out of range"),

@@ -17,13 +17,13 @@ fn single() -> u32 {
 
 /// A schedule and what is claimed of it. `allocations` are a plan, `tasks` say what ran; if both are
 /// there, `tasks` decide.
-///
-/// The long lists are parameters, so that the head can be read without them.
+// The long lists are parameters, so that the head can be read without them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Slackline schedule", rename = "Schedule")]
 pub(crate) struct Document<Flows, Allocations, Tasks> {
-    /// Version of the document; 1.
+    /// Version of the document.
+    #[schemars(extend("const" = 1))]
     pub(crate) slackline: u32,
     /// Version of the program that made it.
     #[serde(default)]

@@ -22,7 +22,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Slackline workload")]
 pub(crate) struct Workload {
-    /// Version of the document; 1.
+    /// Version of the document.
+    #[schemars(extend("const" = 1))]
     pub(crate) slackline: u32,
     /// The machines; the command line may give them instead.
     #[serde(default)]
