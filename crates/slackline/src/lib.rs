@@ -3,7 +3,8 @@
 //! - [`registry`]: the policies there are, their parameters and what they can take;
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
-//! - [`load`]: how much work arrives for each slot.
+//! - [`load`]: how much work arrives for each slot;
+//! - [`table`]: the policies as a document.
 //!
 //! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
@@ -13,9 +14,12 @@ pub mod load;
 pub mod registry;
 pub mod simulate;
 mod stopwatch;
+pub mod table;
 
 pub use compare::{Compared, compare};
 pub use registry::{Chosen, Entry, policies};
 pub use simulate::{Options, Simulated, simulate};
 pub use slackline_model as model;
-pub use {slackline_judge as judge, slackline_policy as policy, slackline_relax as relax, slackline_sim as sim};
+pub use {
+    slackline_judge as judge, slackline_policy as policy, slackline_relax as relax, slackline_sim as sim,
+};

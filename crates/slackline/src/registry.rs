@@ -54,6 +54,13 @@ pub struct Param {
     pub help: &'static str,
 }
 
+impl Param {
+    /// `name=value|value`, the default, and what it does.
+    pub fn describe(&self) -> String {
+        format!("{}={}` (default {}): {}", self.name, self.values.join("|"), self.values[0], self.help)
+    }
+}
+
 const BY: Param = Param {
     name: "by",
     values: &["job", "flow"],
@@ -170,18 +177,20 @@ impl Chosen {
         let mut choices = vec![0; entry.params.len()];
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let at = entry.params.iter().position(|p| p.name == name).ok_or_else(|| ChooseError::Parameter {
-                policy: entry.name,
-                found: name.to_owned(),
-                known: entry.params.iter().map(|p| p.name).collect(),
-            })?;
+            let at =
+                entry.params.iter().position(|p| p.name == name).ok_or_else(|| ChooseError::Parameter {
+                    policy: entry.name,
+                    found: name.to_owned(),
+                    known: entry.params.iter().map(|p| p.name).collect(),
+                })?;
             let param = &entry.params[at];
-            choices[at] = param.values.iter().position(|v| *v == value).ok_or_else(|| ChooseError::Value {
-                policy: entry.name,
-                name: param.name,
-                found: value.to_owned(),
-                known: param.values.to_vec(),
-            })?;
+            choices[at] =
+                param.values.iter().position(|v| *v == value).ok_or_else(|| ChooseError::Value {
+                    policy: entry.name,
+                    name: param.name,
+                    found: value.to_owned(),
+                    known: param.values.to_vec(),
+                })?;
         }
         Ok(Self { entry, choices, spec: spec.to_owned() })
     }

@@ -8,7 +8,10 @@ pub(crate) struct Stopwatch(Instant);
 impl Stopwatch {
     /// Starts now.
     pub(crate) fn start() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "timings are of the wall clock and never decide anything")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "timings are of the wall clock and never decide anything"
+        )]
         Self(Instant::now())
     }
 

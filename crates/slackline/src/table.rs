@@ -1,0 +1,54 @@
+//! `docs/algorithms.md`: the table of policies, made from the registry.
+
+use std::fmt::Write;
+
+use crate::registry::policies;
+
+/// The whole document.
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "# Policies\n\nMade from the registry by `cargo xtask bless`; a test fails when it is stale.\n\n\
+         | policy | what it does | source | guarantee | flows of several jobs | typed slots | mixed speeds | `plan` | online | keeps minima |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for entry in policies() {
+        let c = entry.capabilities;
+        let minima = if c.minima { "yes" } else { "no" };
+        let row = [
+            &format!("`{}`", entry.name),
+            entry.summary,
+            entry.source,
+            entry.guarantee,
+            c.flows,
+            c.typed,
+            c.speeds,
+            c.plan,
+            c.online,
+            minima,
+        ];
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+    out.push_str(
+        "\n## Parameters\n\nA parameter follows the name: `fifo:by=flow`, more after another `:`.\n\n",
+    );
+    for entry in policies() {
+        for param in entry.params {
+            let _ = writeln!(out, "- `{}:{}", entry.name, param.describe());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_table_of_policies_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/algorithms.md");
+        let fresh = super::markdown();
+        if std::env::var_os("SLACKLINE_BLESS").is_some() {
+            std::fs::write(path, &fresh).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(kept == fresh, "docs/algorithms.md is stale: run `cargo xtask bless` and review the diff");
+    }
+}
