@@ -1,5 +1,6 @@
 //! What is wrong with a document, and where: `file:line:column: path: what was found, what was expected`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use slackline_model::Invalid;
@@ -8,6 +9,8 @@ use crate::source::SourceMap;
 
 /// How many faults a message shows before it says how many more there are.
 const SHOWN: usize = 20;
+/// Characters kept at either end of a message that is too long.
+const KEPT: usize = 400;
 
 /// Why a document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,13 +84,23 @@ impl fmt::Display for Faults {
             if !fault.path.is_empty() {
                 write!(f, ": {}", fault.path)?;
             }
-            write!(f, ": {}", fault.what)?;
+            write!(f, ": {}", clipped(&fault.what))?;
         }
         match self.list.len().saturating_sub(SHOWN) {
             0 => Ok(()),
             more => write!(f, "\n{}: {more} more like these", self.file),
         }
     }
+}
+
+/// A message without its middle if it quotes a megabyte of garbage.
+fn clipped(what: &str) -> Cow<'_, str> {
+    if what.len() <= 2 * KEPT {
+        return Cow::Borrowed(what);
+    }
+    let head: String = what.chars().take(KEPT).collect();
+    let tail: String = what.chars().rev().take(KEPT).collect();
+    Cow::Owned(format!("{head} … {}", tail.chars().rev().collect::<String>()))
 }
 
 impl TraceError {

@@ -158,8 +158,20 @@ fn bombs_are_refused() {
     read(&format!("{laughs}flows: *a29\nslackline: 1\n"), Format::Yaml).unwrap_err();
     let garbage = "x".repeat(10 << 20);
     for format in Format::ALL {
-        let error = read(&garbage, format).unwrap_err().to_string();
-        assert!(error.len() < 2000, "a short message: {} bytes", error.len());
+        for text in [garbage.clone(), format!("{{\"{garbage}\": 1}}"), format!("{garbage} = 1\n")] {
+            let error = read(&text, format).unwrap_err().to_string();
+            assert!(error.len() < 2000, "a short message: {} bytes", error.len());
+        }
+    }
+}
+
+#[test]
+fn long_documents_are_no_bombs() {
+    let mut draft = read(FULL, Format::Toml).unwrap();
+    let seconds: Vec<f64> = (0..300_000).map(|k| f64::from(k) / 7.0).collect();
+    draft.flows[0].jobs[0].map = Some(TasksDraft::Each(seconds).into());
+    for format in NATIVE {
+        assert!(read(&write_workload(&draft, format), format).as_ref() == Ok(&draft), "{format}");
     }
 }
 
