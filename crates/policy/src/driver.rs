@@ -76,6 +76,9 @@ pub fn run<E: Engine + ?Sized>(
     if policy.style() == crate::policy::Style::Placements {
         ledger.freed = Some(std::collections::BTreeSet::new());
     }
+    // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although some
+    // phase is below its minimum: then nobody can promise to keep them.
+    let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
     let (mut reports, mut events, mut actions) = (Vec::new(), Vec::new(), Vec::new());
     let mut offers: Vec<MachineId> = Vec::new();
     let (mut n_reports, mut instants, mut nanos) = (0u64, 0u64, Vec::new());
@@ -127,7 +130,7 @@ pub fn run<E: Engine + ?Sized>(
         reports: n_reports,
         decision_nanos: nanos,
         slowstart: config.slowstart,
-        minima: policy.keeps_minima(),
+        minima: policy.keeps_minima() && is_prompt,
     }
 }
 

@@ -82,8 +82,14 @@ pub struct Start<'a> {
 /// A change to a running batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The maps are done: held tasks compute from now on.
-    Go(RowId),
+    /// The maps are done since `since`, not later than now: held tasks compute from then or, if they
+    /// took their slots later, from when they did.
+    Go {
+        /// The batch.
+        row: RowId,
+        /// When the last map of the job ended; the engine may have reported it only now.
+        since: Time,
+    },
     /// Map output was lost: running tasks start anew at the next [`Order::Go`].
     Hold(RowId),
     /// Stop it and forget it.

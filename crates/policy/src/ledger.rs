@@ -122,10 +122,13 @@ impl<'a> Ledger<'a> {
     /// The last map is done: reduces that hold slots compute.
     fn release_reduces<E: Engine + ?Sized>(&mut self, job: slackline_model::JobId, engine: &mut E) {
         let Some(reduce) = self.instance.job(job).reduce else { return };
+        let Some(since) = self.instance.job(job).map.map(|map| self.state.phase(map).last_end()) else {
+            return;
+        };
         self.state.release(self.instance, reduce);
         for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
-            self.went.insert(row, self.now);
-            engine.order(Order::Go(row));
+            self.went.insert(row, since.max(self.log.row(row.0 as usize).start));
+            engine.order(Order::Go { row, since });
         }
     }
 

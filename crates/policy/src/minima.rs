@@ -1,7 +1,7 @@
 //! The guarantees in force at an instant: what each ready phase should hold at least.
 //!
-//! A phase's minimum is the larger of its own and its share of its pool's, never more than its tasks
-//! left. When the minima of all ready phases of a lane exceed the lane's slots S they become
+//! A phase's minimum is the larger of its own and its share of its pool's, never more than its cap or
+//! its tasks left. When the minima of all ready phases of a lane exceed the lane's slots S they become
 //! floor(m·S/Σm), and the slots that are left go by largest remainder, then by id (FLEX §1: "simply
 //! normalized if necessary"; the rounding is the schedule document's).
 
@@ -86,7 +86,7 @@ pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId
     for &phase in &ready {
         let left = state.phase(phase).unstarted() + state.phase(phase).running();
         let own = instance.phase(phase).min_slots;
-        let min = own.max(shares.get(&phase).copied().unwrap_or(0)).min(left);
+        let min = own.max(shares.get(&phase).copied().unwrap_or(0)).min(instance.phase(phase).cap).min(left);
         if min > 0 {
             minima.push((phase, min));
         }

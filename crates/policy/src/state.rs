@@ -21,6 +21,8 @@ pub struct PhaseState {
     waiting: u32,
     ready: bool,
     ready_since: Time,
+    /// When the last of its tasks so far ended.
+    last_end: Time,
     /// Tasks to start: first → (count, attempt they would be).
     pending: BTreeMap<u32, (u32, u16)>,
 }
@@ -59,6 +61,11 @@ impl PhaseState {
     /// Since when its tasks may start.
     pub fn ready_since(&self) -> Time {
         self.ready_since
+    }
+
+    /// When the last of its tasks so far ended, which may be reported later.
+    pub fn last_end(&self) -> Time {
+        self.last_end
     }
 
     /// Whether `task` still has to start.
@@ -268,7 +275,12 @@ impl State {
 
     /// How many maps must be done before the reduces may take slots.
     fn maps_needed(&self, map: PhaseId) -> u32 {
-        (self.slowstart * f64::from(self.phases[map].total)).ceil() as u32
+        let total = self.phases[map].total;
+        if self.slowstart >= 1.0 {
+            return total;
+        }
+        // A little lower, so that 0.07 of 100 is 7 although the product is above it in floating point.
+        (self.slowstart * f64::from(total) * (1.0 - 1e-9)).ceil() as u32
     }
 
     fn set_ready(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
@@ -354,6 +366,7 @@ impl State {
         let state = &mut self.phases[phase];
         state.running -= count;
         state.done += count;
+        state.last_end = state.last_end.max(at);
         self.tasks_done += u64::from(count);
         self.touched.push(phase);
         let done = state.is_done();

@@ -20,9 +20,10 @@ const FAILURES_IN_VAIN: u32 = 1_000_000;
 /// A batch that is followed one by one, because it waits, or its machine may die or reports late.
 #[derive(Clone, Copy, Debug)]
 struct Tracked {
+    started: Time,
     duration: Span,
-    /// When it ends, unless it waits.
-    ends: Option<Time>,
+    /// When it ends and when that is reported, unless it waits.
+    ends: Option<(Time, Time)>,
     machine: MachineId,
     slots: u32,
 }
@@ -112,8 +113,8 @@ impl<'a> Sim<'a> {
             }
             return;
         };
-        if let Some(at) = tracked.ends
-            && self.reported(tracked.machine, at) == self.now
+        if let Some((at, reported)) = tracked.ends
+            && reported == self.now
         {
             self.finish(row, at, reports);
         }
@@ -128,8 +129,9 @@ impl<'a> Sim<'a> {
         reports.push(Report::Finished { row, at });
     }
 
-    /// When the master hears of something that happens on `machine` at `at`.
+    /// When the master hears, now or later, of something that happens on `machine` at `at`.
     fn reported(&self, machine: MachineId, at: Time) -> Time {
+        let at = at.max(self.now);
         self.heartbeats.as_ref().map_or(at, |h| h.next(machine, at))
     }
 
@@ -137,7 +139,7 @@ impl<'a> Sim<'a> {
         // What had ended but was not reported yet is reported with the machine's death.
         let ended: Vec<(RowId, Time)> = (self.tracked.iter())
             .filter(|(_, t)| t.machine == machine)
-            .filter_map(|(&row, t)| t.ends.filter(|&at| at <= self.now).map(|at| (row, at)))
+            .filter_map(|(&row, t)| t.ends.filter(|&(at, _)| at <= self.now).map(|(at, _)| (row, at)))
             .collect();
         for (row, at) in ended {
             self.finish(row, at, reports);
@@ -240,8 +242,10 @@ impl Engine for Sim<'_> {
             if let Some(heartbeats) = &mut self.heartbeats {
                 heartbeats.started(machine, start.count);
             }
-            self.tracked.insert(start.row, Tracked { duration, ends, machine, slots: start.count });
-            report = ends.map(|at| self.reported(machine, at));
+            let ends = ends.map(|at| (at, self.reported(machine, at)));
+            report = ends.map(|(_, reported)| reported);
+            let tracked = Tracked { started: self.now, duration, ends, machine, slots: start.count };
+            self.tracked.insert(start.row, tracked);
         }
         if let Some(at) = report {
             self.queue.push(at, Pending::End(start.row));
@@ -250,12 +254,12 @@ impl Engine for Sim<'_> {
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Go(row) => {
-                let Some(tracked) = self.tracked.get_mut(&row) else { return };
-                let at = self.now + tracked.duration;
-                tracked.ends = Some(at);
-                let machine = tracked.machine;
-                self.queue.push(self.reported(machine, at), Pending::End(row));
+            Order::Go { row, since } => {
+                let Some(&tracked) = self.tracked.get(&row) else { return };
+                let at = since.max(tracked.started) + tracked.duration;
+                let reported = self.reported(tracked.machine, at);
+                self.tracked.insert(row, Tracked { ends: Some((at, reported)), ..tracked });
+                self.queue.push(reported, Pending::End(row));
             }
             Order::Hold(row) => {
                 if let Some(tracked) = self.tracked.get_mut(&row) {

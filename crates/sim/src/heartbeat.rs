@@ -42,7 +42,8 @@ impl Heartbeats {
 
     /// The first report of `machine` not before `at`.
     pub(crate) fn next(&self, machine: MachineId, at: Time) -> Time {
-        let phase = self.interval.0 * u64::from(machine.0) / self.slots.len() as u64;
+        let interval = u128::from(self.interval.0);
+        let phase = (interval * u128::from(machine.0) / self.slots.len() as u128) as u64;
         let beats = at.0.saturating_sub(phase).div_ceil(self.interval.0);
         Time(phase + beats * self.interval.0)
     }

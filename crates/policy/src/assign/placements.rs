@@ -62,11 +62,14 @@ impl Placements {
         if let Some(freed) = &mut ledger.freed {
             self.awake.append(freed);
         }
-        let everybody = |event: &Event| {
-            matches!(
-                event,
-                Event::PhaseReady(_) | Event::PhaseDone(_) | Event::TasksLost { .. } | Event::MachineUp(_)
-            )
+        let instance = ledger.instance;
+        let everybody = |event: &Event| match *event {
+            Event::PhaseReady(_) | Event::PhaseDone(_) | Event::TasksLost { .. } | Event::MachineUp(_) => {
+                true
+            }
+            // A phase at its cap may go on, whichever machine has its next tasks.
+            Event::TasksDone { phase, .. } => instance.phase(phase).cap < ledger.state.phase(phase).total(),
+            _ => false,
         };
         if events.iter().any(everybody) {
             self.awake.extend((0..self.queues.len()).map(MachineId::from));
