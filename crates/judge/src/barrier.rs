@@ -26,7 +26,18 @@ pub(crate) struct Barrier {
     /// How many maps are enough.
     needed: u32,
     /// Starts of re-runs in order, each with the end of the latest of the re-runs up to it.
-    reruns: Vec<(Time, Option<Time>)>,
+    reruns: Vec<Rerun>,
+    /// The same by the ends of the lost attempts, from which on output may have been missing.
+    losses: Vec<Rerun>,
+}
+
+/// A re-run, or the time output may have been missing, from its start to its end, if it ever ended.
+type Rerun = (Time, Option<Time>);
+
+/// The end of the latest of those that began before `t`, if any did.
+fn latest_before(cumulative: &[Rerun], t: Time) -> Option<Option<Time>> {
+    let begun = cumulative.partition_point(|&(start, _)| tolerance::earlier_micros(start, t));
+    begun.checked_sub(1).map(|i| cumulative[i].1)
 }
 
 /// The later of two instants; never if either never comes.
@@ -50,12 +61,15 @@ impl Barrier {
         let (map, _) = job.map.zip(job.reduce)?;
         let maps = book.instance.phase(map).tasks().map_or(0, slackline_model::tasks::Tasks::count);
         let needed = enough_of(maps, slowstart);
-        let (mut ends, reruns) =
-            if book.has_retries(map) { retried(book, map) } else { (simple(book, map), Vec::new()) };
+        let (mut ends, reruns, losses) = if book.has_retries(map) || book.has_losses(map) {
+            retried(book, map)
+        } else {
+            (simple(book, map), Vec::new(), Vec::new())
+        };
         ends.sort_unstable();
         let first = when(&ends, maps);
         let enough = if needed == maps { first } else { when(&ends, needed) };
-        Some(Self { first, enough, needed, reruns: cumulative(reruns) })
+        Some(Self { first, enough, needed, reruns: cumulative(reruns), losses: cumulative(losses) })
     }
 
     /// When every map had finished for the first time, if ever.
@@ -73,14 +87,22 @@ impl Barrier {
         self.needed
     }
 
+    /// Whether map output was lost and made again, beginning later than at `t`.
+    pub(crate) fn has_reruns_after(&self, t: Time) -> bool {
+        self.reruns.last().is_some_and(|&(start, _)| start > t)
+    }
+
     /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
     ///
     /// A reduce may start at `t` unless this is later than `t`, and one that ends at `t` computed only
     /// after it.
     pub(crate) fn closed(&self, t: Time) -> Option<Time> {
-        let started = self.reruns.partition_point(|&(start, _)| tolerance::earlier_micros(start, t));
-        let last = started.checked_sub(1).map(|i| self.reruns[i].1);
-        last.map_or(self.first, |end| later(self.first, end))
+        latest_before(&self.reruns, t).map_or(self.first, |end| later(self.first, end))
+    }
+
+    /// Whether a reduce may be waiting at `t` for output that was lost, for all the rows say.
+    pub(crate) fn in_doubt(&self, t: Time) -> bool {
+        latest_before(&self.losses, t).is_some_and(|end| end.is_none_or(|end| end > t))
     }
 
     /// Until when a reduce that takes a slot at `t` waits: `t` itself if the barrier is closed.
@@ -116,13 +138,9 @@ fn simple(book: &Book<'_>, map: PhaseId) -> Vec<(Time, u32)> {
     book.of(map).filter(|row| finished(row)).map(|row| (row.end, row.count)).collect()
 }
 
-/// A re-run from its start to its end, if it ever ended well.
-type Rerun = (Time, Option<Time>);
-
-/// First successes, and re-runs, of maps some of which have several attempts.
-fn retried(book: &Book<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>) {
-    let mut ends = Vec::new();
-    let mut reruns = Vec::new();
+/// First successes, re-runs and losses of maps some of which have several attempts.
+fn retried(book: &Book<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>, Vec<Rerun>) {
+    let (mut ends, mut reruns, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for attempts in book.pieces(map).chunk_by(|a, b| a.first == b.first) {
         let rows = || attempts.iter().map(|piece| book.row(piece.row));
         if let Some(end) = rows().filter(|row| finished(row)).map(|row| row.end).min() {
@@ -133,13 +151,14 @@ fn retried(book: &Book<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>) {
                 row.attempt > lost.attempt && !tolerance::earlier_micros(row.start, lost.end)
             };
             let again = || rows().filter(later);
+            let end = again().filter(|row| finished(row)).map(|row| row.end).min();
+            losses.push((lost.end, end));
             if let Some(start) = again().map(|row| row.start).min() {
-                let end = again().filter(|row| finished(row)).map(|row| row.end).min();
                 reruns.push((start, end));
             }
         }
     }
-    (ends, reruns)
+    (ends, reruns, losses)
 }
 
 /// Sorts re-runs by start and replaces each end by the latest so far.
@@ -159,7 +178,13 @@ mod tests {
     fn barrier(first: u64, reruns: &[(u64, Option<u64>)]) -> Barrier {
         let second = |s: u64| Time(s * 1_000_000);
         let reruns = reruns.iter().map(|&(a, b)| (second(a), b.map(second))).collect();
-        Barrier { first: Some(second(first)), enough: None, needed: 0, reruns: cumulative(reruns) }
+        Barrier {
+            first: Some(second(first)),
+            enough: None,
+            needed: 0,
+            reruns: cumulative(reruns),
+            losses: Vec::new(),
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! - nor do they say when output was lost and a flow given up. A lane with a guaranteed phase of which
 //!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use slackline_model::schedule::{Outcome, TaskRow};
@@ -42,6 +42,8 @@ pub(crate) fn check(
     failed: impl Fn(FlowId) -> bool,
     first: &mut First,
 ) {
+    let of_no_length = book.rows.rows().iter().filter(|row| row.start == row.end);
+    let instants: BTreeSet<Time> = of_no_length.map(|row| row.end).collect();
     for &lane in book.instance.cluster().lanes() {
         let phases = book.instance.phases().keys().filter(|&phase| {
             book.instance.lane_of(phase) == lane && guarantee::at_most(book.instance, phase) > 0
@@ -50,6 +52,11 @@ pub(crate) fn check(
             let mut g = guaranteed(book, progress, phase)?;
             if failed(book.instance.flow_of(phase)) {
                 g.doubtful = Time(u64::MAX);
+            }
+            // Tasks of no length follow each other within an instant; in which order other slots were
+            // given away meanwhile the rows do not say.
+            if instants.contains(&g.ready) {
+                g.doubtful = g.doubtful.max(Time(g.ready.0 + 1));
             }
             Some(g)
         });

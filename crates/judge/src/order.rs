@@ -34,6 +34,13 @@ impl Progress {
         Self { done: done.collect(), barriers: barriers.collect() }
     }
 
+    /// Whether an attempt may have been waiting for lost map output when it ended.
+    pub(crate) fn may_wait_at_end(&self, instance: &Instance, row: &TaskRow) -> bool {
+        let phase = instance.phase(row.phase);
+        phase.kind == PhaseKind::Reduce
+            && self.barriers[phase.job].as_ref().is_some_and(|barrier| barrier.in_doubt(row.end))
+    }
+
     /// When `job` is done: all tasks of all its phases.
     pub(crate) fn job_done(&self, instance: &Instance, job: JobId) -> Option<Time> {
         let mut last = Time::ZERO;
