@@ -1,0 +1,73 @@
+//! Malleable jobs: what the exact tests and relaxations of FLEX talk about.
+//!
+//! All jobs are there from the plan's time 0 on; a job works at any rate between its minimum and its
+//! maximum number of slots until it is done. Plan time and workload time differ by each job's `base`.
+
+use slackline_model::CostFn;
+
+/// A malleable job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Slot-seconds of work V.
+    pub work: f64,
+    /// Slot-seconds that are certainly done at a rate of at least `min`. The whole work where the
+    /// minimum holds to the end; less where it falls with the last tasks (bounds only).
+    pub firm: f64,
+    /// Slots it holds at least until it is done (m).
+    pub min: u32,
+    /// Slots it holds at most (M); at least 1 and at least `min`.
+    pub max: u32,
+    /// What completing it costs, in workload time.
+    pub cost: CostFn,
+    /// Workload time, in seconds, at the plan's time 0.
+    pub base: f64,
+}
+
+impl Job {
+    /// A job whose minimum holds to its end, in a plan that starts with the workload.
+    pub fn new(work: f64, (min, max): (u32, u32), cost: CostFn) -> Self {
+        Self { work, firm: work, min, max, cost, base: 0.0 }
+    }
+
+    /// Seconds it takes at its maximum.
+    pub fn alone(&self) -> f64 {
+        self.work / f64::from(self.max)
+    }
+
+    /// The cost of completing at plan time `t`.
+    pub fn cost_at(&self, t: f64) -> f64 {
+        self.cost.eval(self.base + t)
+    }
+
+    /// The latest plan time at which completing costs at most `level`; infinite if any does, `None`
+    /// if none from 0 on does.
+    pub fn latest(&self, level: f64) -> Option<f64> {
+        self.cost.latest(level).map(|t| t - self.base).filter(|&t| t >= 0.0)
+    }
+
+    /// As [`Job::latest`], with the tolerance of instants where the cost function grants it (steps).
+    /// A completion by then costs at most `level` in the eyes of the judge, so that tests which must
+    /// not cut anything off use it.
+    pub fn latest_lenient(&self, level: f64) -> Option<f64> {
+        let at = self.cost.latest(level)?;
+        // A millionth of the tolerance is left to rounding in schedules that use it to the full.
+        let wide = at + (2e-6 + 1e-9 * at.abs()) * (1.0 - 1e-6);
+        let at = if self.cost.eval(wide) <= level { wide } else { at };
+        Some(at - self.base).filter(|&t| t >= 0.0)
+    }
+
+    /// Work that is done by `t` in every schedule that completes the job by `due`:
+    /// max(min(m·t, firm), V − M·(due − t)⁺).
+    pub fn must(&self, due: f64, t: f64) -> f64 {
+        let guaranteed = (f64::from(self.min) * t).min(self.firm);
+        guaranteed.max(self.work - f64::from(self.max) * (due - t).max(0.0))
+    }
+}
+
+/// A time by which every job can be done whatever else is asked for (math.md C3): the last jobs pour
+/// into the space that the others leave, so ΣV/S + max V/M is enough.
+pub fn horizon(jobs: &[Job], slots: u32) -> f64 {
+    let total: f64 = jobs.iter().map(|job| job.work).sum();
+    let longest = jobs.iter().map(Job::alone).fold(0.0, f64::max);
+    total / f64::from(slots) + longest
+}
