@@ -1,6 +1,6 @@
 //! Policies against metrics: one row a policy.
 
-use serde_json::{Map, Value, json};
+use slackline_trace::{ComparisonEntry, ObjectiveResult};
 
 use crate::number::{NOTHING, Unit, column, exact};
 use crate::table::{Align, Table};
@@ -140,17 +140,18 @@ pub fn csv(rows: &[Row]) -> String {
 
 /// The comparison document.
 pub fn json(rows: &[Row]) -> String {
-    crate::pretty(&Value::Array(rows.iter().map(entry).collect()))
+    let entries: Vec<ComparisonEntry> = rows.iter().map(entry).collect();
+    slackline_trace::write_comparison(&entries)
 }
 
-fn entry(row: &Row) -> Value {
+fn entry(row: &Row) -> ComparisonEntry {
+    let policy = row.policy.clone();
     match &row.result {
-        Err(reason) => json!({"policy": row.policy, "refused": reason}),
-        Ok(f) => {
-            let metrics: Map<String, Value> =
-                f.metrics.iter().map(|&(name, value)| (name.to_owned(), crate::json_number(value))).collect();
-            let objective = json!({"cost": f.cost, "lower_bound": f.lower_bound, "gap": f.gap});
-            json!({"policy": row.policy, "objective": objective, "metrics": metrics})
-        }
+        Err(reason) => ComparisonEntry::Refused { policy, reason: reason.clone() },
+        Ok(f) => ComparisonEntry::Ran {
+            policy,
+            objective: ObjectiveResult::new(f.cost, f.lower_bound),
+            metrics: f.metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+        },
     }
 }

@@ -40,13 +40,3 @@ where
 pub(crate) fn pretty(value: &serde_json::Value) -> String {
     format!("{value:#}\n")
 }
-
-/// A number in JSON; whole numbers without a fraction.
-pub(crate) fn json_number(value: f64) -> serde_json::Value {
-    // 2^53: from there on `f64` no longer tells whole numbers apart.
-    if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
-        serde_json::Value::from(value as i64)
-    } else {
-        serde_json::Value::from(value)
-    }
-}

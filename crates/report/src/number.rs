@@ -37,6 +37,7 @@ fn write(value: f64, unit: Unit, largest: f64) -> String {
 /// Digits after the point for a column whose largest number this is.
 fn digits(largest: f64) -> usize {
     match largest {
+        0.0 => 0,
         l if l < 10.0 => 2,
         l if l < 1000.0 => 1,
         _ => 0,

@@ -1,0 +1,16 @@
+//! Groups of flags that mean the same in every verb.
+//!
+//! - [`shape`]: what makes a workload what it is: import, cluster, objective, deadlines; recorded in
+//!   schedules;
+//! - [`simulation`]: what the simulated cluster does;
+//! - [`output`]: in which form, and where to;
+//! - [`value`]: values and what is said when they are wrong.
+
+pub(crate) mod output;
+pub(crate) mod shape;
+pub(crate) mod simulation;
+pub(crate) mod value;
+
+pub(crate) use output::OutputArgs;
+pub(crate) use shape::Shape;
+pub(crate) use simulation::SimulationArgs;

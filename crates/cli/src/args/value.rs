@@ -1,0 +1,136 @@
+//! Values of flags, and what is said when they are wrong.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use slackline_model::draft::Weights;
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{Combine, Metric};
+use slackline_trace::{Format, ImportOptions};
+
+fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
+    // Comparisons with NaN are false, so it is in no range.
+    text.parse().ok().filter(|x| range.contains(x)).ok_or_else(|| format!("expected {expected}"))
+}
+
+/// Seconds from 0.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    number(text, 0.0..=SECONDS_MAX, "seconds from 0")
+}
+
+/// Seconds, at least a microsecond.
+pub(crate) fn seconds_above_zero(text: &str) -> Result<f64, String> {
+    number(text, 1e-6..=SECONDS_MAX, "seconds from 0.000001")
+}
+
+/// A factor from 0.
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
+    number(text, 0.0..=1e9, "a number from 0")
+}
+
+/// A speed.
+pub(crate) fn speed(text: &str) -> Result<f64, String> {
+    number(text, 1e-6..=1e6, "a number from 0.000001 to 1000000")
+}
+
+/// A fraction.
+pub(crate) fn fraction(text: &str) -> Result<f64, String> {
+    number(text, 0.0..=1.0, "a number from 0 to 1")
+}
+
+/// The standard deviation of a logarithm: 3 already means factors of hundreds.
+pub(crate) fn deviation(text: &str) -> Result<f64, String> {
+    number(text, 0.0..=3.0, "a number from 0 to 3")
+}
+
+/// A format that can be imported.
+pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .map(|name| Format::from_name(&name).expect("invariant: possible values are names"))
+}
+
+/// A format of our own documents.
+pub(crate) fn native() -> impl TypedValueParser<Value = Format> {
+    let names = Format::ALL.into_iter().filter(|format| format.is_native()).map(Format::name);
+    PossibleValuesParser::new(names)
+        .map(|name| Format::from_name(&name).expect("invariant: possible values are names"))
+}
+
+/// A metric of the objective.
+pub(crate) fn metric() -> impl TypedValueParser<Value = Metric> {
+    PossibleValuesParser::new(Metric::ALL.iter().map(|metric| metric.name()))
+        .map(|name| Metric::from_name(&name).expect("invariant: possible values are names"))
+}
+
+/// How the costs of the flows become one.
+pub(crate) fn combine() -> impl TypedValueParser<Value = Combine> {
+    PossibleValuesParser::new([Combine::Sum, Combine::Max].map(Combine::name))
+        .map(|name| Combine::from_name(&name).expect("invariant: possible values are names"))
+}
+
+/// Whether weights count.
+pub(crate) fn weights() -> impl TypedValueParser<Value = Weights> {
+    PossibleValuesParser::new(["use", "ignore"])
+        .map(|name| if name == "use" { Weights::Use } else { Weights::Ignore })
+}
+
+/// A value of the import option `name`, checked and kept as it was written.
+pub(crate) fn import(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone {
+    move |text| match ImportOptions::from_pairs([(name, text)]) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// `MACHINE@T`, or `MACHINE@T+D` for a machine that comes back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CrashArg {
+    /// Name of the machine.
+    pub(crate) machine: String,
+    /// When it dies, seconds.
+    pub(crate) at: f64,
+    /// How long it is away, seconds.
+    pub(crate) away: Option<f64>,
+}
+
+/// Reads a [`CrashArg`].
+pub(crate) fn crash(text: &str) -> Result<CrashArg, String> {
+    let read = || {
+        let (machine, when) = text.rsplit_once('@')?;
+        let (at, away) = when.split_once('+').map_or((when, None), |(at, away)| (at, Some(away)));
+        let away = away.map(seconds_above_zero).transpose().ok()?;
+        Some(CrashArg { machine: machine.to_owned(), at: seconds(at).ok()?, away })
+    };
+    read().ok_or_else(|| "expected MACHINE@T or MACHINE@T+D in seconds, such as node-3@120+60".to_owned())
+}
+
+impl std::fmt::Display for CrashArg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}", self.machine, self.at)?;
+        self.away.map_or(Ok(()), |away| write!(f, "+{away}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crashes_are_read_and_written() {
+        let expected = CrashArg { machine: "a@b".to_owned(), at: 12.5, away: Some(60.0) };
+        assert_eq!(crash("a@b@12.5+60"), Ok(expected));
+        for text in ["node-0@5", "node-0@5+0.5"] {
+            assert_eq!(crash(text).unwrap().to_string(), text);
+        }
+        for text in ["", "node", "node@", "node@x", "node@-1", "node@5+", "node@5+0", "node@NaN"] {
+            assert!(crash(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        assert!(seconds("inf").is_err());
+        assert!(seconds("NaN").is_err());
+        assert!(seconds_above_zero("0").is_err());
+        assert!(fraction("1.1").is_err());
+        assert_eq!(deviation("0.5"), Ok(0.5));
+    }
+}

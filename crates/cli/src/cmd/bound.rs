@@ -1,0 +1,62 @@
+//! `bound`: what no schedule can beat.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use slackline_report::number::{Unit, column, exact};
+use slackline_report::{Align, Table, headline};
+use slackline_trace::Bounds;
+
+use super::Answer;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape};
+use crate::input::Source;
+use crate::{lower, out, results};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline bound examples/nightly.toml
+  slackline bound examples/nightly.toml --metric makespan --format json")]
+pub(crate) struct Bound {
+    /// Workload document or trace; - for standard input
+    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    workload: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+pub(crate) fn run(args: &Bound) -> anyhow::Result<Answer> {
+    let source = Source::read(&args.workload)?;
+    let loaded = source.load(&args.shape)?;
+    loaded.tell(&source.name);
+    let bounds = lower::bounds(&loaded.instance);
+    let head = results::headlines(source.short_name(), &loaded.instance);
+    let body = match args.output.form() {
+        Form::Table => format!("{head}\n{}", table(&bounds)),
+        Form::Csv => {
+            let rows = bounds.bounds.iter().map(|(name, value)| [name.clone(), exact(Some(*value))]);
+            slackline_report::csv(&["bound", "value"], rows)
+        }
+        Form::Json => slackline_trace::write_bounds(&bounds),
+    };
+    if args.output.form() != Form::Table {
+        out::talk(head.trim_end());
+    }
+    out::text(args.output.file(), &body)?;
+    Ok(Answer::Yes)
+}
+
+fn table(bounds: &Bounds) -> String {
+    let objective = headline::objective(bounds.objective);
+    let mut table =
+        Table::new(&[("bound", Align::Left), (objective.as_str(), Align::Right), ("", Align::Left)]);
+    let values: Vec<_> = bounds.bounds.iter().map(|(_, value)| Some(*value)).collect();
+    for ((name, value), cell) in bounds.bounds.iter().zip(column(&values, Unit::Measure)) {
+        let best = if Some(*value) == bounds.best { "best" } else { "" };
+        table.row([name.clone(), cell, best.to_owned()]);
+    }
+    table.render()
+}

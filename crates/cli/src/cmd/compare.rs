@@ -1,0 +1,204 @@
+//! `compare`: several policies on one workload, side by side.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use slackline::compare::{Compared, compare};
+use slackline::{Chosen, registry};
+use slackline_report::number::counted;
+use slackline_report::{Figures, Row, comparison, headline, spread};
+
+use super::Answer;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::input::{Loaded, Source};
+use crate::progress::Progress;
+use crate::{lower, out, recorded, results};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline compare examples/nightly.toml
+  slackline compare examples/nightly.toml --policies fifo,fair:by=flow,edf --metric tardiness
+  slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
+  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3 --schedules out/
+
+The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be better by
+more. With --seeds, figures are means ± half their 95 % interval.")]
+pub(crate) struct Compare {
+    /// Workload document or trace; - for standard input
+    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    workload: PathBuf,
+    /// Policies, with parameters as in fair:by=flow [default: all]
+    #[arg(long, short, value_name = "P,Q", value_delimiter = ',', value_parser = Chosen::parse, help_heading = "Policy")]
+    policies: Vec<Chosen>,
+    #[command(flatten)]
+    simulation: SimulationArgs,
+    /// Run N seeds, each drawing anew, and give means, intervals and paired differences
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Simulation")]
+    seeds: u32,
+    /// Policies that run at a time [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Simulation")]
+    threads: Option<u16>,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Keep every schedule as DIR/POLICY.json
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    schedules: Option<PathBuf>,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// What one seed gave.
+struct Round {
+    rows: Vec<Row>,
+    bound: Option<f64>,
+    headlines: String,
+}
+
+pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
+    let source = Source::read(&args.workload)?;
+    let policies = policies(args);
+    if let Some(dir) = &args.schedules {
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    }
+    let first = args.shape.root_seed();
+    let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
+    let mut progress = None;
+    let mut rounds = Vec::new();
+    for (k, &seed) in seeds.iter().enumerate() {
+        let shape = Shape { seed: Some(seed), ..args.shape.clone() };
+        let mut loaded = source.load(&shape)?;
+        loaded.cut(args.simulation.grain);
+        if k == 0 {
+            loaded.tell(&source.name);
+            results::warn_of_load(&loaded.instance);
+            warn_of_seeds(args, &loaded);
+        }
+        let runs = policies.len() * seeds.len();
+        let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
+        rounds.push(round(args, &source, &policies, (&loaded, seed), (progress, k * policies.len()))?);
+    }
+    drop(progress);
+    write(args, &policies, &seeds, &rounds)?;
+    let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
+    let infeasible = |row: &Row| row.result.is_err();
+    let no = rounds.iter().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
+    Ok(if no { Answer::No } else { Answer::Yes })
+}
+
+fn policies(args: &Compare) -> Vec<Chosen> {
+    if !args.policies.is_empty() {
+        return args.policies.clone();
+    }
+    let names = registry::policies().iter().map(|entry| entry.name);
+    names.map(|name| Chosen::parse(name).expect("invariant: names of the registry are valid")).collect()
+}
+
+fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
+    if args.seeds > 1 && !args.simulation.draws() && !loaded.options.contains_key("seed") {
+        out::warn(
+            "nothing here is drawn, so every seed gives the same; see --jitter, --noise and --crash-rate",
+        );
+    }
+}
+
+/// Runs all policies with one seed.
+fn round(
+    args: &Compare,
+    source: &Source,
+    policies: &[Chosen],
+    (loaded, seed): (&Loaded, u64),
+    (progress, base): (&Progress, usize),
+) -> anyhow::Result<Round> {
+    let instance = &loaded.instance;
+    let options = args.simulation.options(instance, seed)?;
+    let bound = lower::bounds(instance).best;
+    let threads = args.threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
+        usize::from,
+    );
+    let told = |k: usize, done: u64| progress.at(base + k, done);
+    let mut compared = compare(instance, policies, &options, bound, (threads, &told));
+    for k in 0..policies.len() {
+        progress.at(base + k, instance.n_tasks());
+    }
+    if let Some(dir) = &args.schedules {
+        let suffix = if args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
+        for one in &mut compared {
+            keep(dir, &suffix, args, (loaded, seed), one)?;
+        }
+    }
+    let objective = headline::objective(instance.objective());
+    let headlines = format!("{}{objective}, ", results::headlines(source.short_name(), instance));
+    Ok(Round { rows: compared.iter().map(row).collect(), bound, headlines })
+}
+
+fn row(compared: &Compared) -> Row {
+    let result = match &compared.result {
+        Ok(simulated) => Ok(results::figures(simulated)),
+        Err(violation) => Err(format!("its schedule is not feasible: {violation}")),
+    };
+    Row { policy: compared.policy.spec().to_owned(), result }
+}
+
+/// Writes the schedule of one policy into the directory.
+fn keep(
+    dir: &Path,
+    suffix: &str,
+    args: &Compare,
+    (loaded, seed): (&Loaded, u64),
+    compared: &mut Compared,
+) -> anyhow::Result<()> {
+    let Ok(simulated) = &mut compared.result else { return Ok(()) };
+    let file = dir.join(format!("{}{suffix}.json", safe(compared.policy.spec())));
+    let figures = results::figures(simulated);
+    let mut options = loaded.options.clone();
+    recorded::add_simulation(&mut options, &args.simulation);
+    let schedule = &mut simulated.schedule;
+    let meta = results::meta(loaded, options, seed, schedule);
+    out::data(Some(&file), |out| results::write_schedule(out, &loaded.instance, schedule, (&figures, &meta)))
+}
+
+/// A policy with its parameters as a file name: `fair-by-flow`.
+fn safe(policy: &str) -> String {
+    policy.replace(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'), "-")
+}
+
+fn write(args: &Compare, policies: &[Chosen], seeds: &[u64], rounds: &[Round]) -> anyhow::Result<()> {
+    let form = args.output.form();
+    let mut head = rounds[0].headlines.clone();
+    let body = if let [only] = rounds {
+        head.extend([headline::bound(only.bound).as_str(), "; times are seconds\n"]);
+        match form {
+            Form::Table => comparison::table(&only.rows),
+            Form::Csv => comparison::csv(&only.rows),
+            Form::Json => comparison::json(&only.rows),
+        }
+    } else {
+        let (n, from) = (counted(seeds.len() as u64, "seed"), seeds[0].to_string());
+        head.extend([&n, " from ", &from, ": means ± half their 95 % interval; times are seconds\n"]);
+        let runs = by_policy(policies, rounds);
+        match form {
+            Form::Table => spread::table(&runs),
+            Form::Csv => spread::csv(&runs),
+            Form::Json => spread::json(&runs, seeds),
+        }
+    };
+    if form == Form::Table {
+        return out::text(args.output.file(), &format!("{head}\n{body}"));
+    }
+    out::talk(head.trim_end());
+    out::text(args.output.file(), &body)
+}
+
+/// The rounds of each policy.
+fn by_policy(policies: &[Chosen], rounds: &[Round]) -> Vec<spread::Runs> {
+    let runs = |(k, policy): (usize, &Chosen)| {
+        let results = rounds.iter().map(|round| round.rows[k].result.clone());
+        let result: Result<Vec<Figures>, String> = results.collect();
+        spread::Runs { policy: policy.spec().to_owned(), result }
+    };
+    policies.iter().enumerate().map(runs).collect()
+}

@@ -1,0 +1,24 @@
+//! `completions`: from the definitions that read the command line.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::{Answer, Cli};
+use crate::out;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  slackline completions bash > ~/.local/share/bash-completion/completions/slackline")]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Completions) -> anyhow::Result<Answer> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "slackline", &mut script);
+    out::data(None, |out| out.write_all(&script))?;
+    Ok(Answer::Yes)
+}

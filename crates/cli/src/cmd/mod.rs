@@ -1,0 +1,80 @@
+//! The verbs, one file each.
+
+mod bound;
+mod check;
+mod compare;
+mod completions;
+mod generate;
+mod import;
+mod man;
+mod policies;
+mod simulate;
+
+use clap::{Parser, Subcommand};
+
+/// What a verb found; not to be confused with an error, which keeps it from finding anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Done.
+    Yes,
+    /// Not feasible, or flows failed.
+    No,
+}
+
+/// Schedules flows of MapReduce-style jobs, and says what each policy would have given
+#[derive(Debug, Parser)]
+#[command(
+    name = "slackline",
+    version,
+    max_term_width = 110,
+    after_help = "\
+Start here:
+  slackline compare examples/nightly.toml
+  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
+
+Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run several policies on one workload, side by side
+    Compare(compare::Compare),
+    /// Run one policy and write down who ran what, where and when
+    Simulate(simulate::Simulate),
+    /// Decide whether a schedule is feasible and costs what it says
+    Check(check::Check),
+    /// Bound from below what any schedule of a workload can cost
+    Bound(bound::Bound),
+    /// Turn a trace into a workload document
+    Import(import::Import),
+    /// Make a synthetic workload
+    Generate(generate::Generate),
+    /// List the policies, what they take and their parameters
+    Policies(policies::Policies),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+    /// Print the manual page of the program or of a verb
+    Man(man::Man),
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// Whatever keeps the verb from an answer: wrong use, wrong input, a file that cannot be written.
+pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
+    match cli.verb {
+        Verb::Compare(verb) => compare::run(&verb),
+        Verb::Simulate(verb) => simulate::run(&verb),
+        Verb::Check(verb) => check::run(verb),
+        Verb::Bound(verb) => bound::run(&verb),
+        Verb::Import(verb) => import::run(&verb),
+        Verb::Generate(verb) => generate::run(&verb),
+        Verb::Policies(verb) => policies::run(&verb),
+        Verb::Completions(verb) => completions::run(&verb),
+        Verb::Man(verb) => man::run(&verb),
+    }
+}

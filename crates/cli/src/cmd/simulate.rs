@@ -1,0 +1,108 @@
+//! `simulate`: one policy on one workload.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use slackline::Chosen;
+use slackline::simulate::{Simulated, simulate};
+use slackline_report::number::{Unit, counted, number};
+use slackline_report::{flows, headline};
+
+use super::Answer;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::input::{Loaded, Source};
+use crate::progress::Progress;
+use crate::{lower, out, recorded, results};
+
+/// Flows that the table shows unless all are asked for.
+const SHOWN: usize = 20;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline simulate examples/nightly.toml --policy edf
+  slackline simulate examples/nightly.toml --policy fair:by=flow --output fair.json
+  slackline check examples/nightly.toml fair.json
+
+JSON is the schedule document; CSV has a row a flow. `slackline policies` lists the policies.")]
+pub(crate) struct Simulate {
+    /// Workload document or trace; - for standard input
+    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    workload: PathBuf,
+    /// Policy, with parameters as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", value_parser = Chosen::parse, help_heading = "Policy")]
+    policy: Chosen,
+    #[command(flatten)]
+    simulation: SimulationArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Show every flow in the table, not only the first 20
+    #[arg(long, help_heading = "Output")]
+    all: bool,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
+    let source = Source::read(&args.workload)?;
+    let mut loaded = source.load(&args.shape)?;
+    loaded.tell(&source.name);
+    loaded.cut(args.simulation.grain);
+    let (instance, seed) = (&loaded.instance, args.shape.root_seed());
+    let options = args.simulation.options(instance, seed)?;
+    results::warn_of_load(instance);
+    let bound = lower::bounds(instance).best;
+    let progress = Progress::new(1, instance.n_tasks());
+    let mut told = |done| progress.at(0, done);
+    let result = simulate(instance, &args.policy, &options, bound, Some(&mut told));
+    drop(progress);
+    let simulated = match result {
+        Ok(simulated) => simulated,
+        Err(violation) => {
+            out::talk(format_args!("error: {}: not feasible: {violation}", args.policy.spec()));
+            return Ok(Answer::No);
+        }
+    };
+    let failed = results::failed(&simulated.schedule);
+    write(args, source.short_name(), &loaded, simulated)?;
+    if failed == 0 {
+        return Ok(Answer::Yes);
+    }
+    out::warn(format_args!("{} failed: no machine was left to finish them", counted(failed as u64, "flow")));
+    Ok(Answer::No)
+}
+
+fn write(args: &Simulate, name: &str, loaded: &Loaded, mut simulated: Simulated) -> anyhow::Result<()> {
+    let (instance, file) = (&loaded.instance, args.output.file());
+    let figures = results::figures(&simulated);
+    let schedule = &mut simulated.schedule;
+    let mut options = loaded.options.clone();
+    recorded::add_simulation(&mut options, &args.simulation);
+    let meta = results::meta(loaded, options, args.shape.root_seed(), schedule);
+    let summary = results::headlines(name, instance) + &outcome(schedule, &meta.status);
+    match args.output.form() {
+        Form::Table => {
+            let most = if args.all { usize::MAX } else { SHOWN };
+            let flows = flows::table(instance, schedule, most);
+            out::text(file, &format!("{summary}{}\n{flows}", flows::figures(&figures)))
+        }
+        Form::Csv => {
+            out::talk(summary.trim_end());
+            out::text(file, &flows::csv(instance, schedule))
+        }
+        Form::Json => {
+            out::talk(summary.trim_end());
+            out::data(file, |out| results::write_schedule(out, instance, schedule, (&figures, &meta)))
+        }
+    }
+}
+
+/// `edf: sum of response 1,234, lower bound 1,000: within 23.4 % of optimal`.
+fn outcome(schedule: &slackline_model::Schedule, status: &str) -> String {
+    let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
+    let bound = headline::bound(schedule.lower_bound);
+    let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
+    let objective = headline::objective(schedule.objective);
+    format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
+}

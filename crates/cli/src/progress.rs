@@ -1,0 +1,50 @@
+//! A progress bar on a terminal, for whatever takes more than a second.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Nothing is drawn before this: short work needs no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tasks done by several simulations at a time.
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    done: Vec<AtomicU64>,
+}
+
+impl Progress {
+    /// A bar for `runs` simulations of `tasks` tasks each; none where standard error is no terminal.
+    pub(crate) fn new(runs: usize, tasks: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style =
+                ProgressStyle::with_template("{percent:>3} % {wide_bar} {human_pos} tasks, {eta} left");
+            ProgressBar::with_draw_target(Some(tasks * runs as u64), ProgressDrawTarget::hidden())
+                .with_style(style.expect("invariant: the template is valid"))
+        });
+        Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Simulation `run` has `done` tasks done.
+    pub(crate) fn at(&self, run: usize, done: u64) {
+        let Some(bar) = &self.bar else { return };
+        if bar.elapsed() < PATIENCE {
+            return;
+        }
+        if bar.is_hidden() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.done[run].store(done, Ordering::Relaxed);
+        bar.set_position(self.done.iter().map(|d| d.load(Ordering::Relaxed)).sum());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

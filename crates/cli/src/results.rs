@@ -1,0 +1,81 @@
+//! From what the library found to what is printed of it.
+
+use std::io::{self, Write};
+
+use slackline::load;
+use slackline::simulate::Simulated;
+use slackline_model::schedule::FlowStatus;
+use slackline_model::{Instance, Schedule};
+use slackline_report::number::{Unit, number};
+use slackline_report::{Figures, headline};
+use slackline_trace::Meta;
+
+use crate::input::Loaded;
+use crate::out;
+use crate::recorded::Options;
+
+/// The figures of a simulation, in the order of the comparison document.
+pub(crate) fn figures(simulated: &Simulated) -> Figures {
+    let schedule = &simulated.schedule;
+    let mut metrics = simulated.metrics.entries();
+    metrics.push(("decisions", simulated.decisions as f64));
+    if let Some(timings) = simulated.timings {
+        metrics.push(("decision_seconds_p99", timings.decision_seconds_p99));
+        metrics.push(("seconds", timings.seconds));
+    }
+    Figures {
+        cost: schedule.cost,
+        lower_bound: schedule.lower_bound,
+        gap: schedule.gap,
+        failed: failed(schedule),
+        metrics,
+    }
+}
+
+/// How many flows failed.
+pub(crate) fn failed(schedule: &Schedule) -> usize {
+    schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
+}
+
+/// What a result is about: workload, cluster and load.
+pub(crate) fn headlines(name: &str, instance: &Instance) -> String {
+    let load = load::offered(instance);
+    let lanes: Vec<_> = load.iter().map(|l| (l.lane.name(), l.offered, l.work)).collect();
+    format!("{}\n{}\n", headline::headline(name, instance), headline::load(&lanes))
+}
+
+/// Says what should be known before results are believed: more load than the cluster can bear.
+pub(crate) fn warn_of_load(instance: &Instance) {
+    for load in load::offered(instance) {
+        if let Some(offered) = load.offered.filter(|offered| *offered > 1.0) {
+            out::warn(format_args!(
+                "offered load of the {} slots is {}: flows arrive faster than they can be served, so how \
+                 long they take depends on how long the workload goes on",
+                load.lane.name(),
+                number(offered, Unit::Percent),
+            ));
+        }
+    }
+}
+
+/// What a schedule says of itself beside what happened.
+pub(crate) fn meta(loaded: &Loaded, options: Options, seed: u64, schedule: &Schedule) -> Meta {
+    Meta {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sha256: loaded.sha256.clone(),
+        options,
+        seed,
+        status: slackline_trace::schedule::status(schedule.cost, schedule.lower_bound),
+    }
+}
+
+/// Writes the schedule document of a simulation, its metrics among its claims.
+pub(crate) fn write_schedule(
+    out: &mut dyn Write,
+    instance: &Instance,
+    schedule: &mut Schedule,
+    (figures, meta): (&Figures, &Meta),
+) -> io::Result<()> {
+    schedule.metrics = figures.metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    slackline_trace::write_schedule(out, instance, schedule, meta)
+}
