@@ -54,6 +54,8 @@ pub struct Flow {
     /// for each lane, its work there over the lane's capacity.
     pub alone: f64,
     jobs: Range<u32>,
+    /// Which flow of the document it was, before recurrences were written out.
+    given_as: usize,
     given_weight: f64,
     given_cost: Option<CostDraft>,
 }

@@ -1,4 +1,5 @@
-//! Random numbers for importers, generators and simulated accidents: seeded by name, equal bit for bit on every machine.
+//! Random numbers for importers, generators and simulated accidents: seeded by name, equal bit for
+//! bit on every machine.
 //!
 //! Each part of a workload (the durations of one row, the arrivals of a day) draws from a stream of
 //! its own, so that one more draw in one part does not move another. Logarithms, exponentials and

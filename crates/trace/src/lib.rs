@@ -10,7 +10,6 @@
 //! - [`options`]: what importers assume where a trace is silent;
 //! - `swim`: traces of the SWIM project;
 //! - [`generate`]: the synthetic workloads of the papers;
-//! - [`random`]: seeded random numbers for importers and generators;
 //! - `wire`, `parse`, `source`: shared parts of the documents, text to structs, positions.
 //!
 //! **Never knows**: scheduling.
@@ -22,7 +21,6 @@ pub mod format;
 pub mod generate;
 pub mod options;
 mod parse;
-pub mod random;
 pub mod schedule;
 pub mod schema;
 pub mod source;
@@ -38,5 +36,6 @@ pub use error::{Fault, Faults, Place, TraceError};
 pub use format::Format;
 pub use options::{ImportOptions, OptionError};
 pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
+pub use slackline_random as random;
 pub use source::SourceMap;
 pub use workload::{Imported, read_workload, sha256, write_workload};

@@ -225,11 +225,11 @@ impl Builder {
                 continue;
             }
             match flow.repeat {
-                None => self.add_flow(&path, flow, 0.0, flow.id.clone()),
+                None => self.add_flow(i, flow, 0.0, flow.id.clone()),
                 Some(repeat) => {
                     for k in 0..repeat.times {
                         let shift = repeat.every * f64::from(k);
-                        self.add_flow(&path, flow, shift, format!("{}#{k}", flow.id));
+                        self.add_flow(i, flow, shift, format!("{}#{k}", flow.id));
                     }
                 }
             }
@@ -419,7 +419,7 @@ impl Builder {
         }
     }
 
-    fn add_flow(&mut self, path: &str, draft: &FlowDraft, shift: f64, name: String) {
+    fn add_flow(&mut self, given_as: usize, draft: &FlowDraft, shift: f64, name: String) {
         let Builder { instance, problems, .. } = self;
         let flow = FlowId::from(instance.flows.len());
         let base = instance.jobs.len();
@@ -454,7 +454,7 @@ impl Builder {
         let Ok(order) = topological(&after) else { return };
         instance.topological.extend(order.into_iter().map(|k| JobId::from(base + k)));
         if name.len() > 1 << 16 {
-            problems.add(format!("{path}.id"), "found a name of more than 65,536 bytes");
+            problems.add(format!("flows[{given_as}].id"), "found a name of more than 65,536 bytes");
         }
         instance.flows.push(Flow {
             id: name,
@@ -467,6 +467,7 @@ impl Builder {
             critical_path: 0.0,
             alone: 0.0,
             jobs: base as u32..instance.jobs.len() as u32,
+            given_as,
             given_weight: draft.weight,
             given_cost: draft.cost.as_ref().map(|cost| shifted(cost, shift)),
         });
@@ -628,7 +629,7 @@ fn derive(instance: &mut Instance, flow: FlowId) {
 pub(super) fn resolve_costs(instance: &mut Instance) -> Result<(), Invalid> {
     let mut problems = Problems::default();
     let Instance { flows, objective, weights, .. } = instance;
-    for (i, flow) in flows.raw.iter_mut().enumerate() {
+    for flow in flows.iter_mut() {
         flow.weight = if *weights == Weights::Ignore { 1.0 } else { flow.given_weight };
         let own = match (&flow.given_cost, objective.metric) {
             (Some(CostDraft::Metric(metric)), _) => by_metric(flow, *metric),
@@ -644,7 +645,7 @@ pub(super) fn resolve_costs(instance: &mut Instance) -> Result<(), Invalid> {
         } else {
             let needs = if objective.metric == Metric::Sla { "steps" } else { "points" };
             problems.add(
-                format!("flows[{i}].cost"),
+                format!("flows[{}].cost", flow.given_as),
                 format!(
                     "found no cost for flow {:?}; the metric {} needs `{needs}` on every flow",
                     flow.id, objective.metric
