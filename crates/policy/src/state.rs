@@ -363,7 +363,13 @@ impl State {
         let job = info.job;
         let flow = &mut self.flows[instance.job(job).flow];
         flow.end = flow.end.max(at);
+        let early = self.is_early(instance, phase);
         let state = &mut self.phases[phase];
+        if early {
+            // It had ended before map output was lost, and is heard of only now.
+            state.waiting -= count;
+            self.waiting[instance.lane_of(phase).index()] -= count;
+        }
         state.running -= count;
         state.done += count;
         state.last_end = state.last_end.max(at);

@@ -255,14 +255,17 @@ impl Engine for Sim<'_> {
     fn order(&mut self, order: Order) {
         match order {
             Order::Go { row, since } => {
-                let Some(&tracked) = self.tracked.get(&row) else { return };
+                let Some(&tracked) = self.tracked.get(&row).filter(|t| t.ends.is_none()) else { return };
                 let at = since.max(tracked.started) + tracked.duration;
                 let reported = self.reported(tracked.machine, at);
                 self.tracked.insert(row, Tracked { ends: Some((at, reported)), ..tracked });
                 self.queue.push(reported, Pending::End(row));
             }
             Order::Hold(row) => {
-                if let Some(tracked) = self.tracked.get_mut(&row) {
+                let now = self.now;
+                if let Some(tracked) = self.tracked.get_mut(&row)
+                    && tracked.ends.is_none_or(|(at, _)| at > now)
+                {
                     tracked.ends = None;
                 }
             }

@@ -84,7 +84,15 @@ impl<'a> Search<'a> {
         let releases = releases?;
         let fits = bits.len() <= COUNTERS_MAX && bits.iter().sum::<u32>() + 16 <= u128::BITS;
         let last_release = releases.iter().copied().max().unwrap_or(0);
-        fits.then(|| Self { instance, classes, of_phase, bits, releases, last_release, memo: BTreeMap::new() })
+        fits.then(|| Self {
+            instance,
+            classes,
+            of_phase,
+            bits,
+            releases,
+            last_release,
+            memo: BTreeMap::new(),
+        })
     }
 
     fn key(&self, now: u64, state: &State) -> u128 {
@@ -110,7 +118,8 @@ impl<'a> Search<'a> {
             free[lane.index()] = self.instance.cluster().slots(lane);
         }
         for class in &self.classes {
-            let running: u32 = state[class.at + 1..class.at + class.seconds].iter().map(|&n| u32::from(n)).sum();
+            let running: u32 =
+                state[class.at + 1..class.at + class.seconds].iter().map(|&n| u32::from(n)).sum();
             free[self.instance.lane_of(class.phase).index()] -= running;
         }
         let mut least = f64::INFINITY;
@@ -304,8 +313,7 @@ mod tests {
     fn out_of_reach_is_said() {
         let flow = |s: f64| vec![FlowDraft::new("f", vec![job("j", &[], Some(maps(&[s])), None)])];
         for seconds in [0.0, 0.5, 400.0] {
-            let instance =
-                Instance::new(&draft(1, Metric::Makespan, Combine::Max, flow(seconds))).unwrap();
+            let instance = Instance::new(&draft(1, Metric::Makespan, Combine::Max, flow(seconds))).unwrap();
             assert_eq!(brute(&instance), None);
         }
     }

@@ -75,7 +75,10 @@ pub fn registered() -> Vec<Chosen> {
             specs.extend(param.values.iter().skip(1).map(|v| format!("{}:{}={v}", entry.name, param.name)));
         }
     }
-    specs.iter().map(|spec| Chosen::parse(spec).expect("invariant: the registry lists valid values")).collect()
+    specs
+        .iter()
+        .map(|spec| Chosen::parse(spec).expect("invariant: the registry lists valid values"))
+        .collect()
 }
 
 /// Whether two amounts are the same by the documents' tolerance.

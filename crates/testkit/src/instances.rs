@@ -53,9 +53,8 @@ fn uniform_phases() -> Vec<Option<TasksDraft>> {
 /// 1 to 3 tasks of 1 or 2 s each in any order, or no phase at all.
 fn all_phases() -> Vec<Option<TasksDraft>> {
     let lists = (1..=3).flat_map(|n: u32| {
-        (0..1u32 << n).map(move |bits| {
-            TasksDraft::Each((0..n).map(|k| 1.0 + f64::from(bits >> k & 1)).collect())
-        })
+        (0..1u32 << n)
+            .map(move |bits| TasksDraft::Each((0..n).map(|k| 1.0 + f64::from(bits >> k & 1)).collect()))
     });
     std::iter::once(None).chain(lists.map(Some)).collect()
 }
@@ -89,9 +88,9 @@ pub fn dags(n: usize) -> impl Iterator<Item = Vec<Vec<usize>>> {
 /// All instances of one job: every list of durations.
 pub fn one_job() -> impl Iterator<Item = Draft> {
     let jobs = jobs_of(&all_phases());
-    let all = clusters().into_iter().flat_map(move |cluster| {
-        jobs.clone().into_iter().map(move |phases| (cluster.clone(), phases))
-    });
+    let all = clusters()
+        .into_iter()
+        .flat_map(move |cluster| jobs.clone().into_iter().map(move |phases| (cluster.clone(), phases)));
     all.enumerate().map(|(k, (cluster, phases))| build(k as u64, cluster, &[vec![]], vec![phases]))
 }
 
@@ -103,7 +102,8 @@ pub fn two_jobs() -> impl Iterator<Item = Draft> {
         let jobs = jobs.clone();
         dags(2).flat_map(move |dag| {
             let (jobs, cluster) = (jobs.clone(), cluster.clone());
-            (0..n * n).map(move |k| (cluster.clone(), dag.clone(), vec![jobs[k / n].clone(), jobs[k % n].clone()]))
+            (0..n * n)
+                .map(move |k| (cluster.clone(), dag.clone(), vec![jobs[k / n].clone(), jobs[k % n].clone()]))
         })
     });
     all.enumerate().map(|(k, (cluster, dag, phases))| build(k as u64, cluster, &dag, phases))
@@ -160,9 +160,10 @@ fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: Ve
         flow.deadline = Some(draw("deadline", root, 8) as f64).filter(|&d| d > 0.0);
         flow.cost = match objective.metric {
             Metric::Sla => Some(CostDraft::Steps(vec![(2.0, 1.0), (4.0, 5.0), (7.0, 6.0)])),
-            Metric::Piecewise => {
-                Some(CostDraft::Piecewise { points: vec![(1.0, 1.0), (4.0, 3.0), (4.0, 5.0)], slope: Some(2.0) })
-            }
+            Metric::Piecewise => Some(CostDraft::Piecewise {
+                points: vec![(1.0, 1.0), (4.0, 3.0), (4.0, 5.0)],
+                slope: Some(2.0),
+            }),
             _ => None,
         };
         flows.push(flow);
@@ -172,7 +173,11 @@ fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: Ve
 
 /// `SLACKLINE_SCALE` (default 1): by how much suites that scale are longer or shorter.
 pub fn scale() -> f64 {
-    std::env::var("SLACKLINE_SCALE").ok().and_then(|s| s.parse().ok()).filter(|s: &f64| *s > 0.0).unwrap_or(1.0)
+    std::env::var("SLACKLINE_SCALE")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .filter(|s: &f64| *s > 0.0)
+        .unwrap_or(1.0)
 }
 
 #[cfg(test)]

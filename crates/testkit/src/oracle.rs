@@ -127,9 +127,8 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
 /// done count only as missed. `utilisation` is left out if any attempt was not the one that counts:
 /// the definitions do not say how long such an attempt was busy.
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static str, f64> {
-    let failed = |flow: FlowId| {
-        schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed)
-    };
+    let failed =
+        |flow: FlowId| schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed);
     let ends = completions(instance, schedule);
     let done: Vec<(FlowId, f64)> = (instance.flows().keys())
         .filter(|&flow| !failed(flow))
@@ -192,9 +191,9 @@ fn busy(instance: &Instance, schedule: &Schedule) -> f64 {
     let mut busy = 0.0;
     for a in &attempts {
         let info = instance.phase(a.phase);
-        let maps = attempts.iter().filter(|m| {
-            info.kind == PhaseKind::Reduce && Some(m.phase) == instance.job(info.job).map
-        });
+        let maps = attempts
+            .iter()
+            .filter(|m| info.kind == PhaseKind::Reduce && Some(m.phase) == instance.job(info.job).map);
         busy += a.end - maps.map(|m| m.end).fold(a.start, f64::max);
     }
     busy
@@ -216,12 +215,7 @@ pub fn objective(draft: &Draft, instance: &Instance, objective: Objective, compl
     }
 }
 
-fn cost(
-    flow: &FlowDraft,
-    (instance, id): (&Instance, FlowId),
-    metric: Metric,
-    (w, c): (f64, f64),
-) -> f64 {
+fn cost(flow: &FlowDraft, (instance, id): (&Instance, FlowId), metric: Metric, (w, c): (f64, f64)) -> f64 {
     let late = |d: f64| c - d > 2e-6 + 1e-9 * d;
     let metric = match &flow.cost {
         Some(CostDraft::Steps(steps)) => {

@@ -2,8 +2,8 @@
 //! and the judge's metrics are the oracle's.
 
 use slackline::registry::Chosen;
+use slackline_model::Instance;
 use slackline_model::draft::Draft;
-use slackline_model::{Combine, Instance};
 use slackline_testkit::brute::brute;
 use slackline_testkit::harness::{self, Setup, at_most, same};
 use slackline_testkit::{instances, oracle};
@@ -38,7 +38,10 @@ fn check_instance(draft: &Draft, policies: &[Chosen], counts: &mut Counts) -> Re
         let completions = completions.ok_or("a flow was not finished")?;
         let cost = oracle::objective(draft, &instance, instance.objective(), &completions);
         if !same(cost, report.cost) {
-            return Err(format!("{policy:?}: the cost is {} to the judge, {cost} to the oracle", report.cost));
+            return Err(format!(
+                "{policy:?}: the cost is {} to the judge, {cost} to the oracle",
+                report.cost
+            ));
         }
         if let Some(optimum) = optimum {
             if !at_most(optimum, cost) {
