@@ -35,6 +35,7 @@ pub(crate) struct Barrier {
 type Rerun = (Time, Option<Time>);
 
 /// The end of the latest of those that began before `t`, if any did.
+#[expect(clippy::option_option, reason = "there may be none, and the latest may never end")]
 fn latest_before(cumulative: &[Rerun], t: Time) -> Option<Option<Time>> {
     let begun = cumulative.partition_point(|&(start, _)| tolerance::earlier_micros(start, t));
     begun.checked_sub(1).map(|i| cumulative[i].1)
@@ -87,9 +88,10 @@ impl Barrier {
         self.needed
     }
 
-    /// Whether map output was lost and made again, beginning later than at `t`.
-    pub(crate) fn has_reruns_after(&self, t: Time) -> bool {
-        self.reruns.last().is_some_and(|&(start, _)| start > t)
+    /// Whether reduces may take slots early: behind heartbeats, when they hear of the last map the rows do
+    /// not say.
+    pub(crate) fn lets_early(&self) -> bool {
+        self.enough != self.first
     }
 
     /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
@@ -100,9 +102,17 @@ impl Barrier {
         latest_before(&self.reruns, t).map_or(self.first, |end| later(self.first, end))
     }
 
-    /// Whether a reduce may be waiting at `t` for output that was lost, for all the rows say.
-    pub(crate) fn in_doubt(&self, t: Time) -> bool {
-        latest_before(&self.losses, t).is_some_and(|end| end.is_none_or(|end| end > t))
+    /// Whether the barrier may have been open at some time from `start` to `end`: output counts as
+    /// missing from the end of a lost attempt on.
+    pub(crate) fn was_open(&self, start: Time, end: Time) -> bool {
+        let open = |until: Option<Time>| until.is_none_or(|until| until > start);
+        open(self.first) || latest_before(&self.losses, end).is_some_and(open)
+    }
+
+    /// Whether a re-run started at `t` and all of them had ended by then.
+    pub(crate) fn has_instant_rerun(&self, t: Time) -> bool {
+        let upto = self.reruns.partition_point(|&(start, _)| start <= t);
+        self.reruns[..upto].last() == Some(&(t, Some(t)))
     }
 
     /// Until when a reduce that takes a slot at `t` waits: `t` itself if the barrier is closed.

@@ -1,7 +1,7 @@
 //! Durations under the exact clock: seconds / speed, from the later of the start and the last map.
 
+use slackline_model::Instance;
 use slackline_model::schedule::{Outcome, TaskRow};
-use slackline_model::{Instance, PhaseKind};
 
 use crate::book::Book;
 use crate::order::{Progress, computes_from};
@@ -9,7 +9,8 @@ use crate::tolerance;
 use crate::violation::{First, Place, Violation, Who};
 
 /// Offers attempts that finished after more or less than seconds / speed, and others that lasted
-/// longer than that.
+/// longer than that. How long one computed that was stopped after it may have waited for maps the rows
+/// do not say, since it need not have heard of the last one at once.
 pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
     for &i in book.by_start() {
         let row = book.row(i);
@@ -18,15 +19,15 @@ pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
         // An attempt that ended while it still waited computed for no time at all.
         let found = row.end.since(from).seconds();
         let outright = matches!(row.outcome, Outcome::Done | Outcome::Lost);
-        if !outright && progress.may_wait_at_end(book.instance, row) {
+        if !outright && progress.may_have_waited(book.instance, row) {
             continue;
         }
-        if !outright && may_have_waited(book.instance, progress, row) {
-            continue;
-        }
+        // A re-run of no length may have come before a reduce of no length at the same instant.
+        let at_once = row.end > from && progress.ends_with_barrier(book.instance, row);
         for_each_stretch(book, row, |task, slot, expected| {
             let wrong = if outright {
-                !tolerance::same_amount(found, expected)
+                let right = tolerance::same_amount(found, expected);
+                !(right || at_once && tolerance::same_amount(0.0, expected))
             } else {
                 found > expected + tolerance::amount(expected)
             };
@@ -43,14 +44,6 @@ pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
             }
         });
     }
-}
-
-/// Whether a reduce that was stopped may have waited for lost map output: when it was lost the rows do
-/// not say, only when it was made again.
-fn may_have_waited(instance: &Instance, progress: &Progress, row: &TaskRow) -> bool {
-    let phase = instance.phase(row.phase);
-    let barrier = progress.barriers[phase.job].as_ref().filter(|_| phase.kind == PhaseKind::Reduce);
-    barrier.is_some_and(|barrier| barrier.has_reruns_after(row.start))
 }
 
 fn place(instance: &Instance, row: &TaskRow, slot: u32) -> Place {

@@ -20,7 +20,7 @@ use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
 
 use crate::book::Book;
 use crate::guarantee::{self, Ready};
-use crate::order::{Progress, waits};
+use crate::order::{Progress, computes_from, waits};
 use crate::sweep::Hold;
 use crate::tolerance;
 use crate::violation::{First, Violation, Who};
@@ -42,7 +42,11 @@ pub(crate) fn check(
     failed: impl Fn(FlowId) -> bool,
     first: &mut First,
 ) {
-    let of_no_length = book.rows.rows().iter().filter(|row| row.start == row.end);
+    let of_no_length = book
+        .rows
+        .rows()
+        .iter()
+        .filter(|row| computes_from(book.instance, progress, row).is_none_or(|from| from >= row.end));
     let instants: BTreeSet<Time> = of_no_length.map(|row| row.end).collect();
     for &lane in book.instance.cluster().lanes() {
         let phases = book.instance.phases().keys().filter(|&phase| {
@@ -55,8 +59,10 @@ pub(crate) fn check(
             }
             // Tasks of no length follow each other within an instant; in which order other slots were
             // given away meanwhile the rows do not say.
-            if instants.contains(&g.ready) {
-                g.doubtful = g.doubtful.max(Time(g.ready.0 + 1));
+            for at in [g.ready, g.free, g.doubtful] {
+                if instants.contains(&at) {
+                    g.doubtful = g.doubtful.max(Time(at.0 + 1));
+                }
             }
             Some(g)
         });

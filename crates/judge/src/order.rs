@@ -34,11 +34,21 @@ impl Progress {
         Self { done: done.collect(), barriers: barriers.collect() }
     }
 
-    /// Whether an attempt may have been waiting for lost map output when it ended.
-    pub(crate) fn may_wait_at_end(&self, instance: &Instance, row: &TaskRow) -> bool {
+    /// The barrier an attempt of a reduce waits at.
+    fn barrier_of(&self, instance: &Instance, row: &TaskRow) -> Option<&Barrier> {
         let phase = instance.phase(row.phase);
-        phase.kind == PhaseKind::Reduce
-            && self.barriers[phase.job].as_ref().is_some_and(|barrier| barrier.in_doubt(row.end))
+        self.barriers[phase.job].as_ref().filter(|_| phase.kind == PhaseKind::Reduce)
+    }
+
+    /// Whether an attempt may have waited for maps, for all the rows say.
+    pub(crate) fn may_have_waited(&self, instance: &Instance, row: &TaskRow) -> bool {
+        self.barrier_of(instance, row)
+            .is_some_and(|barrier| barrier.lets_early() || barrier.was_open(row.start, row.end))
+    }
+
+    /// Whether a re-run of no length started and ended when an attempt of a reduce did.
+    pub(crate) fn ends_with_barrier(&self, instance: &Instance, row: &TaskRow) -> bool {
+        self.barrier_of(instance, row).is_some_and(|barrier| barrier.has_instant_rerun(row.end))
     }
 
     /// When `job` is done: all tasks of all its phases.

@@ -102,19 +102,33 @@ fn failed_and_killed_attempts_may_be_short_but_not_long() {
 fn a_reduce_killed_while_output_may_be_missing_may_have_waited() {
     // The output is lost at 15 s; the reduce waits until it makes room for the map at 50 s.
     let instance = small();
-    let runs = |killed: f64| {
+    let runs = |start: f64, killed: f64| {
         vec![
             run("a/a/map", 0, (0, 1), (0.0, 10.0)),
             run("a/a/map", 1, (2, 1), (0.0, 10.0)).attempt(0, Outcome::Lost),
-            run("a/a/reduce", 0, (0, 1), (10.0, killed)).attempt(0, Outcome::Killed),
+            run("a/a/reduce", 0, (0, 1), (start, killed)).attempt(0, Outcome::Killed),
             run("a/a/map", 1, (1, 1), (50.0, 60.0)).attempt(1, Outcome::Done),
             run("a/a/reduce", 0, (0, 1), (90.0, 110.0)).attempt(1, Outcome::Done),
         ]
     };
-    accepts(&instance, &tasks(&instance, &runs(50.0)));
-    // Once the map is there again it computes, for 20 s at most.
-    accepts(&instance, &tasks(&instance, &runs(79.0)));
-    refuses(&instance, &tasks(&instance, &runs(81.0)), "duration");
+    accepts(&instance, &tasks(&instance, &runs(10.0, 50.0)));
+    // One that started after the re-run never waited.
+    accepts(&instance, &tasks(&instance, &runs(60.0, 79.0)));
+    refuses(&instance, &tasks(&instance, &runs(60.0, 81.0)), "duration");
+}
+
+#[test]
+fn a_rerun_and_a_reduce_of_no_length_may_share_an_instant() {
+    let instance = instance(two_by_two(), vec![flow("a", uniform(1, 0.0), uniform(1, 0.0))]);
+    let runs = |rerun: f64| {
+        vec![
+            run("a/a/map", 0, (0, 1), (0.0, 0.0)).attempt(0, Outcome::Lost),
+            run("a/a/reduce", 0, (2, 1), (0.0, 5.0)),
+            run("a/a/map", 0, (0, 1), (rerun, rerun)).attempt(1, Outcome::Done),
+        ]
+    };
+    accepts(&instance, &tasks(&instance, &runs(5.0)));
+    refuses(&instance, &tasks(&instance, &runs(6.0)), "duration");
 }
 
 #[test]
