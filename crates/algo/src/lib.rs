@@ -1,7 +1,8 @@
 //! The scheduling algorithms.
 //!
 //! - [`classic`]: the textbook as functions; knows no flows and no clusters;
-//! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with.
+//! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
+//! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
 //! judge, file formats.
@@ -9,3 +10,4 @@
 
 pub mod baseline;
 pub mod classic;
+pub mod woha;

@@ -1,0 +1,132 @@
+//! The two lists over any queue: by next change, and, for each lane, by lag.
+
+use slackline_model::{FlowId, Lane, Time};
+
+use super::queue::{Family, Queue};
+use super::record::{Rank, Record};
+use crate::woha::plan::Plan;
+use crate::woha::scheduler::{Turn, WorkflowScheduler};
+
+/// Algorithm 2 on the queues of a family.
+///
+/// With n flows: a requirement that falls due, a task assigned or lost, a flow that comes or goes
+/// O(log n); the first flow O(1 + flows not accepted).
+pub struct Lags<F: Family> {
+    /// By flow.
+    records: Vec<Option<Record>>,
+    /// L^ct: flows that still have requirements to fire, by when.
+    changes: F::Of<Time>,
+    /// L^pri of each lane.
+    lanes: [F::Of<Rank>; 2],
+}
+
+impl<F: Family> Default for Lags<F> {
+    fn default() -> Self {
+        Self { records: Vec::new(), changes: F::Of::default(), lanes: [F::Of::default(), F::Of::default()] }
+    }
+}
+
+impl<F: Family> Lags<F> {
+    fn record(&mut self, flow: FlowId) -> &mut Record {
+        self.records
+            .get_mut(flow.index())
+            .and_then(Option::as_mut)
+            .expect("invariant: the flow was submitted")
+    }
+
+    /// Changes a record and moves the flow in the lists by lag.
+    fn update(&mut self, flow: FlowId, change: impl FnOnce(&mut Record)) {
+        let record = self.record(flow);
+        let from = record.rank();
+        change(record);
+        let (to, lanes) = (record.rank(), record.lanes);
+        if from != to {
+            for (queue, _) in self.lanes.iter_mut().zip(lanes).filter(|(_, present)| *present) {
+                queue.change(from, to, flow.0);
+            }
+        }
+    }
+}
+
+impl<F: Family> WorkflowScheduler for Lags<F> {
+    fn submit(&mut self, flow: FlowId, plan: Plan, due: Option<Time>) {
+        if self.records.len() <= flow.index() {
+            self.records.resize_with(flow.index() + 1, || None);
+        }
+        let record = Record::new(plan, due);
+        if let Some(at) = record.next_change() {
+            self.changes.insert(at, flow.0);
+        }
+        self.records[flow.index()] = Some(record);
+    }
+
+    fn finish(&mut self, flow: FlowId) {
+        self.leave(flow, Lane::Map);
+        self.leave(flow, Lane::Reduce);
+        let record = self.records[flow.index()].take().expect("invariant: the flow was submitted");
+        if let Some(at) = record.next_change() {
+            self.changes.remove(at, flow.0);
+        }
+    }
+
+    fn enter(&mut self, flow: FlowId, lane: Lane) {
+        let record = self.record(flow);
+        let rank = record.rank();
+        if !std::mem::replace(&mut record.lanes[lane.index()], true) {
+            self.lanes[lane.index()].insert(rank, flow.0);
+        }
+    }
+
+    fn leave(&mut self, flow: FlowId, lane: Lane) {
+        let record = self.record(flow);
+        let rank = record.rank();
+        if std::mem::replace(&mut record.lanes[lane.index()], false) {
+            self.lanes[lane.index()].remove(rank, flow.0);
+        }
+    }
+
+    /// Algorithm 2, lines 4–19.
+    fn advance(&mut self, now: Time) {
+        while let Some((at, id)) = self.changes.first()
+            && at <= now
+        {
+            let flow = FlowId(id);
+            self.update(flow, |record| record.fire(now));
+            match self.record(flow).next_change() {
+                Some(next) => self.changes.change(at, next, id),
+                None => self.changes.remove(at, id),
+            }
+        }
+    }
+
+    /// Algorithm 2, line 20, and how often it would come out the same: the flow stays first while its
+    /// rank, raised by one for each task, is below that of the second.
+    fn first(&self, lane: Lane, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn> {
+        let mut head: Option<(Rank, u32)> = None;
+        let mut turn = None;
+        self.lanes[lane.index()].walk(&mut |rank, id| {
+            if !accept(FlowId(id)) {
+                return true;
+            }
+            let Some((first, flow)) = head else {
+                head = Some((rank, id));
+                turn = Some(Turn { flow: FlowId(id), tasks: u32::MAX });
+                return true;
+            };
+            let wins_ties = (first.due, flow) < (rank.due, id);
+            let tasks = rank.ahead - first.ahead + i64::from(wins_ties);
+            turn = Some(Turn { flow: FlowId(flow), tasks: u32::try_from(tasks).unwrap_or(u32::MAX).max(1) });
+            false
+        });
+        turn
+    }
+
+    /// Algorithm 2, lines 21–23.
+    fn assigned(&mut self, flow: FlowId, tasks: u32) {
+        self.update(flow, |record| record.count(i64::from(tasks)));
+    }
+
+    fn lost(&mut self, flow: FlowId, tasks: u32) {
+        self.update(flow, |record| record.count(-i64::from(tasks)));
+    }
+}

@@ -1,0 +1,85 @@
+//! The naive solution of section IV-B: every lag is computed anew at every call.
+//!
+//! It shares nothing with the lists but the plans, so that it can judge them; O(n · steps) a call.
+
+use slackline_model::{FlowId, Lane, Time};
+
+use crate::woha::plan::Plan;
+use crate::woha::scheduler::{Turn, WorkflowScheduler};
+
+#[derive(Clone, Debug)]
+struct Flow {
+    plan: Plan,
+    due: Option<Time>,
+    started: i64,
+    lanes: [bool; 2],
+}
+
+impl Flow {
+    /// Negated lag and deadline, those without deadline last.
+    fn order(&self, now: Time) -> (bool, i64, Time) {
+        let Some(due) = self.due else { return (true, self.started, Time(u64::MAX)) };
+        let due_now = |ttd: u64| u128::from(due.0) <= u128::from(now.0) + u128::from(ttd);
+        let required = self.plan.steps().iter().rfind(|step| due_now(step.ttd.0)).map_or(0, |step| step.req);
+        (false, self.started - i64::try_from(required).unwrap_or(i64::MAX), due)
+    }
+}
+
+/// Recomputation.
+#[derive(Clone, Debug, Default)]
+pub struct Naive {
+    flows: Vec<Option<Flow>>,
+    now: Time,
+}
+
+impl Naive {
+    fn flow(&mut self, flow: FlowId) -> &mut Flow {
+        self.flows.get_mut(flow.index()).and_then(Option::as_mut).expect("invariant: the flow was submitted")
+    }
+}
+
+impl WorkflowScheduler for Naive {
+    fn submit(&mut self, flow: FlowId, plan: Plan, due: Option<Time>) {
+        if self.flows.len() <= flow.index() {
+            self.flows.resize(flow.index() + 1, None);
+        }
+        self.flows[flow.index()] = Some(Flow { plan, due, started: 0, lanes: [false; 2] });
+    }
+
+    fn finish(&mut self, flow: FlowId) {
+        self.flows[flow.index()] = None;
+    }
+
+    fn enter(&mut self, flow: FlowId, lane: Lane) {
+        self.flow(flow).lanes[lane.index()] = true;
+    }
+
+    fn leave(&mut self, flow: FlowId, lane: Lane) {
+        self.flow(flow).lanes[lane.index()] = false;
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// One task at a time.
+    fn first(&self, lane: Lane, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn> {
+        let mut best = None;
+        for (id, flow) in self.flows.iter().enumerate() {
+            let Some(flow) = flow.as_ref().filter(|flow| flow.lanes[lane.index()]) else { continue };
+            let key = (flow.order(self.now), id);
+            if best.is_none_or(|best| key < best) && accept(FlowId::from(id)) {
+                best = Some(key);
+            }
+        }
+        best.map(|(_, id)| Turn { flow: FlowId::from(id), tasks: 1 })
+    }
+
+    fn assigned(&mut self, flow: FlowId, tasks: u32) {
+        self.flow(flow).started += i64::from(tasks);
+    }
+
+    fn lost(&mut self, flow: FlowId, tasks: u32) {
+        self.flow(flow).started -= i64::from(tasks);
+    }
+}

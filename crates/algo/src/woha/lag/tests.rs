@@ -1,0 +1,177 @@
+//! Every structure against recomputation.
+
+use std::collections::BTreeSet;
+
+use slackline_model::{FlowId, Lane, Span, Time};
+
+use super::queue::{Family, Queue};
+use super::{BTree, Heap, Lags, Naive, SkipList};
+use crate::woha::plan::{Plan, Step};
+use crate::woha::scheduler::{Turn, WorkflowScheduler};
+
+/// A small generator of numbers, so that long streams cost nothing.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn plan(&mut self) -> Plan {
+        let (mut ttd, mut req) = (self.below(30), 0);
+        let mut steps = Vec::new();
+        for _ in 0..self.below(6) {
+            req += 1 + self.below(4);
+            steps.push(Step { ttd: Span(ttd), req });
+            let Some(later) = ttd.checked_sub(1 + self.below(9)) else { break };
+            ttd = later;
+        }
+        Plan::new(1, Span::ZERO, vec![0], steps).unwrap()
+    }
+}
+
+/// A scheduler and the naive one, told the same.
+struct Pair<'a> {
+    naive: Naive,
+    fast: &'a mut dyn WorkflowScheduler,
+}
+
+impl Pair<'_> {
+    fn tell(&mut self, call: impl Fn(&mut dyn WorkflowScheduler)) {
+        call(&mut self.naive);
+        call(self.fast);
+    }
+
+    /// Assigns tasks to the first flow: as many as the fast one says, each checked.
+    fn assign(&mut self, lane: Lane, refused: u32) {
+        let accept = |flow: FlowId| flow.0 % 5 != refused;
+        let head = |naive: &Naive| naive.first(lane, &mut { accept }).map(|turn| turn.flow);
+        let turn = self.fast.first(lane, &mut { accept });
+        assert_eq!(turn.map(|t| t.flow), head(&self.naive));
+        let Some(Turn { flow, tasks }) = turn else { return };
+        let some = tasks.min(9);
+        for k in 0..some {
+            assert_eq!(head(&self.naive), Some(flow), "task {k} of {tasks}");
+            self.naive.assigned(flow, 1);
+        }
+        self.fast.assigned(flow, some);
+        if some == tasks {
+            assert_ne!(head(&self.naive), Some(flow), "after {tasks} tasks somebody else is first");
+        }
+    }
+}
+
+/// One stream of random calls; returns how many of them assigned tasks.
+fn stream(seed: u64, fast: &mut dyn WorkflowScheduler, calls: u64) -> u64 {
+    let mut draw = Draw(seed);
+    let mut pair = Pair { naive: Naive::default(), fast };
+    let mut live: BTreeSet<u32> = BTreeSet::new();
+    let (mut now, mut assigned) = (0, 0);
+    for _ in 0..calls {
+        let nth = draw.below(live.len().max(1) as u64) as usize;
+        let some = live.iter().nth(nth).map(|&id| FlowId(id));
+        let lane = if draw.below(2) == 0 { Lane::Map } else { Lane::Reduce };
+        match (draw.below(24), some) {
+            (0 | 1, _) if live.len() < 40 => {
+                let flow = FlowId(draw.below(60) as u32);
+                if live.insert(flow.0) {
+                    let plan = draw.plan();
+                    let due = (draw.below(8) > 0).then(|| Time(now + draw.below(40)));
+                    pair.tell(|s| {
+                        s.submit(flow, plan.clone(), due);
+                        s.enter(flow, lane);
+                    });
+                }
+            }
+            (2, Some(flow)) if draw.below(4) == 0 => {
+                live.remove(&flow.0);
+                pair.tell(|s| s.finish(flow));
+            }
+            (3 | 4, Some(flow)) => pair.tell(|s| s.enter(flow, lane)),
+            (5, Some(flow)) => pair.tell(|s| s.leave(flow, lane)),
+            (6, Some(flow)) => pair.tell(|s| s.lost(flow, 1 + nth as u32 % 3)),
+            (7 | 8, _) => now += draw.below(4),
+            _ => {
+                pair.tell(|s| s.advance(Time(now)));
+                pair.assign(lane, draw.below(5) as u32);
+                assigned += 1;
+            }
+        }
+    }
+    assigned
+}
+
+fn check<F: Family + 'static>() {
+    let assigned: u64 = (0..500).map(|seed| stream(seed, &mut Lags::<F>::default(), 440)).sum();
+    assert!(assigned >= 133_000, "only {assigned} assignments");
+}
+
+#[test]
+fn btree_never_has_a_wrong_head() {
+    check::<BTree>();
+}
+
+#[test]
+fn skip_list_never_has_a_wrong_head() {
+    check::<SkipList>();
+}
+
+#[test]
+fn heap_never_has_a_wrong_head() {
+    check::<Heap>();
+}
+
+/// Random changes to a queue and to an ordered set, with a look at the whole after each.
+fn queue_stream<Q: Queue<u64>>(seed: u64, span: u64, mut audit: impl FnMut(&Q)) {
+    let mut draw = Draw(seed);
+    let (mut queue, mut model) = (Q::default(), BTreeSet::new());
+    let mut key_of = vec![None; 200];
+    for round in 0..3000 {
+        // Grow, then shrink, so that levels come and go.
+        let grow = if round < 1500 { 6 } else { 2 };
+        let id = draw.below(200) as u32;
+        let key = draw.below(span);
+        match (key_of[id as usize], draw.below(8) < grow) {
+            (None, true) => {
+                queue.insert(key, id);
+                model.insert((key, id));
+                key_of[id as usize] = Some(key);
+            }
+            (Some(old), true) => {
+                queue.change(old, key, id);
+                model.remove(&(old, id));
+                model.insert((key, id));
+                key_of[id as usize] = Some(key);
+            }
+            (_, false) => {
+                let gone = if draw.below(2) == 0 { model.first().copied() } else { None };
+                let gone = gone.or_else(|| key_of[id as usize].map(|key| (key, id)));
+                if let Some((key, id)) = gone {
+                    queue.remove(key, id);
+                    model.remove(&(key, id));
+                    key_of[id as usize] = None;
+                }
+            }
+        }
+        audit(&queue);
+        assert_eq!(queue.first(), model.first().copied());
+        let (mut seen, most) = (Vec::new(), draw.below(12) as usize + 1);
+        queue.walk(&mut |key, id| {
+            seen.push((key, id));
+            seen.len() < most
+        });
+        assert_eq!(seen, model.iter().copied().take(most).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn queues_agree_with_an_ordered_set() {
+    for seed in 0..8 {
+        for span in [3, 1000] {
+            queue_stream::<<SkipList as Family>::Of<u64>>(seed, span, super::skip_list::List::audit);
+            queue_stream::<<Heap as Family>::Of<u64>>(seed, span, |_| {});
+            queue_stream::<<BTree as Family>::Of<u64>>(seed, span, |_| {});
+        }
+    }
+}

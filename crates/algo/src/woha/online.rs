@@ -1,0 +1,171 @@
+//! WOHA as a policy: plans in at submission, the most lagging flow out at every free slot.
+//!
+//! The policy only follows: what to follow comes from a [`PlanGenerator`] or was handed in, and who is
+//! next is said by a [`WorkflowScheduler`]. How many tasks were started it reads from the view, before
+//! every decision, because an engine may start fewer than were granted.
+
+use std::collections::BTreeMap;
+
+use slackline_model::id::TiVec;
+use slackline_model::{FlowId, Instance, PhaseId, Time};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+
+use super::active::Active;
+use super::generate::{Admission, PlanGenerator, Request};
+use super::plan::{Mismatch, Plan};
+use super::scheduler::WorkflowScheduler;
+
+/// The WOHA policy.
+pub struct Woha {
+    name: String,
+    generator: Box<dyn PlanGenerator + Send>,
+    scheduler: Box<dyn WorkflowScheduler + Send>,
+    /// Plans that were handed in and not used yet.
+    plans: BTreeMap<FlowId, Plan>,
+    active: Active,
+    /// Tasks of each phase to be started when they were last counted.
+    unstarted: TiVec<PhaseId, u32>,
+    /// The phase that was granted last.
+    granted: Option<PhaseId>,
+    admissions: Vec<(FlowId, Admission)>,
+}
+
+impl Woha {
+    /// A policy for one run: who makes the plans and who chooses among flows.
+    pub fn new(
+        name: impl Into<String>,
+        instance: &Instance,
+        generator: Box<dyn PlanGenerator + Send>,
+        scheduler: Box<dyn WorkflowScheduler + Send>,
+    ) -> Self {
+        let count = |phase: &slackline_model::instance::Phase| {
+            phase.tasks().map_or(1, slackline_model::tasks::Tasks::count)
+        };
+        Self {
+            name: name.into(),
+            generator,
+            scheduler,
+            plans: BTreeMap::new(),
+            active: Active::new(instance),
+            unstarted: instance.phases().iter().map(count).collect(),
+            granted: None,
+            admissions: Vec::new(),
+        }
+    }
+
+    /// The same policy with plans made elsewhere; flows without one get theirs from the generator.
+    ///
+    /// # Errors
+    /// The first plan that does not fit its flow, and which flow.
+    pub fn with_plans(
+        mut self,
+        instance: &Instance,
+        plans: BTreeMap<FlowId, Plan>,
+    ) -> Result<Self, (FlowId, Mismatch)> {
+        for (&flow, plan) in &plans {
+            plan.fits(instance, flow).map_err(|mismatch| (flow, mismatch))?;
+        }
+        self.plans = plans;
+        Ok(self)
+    }
+
+    /// What each flow with a deadline was told at its arrival, in the order of arrival.
+    pub fn admissions(&self) -> &[(FlowId, Admission)] {
+        &self.admissions
+    }
+
+    fn submit(&mut self, flow: FlowId, view: &View<'_>) {
+        let request = Request { instance: view.instance, flow, estimates: view.estimates, now: view.now };
+        let plan = self.plans.remove(&flow).unwrap_or_else(|| self.generator.plan(&request));
+        let due = view.instance.flow(flow).deadline.map(|deadline| {
+            let admission = Admission::of(&plan, Some(deadline), view.now);
+            self.admissions.push((flow, admission));
+            if admission.feasible {
+                deadline
+            } else {
+                // Deviation D11: nothing of a hopeless plan is overdue.
+                Time(view.now.0.saturating_add(plan.length().0))
+            }
+        });
+        self.active.set_order(flow, plan.order(), view.instance);
+        self.scheduler.submit(flow, plan, due);
+    }
+
+    /// Counts what was started or lost of a phase since it was counted last.
+    fn count(&mut self, phase: PhaseId, view: &View<'_>) {
+        let now = view.phase(phase).unstarted();
+        let before = std::mem::replace(&mut self.unstarted[phase], now);
+        let flow = view.instance.flow_of(phase);
+        if now < before {
+            self.scheduler.assigned(flow, before - now);
+        } else if now > before {
+            self.scheduler.lost(flow, now - before);
+        }
+    }
+
+    fn settle(&mut self, view: &View<'_>) {
+        if let Some(phase) = self.granted.take() {
+            self.count(phase, view);
+        }
+    }
+
+    fn revive(&mut self, phase: PhaseId, view: &View<'_>) {
+        if self.active.insert(phase, view) {
+            self.scheduler.enter(view.instance.flow_of(phase), view.instance.lane_of(phase));
+        }
+    }
+}
+
+impl Policy for Woha {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
+        self.settle(view);
+        for event in events {
+            match *event {
+                Event::FlowArrived(flow) => self.submit(flow, view),
+                Event::PhaseReady(phase) | Event::TasksDone { phase, .. } => self.revive(phase, view),
+                Event::TasksLost { phase, .. } => {
+                    self.count(phase, view);
+                    self.revive(phase, view);
+                }
+                // Waiting reduces became computing ones, or slots came back: the bar may have moved.
+                Event::PhaseDone(_) | Event::MachineUp(_) => {
+                    for phase in self.active.take_barred() {
+                        self.revive(phase, view);
+                    }
+                }
+                Event::FlowDone(flow) => self.scheduler.finish(flow),
+                Event::JobDone(_) | Event::MachineDown(_) | Event::Wake => {}
+            }
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.settle(view);
+        self.scheduler.advance(view.now);
+        let Self { active, scheduler, .. } = self;
+        let mut idle = Vec::new();
+        let turn = scheduler.first(ask.lane, &mut |flow| {
+            let accepted = active.first(flow, ask, view).is_some();
+            if !accepted && active.is_empty(flow, ask) {
+                idle.push(flow);
+            }
+            accepted
+        });
+        for flow in idle {
+            scheduler.leave(flow, ask.lane);
+        }
+        let turn = turn?;
+        let phase =
+            active.first(turn.flow, ask, view).expect("invariant: the flow was accepted for this phase");
+        self.granted = Some(phase);
+        Some(Grant { phase, tasks: turn.tasks })
+    }
+}

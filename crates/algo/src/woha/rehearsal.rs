@@ -1,0 +1,252 @@
+//! A flow rehearsed alone on some slots: Algorithm 1, corrected (deviations D1–D5, D12).
+//!
+//! List scheduling by job priority, in batches: equal tasks of a phase that start together are one
+//! event. Free slots, ready phases by priority, running counts; nothing else.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use slackline_model::{JobId, Lane, PhaseKind, Span};
+
+use super::generate::Request;
+
+/// Map and reduce slots, or, pooled, all of them in the first and none in the second.
+pub(super) type Slots = [u32; 2];
+
+/// A phase: its tasks, the estimate of one, how many may run at a time; none without tasks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Phase {
+    tasks: u32,
+    span: u64,
+    cap: u32,
+    lane: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Job {
+    /// Jobs it comes after.
+    waits: u32,
+    /// Jobs that come after it.
+    next: Vec<u32>,
+    phases: [Phase; 2],
+}
+
+/// The shape of a flow, its jobs numbered by priority.
+#[derive(Clone, Debug)]
+pub(super) struct Workflow {
+    jobs: Vec<Job>,
+    /// Estimated slot-microseconds for each kind of slot.
+    pub(super) work: [u128; 2],
+    /// What there is on the whole cluster.
+    pub(super) slots: Slots,
+}
+
+impl Workflow {
+    /// The flow of a request with its jobs in `order`; `pooled` counts all slots as one kind.
+    pub(super) fn new(request: &Request<'_>, order: &[JobId], pooled: bool) -> Self {
+        let instance = request.instance;
+        let typed = instance.cluster().is_typed();
+        let mut slots = [0; 2];
+        for &lane in instance.cluster().lanes() {
+            let lane_slots = instance.cluster().slots(lane);
+            slots[if pooled { 0 } else { lane.index() }] += lane_slots;
+        }
+        let lane_of =
+            |kind: PhaseKind| if pooled || !typed { 0 } else { instance.cluster().lane_of(kind).index() };
+        let first = order.iter().map(|job| job.0).min().unwrap_or(0);
+        let mut rank = vec![0; order.len()];
+        for (r, job) in (0..).zip(order) {
+            rank[(job.0 - first) as usize] = r;
+        }
+        let mut work = [0; 2];
+        let mut shape = |job: &JobId| {
+            let info = instance.job(*job);
+            let phases = PhaseKind::ALL.map(|kind| {
+                let Some(id) = info.phase(kind) else { return Phase::default() };
+                let phase = instance.phase(id);
+                // A malleable phase that was not cut counts as one task.
+                let tasks = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
+                let (span, lane) = (request.span(id).0, lane_of(kind));
+                work[lane] += u128::from(span) * u128::from(tasks);
+                Phase { tasks, span, cap: phase.cap.min(tasks).max(1), lane }
+            });
+            let next = info.before.iter().map(|next| rank[(next.0 - first) as usize]).collect();
+            Job { waits: info.after.len() as u32, next, phases }
+        };
+        let jobs = order.iter().map(&mut shape).collect();
+        Self { jobs, work, slots }
+    }
+
+    /// The largest cap that means anything.
+    pub(super) fn cap_max(&self) -> u32 {
+        self.slots[0].max(self.slots[1]).max(1)
+    }
+
+    /// The slots under a cap, which holds for each kind.
+    fn capped(&self, cap: u32) -> Slots {
+        self.slots.map(|slots| slots.min(cap))
+    }
+}
+
+/// Tables of a rehearsal, kept between rehearsals of one flow.
+#[derive(Debug)]
+pub(super) struct Rehearsal<'a> {
+    workflow: &'a Workflow,
+    left: Vec<[u32; 2]>,
+    running: Vec<[u32; 2]>,
+    waits: Vec<u32>,
+    free: Slots,
+    /// Ready phases with tasks left and room, by priority.
+    ready: [BinaryHeap<Reverse<(u32, u8)>>; 2],
+    /// Ends of batches: when, job, phase, tasks.
+    events: BinaryHeap<Reverse<(u64, u32, u8, u32)>>,
+    /// Jobs that are complete and whose dependents have not been told.
+    complete: Vec<u32>,
+    /// How many tasks started when.
+    starts: Vec<(u64, u64)>,
+}
+
+impl<'a> Rehearsal<'a> {
+    pub(super) fn new(workflow: &'a Workflow) -> Self {
+        Self {
+            workflow,
+            left: Vec::new(),
+            running: Vec::new(),
+            waits: Vec::new(),
+            free: [0; 2],
+            ready: [BinaryHeap::new(), BinaryHeap::new()],
+            events: BinaryHeap::new(),
+            complete: Vec::new(),
+            starts: Vec::new(),
+        }
+    }
+
+    /// Time at which the flow is done with `cap` slots of each kind, or `None` if that is after
+    /// `limit`. O(E log J).
+    pub(super) fn run(&mut self, cap: u32, limit: Span) -> Option<Span> {
+        self.reset(cap);
+        let mut now = 0;
+        loop {
+            if !self.start(now, limit.0) {
+                return None;
+            }
+            let Some(&Reverse((at, ..))) = self.events.peek() else { return Some(Span(now)) };
+            now = at;
+            while let Some(&Reverse((at, job, phase, count))) = self.events.peek()
+                && at == now
+            {
+                self.events.pop();
+                self.finish(job, phase, count);
+            }
+        }
+    }
+
+    /// How many tasks started when in the last run, in the order of time.
+    pub(super) fn starts(&self) -> &[(u64, u64)] {
+        &self.starts
+    }
+
+    fn reset(&mut self, cap: u32) {
+        let jobs = &self.workflow.jobs;
+        self.left.clear();
+        self.left.extend(jobs.iter().map(|job| job.phases.map(|phase| phase.tasks)));
+        self.running.clear();
+        self.running.resize(jobs.len(), [0; 2]);
+        self.waits.clear();
+        self.waits.extend(jobs.iter().map(|job| job.waits));
+        self.free = self.workflow.capped(cap);
+        self.ready.iter_mut().for_each(BinaryHeap::clear);
+        self.events.clear();
+        self.starts.clear();
+        for (j, job) in (0..).zip(jobs) {
+            if job.waits == 0 {
+                self.activate(j);
+            }
+        }
+        self.settle();
+    }
+
+    /// Gives out slots while there are slots and phases; false if a task would end after the limit.
+    fn start(&mut self, now: u64, limit: u64) -> bool {
+        for lane in 0..2 {
+            while self.free[lane] > 0
+                && let Some(Reverse((j, p))) = self.ready[lane].pop()
+            {
+                let phase = &self.workflow.jobs[j as usize].phases[usize::from(p)];
+                let left = &mut self.left[j as usize][usize::from(p)];
+                let running = &mut self.running[j as usize][usize::from(p)];
+                let count = self.free[lane].min(*left).min(phase.cap - *running);
+                *left -= count;
+                *running += count;
+                self.free[lane] -= count;
+                let end = now.saturating_add(phase.span);
+                if end > limit {
+                    return false;
+                }
+                self.events.push(Reverse((end, j, p, count)));
+                match self.starts.last_mut() {
+                    Some((at, tasks)) if *at == now => *tasks += u64::from(count),
+                    _ => self.starts.push((now, u64::from(count))),
+                }
+                if *left > 0 && *running < phase.cap {
+                    self.ready[lane].push(Reverse((j, p)));
+                }
+            }
+        }
+        true
+    }
+
+    /// Tasks of a phase end.
+    fn finish(&mut self, j: u32, p: u8, count: u32) {
+        let phase = &self.workflow.jobs[j as usize].phases[usize::from(p)];
+        let (left, running) =
+            (self.left[j as usize][usize::from(p)], &mut self.running[j as usize][usize::from(p)]);
+        let was_full = *running == phase.cap;
+        *running -= count;
+        self.free[phase.lane] += count;
+        if left > 0 && was_full {
+            self.ready[phase.lane].push(Reverse((j, p)));
+        } else if left == 0 && *running == 0 {
+            if p == 0 {
+                self.reduce(j);
+            } else {
+                self.complete.push(j);
+            }
+            self.settle();
+        }
+    }
+
+    /// A job whose predecessors are complete begins.
+    fn activate(&mut self, j: u32) {
+        let map = self.workflow.jobs[j as usize].phases[0];
+        if map.tasks > 0 { self.ready[map.lane].push(Reverse((j, 0))) } else { self.reduce(j) }
+    }
+
+    /// The maps of a job, if any, are done.
+    fn reduce(&mut self, j: u32) {
+        let reduce = self.workflow.jobs[j as usize].phases[1];
+        if reduce.tasks > 0 {
+            self.ready[reduce.lane].push(Reverse((j, 1)));
+        } else {
+            self.complete.push(j);
+        }
+    }
+
+    /// Tells the dependents of complete jobs.
+    fn settle(&mut self) {
+        while let Some(j) = self.complete.pop() {
+            let workflow = self.workflow;
+            for &next in &workflow.jobs[j as usize].next {
+                self.waits[next as usize] -= 1;
+                if self.waits[next as usize] == 0 {
+                    self.activate(next);
+                }
+            }
+        }
+    }
+}
+
+/// Estimates are at speed 1; the mean speed of a lane's slots makes them times.
+pub(super) fn mean_speed(cluster: &slackline_model::Cluster, lane: Lane) -> f64 {
+    cluster.capacity(lane) / f64::from(cluster.slots(lane).max(1))
+}
