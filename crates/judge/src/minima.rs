@@ -138,7 +138,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         let mut next = 0;
         while let Some(row) = self.starts.get(next) {
             let now = row.start;
-            let group = self.starts[next..].partition_point(|row| row.start <= tolerance::latest_same(now));
+            let group = self.starts[next..].partition_point(|row| row.start == now);
             self.pass(now, next..next + group);
             while let Some(g) = waiting.next_if(|g| g.ready <= now) {
                 ready.insert(g.phase, g);
@@ -184,6 +184,12 @@ impl<'a, 'b> Sweep<'a, 'b> {
         let below = |phase: PhaseId, minimum: u32| {
             self.not_started[phase.index()] > 0 && held(phase) < i64::from(minimum)
         };
+        // Tasks that start at what is still the same instant come in time.
+        let arriving = |phase: PhaseId| {
+            let soon = self.starts[group.end..].iter();
+            let soon = soon.take_while(|row| row.start <= tolerance::latest_same(now));
+            soon.filter(|row| row.phase == phase).map(|row| i64::from(row.count)).sum::<i64>()
+        };
         if !ready.keys().any(|&phase| below(phase, guarantee::at_most(instance, phase)))
             || ready.values().any(|g| now < g.doubtful)
         {
@@ -197,11 +203,13 @@ impl<'a, 'b> Sweep<'a, 'b> {
             ready.iter().map(|g| Ready { phase: g.phase, left: left(g.phase) }).collect();
         let minima = guarantee::minima(instance, self.lane, &entries);
         let mut wants = ready.iter().zip(&minima).filter(|(g, _)| !barred(g));
-        let (want, minimum) = wants.find(|&(g, &m)| below(g.phase, m)).map(|(g, &m)| (g.phase, m))?;
+        let in_want =
+            |phase: PhaseId, m: u32| below(phase, m) && held(phase) + arriving(phase) < i64::from(m);
+        let (want, minimum) = wants.find(|&(g, &m)| in_want(g.phase, m)).map(|(g, &m)| (g.phase, m))?;
         let minimum_of = |phase: PhaseId| {
             ready.binary_search_by_key(&phase, |g| g.phase).map_or(0, |at| i64::from(minima[at]))
         };
-        let takers = self.starts[group].iter().map(|row| row.phase);
+        let takers = self.starts[group.clone()].iter().map(|row| row.phase);
         let taker = takers.filter(|&p| held(p) - self.leaving(p, now) > minimum_of(p)).min()?;
         let violation = Violation::Minimum {
             at: now.seconds(),
@@ -239,9 +247,9 @@ impl Waits {
     }
 
     fn pass(&mut self, now: Time) {
-        let until = [tolerance::latest_same(now).seconds(), now.seconds()];
+        let now = now.seconds();
         for (list, sign, side) in [(&self.starts, 1, 0), (&self.ends, -1, 1)] {
-            while let Some(&(_, slots)) = list.get(self.passed[side]).filter(|e| e.0 <= until[side]) {
+            while let Some(&(_, slots)) = list.get(self.passed[side]).filter(|e| e.0 <= now) {
                 self.held += sign * slots;
                 self.passed[side] += 1;
             }

@@ -200,3 +200,21 @@ fn a_loss_leaves_minima_in_doubt() {
     accepts(&instance, &schedule(Outcome::Lost));
     refuses(&instance, &schedule(Outcome::Done), "minimum");
 }
+
+#[test]
+fn minima_are_those_of_the_instant_itself() {
+    // b's only slot comes a microsecond after the one a is given: still the same instant.
+    let instance = guaranteed(2, &[(4, 0.0, 0), (1, 1.0, 1)]);
+    let schedule = |b: f64| {
+        let runs = [
+            run("a/a/map", 0, (0, 1), (0.0, 10.0)),
+            run("a/a/map", 1, (1, 1), (0.0, 10.0)),
+            run("a/a/map", 2, (0, 1), (10.0, 20.0)),
+            run("b/b/map", 0, (1, 1), (b, b + 10.0)),
+            run("a/a/map", 3, (0, 1), (20.0, 30.0)),
+        ];
+        promised(&instance, &runs)
+    };
+    accepts(&instance, &schedule(10.000_001));
+    refuses(&instance, &schedule(10.000_1), "minimum");
+}
