@@ -3,7 +3,7 @@
 //!
 //! [`check`] names the first violation: first whatever is wrong with the structure of the schedule, in
 //! the order of its tables; then, by time, whatever goes wrong while it runs, at one instant the lowest
-//! phase first; then claims that do not follow from the rows, flow by flow. [`metrics`] and
+//! phase first; then claims that do not follow from the rows, flow by flow. [`metrics()`] and
 //! [`completions`] recompute what the rows amount to and believe no claim.
 //!
 //! In reading order:
