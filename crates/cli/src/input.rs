@@ -84,7 +84,7 @@ impl Source {
                 imported.format
             );
         }
-        set_cluster(&mut imported.draft, shape)?;
+        set_cluster(&mut imported.draft, shape).with_context(|| self.name.clone())?;
         let objective = &mut imported.draft.objective;
         let (metric, combine) =
             (shape.metric.unwrap_or(objective.metric), shape.combine.unwrap_or(objective.combine));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
-use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use clap::Parser;
 use serde_json::Value;
 use slackline_model::draft::Weights;
 
@@ -82,15 +82,11 @@ pub(crate) fn read(options: &Options) -> anyhow::Result<(Shape, Option<f64>)> {
         Value::String(text) => format!("--{name}={text}"),
         other => format!("--{name}={other}"),
     };
-    let command = Recorded::augment_args(Recorded::command());
-    let read = command
-        .try_get_matches_from(options.iter().map(argument))
-        .and_then(|matches| Recorded::from_arg_matches(&matches))
-        .map_err(|error| {
-            let message = error.to_string();
-            let first = message.lines().next().unwrap_or_default();
-            anyhow!("workload.options: {}", first.strip_prefix("error: ").unwrap_or(first))
-        })?;
+    let read = Recorded::try_parse_from(options.iter().map(argument)).map_err(|error| {
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or_default();
+        anyhow!("workload.options: {}", first.strip_prefix("error: ").unwrap_or(first))
+    })?;
     Ok((read.shape, read.simulation.grain))
 }
 

@@ -60,8 +60,8 @@ pub(crate) fn columns(figures: &[&Figures]) -> Vec<(&'static str, &'static str, 
     let mut columns = COLUMNS.to_vec();
     columns.retain(|&(_, metric, _)| deadlines || !of_deadlines(metric));
     if timed {
-        columns.push(("decision\np99 [ms]", "decision_seconds_p99", Unit::Measure));
-        columns.push(("run\ntime", "seconds", Unit::Measure));
+        columns.push(("decision\np99 [µs]", "decision_seconds_p99", Unit::Measure));
+        columns.push(("run\n[s]", "seconds", Unit::Measure));
     }
     columns
 }
@@ -80,7 +80,7 @@ pub fn table(rows: &[Row]) -> String {
     for &(_, metric, unit) in &columns {
         cells.push(match metric {
             "missed" => missed(rows),
-            "decision_seconds_p99" => column(&of(&|f| f.metric(metric).map(|s| s * 1e3)), unit),
+            "decision_seconds_p99" => column(&of(&|f| f.metric(metric).map(|s| s * 1e6)), unit),
             _ => column(&of(&|f| f.metric(metric)), unit),
         });
     }

@@ -88,8 +88,10 @@ pub fn table(all: &[Runs]) -> String {
     let figures: Vec<&Figures> = all.iter().filter_map(|runs| runs.result.as_ref().ok()).flatten().collect();
     let mut columns = vec![("cost", "cost", Unit::Measure), ("gap", "gap", Unit::Percent)];
     columns.extend(comparison::columns(&figures));
-    // The means of both say the same as the maxima, and ± needs the width.
-    columns.retain(|(_, name, _)| !matches!(*name, "max_slowdown" | "p95_response" | "decision_seconds_p99"));
+    // ± needs the width.
+    columns.retain(|(_, name, _)| {
+        !matches!(*name, "max_slowdown" | "p95_response" | "utilisation" | "decision_seconds_p99")
+    });
     let mut out =
         part("policy", &columns, all.iter().map(|runs| (runs, runs.result.as_deref().ok())), spread);
     let first = all.iter().find_map(|runs| Some((&runs.policy, runs.result.as_deref().ok()?)));

@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 /// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// For people.
+    // Not doc comments: they would make every help text twice as long.
+    // For people.
     Table,
-    /// The document, for programs.
+    // The document, for programs.
     Json,
-    /// Rows, for spreadsheets.
+    // Rows, for spreadsheets.
     Csv,
 }
 

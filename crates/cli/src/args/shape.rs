@@ -12,35 +12,6 @@ use super::value;
 /// not; [`crate::input`] knows the defaults.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
-    /// Format of the workload [default: guessed from the name and the content]
-    #[arg(long, value_name = "FORMAT", value_parser = value::format(), help_heading = "Import")]
-    pub(crate) from: Option<Format>,
-    /// Trace: bytes of input a map reads [default: 128MiB]
-    #[arg(long, value_name = "BYTES", value_parser = value::import("split"), help_heading = "Import")]
-    pub(crate) split: Option<String>,
-    /// Trace: bytes of shuffle and output a reduce handles [default: 1GiB]
-    #[arg(long, value_name = "BYTES", value_parser = value::import("reduce-bytes"), help_heading = "Import")]
-    pub(crate) reduce_bytes: Option<String>,
-    /// Trace: most reduces of a job, or none [default: 1000]
-    #[arg(long, value_name = "N", value_parser = value::import("reduces-max"), help_heading = "Import")]
-    pub(crate) reduces_max: Option<String>,
-    /// Trace: where durations come from: lognormal (a draw a job and phase) or rate (bytes over rates)
-    /// [default: lognormal]
-    #[arg(long, value_name = "MODEL", value_parser = value::import("durations"), help_heading = "Import")]
-    pub(crate) durations: Option<String>,
-    /// Durations by rate: seconds before a task does anything [default: 2]
-    #[arg(long, value_name = "SECONDS", value_parser = value::import("task-startup"), help_heading = "Import")]
-    pub(crate) task_startup: Option<String>,
-    /// Durations by rate: bytes a map reads a second [default: 32MiB]
-    #[arg(long, value_name = "BYTES", value_parser = value::import("map-rate"), help_heading = "Import")]
-    pub(crate) map_rate: Option<String>,
-    /// Durations by rate: bytes a reduce fetches a second [default: 16MiB]
-    #[arg(long, value_name = "BYTES", value_parser = value::import("shuffle-rate"), help_heading = "Import")]
-    pub(crate) shuffle_rate: Option<String>,
-    /// Durations by rate: bytes a task writes a second [default: 24MiB]
-    #[arg(long, value_name = "BYTES", value_parser = value::import("output-rate"), help_heading = "Import")]
-    pub(crate) output_rate: Option<String>,
-
     /// Number of machines, instead of the workload's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Cluster")]
     pub(crate) machines: Option<u32>,
@@ -73,8 +44,37 @@ pub(crate) struct Shape {
     #[arg(long, value_name = "F", value_parser = value::factor, help_heading = "Objective")]
     pub(crate) deadlines: Option<f64>,
 
+    /// Format of the workload [default: guessed from the name and the content]
+    #[arg(long, value_name = "FORMAT", value_parser = value::format(), help_heading = "Import")]
+    pub(crate) from: Option<Format>,
+    /// Trace: bytes of input a map reads [default: 128MiB]
+    #[arg(long, value_name = "BYTES", value_parser = value::import("split"), help_heading = "Import")]
+    pub(crate) split: Option<String>,
+    /// Trace: bytes of shuffle and output a reduce handles [default: 1GiB]
+    #[arg(long, value_name = "BYTES", value_parser = value::import("reduce-bytes"), help_heading = "Import")]
+    pub(crate) reduce_bytes: Option<String>,
+    /// Trace: most reduces of a job, or none [default: 1000]
+    #[arg(long, value_name = "N", value_parser = value::import("reduces-max"), help_heading = "Import")]
+    pub(crate) reduces_max: Option<String>,
+    /// Trace: where durations come from: lognormal (a draw a job and phase) or rate (bytes over rates)
+    /// [default: lognormal]
+    #[arg(long, value_name = "MODEL", value_parser = value::import("durations"), help_heading = "Import")]
+    pub(crate) durations: Option<String>,
+    /// Durations by rate: seconds before a task does anything [default: 2]
+    #[arg(long, value_name = "SECONDS", value_parser = value::import("task-startup"), help_heading = "Import")]
+    pub(crate) task_startup: Option<String>,
+    /// Durations by rate: bytes a map reads a second [default: 32MiB]
+    #[arg(long, value_name = "BYTES", value_parser = value::import("map-rate"), help_heading = "Import")]
+    pub(crate) map_rate: Option<String>,
+    /// Durations by rate: bytes a reduce fetches a second [default: 16MiB]
+    #[arg(long, value_name = "BYTES", value_parser = value::import("shuffle-rate"), help_heading = "Import")]
+    pub(crate) shuffle_rate: Option<String>,
+    /// Durations by rate: bytes a task writes a second [default: 24MiB]
+    #[arg(long, value_name = "BYTES", value_parser = value::import("output-rate"), help_heading = "Import")]
+    pub(crate) output_rate: Option<String>,
+
     /// Seed of everything that is drawn [default: 0]
-    #[arg(long, value_name = "N", help_heading = "Workload")]
+    #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
 

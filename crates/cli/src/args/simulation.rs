@@ -11,7 +11,7 @@ use super::value::{self, CrashArg};
 /// What a policy may know of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Knowledge {
-    /// The mean of each phase.
+    // The mean of each phase.
     Mean,
 }
 

@@ -20,12 +20,12 @@ Examples:
   slackline bound examples/nightly.toml --metric makespan --format json")]
 pub(crate) struct Bound {
     /// Workload document or trace; - for standard input
-    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
     shape: Shape,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(crate) fn run(args: &Bound) -> anyhow::Result<Answer> {

@@ -22,17 +22,19 @@ Examples:
   slackline compare examples/nightly.toml
   slackline compare examples/nightly.toml --policies fifo,fair:by=flow,edf --metric tardiness
   slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
-  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3 --schedules out/
+  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
 
-The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be better by
-more. With --seeds, figures are means ± half their 95 % interval.")]
+The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be
+better by more. With --seeds, figures are means ± half their 95 % interval.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
-    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policies, with parameters as in fair:by=flow [default: all]
     #[arg(long, short, value_name = "P,Q", value_delimiter = ',', value_parser = Chosen::parse, help_heading = "Policy")]
     policies: Vec<Chosen>,
+    #[command(flatten)]
+    shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
     /// Run N seeds, each drawing anew, and give means, intervals and paired differences
@@ -46,8 +48,6 @@ pub(crate) struct Compare {
     /// Keep every schedule as DIR/POLICY.json
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     schedules: Option<PathBuf>,
-    #[command(flatten)]
-    shape: Shape,
 }
 
 /// What one seed gave.

@@ -14,22 +14,22 @@ use crate::out;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
-  slackline import trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3 --output day.toml
+  slackline import trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --output day.toml
 
-What was repaired or left out is counted on standard error. Without flags for a cluster the document has none,
-and flags must give one whenever it is used.")]
+What was repaired or left out is counted on standard error. Without flags for a cluster the
+document has none, and flags must give one whenever it is used.")]
 pub(crate) struct Import {
     /// Trace, or a document to be rewritten; - for standard input
-    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
+    #[command(flatten)]
+    shape: Shape,
     /// Format of the document [default: by the name of the output file, else toml]
     #[arg(long, value_name = "FORMAT", value_parser = value::native(), help_heading = "Output")]
     to: Option<Format>,
     /// Write the document to FILE, as a whole or not at all, instead of standard output
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    shape: Shape,
 }
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<Answer> {

@@ -78,3 +78,13 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::Man(verb) => man::run(&verb),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_do_not_contradict_each_other() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -28,11 +28,13 @@ Examples:
 JSON is the schedule document; CSV has a row a flow. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
     /// Workload document or trace; - for standard input
-    #[arg(value_name = "WORKLOAD", help_heading = "Workload")]
+    #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, with parameters as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", value_parser = Chosen::parse, help_heading = "Policy")]
     policy: Chosen,
+    #[command(flatten)]
+    shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
     #[command(flatten)]
@@ -40,8 +42,6 @@ pub(crate) struct Simulate {
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
-    #[command(flatten)]
-    shape: Shape,
 }
 
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {

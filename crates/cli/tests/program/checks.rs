@@ -1,0 +1,124 @@
+//! Schedules that were written pass `check` without a flag repeated; tampered ones do not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{CONTRACT, NIGHTLY, Ran, TRACE, done, run, scratch, text};
+
+fn check(workload: &str, schedule: &Path) -> Ran {
+    run(&["check", workload, text(schedule)])
+}
+
+fn passes(workload: &str, schedule: &Path) {
+    let ran = check(workload, schedule);
+    assert_eq!(ran.code, Some(0), "{}: {}{}", schedule.display(), ran.out, ran.err);
+    assert!(ran.out.starts_with("feasible: "), "{}", ran.out);
+}
+
+/// A schedule of the contract's workload.
+fn schedule(test: &str) -> (PathBuf, String) {
+    let file = scratch(test).join("s.json");
+    done(&["simulate", CONTRACT, "--policy", "fifo", "--output", text(&file)]);
+    let document = fs::read_to_string(&file).unwrap().replace("\":", "\": ").replace(":  ", ": ");
+    (file, document)
+}
+
+#[test]
+fn what_simulate_wrote_passes() {
+    let dir = scratch("check_simulate");
+    let file = dir.join("s.json");
+    for flags in [
+        vec!["--policy", "fair:by=flow"],
+        vec!["--policy", "fifo", "--grain", "3", "--slowstart", "0.05", "--heartbeat", "3"],
+        vec!["--policy", "edf", "--metric", "tardiness", "--deadlines", "1.5", "--weights", "ignore"],
+        vec!["--policy", "fair", "--machines", "5", "--slots", "4", "--speed", "1.5", "--combine", "max"],
+        vec!["--policy", "edf", "--noise", "0.5", "--jitter", "0.3", "--crash", "node-1@500+300,node-3@900"],
+    ] {
+        let written = run(&[&["simulate", NIGHTLY, "--output", text(&file)], &flags[..]].concat());
+        assert_eq!(written.code, Some(0), "{flags:?}: {}", written.err);
+        passes(NIGHTLY, &file);
+    }
+}
+
+#[test]
+fn every_schedule_of_a_comparison_passes() {
+    let dir = scratch("check_compare");
+    let (trace, kept) = (dir.join("trace.tsv"), dir.join("kept"));
+    fs::write(&trace, TRACE).unwrap();
+    let cluster = ["--machines", "3", "--map-slots", "2", "--reduce-slots", "1", "--split", "64MiB"];
+    let options = ["--deadlines", "3", "--seed", "9", "--policies", "fifo,fair:by=flow,edf", "--schedules"];
+    done(&[&["compare", text(&trace)], &cluster[..], &options[..], &[text(&kept)]].concat());
+    for name in ["fifo", "fair-by-flow", "edf"] {
+        passes(text(&trace), &kept.join(format!("{name}.json")));
+    }
+    done(&[&["compare", text(&trace), "--seeds", "2"], &cluster[..], &options[..], &[text(&kept)]].concat());
+    passes(text(&trace), &kept.join("edf-seed10.json"));
+}
+
+#[test]
+fn explicit_flags_win_over_recorded_ones() {
+    let (file, _) = schedule("check_flags");
+    let ran = run(&["check", CONTRACT, text(&file), "--machines", "1"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+}
+
+#[test]
+fn a_tampered_schedule_is_a_no_with_the_reason() {
+    let (file, document) = schedule("check_tampered");
+    for (from, to, reason) in [
+        ("\"cost\": 60.0", "\"cost\": 50.0", "50"),
+        ("\"completion\": 10.0", "\"completion\": 9.0", "9"),
+        ("\"start\": 10.0, \"end\": 20.0", "\"start\": 9.0, \"end\": 19.0", ""),
+        ("\"start\": 0.0, \"end\": 10.0", "\"start\": 0.0, \"end\": 9.0", ""),
+        ("\"makespan\": 25.0", "\"makespan\": 24.0", "makespan"),
+        (
+            "\"count\": 4, \"places\": [\"node-0/0-1\", \"node-1/0-1\"]",
+            "\"count\": 2, \"places\": [\"node-0/0-1\"]",
+            "",
+        ),
+        ("node-1/0-1", "node-9/0-1", "node-9"),
+        ("\"flow\": \"a\"", "\"flow\": \"z\"", "z"),
+    ] {
+        assert!(document.contains(from), "{from} in {document}");
+        fs::write(&file, document.replacen(from, to, 1)).unwrap();
+        let ran = check(CONTRACT, &file);
+        assert_eq!(ran.code, Some(1), "{from} → {to}: {}{}", ran.out, ran.err);
+        assert!(ran.out.starts_with("not feasible: ") && ran.out.contains(reason), "{}", ran.out);
+    }
+}
+
+#[test]
+fn another_workload_is_refused() {
+    let (file, _) = schedule("check_other");
+    let ran = check(NIGHTLY, &file);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("SHA-256"), "{}", ran.out);
+}
+
+#[test]
+fn a_schedule_that_is_none_is_wrong_input() {
+    let (file, document) = schedule("check_rubbish");
+    for (rubbish, place) in [
+        (document[..document.len() / 2].to_owned(), "s.json:"),
+        (document.replacen("\"options\": {", "\"options\": {\"colour\": 1, ", 1), "--colour"),
+        (document.replacen("\"seed\"", "\"sead\"", 1), "s.json:"),
+        (String::new(), "s.json"),
+    ] {
+        fs::write(&file, rubbish).unwrap();
+        let ran = check(CONTRACT, &file);
+        assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains(place), "{}", ran.err);
+    }
+    assert_eq!(run(&["check", "-", "-"]).code, Some(2));
+}
+
+#[test]
+fn the_examples_of_the_contract_pass() {
+    for name in ["schedule.json", "schedule-allocations.json", "schedule-tasks.json"] {
+        let file = Path::new("examples/contract").join(name);
+        if Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&file).exists() {
+            let ran = check(CONTRACT, &file);
+            assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The program as its users meet it: the built binary, its output, its exit codes.
+//!
+//! - `verbs`: every verb does what it says;
+//! - `same`: same command, same bytes; another seed, other bytes;
+//! - `checks`: schedules that were written pass `check`, tampered ones do not;
+//! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
+
+mod checks;
+mod rubbish;
+mod same;
+mod verbs;
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What a run of the program left behind.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// The program in the repository's root.
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    command
+}
+
+fn ran(output: &std::process::Output) -> Ran {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
+    let ran = Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) };
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    ran
+}
+
+/// Runs the program.
+fn run<S: AsRef<OsStr>>(args: &[S]) -> Ran {
+    ran(&program().args(args).output().expect("the program starts"))
+}
+
+/// Runs the program with bytes on standard input.
+fn run_with(args: &[&str], input: &[u8]) -> Ran {
+    let mut child = program()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // It may refuse its arguments before it reads.
+    let _ = child.stdin.take().expect("piped").write_all(input);
+    ran(&child.wait_with_output().expect("the program ends"))
+}
+
+/// Standard output of a run that must succeed.
+fn done(args: &[&str]) -> String {
+    let ran = run(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.out, ran.err);
+    ran.out
+}
+
+/// An empty directory for one test.
+fn scratch(test: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir).expect("an old directory can go");
+    }
+    std::fs::create_dir_all(&dir).expect("a directory can be made");
+    dir
+}
+
+/// A path as text.
+fn text(path: &std::path::Path) -> &str {
+    path.to_str().expect("paths of tests are UTF-8")
+}
+
+const NIGHTLY: &str = "examples/nightly.toml";
+const CONTRACT: &str = "examples/contract/workload.toml";
+
+/// A few rows in the form of the SWIM traces, made up.
+const TRACE: &str = "\
+job0\t10\t10\t740773\t2339561\t627471
+job1\t25\t15\t9000000000\t4000000000\t1000000000
+job2\t25\t0\t0\t0\t0
+job3\t900\t875\t300000000\t0\t300000000
+";

@@ -1,0 +1,108 @@
+//! Wrong use and wrong input: exit code 2 and a message that names the place, never a panic.
+
+use std::fs;
+
+use crate::{CONTRACT, NIGHTLY, run, run_with, scratch, text};
+
+/// Runs every verb that reads a workload on a file that is none.
+fn refused(name: &str, content: &[u8], expected: &str) {
+    let dir = scratch(&format!("rubbish_{}", name.replace('.', "_")));
+    let file = dir.join(name);
+    fs::write(&file, content).unwrap();
+    let cluster = ["--machines", "2", "--slots", "2"];
+    for verb in [&["simulate", "--policy", "fifo"][..], &["compare"], &["bound"], &["import"]] {
+        let ran = run(&[verb, &[text(&file)], &cluster[..]].concat());
+        assert_eq!(ran.code, Some(2), "{verb:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        let place = format!("{name}{expected}");
+        assert!(ran.err.contains(&place), "{verb:?}: expected {place:?} in {:.500}", ran.err);
+        assert!(ran.err.len() < 4000, "{} bytes of message", ran.err.len());
+        assert_eq!(ran.out, "");
+    }
+}
+
+#[test]
+fn documents_that_are_none_name_the_line() {
+    refused("truncated.json", b"{\"slackline\": 1,\n \"flows\": [{\"id\": \"a\"", ":2:");
+    refused("unknown.toml", b"slackline = 1\n\n[[flows]]\nid = \"a\"\ncolour = 3\njobs = []\n", ":5:");
+    refused("version.yaml", b"slackline: 2\nflows: []\n", ":1:");
+    refused("empty.toml", b"", "");
+    refused("binary.toml", &[0xff, 0xfe, 0x00, 0x01], ":1:1");
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_model_has_its_line() {
+    let cycle = "slackline = 1\n[[flows]]\nid = \"a\"\n[[flows.jobs]]\nid = \"x\"\nafter = [\"y\"]\nmap = { tasks = 1, seconds = 1.0 }\n\
+                 [[flows.jobs]]\nid = \"y\"\nafter = [\"x\"]\nmap = { tasks = 1, seconds = 1.0 }\n";
+    refused("cycle.toml", cycle.as_bytes(), ":");
+    let two = "slackline = 1\n[[flows]]\nid = \"a\"\nweight = -1.0\njobs = [{ id = \"x\", map = { tasks = 0, seconds = 1.0 } }]\n";
+    refused("two.toml", two.as_bytes(), ":4:");
+    refused("two.toml", two.as_bytes(), ":5:");
+}
+
+#[test]
+fn traces_that_are_none_name_the_row() {
+    refused("short.tsv", b"job0\t1\t1\t5\t5\t5\njob1\t2\n", ":2:");
+    let noise: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    refused("noise.tsv", &noise, ":");
+    refused("words.tsv", b"job0\tone\t1\t5\t5\t5\n", ":1:");
+}
+
+#[test]
+fn ten_megabytes_of_one_line_are_refused_in_few_words() {
+    let line = vec![b'x'; 10 << 20];
+    for name in ["line.tsv", "line.toml", "line.json", "line.txt"] {
+        refused(name, &line, "");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_or_written() {
+    let dir = scratch("rubbish_files");
+    let missing = run(&["compare", "nowhere.toml"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.starts_with("error: nowhere.toml: cannot be read"), "{}", missing.err);
+    assert_eq!(run(&["compare", text(&dir)]).code, Some(2));
+    for output in [dir.join("no/such/file.json"), dir.clone()] {
+        let ran = run(&["simulate", CONTRACT, "--policy", "fifo", "--output", text(&output)]);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains("cannot be written"), "{}", ran.err);
+    }
+    fs::write(dir.join("file"), "").unwrap();
+    let ran = run(&["compare", CONTRACT, "--schedules", text(&dir.join("file"))]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(run_with(&["bound", "-"], b"").code, Some(2));
+}
+
+#[test]
+fn misspelt_words_are_answered_with_the_valid_ones() {
+    for (args, expected) in [
+        (vec!["simulat"], "simulate"),
+        (vec!["simulate", NIGHTLY, "--policy", "fiffo"], "one of fifo, fair, edf"),
+        (vec!["simulate", NIGHTLY, "--policy", "fifo:bye=flow"], "one of by"),
+        (vec!["simulate", NIGHTLY, "--policy", "fifo:by=user"], "by=job|flow"),
+        (vec!["compare", NIGHTLY, "--policies", "fifo,edff"], "one of fifo, fair, edf"),
+        (vec!["compare", NIGHTLY, "--format", "tabel"], "table"),
+        (vec!["compare", NIGHTLY, "--metric", "responce"], "response"),
+        (vec!["compare", NIGHTLY, "--knowledge", "exact"], "mean"),
+        (vec!["compare", NIGHTLY, "--slowstart", "2"], "a number from 0 to 1"),
+        (vec!["compare", NIGHTLY, "--crash", "node-0"], "MACHINE@T"),
+        (vec!["compare", NIGHTLY, "--crash", "knot-0@5"], "node-0 … node-7"),
+        (vec!["compare", NIGHTLY, "--crash-rate", "50"], "--repair"),
+        (vec!["compare", NIGHTLY, "--split", "5 miles"], "a size such as"),
+        (vec!["compare", NIGHTLY, "--split", "64MiB"], "document of our own"),
+        (vec!["compare", NIGHTLY, "--map-slots", "2"], "--reduce-slots"),
+        (vec!["compare", NIGHTLY, "--deadlines", "NaN"], "a number from 0"),
+        (vec!["compare", NIGHTLY, "--metric", "sla"], "steps"),
+        (vec!["compare", NIGHTLY, "--slots", "0"], ""),
+        (vec!["compare", NIGHTLY, "--machines", "4000000000", "--slots", "4000000000"], ""),
+        (vec!["generate", "facebook"], "facebook-day"),
+        (vec!["generate", "purdue", "--set", "job=3"], "jobs"),
+        (vec!["generate", "purdue", "--set", "jobs"], "KEY=VALUE"),
+        (vec!["generate"], "NAME"),
+    ] {
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: expected {expected:?} in {}", ran.err);
+    }
+}

@@ -1,0 +1,212 @@
+//! Every verb does what it says.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{CONTRACT, NIGHTLY, TRACE, done, run, run_with, scratch, text};
+
+fn json(document: &str) -> Value {
+    serde_json::from_str(document).expect("the document is JSON")
+}
+
+#[test]
+fn compare_shows_every_policy_against_metrics() {
+    let table = done(&["compare", NIGHTLY]);
+    assert!(table.starts_with("nightly.toml: 10 flows, 23 jobs, "), "{table}");
+    for word in ["offered load: map ", "sum of response", "missed", "\nfifo ", "\nfair ", "\nedf "] {
+        assert!(table.contains(word), "{word:?} in\n{table}");
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
+}
+
+#[test]
+fn the_policies_differ_visibly_on_the_example() {
+    let document = json(&done(&["compare", NIGHTLY, "--format", "json"]));
+    let figure = |k: usize, name: &str| document[k]["metrics"][name].as_f64().expect("a number");
+    let missed: Vec<f64> = (0..3).map(|k| figure(k, "missed")).collect();
+    assert!(missed[0] > missed[1] && missed[1] > missed[2], "fifo, fair, edf: {missed:?}");
+    assert!(figure(0, "mean_response") > 1.5 * figure(1, "mean_response"));
+}
+
+#[test]
+fn compare_gives_the_comparison_document() {
+    let document = json(&done(&["compare", CONTRACT, "--policies", "fifo,fair:by=flow", "--format", "json"]));
+    let entries = document.as_array().expect("a list");
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[1]["policy"], "fair:by=flow");
+    for name in ["cost", "lower_bound", "gap"] {
+        assert!(entries[0]["objective"].get(name).is_some(), "{name}");
+    }
+    assert_eq!(entries[0]["metrics"]["tasks"], 8.0);
+    assert!(entries[0]["metrics"].get("seconds").is_none(), "no wall clock without --timings");
+    let timed = json(&done(&["compare", CONTRACT, "--timings", "--format", "json"]));
+    assert!(timed[0]["metrics"]["seconds"].is_number());
+}
+
+#[test]
+fn compare_gives_csv_with_a_row_a_policy() {
+    let csv = done(&["compare", CONTRACT, "--format", "csv"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("policy,cost,lower_bound,gap,makespan,"), "{csv}");
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn compare_over_seeds_gives_intervals_and_differences() {
+    let args = ["compare", NIGHTLY, "--jitter", "0.3", "--seeds", "3", "--policies", "fifo,edf"];
+    let table = done(&args);
+    assert!(table.contains('±') && table.contains("difference to fifo"), "{table}");
+    let document = json(&done(&[&args[..], &["--format", "json"]].concat()));
+    assert_eq!(document[0]["seeds"], serde_json::json!([0, 1, 2]));
+    let cost = &document[1]["objective"]["cost"];
+    assert!(cost["sd"].as_f64().expect("a number") > 0.0);
+    assert!(cost["difference"]["mean"].as_f64().expect("a number") < 0.0, "edf is better than fifo here");
+}
+
+#[test]
+fn simulate_shows_flows_and_writes_the_schedule() {
+    let table = done(&["simulate", NIGHTLY, "--policy", "edf"]);
+    assert!(table.contains("clicks#3") && table.contains("on time"), "{table}");
+    let document = json(&done(&["simulate", CONTRACT, "--policy", "fair", "--format", "json"]));
+    assert_eq!(document["slackline"], 1);
+    assert_eq!(document["flows"].as_array().map(Vec::len), Some(2));
+    assert!(document["tasks"].is_array());
+    let csv = done(&["simulate", CONTRACT, "--policy", "fifo", "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 3);
+}
+
+#[test]
+fn simulate_shows_a_few_flows_unless_all_are_asked_for() {
+    let day = done(&["generate", "facebook-day", "--set", "jobs=50"]);
+    let args = ["simulate", "-", "--policy", "fifo"];
+    let few = run_with(&args, day.as_bytes());
+    assert!(few.out.contains("… 30 more"), "{}{}", few.out, few.err);
+    let all = run_with(&[&args[..], &["--all"]].concat(), day.as_bytes());
+    assert!(!all.out.contains("more") && all.out.lines().count() > 50, "{}", all.out);
+}
+
+#[test]
+fn an_output_file_is_whole_and_alone() {
+    let dir = scratch("output_file");
+    let file = dir.join("s.json");
+    fs::write(&file, "something older").unwrap();
+    let ran = run(&["simulate", NIGHTLY, "--policy", "fifo", "--output", text(&file)]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{}", ran.err);
+    assert_eq!(json(&fs::read_to_string(&file).unwrap())["policy"], "fifo");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn a_trace_needs_a_cluster_and_says_what_it_repaired() {
+    let bare = run_with(&["compare", "-"], TRACE.as_bytes());
+    assert_eq!(bare.code, Some(2));
+    assert!(bare.err.contains("--machines N") && bare.err.contains("--map-slots"), "{}", bare.err);
+    let half = run_with(&["compare", "-", "--machines", "3"], TRACE.as_bytes());
+    assert_eq!(half.code, Some(2));
+    assert!(half.err.contains("--slots S"), "{}", half.err);
+    let cluster = ["compare", "-", "--machines", "3", "--map-slots", "2", "--reduce-slots", "1"];
+    let ran = run_with(&cluster, TRACE.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.starts_with("stdin: 4 flows, 4 jobs, "), "{}", ran.out);
+    assert!(ran.err.contains("1 row"), "{}", ran.err);
+}
+
+#[test]
+fn clusters_of_flags_replace_that_of_the_document() {
+    let head = |flags: &[&str]| {
+        let table = done(&[&["bound", CONTRACT], flags].concat());
+        table.lines().next().expect("a line").rsplit_once(" on ").expect("a cluster").1.to_owned()
+    };
+    assert_eq!(head(&[]), "2 machines (4 universal slots)");
+    assert_eq!(head(&["--machines", "5"]), "5 machines (10 universal slots)");
+    assert_eq!(head(&["--map-slots", "2", "--reduce-slots", "1"]), "2 machines (4 map and 2 reduce slots)");
+    assert_eq!(head(&["--total-slots", "6"]), "6 machines (6 universal slots)");
+    assert_eq!(head(&["--total-slots", "6", "--machines", "3"]), "3 machines (6 universal slots)");
+    assert_eq!(head(&["--speed", "2.5"]), "2 machines (4 universal slots, speed 2.5)");
+    assert_eq!(run(&["bound", CONTRACT, "--total-slots", "7", "--machines", "3"]).code, Some(2));
+}
+
+#[test]
+fn import_writes_a_document_that_gives_the_same() {
+    let dir = scratch("import");
+    let cluster = ["--machines", "3", "--map-slots", "2", "--reduce-slots", "1", "--deadlines", "2"];
+    let direct = run_with(&[&["compare", "-", "--format", "csv"], &cluster[..]].concat(), TRACE.as_bytes());
+    for format in ["toml", "json", "yaml"] {
+        let file = dir.join(format!("day.{format}"));
+        let args = [&["import", "-", "--output", text(&file)], &cluster[..]].concat();
+        let ran = run_with(&args, TRACE.as_bytes());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(done(&["compare", text(&file), "--format", "csv"]), direct.out, "{format}");
+    }
+}
+
+#[test]
+fn import_without_a_cluster_leaves_it_to_later() {
+    let ran = run_with(&["import", "-", "--to", "json"], TRACE.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("no cluster"), "{}", ran.err);
+    let args = ["bound", "-", "--machines", "3", "--slots", "2"];
+    assert_eq!(run_with(&args, ran.out.as_bytes()).code, Some(0));
+}
+
+#[test]
+fn generators_are_listed_and_all_can_be_compared() {
+    let list = done(&["generate", "--list"]);
+    let names: Vec<&str> = list
+        .lines()
+        .filter(|l| !l.starts_with(' '))
+        .filter_map(|l| l.split_once(": "))
+        .map(|l| l.0)
+        .collect();
+    assert!(names.contains(&"purdue") && names.contains(&"facebook-day"), "{list}");
+    for name in names {
+        let document = done(&["generate", name, "--format", "json"]);
+        let ran = run_with(&["bound", "-"], document.as_bytes());
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+    }
+}
+
+#[test]
+fn bounds_have_a_table_and_a_document() {
+    let document = json(&done(&["bound", NIGHTLY, "--format", "json"]));
+    assert_eq!(document["objective"]["metric"], "response");
+    assert!(document["bounds"].is_array() && document.get("best").is_some());
+    assert!(done(&["bound", NIGHTLY, "--metric", "makespan"]).contains("makespan"));
+}
+
+#[test]
+fn policies_come_from_the_registry() {
+    let table = done(&["policies"]);
+    for word in ["fifo", "fair", "edf", "by=job|flow"] {
+        assert!(table.contains(word), "{table}");
+    }
+    let document = json(&done(&["policies", "--format", "json"]));
+    assert_eq!(document[0]["name"], "fifo");
+    assert_eq!(document[0]["parameters"][0]["default"], "job");
+    assert!(done(&["policies", "--format", "csv"]).starts_with("policy,"));
+}
+
+#[test]
+fn completions_and_pages_name_the_verbs() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(done(&["completions", shell]).contains("simulate"), "{shell}");
+    }
+    assert!(done(&["man"]).starts_with(".ie"));
+    assert!(done(&["man", "compare"]).contains("seeds"));
+    assert_eq!(run(&["man", "nonsense"]).code, Some(2));
+    assert!(done(&["compare", "--help"]).contains("Examples:"));
+    assert!(done(&["--version"]).starts_with("slackline "));
+}
+
+#[test]
+fn flows_that_cannot_finish_are_a_no() {
+    let crash = ["simulate", CONTRACT, "--policy", "fifo", "--crash", "node-0@5,node-1@5"];
+    let ran = run(&crash);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("2 flows failed"), "{}", ran.err);
+    let args = ["compare", CONTRACT, "--crash", "node-0@5", "--crash", "node-1@5"];
+    assert_eq!(run(&args).code, Some(1));
+    let back = ["simulate", CONTRACT, "--policy", "fifo", "--crash", "node-0@5+1,node-1@5+1"];
+    assert_eq!(run(&back).code, Some(0));
+}
