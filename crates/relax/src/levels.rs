@@ -304,7 +304,9 @@ mod tests {
             };
             let mut jobs: Vec<Job> = list.into_iter().map(job).collect();
             if jobs.iter().map(|j| j.min).sum::<u32>() > slots {
-                jobs.iter_mut().for_each(|j| j.min = 0);
+                for job in &mut jobs {
+                    job.min = 0;
+                }
             }
             (jobs, slots)
         })

@@ -1,0 +1,96 @@
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft, Weights};
+use slackline_model::{Metric, Objective};
+
+use super::*;
+
+fn one_phase(tasks: u32, seconds: f64) -> JobDraft {
+    JobDraft { id: "j".into(), map: Some(TasksDraft::Uniform { tasks, seconds }.into()), ..JobDraft::default() }
+}
+
+fn flow(id: &str, release: f64, weight: f64, job: JobDraft) -> FlowDraft {
+    FlowDraft { release, weight, ..FlowDraft::new(id, vec![job]) }
+}
+
+fn instance(slots: Slots, flows: Vec<FlowDraft>, metric: Metric, combine: Combine) -> Instance {
+    let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+    let objective = Objective::new(metric, combine);
+    Instance::new(&Draft { machines: vec![machine], flows, objective, ..Draft::default() }).unwrap()
+}
+
+fn value(instance: &Instance, name: &str) -> f64 {
+    bounds(instance).iter().find(|b| b.name == name).unwrap_or_else(|| panic!("no bound {name}")).value
+}
+
+#[test]
+fn linear_sums_on_one_slot_are_smiths_rule() {
+    let flows = vec![flow("a", 0.0, 1.0, one_phase(3, 1.0)), flow("b", 0.0, 1.0, one_phase(1, 1.0))];
+    let instance = instance(Slots::Universal(1), flows, Metric::Completion, Combine::Sum);
+    // b at 1, a at 4.
+    assert!((value(&instance, "pb") - 5.0).abs() < 1e-9);
+    assert!((best(&instance) - 5.0).abs() < 1e-9);
+}
+
+#[test]
+fn releases_make_the_busy_time_bound_the_better_one() {
+    let flows = (0..4).map(|k| flow(&format!("f{k}"), 10.0 * f64::from(k), 1.0, one_phase(2, 4.0))).collect();
+    let instance = instance(Slots::Universal(1), flows, Metric::Response, Combine::Sum);
+    // They never meet: 8 s each.
+    assert!((value(&instance, "wspt-release") - 32.0).abs() < 1e-9);
+    assert!((best(&instance) - 32.0).abs() < 1e-9);
+}
+
+#[test]
+fn maxima_are_bounded_by_prefix_areas() {
+    let flows = (0..3).map(|k| flow(&format!("f{k}"), 0.0, 1.0, one_phase(2, 5.0))).collect::<Vec<_>>();
+    let at = |metric| instance(Slots::Universal(2), flows.clone(), metric, Combine::Max);
+    assert!((best(&at(Metric::Makespan)) - 15.0).abs() < 1e-4);
+    assert!((value(&at(Metric::Makespan), "alone") - 5.0).abs() < 1e-9);
+}
+
+#[test]
+fn step_costs_snap_to_a_level() {
+    let flows = (0..3)
+        .map(|k| FlowDraft { deadline: Some(10.0), ..flow(&format!("f{k}"), 0.0, 7.0, one_phase(2, 5.0)) })
+        .collect();
+    let instance = instance(Slots::Universal(2), flows, Metric::Tardy, Combine::Max);
+    assert!((best(&instance) - 7.0).abs() < 1e-9);
+}
+
+#[test]
+fn typed_lanes_count_separately_and_together() {
+    let job = |maps: u32, reduces: u32| JobDraft {
+        reduce: Some(TasksDraft::Uniform { tasks: reduces, seconds: 1.0 }.into()),
+        ..one_phase(maps, 1.0)
+    };
+    let flows = vec![flow("a", 0.0, 1.0, job(4, 1)), flow("b", 0.0, 1.0, job(4, 1))];
+    let typed = Slots::Typed { map: 1, reduce: 1 };
+    let instance = instance(typed, flows, Metric::Completion, Combine::Sum);
+    // Maps end at 4 and 8, each reduce a second later.
+    assert!((best(&instance) - 14.0).abs() < 1e-9);
+}
+
+#[test]
+fn lateness_may_be_bounded_below_zero() {
+    let flows = vec![FlowDraft { deadline: Some(100.0), ..flow("a", 0.0, 1.0, one_phase(1, 1.0)) }];
+    for combine in [Combine::Sum, Combine::Max] {
+        let instance = instance(Slots::Universal(1), flows.clone(), Metric::Lateness, combine);
+        assert!((best(&instance) + 99.0).abs() < 1e-4, "{combine:?}");
+    }
+}
+
+#[test]
+fn weights_count_unless_they_are_ignored() {
+    let flows = vec![flow("a", 0.0, 5.0, one_phase(1, 2.0))];
+    let weighted = instance(Slots::Universal(1), flows, Metric::Completion, Combine::Sum);
+    let ignored = weighted.clone().with_objective(weighted.objective(), Weights::Ignore).unwrap();
+    assert!((best(&weighted) - 10.0).abs() < 1e-9);
+    assert!((best(&ignored) - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_instance_without_flows_costs_nothing() {
+    for combine in [Combine::Sum, Combine::Max] {
+        assert_eq!(best(&instance(Slots::Universal(1), Vec::new(), Metric::Response, combine)), 0.0);
+    }
+}

@@ -1,0 +1,178 @@
+//! Johnson's rule, and the fluid two-stage flow shop as a bound.
+//!
+//! Typed slots make a cluster of one-job flows a two-stage flow shop: a job's maps on the map slots,
+//! then its reduces on the reduce slots. If each stage were one machine as fast as all its slots
+//! together (the *fluid* model: a stage takes its work over its slots), Johnson's rule (*Optimal two-
+//! and three-stage production schedules with setup times included*, 1954) would order the jobs
+//! optimally, and the makespan of an order would be the largest over k of the first stages up to k and
+//! the second stages from k on (the job-ordering paper, formula 3).
+//!
+//! **Lower bound** (`math.md` D4): number the jobs of any schedule in the order in which their maps
+//! end. When the maps of job k end, at T, the maps of the first k are done, so T is at least their work
+//! over the map slots; no reduce of the jobs from k on has started before T, so their work over the
+//! reduce slots is still to come. The makespan is thus at least the fluid makespan of that order, and
+//! so at least that of Johnson's. It holds with releases, precedence, minima, caps and several speeds,
+//! all of which only take schedules away, and for malleable phases.
+//!
+//! **Upper bound** (D5, in place of the paper's Lemma 2, which does not hold): every work-conserving
+//! FIFO schedule of order 1, 2, … ends by
+//!
+//! ```text
+//! max_k { Σ_{i≤k} T^M_i + (1 − 1/a) max_{i≤k} t^M_i + Σ_{i≥k} T^R_i } + 2 (1 − 1/b) max_i t^R_i.
+//! ```
+//!
+//! **Complexity**: O(n log n) for the order, O(n) for everything else.
+
+use std::cmp::Ordering;
+use std::ops::Add;
+
+use slackline_model::{Instance, Lane};
+
+/// Times a job spends on the first and on the second machine (or stage).
+pub type Stages<T> = [T; 2];
+
+/// Johnson's order: jobs that are shorter on the first machine, the shortest there first, then the
+/// others, the longest on the second machine first. Jobs of equal times on both count as shorter on
+/// the first; other ties go to the job given first. O(n log n).
+///
+/// Times must be comparable with each other: finite, if they are floats.
+pub fn order<T: Copy + PartialOrd>(times: &[Stages<T>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by(|&i, &j| precedence(times[i], times[j]));
+    order
+}
+
+/// How two jobs compare in Johnson's order, ties apart.
+pub fn precedence<T: Copy + PartialOrd>(one: Stages<T>, other: Stages<T>) -> Ordering {
+    let cmp = |x: T, y: T| x.partial_cmp(&y).unwrap_or(Ordering::Equal);
+    match (one[0] <= one[1], other[0] <= other[1]) {
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (true, true) => cmp(one[0], other[0]),
+        (false, false) => cmp(other[1], one[1]),
+    }
+}
+
+/// The makespan of an order on two machines. O(n).
+pub fn makespan<T: Copy + PartialOrd + Default + Add<Output = T>>(times: &[Stages<T>], order: &[usize]) -> T {
+    let (mut first, mut second) = (T::default(), T::default());
+    for &job in order {
+        first = first + times[job][0];
+        let start = if first > second { first } else { second };
+        second = start + times[job][1];
+    }
+    second
+}
+
+/// The fluid bound on the makespan of an instance, in seconds; `None` for universal slots, where maps
+/// and reduces share a stage. Each job counts by itself.
+pub fn fluid_bound(instance: &Instance) -> Option<f64> {
+    let cluster = instance.cluster();
+    if !cluster.is_typed() {
+        return None;
+    }
+    let time = |phase: Option<_>, lane: Lane| {
+        let work = phase.map_or(0.0, |p| instance.phase(p).work().slot_seconds());
+        if work > 0.0 { work / cluster.capacity(lane) } else { 0.0 }
+    };
+    let times: Vec<Stages<f64>> = (instance.jobs().iter())
+        .map(|job| [time(job.map, Lane::Map), time(job.reduce, Lane::Reduce)])
+        .collect();
+    Some(makespan(&times, &order(&times)))
+}
+
+/// One stage of a job, as the upper bound needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StageLoad {
+    /// Work of all its tasks.
+    pub work: f64,
+    /// Its longest task.
+    pub longest: f64,
+}
+
+/// The corrected upper bound of D5 on the makespan of `jobs` (map stage, reduce stage), all released
+/// at 0, served by work-conserving FIFO in the order given, on that many map and reduce slots. O(n).
+pub fn fifo_upper_bound(jobs: &[Stages<StageLoad>], [map_slots, reduce_slots]: [u32; 2]) -> f64 {
+    let (a, b) = (f64::from(map_slots), f64::from(reduce_slots));
+    let mut rest: f64 = jobs.iter().map(|job| job[1].work / b).sum();
+    let (mut before, mut longest_map, mut worst) = (0.0, 0.0_f64, 0.0_f64);
+    for [map, reduce] in jobs {
+        before += map.work / a;
+        longest_map = longest_map.max(map.longest);
+        worst = worst.max(before + (1.0 - 1.0 / a) * longest_map + rest);
+        rest -= reduce.work / b;
+    }
+    let longest_reduce = jobs.iter().map(|job| job[1].longest).fold(0.0, f64::max);
+    worst + 2.0 * (1.0 - 1.0 / b) * longest_reduce
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use slackline_model::Draft;
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+
+    use super::*;
+
+    /// Calls `f` with every order of `items`.
+    fn each_order(items: &mut Vec<usize>, from: usize, f: &mut impl FnMut(&[usize])) {
+        if from == items.len() {
+            return f(items);
+        }
+        for i in from..items.len() {
+            items.swap(from, i);
+            each_order(items, from + 1, f);
+            items.swap(from, i);
+        }
+    }
+
+    proptest! {
+        /// D4, Theorem 2: on one machine a stage, Johnson is best and its reverse is worst.
+        #[test]
+        fn johnson_is_best_and_reversed_is_worst_on_two_machines(
+            times in prop::collection::vec([0u64..6, 0u64..6], 1..7)
+        ) {
+            let mut johnson = order(&times);
+            let best = makespan(&times, &johnson);
+            johnson.reverse();
+            let worst = makespan(&times, &johnson);
+            let (mut least, mut most) = (u64::MAX, 0);
+            each_order(&mut (0..times.len()).collect(), 0, &mut |order| {
+                let value = makespan(&times, order);
+                (least, most) = (least.min(value), most.max(value));
+            });
+            prop_assert_eq!((best, worst), (least, most));
+        }
+
+        /// The recursion is formula (3) of the paper.
+        #[test]
+        fn makespan_is_the_largest_cut(times in prop::collection::vec([0u64..9, 0u64..9], 1..9)) {
+            let order: Vec<usize> = (0..times.len()).collect();
+            let cut = |k: usize| {
+                let first: u64 = times[..=k].iter().map(|t| t[0]).sum();
+                first + times[k..].iter().map(|t| t[1]).sum::<u64>()
+            };
+            prop_assert_eq!(makespan(&times, &order), (0..times.len()).map(cut).max().unwrap());
+        }
+    }
+
+    #[test]
+    fn fluid_bound_needs_typed_slots() {
+        let instance = |slots| {
+            let job = JobDraft {
+                id: "j".into(),
+                map: Some(TasksDraft::Uniform { tasks: 4, seconds: 3.0 }.into()),
+                reduce: Some(TasksDraft::Uniform { tasks: 2, seconds: 5.0 }.into()),
+                ..JobDraft::default()
+            };
+            let machine =
+                MachineDraft { name: "m".into(), count: 1, speed: 2.0, slots, rack: None };
+            let flows = ["a", "b"].map(|id| FlowDraft::new(id, vec![job.clone()])).to_vec();
+            Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
+        };
+        assert_eq!(fluid_bound(&instance(Slots::Universal(3))), None);
+        // 12 and 10 slot-seconds a job, 4 and 2 a second: stages of 3 and 5 seconds.
+        assert_eq!(fluid_bound(&instance(Slots::Typed { map: 2, reduce: 1 })), Some(13.0));
+    }
+}

@@ -1,0 +1,175 @@
+//! Bounds on sums of costs that grow in proportion to completion times.
+//!
+//! For a set of lanes of capacity P, seen as if any of its slots served all of its phases, let V_j be
+//! the work of flow j there and M_j the mean time at which it is done. Then for every schedule
+//!
+//! - Σ_S V_j M_j ≥ V(S)²/(2P): the lanes work at a rate of at most P;
+//! - C_j ≥ l_j, the earliest completion of [`per_flow`](mod@crate::per_flow);
+//! - C_j − M_j ≥ h_j = max( Σ_i s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ).
+//!
+//! The last because phase i does its s_i at a rate of at most δ_i and ends tail_i before the flow, so
+//! the mean time of its work is at most C_j − tail_i − s_i/(2δ_i); and because all the work is done at
+//! a rate of at most P and ends min tail before the flow. h_j ≤ l_j always: the first is a mean of
+//! tail_i + s_i/(2δ_i), each at most the critical path, the second at most Jackson's bound.
+//!
+//! [`pb`] minimises under the first three, [`wspt_release`] minimises Σ w_j M_j with release times.
+//! Each is computed for every lane and for all lanes together; their maximum is a bound. The sum over
+//! lanes is not: it would count a flow twice.
+
+use slackline_model::id::{TiSlice, TiVec};
+use slackline_model::{Cluster, FlowId, Instance, Lane};
+
+use crate::guard;
+use crate::paths::Paths;
+use crate::pb;
+use crate::per_flow::FlowBound;
+use crate::preemptive::{FastMachine, Item};
+
+/// A linear function that a flow's cost is at least, from its earliest completion on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinearCost {
+    /// Cost a second.
+    pub slope: f64,
+    /// Cost at time 0; may be negative.
+    pub intercept: f64,
+}
+
+/// The linear costs of the flows that have them; what its earliest completion costs for each other
+/// flow. `None` if no flow has a linear cost that grows: then `alone` says as much.
+pub fn linear_part(
+    instance: &Instance,
+    flows: &TiSlice<FlowId, FlowBound>,
+) -> Option<TiVec<FlowId, LinearCost>> {
+    let costs: TiVec<FlowId, LinearCost> = instance
+        .flows()
+        .iter()
+        .zip(flows)
+        .map(|(flow, bound)| match flow.cost.as_linear() {
+            Some((slope, intercept)) => LinearCost { slope, intercept },
+            None => LinearCost { slope: 0.0, intercept: flow.cost.eval(bound.earliest) },
+        })
+        .collect();
+    costs.iter().any(|cost| cost.slope > 0.0).then_some(costs)
+}
+
+/// The bound of [`pb::solve`] for each set of lanes, the largest of them. O(n log n).
+pub fn pb(
+    instance: &Instance,
+    paths: &Paths,
+    flows: &TiSlice<FlowId, FlowBound>,
+    costs: &TiSlice<FlowId, LinearCost>,
+) -> f64 {
+    let of_lanes = |lanes: &[Lane]| {
+        let capacity = capacity(instance.cluster(), lanes);
+        let shares = shares(instance, paths, lanes);
+        let job = |(flow, share): (FlowId, &Share)| pb::Job {
+            work: share.work,
+            weight: costs[flow].slope,
+            floor: flows[flow].earliest,
+            tail: share.tail(capacity),
+        };
+        let jobs: Vec<pb::Job> = shares.iter_enumerated().map(job).collect();
+        total(pb::solve(&jobs, capacity).value, jobs.len(), costs)
+    };
+    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of lanes; the largest
+/// of them (`math.md` A7 (b)). O(n log n).
+///
+/// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
+/// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i.
+pub fn wspt_release(
+    instance: &Instance,
+    paths: &Paths,
+    flows: &TiSlice<FlowId, FlowBound>,
+    costs: &TiSlice<FlowId, LinearCost>,
+) -> f64 {
+    let of_lanes = |lanes: &[Lane]| {
+        let capacity = capacity(instance.cluster(), lanes);
+        let shares = shares(instance, paths, lanes);
+        let mut value = 0.0;
+        for (flow, share) in shares.iter_enumerated() {
+            let fixed = if share.work > 0.0 { share.tail(capacity) } else { flows[flow].earliest };
+            value += costs[flow].slope * fixed;
+        }
+        let (mut items, mut ratios) = (Vec::new(), Vec::new());
+        for (id, phase) in instance.phases().iter_enumerated() {
+            let flow = instance.flow_of(id);
+            // Flows of slope 0 come last in the order and add nothing.
+            if lanes.iter().any(|lane| lane.serves(phase.kind))
+                && paths.work[id] > 0.0
+                && costs[flow].slope > 0.0
+            {
+                let release = flows[flow].release + paths.head[id];
+                items.push(Item { release, length: paths.work[id] / capacity });
+                ratios.push(costs[flow].slope / shares[flow].work);
+            }
+        }
+        let terms = 2 * items.len() + shares.len();
+        FastMachine::new(items).run(
+            |i| -ratios[i],
+            |piece| {
+                let mean = piece.start + piece.length / 2.0;
+                value += ratios[piece.item] * capacity * piece.length * mean;
+            },
+        );
+        total(value, terms, costs)
+    };
+    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Σ slope · C plus the intercepts, lowered by the rounding of `terms` numbers of that magnitude.
+fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 {
+    let intercepts: f64 = costs.iter().map(|cost| cost.intercept).sum();
+    let magnitude = sloped + costs.iter().map(|cost| cost.intercept.abs()).sum::<f64>();
+    sloped + intercepts - guard::margin(magnitude, terms + costs.len())
+}
+
+/// Each lane that has slots, and the lanes of a typed cluster together.
+fn lane_sets(cluster: &Cluster) -> Vec<&'static [Lane]> {
+    let lanes = cluster.lanes();
+    let single = lanes.chunks(1).filter(|lane| cluster.slots(lane[0]) > 0);
+    single.chain((lanes.len() > 1).then_some(lanes)).collect()
+}
+
+fn capacity(cluster: &Cluster, lanes: &[Lane]) -> f64 {
+    lanes.iter().map(|&lane| cluster.capacity(lane)).sum()
+}
+
+/// What a flow has to do in a set of lanes.
+#[derive(Clone, Copy)]
+struct Share {
+    /// V: work in slot-seconds.
+    work: f64,
+    /// Σ s_i (tail_i + s_i/(2δ_i)).
+    weighted_tail: f64,
+    /// The least tail of a phase that has work.
+    least_tail: f64,
+}
+
+impl Share {
+    /// h: least time from the mean time of the work to the completion of the flow.
+    fn tail(&self, capacity: f64) -> f64 {
+        if self.work > 0.0 {
+            (self.weighted_tail / self.work).max(self.least_tail + self.work / (2.0 * capacity))
+        } else {
+            0.0
+        }
+    }
+}
+
+fn shares(instance: &Instance, paths: &Paths, lanes: &[Lane]) -> TiVec<FlowId, Share> {
+    let none = Share { work: 0.0, weighted_tail: 0.0, least_tail: f64::INFINITY };
+    let mut shares: TiVec<FlowId, Share> = vec![none; instance.flows().len()].into();
+    for (id, phase) in instance.phases().iter_enumerated() {
+        let work = paths.work[id];
+        if work > 0.0 && lanes.iter().any(|lane| lane.serves(phase.kind)) {
+            let share = &mut shares[instance.flow_of(id)];
+            share.work += work;
+            share.weighted_tail += work * (paths.tail[id] + paths.duration[id] / 2.0);
+            share.least_tail = share.least_tail.min(paths.tail[id]);
+        }
+    }
+    shares
+}

@@ -1,0 +1,143 @@
+//! Effective work of phases, their shortest durations, and the longest paths before and after them.
+//!
+//! A *head* is the least time from a flow's release to the start of work of a phase, a *tail* the
+//! least time from the end of that work to the flow's completion: longest paths over the phases of
+//! the flow, each as short as its cap on the fastest slots of its lane makes it (`math.md` B7).
+
+use slackline_model::id::TiVec;
+use slackline_model::instance::{Amount, Phase};
+use slackline_model::tasks::Tasks;
+use slackline_model::{Cluster, Instance, JobId, Lane, PhaseId};
+
+/// Work, shortest duration, head and tail of every phase, in (slot-)seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paths {
+    /// Effective work in slot-seconds, see [`effective_work`].
+    pub work: TiVec<PhaseId, f64>,
+    /// Effective work over the speed of the fastest slots the phase may hold at a time.
+    pub duration: TiVec<PhaseId, f64>,
+    /// Longest path before the phase, from the release of its flow.
+    pub head: TiVec<PhaseId, f64>,
+    /// Longest path after the phase, to the completion of its flow.
+    pub tail: TiVec<PhaseId, f64>,
+}
+
+impl Paths {
+    /// Longest paths of all flows. O(phases · machine groups + tasks runs + edges).
+    pub fn of(instance: &Instance) -> Self {
+        let cluster = instance.cluster();
+        let speeds = [Lane::Map, Lane::Reduce].map(|lane| speeds(cluster, lane));
+        let work: TiVec<PhaseId, f64> = instance
+            .phases()
+            .iter()
+            .map(|phase| effective_work(phase, &speeds[cluster.lane_of(phase.kind).index()]))
+            .collect();
+        let duration = instance.phases().iter_enumerated().map(|(id, phase)| {
+            let lane = cluster.lane_of(phase.kind);
+            work[id] / cluster.fastest(lane, phase.cap)
+        });
+        let duration = duration.collect();
+        let (head, tail) = (heads(instance, &duration), tails(instance, &duration));
+        Self { work, duration, head, tail }
+    }
+}
+
+/// Longest path before each phase, in seconds.
+fn heads(instance: &Instance, duration: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
+    let mut head: TiVec<PhaseId, f64> = vec![0.0; duration.len()].into();
+    let mut end: TiVec<JobId, f64> = vec![0.0; instance.jobs().len()].into();
+    for &id in instance.topological() {
+        let job = instance.job(id);
+        let mut at = job.after.iter().map(|&a| end[a]).fold(0.0, f64::max);
+        for phase in job.phases() {
+            head[phase] = at;
+            at += duration[phase];
+        }
+        end[id] = at;
+    }
+    head
+}
+
+/// Longest path after each phase, in seconds.
+fn tails(instance: &Instance, duration: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
+    let mut tail: TiVec<PhaseId, f64> = vec![0.0; duration.len()].into();
+    let mut from: TiVec<JobId, f64> = vec![0.0; instance.jobs().len()].into();
+    for &id in instance.topological().iter().rev() {
+        let job = instance.job(id);
+        let mut left = job.before.iter().map(|&b| from[b]).fold(0.0, f64::max);
+        for phase in [job.reduce, job.map].into_iter().flatten() {
+            tail[phase] = left;
+            left += duration[phase];
+        }
+        from[id] = left;
+    }
+    tail
+}
+
+/// The distinct speeds of the slots of a lane, ascending. (`Lane::Map` stands for the universal lane
+/// too: they share an index.)
+fn speeds(cluster: &Cluster, lane: Lane) -> Vec<f64> {
+    let mut list = Vec::new();
+    let mut slot = 0;
+    while slot < cluster.slots(lane) {
+        let (speed, next) = cluster.speed_of(lane, slot);
+        list.push(speed);
+        slot = next;
+    }
+    list.sort_by(f64::total_cmp);
+    list.dedup();
+    list
+}
+
+/// The least slot-seconds that slots of these `speeds` can have spent on the phase.
+///
+/// A simulated task of span s holds a slot of speed v for `round(s / v)` whole microseconds, in which
+/// the slot could do `v · round(s / v)` of work, perhaps less than s. So a task counts
+/// min(s, min_v v · round(s / v)). If that work is thought of as done evenly while the task holds its
+/// slot, no slot ever works faster than its speed, and every relaxation by rates and areas holds for
+/// the rounded durations. It holds for malleable plans as well, which do the whole s.
+pub fn effective_work(phase: &Phase, speeds: &[f64]) -> f64 {
+    match &phase.amount {
+        Amount::Tasks(tasks) if speeds.iter().any(|&v| v != 1.0) => rounded_work(tasks, speeds),
+        Amount::Tasks(_) | Amount::Malleable(_) => phase.work().slot_seconds(),
+    }
+}
+
+fn rounded_work(tasks: &Tasks, speeds: &[f64]) -> f64 {
+    let work = tasks.runs().iter().map(|run| {
+        let least = speeds
+            .iter()
+            .map(|&v| v * run.span.at_speed_nearest(v).0 as f64)
+            .fold(run.span.0 as f64, f64::min);
+        least * f64::from(run.count)
+    });
+    work.sum::<f64>() / slackline_model::time::MICROS as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slackline_model::Span;
+    use slackline_model::id::PhaseKind;
+
+    fn phase(count: u32, micros: u64) -> Phase {
+        Phase {
+            job: JobId(0),
+            kind: PhaseKind::Map,
+            amount: Amount::Tasks(Tasks::uniform(count, Span(micros))),
+            min_slots: 0,
+            cap: count,
+        }
+    }
+
+    #[test]
+    fn work_counts_the_least_that_rounding_leaves() {
+        // 10 µs at speed 3 is 3.33 µs, simulated as 3: nine microseconds of work at speed 1.
+        assert_eq!(effective_work(&phase(4, 10), &[1.0, 3.0]), 36e-6);
+        // 10 µs at speed 4 is 2.5, simulated as 3: rounding up is no gain.
+        assert_eq!(effective_work(&phase(4, 10), &[4.0]), 40e-6);
+        // 1 µs at speed 3 takes no time at all.
+        assert_eq!(effective_work(&phase(4, 1), &[3.0]), 0.0);
+        assert_eq!(effective_work(&phase(4, 10), &[1.0]), 40e-6);
+    }
+}

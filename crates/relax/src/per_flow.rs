@@ -1,0 +1,86 @@
+//! The earliest completion of each flow, had it the whole cluster for itself.
+
+use slackline_model::id::TiVec;
+use slackline_model::{FlowId, Instance, PhaseId};
+
+use crate::guard;
+use crate::paths::Paths;
+use crate::preemptive::{FastMachine, Item};
+
+/// What one flow takes at least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowBound {
+    /// Its release, in seconds after the start of the workload.
+    pub release: f64,
+    /// Seconds of its longest chain of phases, each at its cap on the fastest slots.
+    pub critical_path: f64,
+    /// Seconds of its squashed area: its work in each lane over the lane's capacity, by
+    /// [`slackline_model::Lane::index`].
+    pub areas: [f64; 2],
+    /// Instant (seconds after the start of the workload) before which it cannot complete: its release
+    /// plus the largest of the critical path, the areas, and for each lane Jackson's bound on heads,
+    /// work and tails (`math.md` B7, Q2). Lowered by the rounding margin of the crate.
+    pub earliest: f64,
+    /// Number of phases: how many numbers went into the sums.
+    terms: usize,
+}
+
+impl FlowBound {
+    /// The larger of the areas, in seconds.
+    pub fn area(&self) -> f64 {
+        self.areas[0].max(self.areas[1])
+    }
+
+    /// The instant `span` seconds after the release, lowered by the rounding margin of the crate but
+    /// never below the release.
+    pub fn completion_after(&self, span: f64) -> f64 {
+        let at = self.release + span;
+        // The addition itself may round up by half a unit of the sum, however short the span.
+        (at - guard::margin(span, self.terms) - 2.0 * f64::EPSILON * at).max(self.release)
+    }
+}
+
+/// The bounds of every flow, in seconds. O(n log n) for n phases.
+pub fn per_flow(instance: &Instance) -> TiVec<FlowId, FlowBound> {
+    with_paths(instance, &Paths::of(instance))
+}
+
+/// The same from paths that are known already.
+pub(crate) fn with_paths(instance: &Instance, paths: &Paths) -> TiVec<FlowId, FlowBound> {
+    instance.flows().keys().map(|flow| of_flow(instance, paths, flow)).collect()
+}
+
+fn of_flow(instance: &Instance, paths: &Paths, id: FlowId) -> FlowBound {
+    let flow = instance.flow(id);
+    let mut per_lane: [Vec<PhaseId>; 2] = [Vec::new(), Vec::new()];
+    let (mut critical_path, mut terms) = (0f64, 0);
+    for job in flow.jobs() {
+        for phase in instance.job(job).phases() {
+            critical_path = critical_path.max(paths.head[phase] + paths.duration[phase] + paths.tail[phase]);
+            per_lane[instance.lane_of(phase).index()].push(phase);
+            terms += 1;
+        }
+    }
+    let mut bound =
+        FlowBound { release: flow.release.seconds(), critical_path, areas: [0.0; 2], earliest: 0.0, terms };
+    let mut alone = critical_path;
+    for &lane in instance.cluster().lanes() {
+        let phases = &per_lane[lane.index()];
+        if !phases.is_empty() {
+            let capacity = instance.cluster().capacity(lane);
+            let work: f64 = phases.iter().map(|&p| paths.work[p]).sum();
+            bound.areas[lane.index()] = work / capacity;
+            alone = alone.max(work / capacity).max(jackson(paths, phases, capacity));
+        }
+    }
+    bound.earliest = bound.completion_after(alone);
+    bound
+}
+
+/// Least time to pass all `phases` through one machine of speed `capacity`, each between its head and
+/// its tail: Jackson's preemptive schedule, longest tail first.
+fn jackson(paths: &Paths, phases: &[PhaseId], capacity: f64) -> f64 {
+    let items =
+        phases.iter().map(|&p| Item { release: paths.head[p], length: paths.work[p] / capacity }).collect();
+    FastMachine::new(items).max_lateness(|i| -paths.tail[phases[i]])
+}

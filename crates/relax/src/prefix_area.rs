@@ -1,0 +1,162 @@
+//! The prefix-area bound on the maximum of costs.
+//!
+//! If no cost is to exceed a level L, flow j must complete by D_j(L), the latest instant that costs at
+//! most L. Work of phase i of flow j must then be done between r_j + head_i and D_j(L) − tail_i, and
+//! what a lane cannot do so on one machine as fast as all its slots, no schedule can: if EDF on that
+//! machine misses a deadline, every schedule costs more than L. The largest such L is found by
+//! bisection; for step costs among the levels that there are, hence exactly.
+//!
+//! (`math.md` B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
+//! condition on sets of flows with D_j ≤ t.)
+
+use slackline_model::id::{TiSlice, TiVec};
+use slackline_model::{CostFn, FlowId, Instance};
+
+use crate::guard;
+use crate::paths::Paths;
+use crate::per_flow::FlowBound;
+use crate::preemptive::{FastMachine, Item};
+
+/// Relative width of the interval in which the search stops.
+const PRECISION: f64 = 1e-9;
+/// More halvings than an interval of floating-point numbers of like magnitude allows.
+const PROBES_MAX: usize = 200;
+
+/// A lower bound on the largest cost in any schedule; 0 without flows.
+///
+/// O(n log n) for n phases, about 40 times, at most 200 times.
+pub fn prefix_area(instance: &Instance, paths: &Paths, flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+    let costs = || instance.flows().iter().map(|flow| &flow.cost);
+    let alone = costs().zip(flows).map(|(cost, bound)| cost.eval(bound.earliest));
+    let Some(alone) = alone.reduce(f64::max) else { return 0.0 };
+    let mut search = Search::new(instance, paths, flows);
+    match attained_levels(costs(), alone) {
+        Some(levels) => {
+            let infeasible = levels.partition_point(|&level| !search.probe(level).feasible);
+            levels.get(infeasible).copied().unwrap_or(alone)
+        }
+        None => bisect(&mut search, alone),
+    }
+}
+
+/// All values from `from` on that the largest cost may have, in order, if all costs are step functions.
+fn attained_levels<'a>(costs: impl Iterator<Item = &'a CostFn>, from: f64) -> Option<Vec<f64>> {
+    let mut levels = vec![0.0];
+    for cost in costs {
+        match (cost.as_steps(), cost.as_linear()) {
+            (Some(steps), _) => levels.extend(steps.iter().map(|&(_, level)| level)),
+            (None, Some((0.0, _))) => {}
+            _ => return None,
+        }
+    }
+    levels.retain(|&level| level >= from);
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    Some(levels)
+}
+
+/// The largest level found infeasible, or `alone` if that is feasible.
+fn bisect(search: &mut Search<'_>, alone: f64) -> f64 {
+    let first = search.probe(alone);
+    if first.feasible {
+        return alone;
+    }
+    let (mut low, mut high) = (alone, first.cost);
+    for _ in 0..PROBES_MAX {
+        let middle = low + (high - low) / 2.0;
+        let narrow = high - low <= PRECISION * low.abs().max(high.abs());
+        if narrow || !(low < middle && middle < high) {
+            break;
+        }
+        let probe = search.probe(middle);
+        if probe.feasible {
+            high = middle.min(probe.cost);
+        } else {
+            low = middle;
+            high = high.min(probe.cost);
+        }
+    }
+    // Deadlines far from zero (a lateness of −10^9) round in units of the level, not of the completion.
+    (low - guard::margin(low, 0)).max(alone)
+}
+
+/// What a probe of a level found.
+struct Probe {
+    /// Whether all deadlines can be met on the fast machines.
+    feasible: bool,
+    /// The largest cost of the schedule of the fast machines.
+    cost: f64,
+}
+
+/// The fast machine of a lane with the flow and tail of each of its items.
+struct LaneMachine {
+    machine: FastMachine,
+    of: Vec<(FlowId, f64)>,
+}
+
+struct Search<'a> {
+    instance: &'a Instance,
+    flows: &'a TiSlice<FlowId, FlowBound>,
+    lanes: Vec<LaneMachine>,
+    latest: TiVec<FlowId, f64>,
+    completion: TiVec<FlowId, f64>,
+}
+
+impl<'a> Search<'a> {
+    fn new(instance: &'a Instance, paths: &Paths, flows: &'a TiSlice<FlowId, FlowBound>) -> Self {
+        let mut lists: [(Vec<Item>, Vec<(FlowId, f64)>); 2] = Default::default();
+        let cluster = instance.cluster();
+        for (id, phase) in instance.phases().iter_enumerated() {
+            let (lane, flow) = (cluster.lane_of(phase.kind), instance.flow_of(id));
+            // Phases without work constrain only the critical path, which is in `earliest`.
+            if paths.work[id] > 0.0 {
+                let (items, of) = &mut lists[lane.index()];
+                let release = flows[flow].release + paths.head[id];
+                items.push(Item { release, length: paths.work[id] / cluster.capacity(lane) });
+                of.push((flow, paths.tail[id]));
+            }
+        }
+        let lanes = lists.into_iter().map(|(items, of)| LaneMachine { machine: FastMachine::new(items), of });
+        Self {
+            instance,
+            flows,
+            lanes: lanes.collect(),
+            latest: vec![0.0; flows.len()].into(),
+            completion: vec![0.0; flows.len()].into(),
+        }
+    }
+
+    /// Whether every flow can complete in time to cost at most `level`, on the fast machines.
+    fn probe(&mut self, level: f64) -> Probe {
+        for (id, flow) in self.instance.flows().iter_enumerated() {
+            self.latest[id] = latest(&flow.cost, level, self.flows[id].earliest);
+            self.completion[id] = self.flows[id].earliest;
+        }
+        let mut feasible = true;
+        let Self { lanes, latest, completion, .. } = self;
+        for LaneMachine { machine, of } in lanes {
+            let due = |item: usize| latest[of[item].0] - of[item].1;
+            machine.run(due, |piece| {
+                if piece.done {
+                    let (flow, tail) = of[piece.item];
+                    let end = piece.start + piece.length + tail;
+                    completion[flow] = completion[flow].max(end);
+                    feasible &= end <= latest[flow] + guard::margin(end, of.len());
+                }
+            });
+        }
+        let costs = self.instance.flows().iter().zip(&self.completion).map(|(flow, &c)| flow.cost.eval(c));
+        Probe { feasible, cost: costs.fold(f64::NEG_INFINITY, f64::max) }
+    }
+}
+
+/// The latest completion that costs at most `level`, given that `earliest` does.
+///
+/// Unlike [`CostFn::latest`] it grants the tolerance with which completions are compared with steps
+/// and jumps, so that a schedule which is late by less than that is not called infeasible.
+fn latest(cost: &CostFn, level: f64, earliest: f64) -> f64 {
+    let exact = cost.latest(level).unwrap_or(earliest);
+    let tolerated = exact + 2e-6 + 1e-9 * exact.abs();
+    let latest = if cost.eval(tolerated) <= level { tolerated } else { exact };
+    latest.max(earliest)
+}
