@@ -7,7 +7,7 @@
 //! optimally, and the makespan of an order would be the largest over k of the first stages up to k and
 //! the second stages from k on (the job-ordering paper, formula 3).
 //!
-//! **Lower bound** (`math.md` D4): number the jobs of any schedule in the order in which their maps
+//! **Lower bound** (docs/math.md D4): number the jobs of any schedule in the order in which their maps
 //! end. When the maps of job k end, at T, the maps of the first k are done, so T is at least their work
 //! over the map slots; no reduce of the jobs from k on has started before T, so their work over the
 //! reduce slots is still to come. The makespan is thus at least the fluid makespan of that order, and
@@ -166,8 +166,7 @@ mod tests {
                 reduce: Some(TasksDraft::Uniform { tasks: 2, seconds: 5.0 }.into()),
                 ..JobDraft::default()
             };
-            let machine =
-                MachineDraft { name: "m".into(), count: 1, speed: 2.0, slots, rack: None };
+            let machine = MachineDraft { name: "m".into(), count: 1, speed: 2.0, slots, rack: None };
             let flows = ["a", "b"].map(|id| FlowDraft::new(id, vec![job.clone()])).to_vec();
             Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
         };

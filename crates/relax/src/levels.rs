@@ -1,6 +1,6 @@
 //! Step costs: choosing a level for each job.
 //!
-//! **Source**: math.md C4 (exact search over levels), C6 (levels as deadlines); the relaxation is ours.
+//! **Source**: docs/math.md C4 (exact search over levels), C6 (levels as deadlines); the relaxation is ours.
 //!
 //! A step cost offers a few levels, each a deadline and its price (SLA; a tardy flow has two). A choice
 //! of one level a job is possible exactly if the [`DeadlineTest`] says so. [`exact`] searches all

@@ -35,8 +35,8 @@
 #![deny(clippy::unwrap_used)]
 
 pub mod deadlines;
-pub mod johnson;
 mod guard;
+pub mod johnson;
 pub mod levels;
 pub mod malleable;
 pub mod minimax;

@@ -75,7 +75,7 @@ pub fn pb(
 }
 
 /// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of lanes; the largest
-/// of them (`math.md` A7 (b)). O(n log n).
+/// of them (docs/math.md A7 (b)). O(n log n).
 ///
 /// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
 /// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i.

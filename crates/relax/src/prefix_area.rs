@@ -6,7 +6,7 @@
 //! machine misses a deadline, every schedule costs more than L. The largest such L is found by
 //! bisection; for step costs among the levels that there are, hence exactly.
 //!
-//! (`math.md` B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
+//! (docs/math.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
 //! condition on sets of flows with D_j ≤ t.)
 
 use slackline_model::id::{TiSlice, TiVec};
@@ -94,6 +94,13 @@ struct LaneMachine {
     of: Vec<(FlowId, f64)>,
 }
 
+/// The work of one lane, and whose it is, with what must follow it.
+#[derive(Default)]
+struct LaneItems {
+    items: Vec<Item>,
+    of: Vec<(FlowId, f64)>,
+}
+
 struct Search<'a> {
     instance: &'a Instance,
     flows: &'a TiSlice<FlowId, FlowBound>,
@@ -104,19 +111,21 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(instance: &'a Instance, paths: &Paths, flows: &'a TiSlice<FlowId, FlowBound>) -> Self {
-        let mut lists: [(Vec<Item>, Vec<(FlowId, f64)>); 2] = Default::default();
+        let mut lists = [LaneItems::default(), LaneItems::default()];
         let cluster = instance.cluster();
         for (id, phase) in instance.phases().iter_enumerated() {
             let (lane, flow) = (cluster.lane_of(phase.kind), instance.flow_of(id));
             // Phases without work constrain only the critical path, which is in `earliest`.
             if paths.work[id] > 0.0 {
-                let (items, of) = &mut lists[lane.index()];
+                let LaneItems { items, of } = &mut lists[lane.index()];
                 let release = flows[flow].release + paths.head[id];
                 items.push(Item { release, length: paths.work[id] / cluster.capacity(lane) });
                 of.push((flow, paths.tail[id]));
             }
         }
-        let lanes = lists.into_iter().map(|(items, of)| LaneMachine { machine: FastMachine::new(items), of });
+        let lanes = lists
+            .into_iter()
+            .map(|LaneItems { items, of }| LaneMachine { machine: FastMachine::new(items), of });
         Self {
             instance,
             flows,
