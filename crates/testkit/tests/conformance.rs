@@ -1,0 +1,94 @@
+//! Every policy of the registry on every instance of `testdata/instances`, under everything the
+//! simulator can do: audited, judged, and done as soon as machines stay up.
+
+use slackline_model::{Instance, MachineId, Seed, Span, Time};
+use slackline_sim::{Crash, Crashes};
+use slackline_testkit::harness::{self, Setup, same};
+use slackline_testkit::oracle;
+use slackline_trace::options::ImportOptions;
+
+fn instances() -> Vec<(String, Instance)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/instances");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    let read = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = std::fs::read(path).unwrap();
+        let options = ImportOptions::default();
+        let imported = slackline_trace::workload::read_workload(&name, &bytes, None, &options);
+        let draft = imported.unwrap_or_else(|e| panic!("{e}")).draft;
+        let instance = Instance::new(&draft).unwrap_or_else(|e| panic!("{name}: {e}"));
+        (name, instance.cut(Span(10_000_000)))
+    };
+    files.iter().map(read).collect()
+}
+
+/// The ways to simulate, by name.
+fn setups(instance: &Instance) -> Vec<(&'static str, Setup)> {
+    let with = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = Setup::plain();
+        change(&mut setup);
+        setup
+    };
+    let n = instance.cluster().n_machines();
+    let crash = |machine: u32, at: u64, back: u64| Crash {
+        machine: MachineId(machine % n),
+        at: Time(at * 1_000_000),
+        back: Some(Time(back * 1_000_000)),
+    };
+    // The first dies for good half a minute in unless it is the only one; the last comes and goes.
+    let mut script = vec![crash(n - 1, 3, 9), crash(n - 1, 11, 14), crash(n / 2, 16, 17)];
+    if n > 1 {
+        script.push(Crash { back: None, ..crash(0, 30, 0) });
+    }
+    let second = Span(1_000_000);
+    let rate = Crashes::Rate { between: Span(120_000_000), repair: Span(8_000_000) };
+    vec![
+        ("plain", Setup::plain()),
+        ("slow-start 0.05", with(&|s| s.slowstart = 0.05)),
+        ("slow-start 0.5", with(&|s| s.slowstart = 0.5)),
+        ("heartbeat 3 s", with(&|s| s.sim.heartbeat = Span(3_000_000))),
+        ("crash script", with(&|s| s.sim.crashes = Crashes::Script(script.clone()))),
+        ("crash rate", with(&|s| s.sim.crashes = rate.clone())),
+        ("jitter", with(&|s| s.sim.jitter = 0.5)),
+        ("noise", with(&|s| s.noise = 1.0)),
+        ("locality", with(&|s| s.locality_wait = Span(3 * second.0))),
+        (
+            "everything",
+            with(&|s| {
+                s.slowstart = 0.3;
+                s.noise = 0.5;
+                s.locality_wait = second;
+                s.sim.heartbeat = second;
+                s.sim.jitter = 0.3;
+                s.sim.seed = Seed(3);
+                s.sim.crashes = Crashes::Script(script.clone());
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn every_policy_on_every_instance() {
+    let instances = instances();
+    assert!(instances.len() >= 12, "found {} instances", instances.len());
+    for (name, instance) in &instances {
+        for policy in harness::registered() {
+            for (how, setup) in setups(instance) {
+                let fail = |what: String| -> ! { panic!("{name}, {policy:?}, {how}: {what}") };
+                let judged = harness::judged(instance, policy.build(instance).as_mut(), &setup);
+                let (schedule, report) = judged.unwrap_or_else(|e| fail(e));
+                if report.failed > 0 {
+                    fail(format!("{} flows were not done", report.failed));
+                }
+                for (metric, value) in oracle::metrics(instance, &schedule) {
+                    let judged = report.metrics.entries().into_iter().find(|(n, _)| *n == metric).unwrap().1;
+                    if !same(value, judged) {
+                        fail(format!("{metric} is {judged} to the judge, {value} to the oracle"));
+                    }
+                }
+            }
+        }
+    }
+}

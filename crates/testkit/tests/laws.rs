@@ -1,0 +1,162 @@
+//! Laws that hold for every instance, checked on random ones.
+
+use proptest::prelude::*;
+use slackline::registry::Chosen;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{CostDraft, Draft, FlowDraft, TasksDraft};
+use slackline_model::{Instance, Schedule, Span};
+use slackline_testkit::arb::arb_draft;
+use slackline_testkit::harness::{self, Setup};
+use slackline_testkit::instances::{job, universal};
+
+fn run(draft: &Draft, policy: &Chosen, setup: &Setup) -> Schedule {
+    let instance = Instance::new(draft).unwrap().cut(Span(5_000_000));
+    harness::simulate(&instance, policy.build(&instance).as_mut(), setup)
+}
+
+/// Everything renamed, in the same order.
+fn renamed(mut draft: Draft) -> Draft {
+    let new = |name: &str| format!("x.{name}");
+    for machine in &mut draft.machines {
+        machine.name = new(&machine.name);
+    }
+    for pool in &mut draft.pools {
+        pool.id = new(&pool.id);
+    }
+    for flow in &mut draft.flows {
+        flow.id = new(&flow.id);
+        flow.pool = flow.pool.as_deref().map(new);
+        for job in &mut flow.jobs {
+            job.id = new(&job.id);
+            job.after = job.after.iter().map(|a| new(a)).collect();
+            for phase in [&mut job.map, &mut job.reduce].into_iter().flatten() {
+                if let TasksDraft::Splits(splits) = &mut phase.tasks {
+                    for host in splits.iter_mut().flat_map(|s| &mut s.hosts) {
+                        *host = new(host);
+                    }
+                }
+            }
+        }
+    }
+    draft
+}
+
+/// All times of the draft `k` times as long. Speeds become powers of two and work becomes tasks, so that
+/// nothing is rounded.
+fn scaled(mut draft: Draft, k: f64) -> Draft {
+    for machine in &mut draft.machines {
+        if machine.speed == 3.0 {
+            machine.speed = 4.0;
+        }
+    }
+    for flow in &mut draft.flows {
+        flow.release *= k;
+        flow.deadline = flow.deadline.map(|d| d * k);
+        if let Some(repeat) = &mut flow.repeat {
+            repeat.every *= k;
+        }
+        if let Some(CostDraft::Steps(points) | CostDraft::Piecewise { points, .. }) = &mut flow.cost {
+            points.iter_mut().for_each(|(t, _)| *t *= k);
+        }
+        for phase in flow.jobs.iter_mut().flat_map(|j| [&mut j.map, &mut j.reduce]).flatten() {
+            // Milliseconds over a speed of 4 are whole microseconds.
+            match &mut phase.tasks {
+                TasksDraft::Uniform { seconds, .. } => *seconds *= k,
+                TasksDraft::Each(list) => list.iter_mut().for_each(|s| *s *= k),
+                TasksDraft::Splits(splits) => splits.iter_mut().for_each(|s| s.seconds *= k),
+                TasksDraft::Work { work, tasks } => {
+                    phase.tasks = TasksDraft::Uniform { tasks: tasks.unwrap_or(4), seconds: *work * k };
+                }
+            }
+        }
+    }
+    draft
+}
+
+fn setups() -> impl Strategy<Value = Setup> {
+    (prop::sample::select(vec![1.0, 0.5, 0.0]), any::<bool>()).prop_map(|(slowstart, heartbeat)| {
+        let mut setup = Setup { slowstart, ..Setup::plain() };
+        // Divided by up to six machines it is still whole microseconds.
+        setup.sim.heartbeat = if heartbeat { Span(3_600_000) } else { Span::ZERO };
+        setup
+    })
+}
+
+fn policies() -> impl Strategy<Value = Chosen> {
+    prop::sample::select(harness::registered())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_twice(draft in arb_draft(), policy in policies(), setup in setups()) {
+        prop_assert_eq!(run(&draft, &policy, &setup), run(&draft, &policy, &setup));
+    }
+
+    #[test]
+    fn names_do_not_matter(draft in arb_draft(), policy in policies(), setup in setups()) {
+        prop_assert_eq!(run(&draft, &policy, &setup).tasks, run(&renamed(draft), &policy, &setup).tasks);
+    }
+
+    #[test]
+    fn times_scale(draft in arb_draft(), policy in policies(), setup in setups(), k in 2..5u32) {
+        let short = run(&scaled(draft.clone(), 1.0), &policy, &setup);
+        let mut slow = setup;
+        slow.sim.heartbeat = Span(slow.sim.heartbeat.0 * u64::from(k));
+        let long = run(&scaled(draft, f64::from(k)), &policy, &slow);
+        let times = |schedule: &Schedule, k: u32| -> Vec<(u64, u64)> {
+            let rows = schedule.tasks.rows().iter();
+            rows.map(|row| (row.start.0 * u64::from(k), row.end.0 * u64::from(k))).collect()
+        };
+        prop_assert_eq!(times(&short, k), times(&long, 1));
+    }
+
+    #[test]
+    fn first_come_first_served_on_one_slot(
+        flows in prop::collection::vec((0..20u32, 0..4u32, 0..3u32, 1..5u32), 1..7),
+        policy in prop::sample::select(vec!["fifo", "fifo:by=flow"]),
+    ) {
+        let tasks = |n: u32, seconds: u32| TasksDraft::Uniform { tasks: n, seconds: f64::from(seconds) };
+        let flow = |(k, &(release, maps, reduces, seconds)): (usize, &(u32, u32, u32, u32))| FlowDraft {
+            release: f64::from(release),
+            ..FlowDraft::new(format!("f{k}"), vec![job("j", &[], Some(tasks(maps + 1, seconds)), (reduces > 0).then(|| tasks(reduces, 1)))])
+        };
+        let draft = Draft { machines: universal(1), flows: flows.iter().enumerate().map(flow).collect(), ..Draft::default() };
+        let schedule = run(&draft, &Chosen::parse(policy).unwrap(), &Setup::plain());
+        let mut order: Vec<usize> = (0..flows.len()).collect();
+        order.sort_by_key(|&k| (flows[k].0, k));
+        // C_j = max(C_{j-1}, r_j) + p_j in the order of release.
+        let mut end = 0;
+        for k in order {
+            let (release, maps, reduces, seconds) = flows[k];
+            end = end.max(release) + (maps + 1) * seconds + reduces;
+            prop_assert_eq!(schedule.flows[k].completion, Some(f64::from(end)));
+        }
+    }
+
+    #[test]
+    fn a_faster_cluster_of_one_slot_is_as_much_faster(draft in arb_draft(), policy in policies()) {
+        // One slot and no releases: list schedules on one machine keep their order at any speed.
+        let mut draft = scaled(draft, 1.0);
+        draft.flows.iter_mut().for_each(|f| { f.release = 0.0; f.repeat = None; });
+        for phase in draft.flows.iter_mut().flat_map(|f| &mut f.jobs).flat_map(|j| [&mut j.map, &mut j.reduce]).flatten() {
+            if let TasksDraft::Splits(splits) = &mut phase.tasks {
+                splits.iter_mut().for_each(|s| s.hosts.clear());
+            }
+        }
+        let at = |speed: f64| {
+            let mut draft = draft.clone();
+            draft.machines = universal(1);
+            draft.machines[0].speed = speed;
+            assert!(matches!(draft.machines[0].slots, Slots::Universal(1)));
+            run(&draft, &policy, &Setup::plain())
+        };
+        let (slow, fast) = (at(1.0), at(2.0));
+        for (slow, fast) in slow.flows.iter().zip(&fast.flows) {
+            let (slow, fast) = (slow.completion.unwrap(), fast.completion.unwrap());
+            // Half of an odd microsecond is rounded, once a task.
+            prop_assert!((slow / 2.0 - fast).abs() < 1e-3, "{} and {}", slow, fast);
+        }
+    }
+}
