@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Amount;
+use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Instance, Objective, Seed, Span};
 use slackline_trace::{Diagnostic, ImportOptions, Imported, TraceError, read_workload};
 
@@ -119,10 +120,17 @@ impl Shaped {
             );
         }
         let instance = Instance::new(draft).map_err(|invalid| TraceError::from_invalid(&invalid, source))?;
-        Ok(match self.deadlines {
-            Some(factor) => instance.with_deadlines(factor),
-            None => instance,
-        })
+        let Some(factor) = self.deadlines else { return Ok(instance) };
+        for flow in instance.flows() {
+            let deadline = flow.release.seconds() + factor * flow.alone;
+            if deadline > SECONDS_MAX {
+                bail!(
+                    "--deadlines: found a deadline of {deadline} s for flow {}, expected at most {SECONDS_MAX} s",
+                    flow.id
+                );
+            }
+        }
+        Ok(instance.with_deadlines(factor))
     }
 
     /// The document itself, with deadlines written into it; a trace without a cluster stays without one.

@@ -70,13 +70,20 @@ pub(crate) fn columns(figures: &[&Figures]) -> Vec<(&'static str, &'static str, 
 pub fn table(rows: &[Row]) -> String {
     let figures: Vec<&Figures> = rows.iter().filter_map(|row| row.result.as_ref().ok()).collect();
     let columns = columns(&figures);
-    let mut headings = vec![("policy", Align::Left), ("cost", Align::Right), ("gap", Align::Right)];
+    let mut headings = vec![("policy", Align::Left), ("cost", Align::Right)];
+    let gaps = figures.iter().any(|f| f.gap.is_some());
+    if gaps {
+        headings.push(("gap", Align::Right));
+    }
     headings.extend(columns.iter().map(|&(heading, ..)| (heading, Align::Right)));
     let mut table = Table::new(&headings);
     let of = |get: &dyn Fn(&Figures) -> Option<f64>| -> Vec<Option<f64>> {
         rows.iter().map(|row| row.result.as_ref().ok().and_then(get)).collect()
     };
-    let mut cells = vec![column(&of(&|f| f.cost), Unit::Measure), column(&of(&|f| f.gap), Unit::Percent)];
+    let mut cells = vec![column(&of(&|f| f.cost), Unit::Measure)];
+    if gaps {
+        cells.push(column(&of(&|f| f.gap), Unit::Percent));
+    }
     for &(_, metric, unit) in &columns {
         cells.push(match metric {
             "missed" => missed(rows),
@@ -103,7 +110,7 @@ fn missed(rows: &[Row]) -> Vec<String> {
 /// Why rows are empty, and where flows failed.
 fn notes(rows: &[Row]) -> String {
     let note = |row: &Row| match &row.result {
-        Err(reason) => Some(format!("{}: refused: {reason}\n", row.policy)),
+        Err(reason) => Some(format!("{}: {reason}\n", row.policy)),
         Ok(f) if f.failed > 0 => {
             let flows = crate::number::counted(f.failed as u64, "flow");
             Some(format!("{}: {flows} failed and are left out of the metrics\n", row.policy))

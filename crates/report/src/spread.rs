@@ -86,7 +86,10 @@ fn difference(runs: &[Figures], first: &[Figures], name: &str) -> Option<Spread>
 /// Two tables: means ± half the 95 % interval, and the paired differences to the first policy.
 pub fn table(all: &[Runs]) -> String {
     let figures: Vec<&Figures> = all.iter().filter_map(|runs| runs.result.as_ref().ok()).flatten().collect();
-    let mut columns = vec![("cost", "cost", Unit::Measure), ("gap", "gap", Unit::Percent)];
+    let mut columns = vec![("cost", "cost", Unit::Measure)];
+    if figures.iter().any(|f| f.gap.is_some()) {
+        columns.push(("gap", "gap", Unit::Percent));
+    }
     columns.extend(comparison::columns(&figures));
     // ± needs the width.
     columns.retain(|(_, name, _)| {
@@ -111,7 +114,7 @@ pub fn table(all: &[Runs]) -> String {
 fn note(runs: &Runs) -> Option<String> {
     let policy = &runs.policy;
     match &runs.result {
-        Err(reason) => Some(format!("{policy}: refused: {reason}\n")),
+        Err(reason) => Some(format!("{policy}: {reason}\n")),
         Ok(figures) => {
             let failed = figures.iter().filter(|f| f.failed > 0).count();
             (failed > 0).then(|| format!("{policy}: flows failed with {failed} of {} seeds\n", figures.len()))

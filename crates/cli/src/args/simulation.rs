@@ -23,7 +23,7 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero)]
     pub(crate) grain: Option<f64>,
     /// Machines report, and get work, only this often; 0 for at once
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::pause)]
     pub(crate) heartbeat: f64,
     /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; 1 for not early
     #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction)]
@@ -47,7 +47,7 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "SECONDS", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
     /// A task whose input lies on certain machines waits this long for one of them
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
     /// Measure how long things really take; the output is then never the same twice
     #[arg(long)]

@@ -16,6 +16,11 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     number(text, 0.0..=SECONDS_MAX, "seconds from 0")
 }
 
+/// Seconds between two moments of a running cluster: beyond a month nothing would ever happen.
+pub(crate) fn pause(text: &str) -> Result<f64, String> {
+    number(text, 0.0..=2_592_000.0, "seconds from 0 to 2592000 (30 days)")
+}
+
 /// Seconds, at least a microsecond.
 pub(crate) fn seconds_above_zero(text: &str) -> Result<f64, String> {
     number(text, 1e-6..=SECONDS_MAX, "seconds from 0.000001")

@@ -54,9 +54,10 @@ fn table(bounds: &Bounds) -> String {
     let mut table =
         Table::new(&[("bound", Align::Left), (objective.as_str(), Align::Right), ("", Align::Left)]);
     let values: Vec<_> = bounds.bounds.iter().map(|(_, value)| Some(*value)).collect();
-    for ((name, value), cell) in bounds.bounds.iter().zip(column(&values, Unit::Measure)) {
-        let best = if Some(*value) == bounds.best { "best" } else { "" };
-        table.row([name.clone(), cell, best.to_owned()]);
+    let best = values.iter().position(|value| *value == bounds.best);
+    for (k, cell) in column(&values, Unit::Measure).into_iter().enumerate() {
+        let mark = if Some(k) == best { "best" } else { "" };
+        table.row([bounds.bounds[k].0.clone(), cell, mark.to_owned()]);
     }
     table.render()
 }

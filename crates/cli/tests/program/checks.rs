@@ -56,6 +56,23 @@ fn every_schedule_of_a_comparison_passes() {
 }
 
 #[test]
+fn every_schedule_of_a_real_day_passes() {
+    let trace =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/swim/FB-2009_samples_24_times_1hr_0.tsv");
+    if !Path::new(trace).exists() {
+        println!("skipped: no data");
+        return;
+    }
+    let kept = scratch("check_day");
+    let cluster = ["--machines", "600", "--map-slots", "2", "--reduce-slots", "1", "--deadlines", "3"];
+    let options = ["--policies", "fifo,fair,edf", "--schedules", text(&kept)];
+    done(&[&["compare", trace], &cluster[..], &options[..]].concat());
+    for name in ["fifo", "fair", "edf"] {
+        passes(trace, &kept.join(format!("{name}.json")));
+    }
+}
+
+#[test]
 fn explicit_flags_win_over_recorded_ones() {
     let (file, _) = schedule("check_flags");
     let ran = run(&["check", CONTRACT, text(&file), "--machines", "1"]);

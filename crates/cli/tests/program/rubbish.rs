@@ -93,6 +93,8 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["compare", NIGHTLY, "--split", "64MiB"], "document of our own"),
         (vec!["compare", NIGHTLY, "--map-slots", "2"], "--reduce-slots"),
         (vec!["compare", NIGHTLY, "--deadlines", "NaN"], "a number from 0"),
+        (vec!["compare", NIGHTLY, "--deadlines", "1e9", "--speed", "1e-6"], "found a deadline of"),
+        (vec!["compare", NIGHTLY, "--heartbeat", "1e9"], "30 days"),
         (vec!["compare", NIGHTLY, "--metric", "sla"], "steps"),
         (vec!["compare", NIGHTLY, "--slots", "0"], ""),
         (vec!["compare", NIGHTLY, "--machines", "4000000000", "--slots", "4000000000"], ""),
