@@ -82,7 +82,7 @@ pub fn run<E: Engine + ?Sized>(
     let (mut reports, mut events, mut actions) = (Vec::new(), Vec::new(), Vec::new());
     let mut offers: Vec<MachineId> = Vec::new();
     let (mut n_reports, mut instants, mut nanos) = (0u64, 0u64, Vec::new());
-    while ledger.state.flows_left() > 0 {
+    while ledger.state.flows_left() > 0 && !ledger.state.is_hopeless() {
         reports.clear();
         let Some(now) = engine.poll(&mut reports) else { break };
         ledger.now = now;

@@ -120,6 +120,8 @@ pub struct State {
     waiting: [u32; 2],
     alive: [u32; 2],
     tasks_done: u64,
+    /// Some task was tried as often as can be counted.
+    hopeless: bool,
     /// Phases whose numbers changed since [`State::drain_touched`].
     touched: Vec<PhaseId>,
 }
@@ -155,6 +157,7 @@ impl State {
             waiting: [0; 2],
             alive,
             tasks_done: 0,
+            hopeless: false,
             touched: Vec::new(),
         }
     }
@@ -192,6 +195,11 @@ impl State {
     /// Flows that have not completed.
     pub fn flows_left(&self) -> usize {
         self.flows_left
+    }
+
+    /// Whether some task has been tried 65,536 times in vain, so that going on makes no sense.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.hopeless
     }
 
     /// Slots of `lane` on machines that are up.
@@ -482,7 +490,11 @@ impl State {
     fn again(&mut self, phase: PhaseId, tasks: Taken, events: &mut Vec<Event>) {
         let state = &mut self.phases[phase];
         state.unstarted += tasks.count;
-        state.pending.insert(tasks.first, (tasks.count, tasks.attempt + 1));
+        let attempt = tasks.attempt.checked_add(1).unwrap_or_else(|| {
+            self.hopeless = true;
+            u16::MAX
+        });
+        state.pending.insert(tasks.first, (tasks.count, attempt));
         self.touched.push(phase);
         events.push(Event::TasksLost { phase, count: tasks.count });
     }
