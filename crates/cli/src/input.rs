@@ -20,6 +20,9 @@ use crate::recorded::{self, Options};
 /// Grain of phases that are given only as work, unless `--grain` says otherwise.
 const GRAIN: f64 = 10.0;
 
+/// The longest simulation, seconds: far enough below 2^64 microseconds for whatever distorts it.
+const HORIZON_MAX: f64 = 1e12;
+
 /// A file in memory, so that it can be read more than once even if it came through a pipe.
 pub(crate) struct Source {
     /// What messages call it.
@@ -160,6 +163,25 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
 }
 
 impl Loaded {
+    /// Makes it ready for a simulation: see [`Self::cut`].
+    ///
+    /// # Errors
+    /// More work than there is time for: simulated time is counted in 64 bits.
+    pub(crate) fn prepare(&mut self, name: &str, grain: Option<f64>) -> anyhow::Result<()> {
+        let releases = self.instance.flows().iter().map(|flow| flow.release.seconds());
+        let work: f64 = self.instance.flows().iter().map(|flow| flow.work.slot_seconds()).sum();
+        let slowest =
+            self.instance.cluster().groups().iter().map(|group| group.speed).fold(f64::INFINITY, f64::min);
+        let horizon = releases.fold(0.0, f64::max) + work / slowest;
+        if horizon > HORIZON_MAX {
+            bail!(
+                "{name}: found work that may take {horizon:e} s, expected at most {HORIZON_MAX:e} s in a simulation"
+            );
+        }
+        self.cut(grain);
+        Ok(())
+    }
+
     /// Cuts phases that are given only as work into tasks, and remembers the grain where there are any.
     pub(crate) fn cut(&mut self, grain: Option<f64>) {
         let malleable =

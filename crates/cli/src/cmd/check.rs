@@ -74,7 +74,8 @@ pub(crate) fn run(args: Check) -> anyhow::Result<Answer> {
                 headline::objective(schedule.objective),
                 schedule.policy,
                 if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
-                report.cost,
+                // The sum of no costs is minus nothing.
+                report.cost + 0.0,
             );
             if report.tasks > 0 {
                 line.extend([", ", &counted(report.tasks, "task")]);

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
     for (k, &seed) in seeds.iter().enumerate() {
         let shape = Shape { seed: Some(seed), ..args.shape.clone() };
         let mut loaded = source.load(&shape)?;
-        loaded.cut(args.simulation.grain);
+        loaded.prepare(&source.name, args.simulation.grain)?;
         if k == 0 {
             loaded.tell(&source.name);
             results::warn_of_load(&loaded.instance);

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
     let mut loaded = source.load(&args.shape)?;
     loaded.tell(&source.name);
-    loaded.cut(args.simulation.grain);
+    loaded.prepare(&source.name, args.simulation.grain)?;
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
     let options = args.simulation.options(instance, seed)?;
     results::warn_of_load(instance);

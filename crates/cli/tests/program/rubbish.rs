@@ -108,3 +108,14 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         assert!(ran.err.contains(expected), "{args:?}: expected {expected:?} in {}", ran.err);
     }
 }
+
+#[test]
+fn work_for_longer_than_time_is_refused() {
+    let age = "slackline = 1\n[cluster]\nmachines = [{ name = \"n\", slots = 1, speed = 0.000001 }]\n[[flows]]\nid = \"a\"\n\
+               jobs = [{ id = \"x\", map = { tasks = 3, seconds = 90000000000.0 } }]\n";
+    for verb in [&["simulate", "-", "--policy", "fifo"][..], &["compare", "-"]] {
+        let ran = run_with(verb, age.as_bytes());
+        assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains("in a simulation"), "{}", ran.err);
+    }
+}
