@@ -4,7 +4,8 @@
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
 //! - [`load`]: how much work arrives for each slot;
-//! - [`table`]: the policies as a document.
+//! - [`table`]: the policies as a document;
+//! - [`woha`]: WOHA with plans made elsewhere.
 //!
 //! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
@@ -15,6 +16,7 @@ pub mod registry;
 pub mod simulate;
 mod stopwatch;
 pub mod table;
+pub mod woha;
 
 pub use compare::{Compared, compare};
 pub use registry::{Chosen, Entry, policies};

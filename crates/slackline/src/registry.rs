@@ -6,8 +6,11 @@
 use std::fmt;
 
 use slackline_algo::baseline::{By, Edf, Fair, Fifo};
+use slackline_algo::woha::JobOrder;
 use slackline_model::Instance;
 use slackline_policy::Policy;
+
+use crate::woha;
 
 /// A policy as the registry knows it.
 pub struct Entry {
@@ -76,6 +79,9 @@ const BLIND: Capabilities = Capabilities {
     minima: false,
 };
 
+const WOHA: Capabilities =
+    Capabilities { typed: "yes, pooled plans as an option", plan: "progress requirements", ..BLIND };
+
 fn by(choice: usize) -> By {
     if choice == 0 { By::Job } else { By::Flow }
 }
@@ -109,6 +115,39 @@ pub fn policies() -> &'static [Entry] {
             capabilities: BLIND,
             params: &[],
             build: |instance, _| Box::new(Edf::new(instance)),
+        },
+        Entry {
+            name: "woha-hlf",
+            summary: "the flow that lags most behind its plan for the deadline first; within it, highest level first",
+            source: "woha, sections IV and V-C",
+            guarantee: "none; says at arrival if the deadline cannot be met",
+            capabilities: WOHA,
+            params: woha::PARAMS,
+            build: |instance, choices| {
+                Box::new(woha::build("woha-hlf", JobOrder::HighestLevel, instance, choices))
+            },
+        },
+        Entry {
+            name: "woha-lpf",
+            summary: "the flow that lags most behind its plan for the deadline first; within it, longest path first",
+            source: "woha, sections IV and V-C",
+            guarantee: "none; says at arrival if the deadline cannot be met",
+            capabilities: WOHA,
+            params: woha::PARAMS,
+            build: |instance, choices| {
+                Box::new(woha::build("woha-lpf", JobOrder::LongestPath, instance, choices))
+            },
+        },
+        Entry {
+            name: "woha-mpf",
+            summary: "the flow that lags most behind its plan for the deadline first; within it, most dependents first",
+            source: "woha, sections IV and V-C",
+            guarantee: "none; says at arrival if the deadline cannot be met",
+            capabilities: WOHA,
+            params: woha::PARAMS,
+            build: |instance, choices| {
+                Box::new(woha::build("woha-mpf", JobOrder::MaximumParallelism, instance, choices))
+            },
         },
     ];
     ENTRIES
@@ -205,6 +244,11 @@ impl Chosen {
         &self.spec
     }
 
+    /// Index of the chosen value of each parameter.
+    pub(crate) fn choices(&self) -> &[usize] {
+        &self.choices
+    }
+
     /// A fresh policy for one run.
     pub fn build(&self, instance: &Instance) -> Box<dyn Policy + Send> {
         (self.entry.build)(instance, &self.choices)
@@ -229,7 +273,7 @@ mod tests {
     fn names_and_parameters_are_checked() {
         assert_eq!(Chosen::parse("fifo:by=flow").unwrap().choices, [1]);
         assert_eq!(Chosen::parse("fair").unwrap().choices, [0]);
-        assert_eq!(error("fiffo"), r#"found policy "fiffo", expected one of fifo, fair, edf"#);
+        assert!(error("fiffo").starts_with(r#"found policy "fiffo", expected one of fifo, fair, edf"#));
         assert_eq!(error("fifo:bye=flow"), r#"policy fifo: found parameter "bye", expected one of by"#);
         assert_eq!(error("edf:by=flow"), r#"policy edf: found parameter "by", expected no parameter"#);
         assert_eq!(error("fifo:by=user"), "policy fifo: found by=user, expected by=job|flow");

@@ -49,9 +49,9 @@
 //!   list of a lane only while it may have.
 //! - D9: tasks that must run again lower the true progress and raise the lag.
 //! - D10: flows without deadline come after all others, fewest started tasks first.
-//! - D11: a flow that cannot meet its deadline follows its plan as if its deadline were the earliest
-//!   completion it can have. With the real one, everything overdue would be due at once and the flow
-//!   would push others past their deadlines for nothing.
+//! - D11: nothing is required of a flow that cannot meet its deadline even alone, so that it gets what
+//!   flows that lag leave. Followed literally (`late=follow`), everything overdue is due at once, and
+//!   the flow pushes others past their deadlines for nothing.
 //! - D12: maxima of phases are kept in the rehearsal.
 //!
 //! **Example**
@@ -94,7 +94,7 @@ pub mod scheduler;
 mod tests;
 
 pub use generate::{Admission, Cap, PlanGenerator, Progress, Request};
-pub use online::Woha;
+pub use online::{Late, Woha};
 pub use plan::{Plan, PlanError, Step};
 pub use priorities::JobOrder;
-pub use scheduler::{Turn, WorkflowScheduler};
+pub use scheduler::{Goal, Turn, WorkflowScheduler};

@@ -7,19 +7,30 @@
 use std::collections::BTreeMap;
 
 use slackline_model::id::TiVec;
-use slackline_model::{FlowId, Instance, PhaseId, Time};
+use slackline_model::{FlowId, Instance, PhaseId};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 
 use super::active::Active;
 use super::generate::{Admission, PlanGenerator, Request};
 use super::plan::{Mismatch, Plan};
-use super::scheduler::WorkflowScheduler;
+use super::scheduler::{Goal, WorkflowScheduler};
+
+/// What becomes of a flow that cannot meet its deadline even with the whole cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Late {
+    /// It gives way to flows that lag (deviation D11).
+    #[default]
+    Yield,
+    /// It follows its plan, of which a part is overdue.
+    Follow,
+}
 
 /// The WOHA policy.
 pub struct Woha {
     name: String,
     generator: Box<dyn PlanGenerator + Send>,
     scheduler: Box<dyn WorkflowScheduler + Send>,
+    late: Late,
     /// Plans that were handed in and not used yet.
     plans: BTreeMap<FlowId, Plan>,
     active: Active,
@@ -45,12 +56,19 @@ impl Woha {
             name: name.into(),
             generator,
             scheduler,
+            late: Late::default(),
             plans: BTreeMap::new(),
             active: Active::new(instance),
             unstarted: instance.phases().iter().map(count).collect(),
             granted: None,
             admissions: Vec::new(),
         }
+    }
+
+    /// The same policy with another treatment of flows that cannot meet their deadlines.
+    pub fn with_late(mut self, late: Late) -> Self {
+        self.late = late;
+        self
     }
 
     /// The same policy with plans made elsewhere; flows without one get theirs from the generator.
@@ -77,18 +95,17 @@ impl Woha {
     fn submit(&mut self, flow: FlowId, view: &View<'_>) {
         let request = Request { instance: view.instance, flow, estimates: view.estimates, now: view.now };
         let plan = self.plans.remove(&flow).unwrap_or_else(|| self.generator.plan(&request));
-        let due = view.instance.flow(flow).deadline.map(|deadline| {
+        let goal = view.instance.flow(flow).deadline.map_or(Goal::Whenever, |deadline| {
             let admission = Admission::of(&plan, Some(deadline), view.now);
             self.admissions.push((flow, admission));
-            if admission.feasible {
-                deadline
+            if admission.feasible || self.late == Late::Follow {
+                Goal::Deadline(deadline)
             } else {
-                // Deviation D11: nothing of a hopeless plan is overdue.
-                Time(view.now.0.saturating_add(plan.length().0))
+                Goal::Hopeless(admission.earliest_completion)
             }
         });
         self.active.set_order(flow, plan.order(), view.instance);
-        self.scheduler.submit(flow, plan, due);
+        self.scheduler.submit(flow, plan, goal);
     }
 
     /// Counts what was started or lost of a phase since it was counted last.

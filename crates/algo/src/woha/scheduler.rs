@@ -10,9 +10,8 @@ use super::plan::Plan;
 /// A flow is submitted, enters and leaves the lanes in which it has tasks to run, and finishes. Every
 /// task that is started is counted, and so is every task that must run again.
 pub trait WorkflowScheduler {
-    /// A flow arrives with its plan, to be followed so that it ends at `due`; `None` for a flow that
-    /// nobody waits for.
-    fn submit(&mut self, flow: FlowId, plan: Plan, due: Option<Time>);
+    /// A flow arrives with its plan.
+    fn submit(&mut self, flow: FlowId, plan: Plan, goal: Goal);
 
     /// A flow is done.
     fn finish(&mut self, flow: FlowId);
@@ -36,6 +35,17 @@ pub trait WorkflowScheduler {
 
     /// Tasks of a flow that had been started must run again.
     fn lost(&mut self, flow: FlowId, tasks: u32);
+}
+
+/// When a flow is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// At its deadline, by following its plan; what is overdue already is due at once.
+    Deadline(Time),
+    /// Its deadline cannot be met: at this time at the earliest, and nothing is required of it.
+    Hopeless(Time),
+    /// At any time: it comes after all flows that have a deadline.
+    Whenever,
 }
 
 /// Whose turn it is.

@@ -5,7 +5,7 @@ use slackline_model::{FlowId, Lane, Time};
 use super::queue::{Family, Queue};
 use super::record::{Rank, Record};
 use crate::woha::plan::Plan;
-use crate::woha::scheduler::{Turn, WorkflowScheduler};
+use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
 /// Algorithm 2 on the queues of a family.
 ///
@@ -49,11 +49,11 @@ impl<F: Family> Lags<F> {
 }
 
 impl<F: Family> WorkflowScheduler for Lags<F> {
-    fn submit(&mut self, flow: FlowId, plan: Plan, due: Option<Time>) {
+    fn submit(&mut self, flow: FlowId, plan: Plan, goal: Goal) {
         if self.records.len() <= flow.index() {
             self.records.resize_with(flow.index() + 1, || None);
         }
-        let record = Record::new(plan, due);
+        let record = Record::new(plan, goal);
         if let Some(at) = record.next_change() {
             self.changes.insert(at, flow.0);
         }

@@ -5,12 +5,12 @@
 use slackline_model::{FlowId, Lane, Time};
 
 use crate::woha::plan::Plan;
-use crate::woha::scheduler::{Turn, WorkflowScheduler};
+use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
 #[derive(Clone, Debug)]
 struct Flow {
     plan: Plan,
-    due: Option<Time>,
+    goal: Goal,
     started: i64,
     lanes: [bool; 2],
 }
@@ -18,7 +18,11 @@ struct Flow {
 impl Flow {
     /// Negated lag and deadline, those without deadline last.
     fn order(&self, now: Time) -> (bool, i64, Time) {
-        let Some(due) = self.due else { return (true, self.started, Time(u64::MAX)) };
+        let due = match self.goal {
+            Goal::Deadline(due) => due,
+            Goal::Hopeless(due) => return (false, self.started, due),
+            Goal::Whenever => return (true, self.started, Time(u64::MAX)),
+        };
         let due_now = |ttd: u64| u128::from(due.0) <= u128::from(now.0) + u128::from(ttd);
         let required = self.plan.steps().iter().rfind(|step| due_now(step.ttd.0)).map_or(0, |step| step.req);
         (false, self.started - i64::try_from(required).unwrap_or(i64::MAX), due)
@@ -39,11 +43,11 @@ impl Naive {
 }
 
 impl WorkflowScheduler for Naive {
-    fn submit(&mut self, flow: FlowId, plan: Plan, due: Option<Time>) {
+    fn submit(&mut self, flow: FlowId, plan: Plan, goal: Goal) {
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, None);
         }
-        self.flows[flow.index()] = Some(Flow { plan, due, started: 0, lanes: [false; 2] });
+        self.flows[flow.index()] = Some(Flow { plan, goal, started: 0, lanes: [false; 2] });
     }
 
     fn finish(&mut self, flow: FlowId) {

@@ -3,6 +3,7 @@
 use slackline_model::Time;
 
 use crate::woha::plan::{Plan, Step};
+use crate::woha::scheduler::Goal;
 
 /// What a flow without deadline is ahead of its plan, beside its started tasks: more than any flow
 /// has tasks, so that it comes after all others (deviation D10).
@@ -21,8 +22,7 @@ pub struct Rank {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     steps: Vec<Step>,
-    /// When the flow is to be done; `None` if nobody waits for it.
-    due: Option<Time>,
+    goal: Goal,
     /// How many requirements have fired.
     fired: u32,
     /// Lanes it is in.
@@ -34,23 +34,24 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(plan: Plan, due: Option<Time>) -> Self {
-        let steps = if due.is_some() { plan.into_steps() } else { Vec::new() };
-        Self { steps, due, fired: 0, lanes: [false; 2], required: 0, started: 0 }
+    pub(super) fn new(plan: Plan, goal: Goal) -> Self {
+        let steps = if matches!(goal, Goal::Deadline(_)) { plan.into_steps() } else { Vec::new() };
+        Self { steps, goal, fired: 0, lanes: [false; 2], required: 0, started: 0 }
     }
 
     pub(super) fn rank(&self) -> Rank {
         let ahead = self.started - self.required;
-        match self.due {
-            Some(due) => Rank { ahead, due },
-            None => Rank { ahead: ahead + NO_DEADLINE, due: Time(u64::MAX) },
+        match self.goal {
+            Goal::Deadline(due) | Goal::Hopeless(due) => Rank { ahead, due },
+            Goal::Whenever => Rank { ahead: ahead + NO_DEADLINE, due: Time(u64::MAX) },
         }
     }
 
     /// When the next requirement falls due, if there is one. The time may have passed already.
     pub(super) fn next_change(&self) -> Option<Time> {
+        let Goal::Deadline(due) = self.goal else { return None };
         let step = self.steps.get(self.fired as usize)?;
-        self.due.map(|due| Time(due.0.saturating_sub(step.ttd.0)))
+        Some(Time(due.0.saturating_sub(step.ttd.0)))
     }
 
     /// Fires the requirements that are due by `now`.

@@ -7,7 +7,7 @@ use slackline_model::{FlowId, Lane, Span, Time};
 use super::queue::{Family, Queue};
 use super::{BTree, Heap, Lags, Naive, SkipList};
 use crate::woha::plan::{Plan, Step};
-use crate::woha::scheduler::{Turn, WorkflowScheduler};
+use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
 /// A small generator of numbers, so that long streams cost nothing.
 struct Draw(u64);
@@ -77,9 +77,14 @@ fn stream(seed: u64, fast: &mut dyn WorkflowScheduler, calls: u64) -> u64 {
                 let flow = FlowId(draw.below(60) as u32);
                 if live.insert(flow.0) {
                     let plan = draw.plan();
-                    let due = (draw.below(8) > 0).then(|| Time(now + draw.below(40)));
+                    let at = Time(now + draw.below(40));
+                    let goal = match draw.below(9) {
+                        0 => Goal::Whenever,
+                        1 => Goal::Hopeless(at),
+                        _ => Goal::Deadline(at),
+                    };
                     pair.tell(|s| {
-                        s.submit(flow, plan.clone(), due);
+                        s.submit(flow, plan.clone(), goal);
                         s.enter(flow, lane);
                     });
                 }

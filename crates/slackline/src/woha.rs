@@ -1,0 +1,78 @@
+//! WOHA from its parameters, and plans that were made elsewhere.
+
+use std::collections::BTreeMap;
+
+use slackline_algo::woha::lag::{BTree, Heap, Lags, SkipList};
+use slackline_algo::woha::plan::Mismatch;
+use slackline_algo::woha::{Cap, JobOrder, Late, Plan, Progress, Woha, WorkflowScheduler};
+use slackline_model::{FlowId, Instance};
+
+use crate::registry::{Chosen, Param};
+
+pub(crate) const PARAMS: &[Param] = &[
+    Param {
+        name: "cap",
+        values: &["search", "scan", "none"],
+        help: "slots a plan counts on: the fewest that meet the deadline by binary search or exactly, or all",
+    },
+    Param {
+        name: "pooled",
+        values: &["no", "yes"],
+        help: "whether plans count map and reduce slots as one kind, as the paper does",
+    },
+    Param {
+        name: "late",
+        values: &["yield", "follow"],
+        help: "whether a flow that cannot meet its deadline gives way to flows that lag, or is due at once",
+    },
+    Param {
+        name: "list",
+        values: &["heap", "btree", "skip"],
+        help: "the structure that orders flows by lag; changes speed, never decisions",
+    },
+];
+
+/// The generator that a policy makes its plans with; `None` if it is not one of WOHA's.
+pub fn generator(policy: &Chosen) -> Option<Progress> {
+    let order = match policy.entry().name {
+        "woha-hlf" => JobOrder::HighestLevel,
+        "woha-lpf" => JobOrder::LongestPath,
+        "woha-mpf" => JobOrder::MaximumParallelism,
+        _ => return None,
+    };
+    Some(progress(order, policy.choices()))
+}
+
+/// A policy that follows these plans, and makes those of other flows itself; `None` if it is not one of
+/// WOHA's.
+///
+/// # Errors
+/// The first plan that does not fit its flow.
+pub fn with_plans(
+    policy: &Chosen,
+    instance: &Instance,
+    plans: BTreeMap<FlowId, Plan>,
+) -> Option<Result<Woha, (FlowId, Mismatch)>> {
+    let order = generator(policy)?.order;
+    Some(build(policy.entry().name, order, instance, policy.choices()).with_plans(instance, plans))
+}
+
+/// The policy with the chosen value of each of [`PARAMS`].
+pub(crate) fn build(name: &str, order: JobOrder, instance: &Instance, choices: &[usize]) -> Woha {
+    let list: Box<dyn WorkflowScheduler + Send> = match PARAMS[3].values[choices[3]] {
+        "btree" => Box::new(Lags::<BTree>::default()),
+        "skip" => Box::new(Lags::<SkipList>::default()),
+        _ => Box::new(Lags::<Heap>::default()),
+    };
+    let late = if PARAMS[2].values[choices[2]] == "follow" { Late::Follow } else { Late::Yield };
+    Woha::new(name, instance, Box::new(progress(order, choices)), list).with_late(late)
+}
+
+fn progress(order: JobOrder, choices: &[usize]) -> Progress {
+    let cap = match PARAMS[0].values[choices[0]] {
+        "scan" => Cap::Scan,
+        "none" => Cap::None,
+        _ => Cap::Search,
+    };
+    Progress { order, cap, pooled: PARAMS[1].values[choices[1]] == "yes" }
+}

@@ -1,0 +1,173 @@
+//! WOHA through the simulator: the example of the paper's Fig. 2, plans made elsewhere, lost tasks,
+//! hopeless deadlines, and that the structure behind the lists changes nothing.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+
+use slackline::policy::{Config, Estimates, Policy};
+use slackline::sim::{Crashes, Options, Sim};
+use slackline::{Chosen, woha};
+use slackline_algo::woha::lag::{Heap, Lags, Naive};
+use slackline_algo::woha::{Cap, JobOrder, Plan, PlanGenerator, Progress, Request, Woha};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::schedule::Clock;
+use slackline_model::{Draft, FlowId, Instance, Schedule, Span, Time};
+
+fn phase(tasks: u32, seconds: f64) -> Option<PhaseDraft> {
+    (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds }.into())
+}
+
+fn job(id: &str, after: &[&str], maps: u32, reduces: u32) -> JobDraft {
+    let after = after.iter().map(|&id| id.to_owned()).collect();
+    JobDraft {
+        id: id.into(),
+        after,
+        map: phase(maps, 1.0),
+        reduce: phase(reduces, 1.0),
+        ..JobDraft::default()
+    }
+}
+
+fn instance(slots: Slots, count: u32, flows: Vec<(&str, f64, Option<f64>, Vec<JobDraft>)>) -> Instance {
+    let flow = |(id, release, deadline, jobs)| FlowDraft { release, deadline, ..FlowDraft::new(id, jobs) };
+    let node = MachineDraft { name: "n".into(), count, speed: 1.0, slots, rack: None };
+    let flows = flows.into_iter().map(flow).collect();
+    Instance::new(&Draft { machines: vec![node], flows, ..Draft::default() }).unwrap()
+}
+
+fn run_with(instance: &Instance, policy: &mut dyn Policy, options: Options) -> Schedule {
+    let mut engine = Sim::new(instance, options);
+    let config = Config { audit: true, ..Config::plain(instance) };
+    let run = slackline::policy::run(instance, policy, &mut engine, config);
+    let schedule = run.schedule(instance, "woha", Clock::Exact);
+    slackline::judge::check(instance, &schedule).unwrap();
+    schedule
+}
+
+fn completions(schedule: &Schedule) -> Vec<f64> {
+    schedule.flows.iter().map(|flow| flow.completion.unwrap()).collect()
+}
+
+fn simulate(instance: &Instance, spec: &str) -> Vec<f64> {
+    let mut policy = Chosen::parse(spec).unwrap().build(instance);
+    completions(&run_with(instance, policy.as_mut(), Options::exact()))
+}
+
+/// math note E5: three flows of six maps and a reduce, then a map and two reduces.
+fn fig2() -> Instance {
+    let jobs = || vec![job("J1", &[], 6, 1), job("J2", &["J1"], 1, 2)];
+    let flow = |id, deadline| (id, 0.0, Some(deadline), jobs());
+    let slots = Slots::Typed { map: 3, reduce: 3 };
+    instance(slots, 1, vec![flow("W1", 9.0), flow("W2", 9.0), flow("W3", 50.0)])
+}
+
+#[test]
+fn woha_sec4a_fig2_a_cap_of_six_misses_a_deadline_and_a_cap_of_two_does_not() {
+    let instance = fig2();
+    for order in [JobOrder::HighestLevel, JobOrder::LongestPath, JobOrder::MaximumParallelism] {
+        let with = |cap| {
+            let generator = Progress { order, cap: Cap::Fixed(cap), pooled: true };
+            let list = Box::new(Lags::<Heap>::default());
+            let mut policy = Woha::new("woha", &instance, Box::new(generator), list);
+            completions(&run_with(&instance, &mut policy, Options::exact()))
+        };
+        assert_eq!(with(6), [9.0, 10.0, 10.0]);
+        assert_eq!(with(2), [8.0, 9.0, 9.0]);
+    }
+    // By search W3, which has time, counts on one slot only.
+    let found = simulate(&instance, "woha-lpf:pooled=yes");
+    assert!(found[0] <= 9.0 && found[1] <= 9.0 && found[2] <= 50.0, "{found:?}");
+}
+
+#[test]
+fn plans_made_elsewhere_are_followed_and_others_are_refused() {
+    let instance = fig2();
+    let policy = Chosen::parse("woha-hlf:pooled=yes:cap=none").unwrap();
+    let estimates = Estimates::mean(&instance);
+    let generator = Progress { cap: Cap::Fixed(2), ..woha::generator(&policy).unwrap() };
+    let plan = |flow: u32| {
+        let request =
+            Request { instance: &instance, flow: FlowId(flow), estimates: &estimates, now: Time::ZERO };
+        // Over the wire and back.
+        Plan::decode(&generator.plan(&request).encode()).unwrap()
+    };
+    let plans: BTreeMap<_, _> = (0..3).map(|flow| (FlowId(flow), plan(flow))).collect();
+    let mut policy_with = woha::with_plans(&policy, &instance, plans).unwrap().unwrap();
+    let schedule = run_with(&instance, &mut policy_with, Options::exact());
+    assert_eq!(completions(&schedule), [8.0, 9.0, 9.0]);
+
+    let other = Plan::new(1, Span::ZERO, vec![0], Vec::new()).unwrap();
+    let plans = BTreeMap::from([(FlowId(1), other)]);
+    let (flow, mismatch) = woha::with_plans(&policy, &instance, plans).unwrap().err().unwrap();
+    assert_eq!(flow, FlowId(1));
+    assert_eq!(mismatch.to_string(), "found a plan of 1 jobs and 0 tasks, expected 2 jobs and 10 tasks");
+    assert!(woha::with_plans(&Chosen::parse("edf").unwrap(), &instance, BTreeMap::new()).is_none());
+}
+
+#[test]
+fn hopeless_flows_are_told_and_do_not_push_others_past_their_deadlines() {
+    // Two slots. "late" needs 50 s of both and has 5; "small" needs 10 s and has 40.
+    let late = ("late", 0.0, Some(5.0), vec![job("j", &[], 100, 0)]);
+    let small = ("small", 0.0, Some(40.0), vec![job("j", &[], 20, 0)]);
+    let instance = instance(Slots::Universal(2), 1, vec![late, small]);
+    let generator = Progress { order: JobOrder::LongestPath, cap: Cap::Search, pooled: false };
+    let mut policy = Woha::new("woha", &instance, Box::new(generator), Box::new(Lags::<Heap>::default()));
+    let schedule = run_with(&instance, &mut policy, Options::exact());
+    let done = completions(&schedule);
+    assert!(done[1] <= 40.0, "{done:?}");
+    let followed = simulate(&instance, "woha-lpf:late=follow");
+    assert!(followed[1] > 40.0, "followed to the letter, it does: {followed:?}");
+    let answers: Vec<_> =
+        policy.admissions().iter().map(|(_, a)| (a.feasible, a.earliest_completion)).collect();
+    let at = |seconds| Time::from_seconds_nearest(seconds);
+    assert_eq!(answers, [(false, at(50.0)), (true, at(10.0))]);
+}
+
+#[test]
+fn flows_without_deadline_take_what_is_left_and_share_it() {
+    let free = |id| (id, 0.0, None, vec![job("j", &[], 20, 0)]);
+    let due = ("due", 0.0, Some(20.0), vec![job("j", &[], 20, 0)]);
+    let instance = instance(Slots::Universal(2), 1, vec![free("a"), free("b"), due]);
+    // The one with a deadline is served first even where its plan would let it wait.
+    assert_eq!(simulate(&instance, "woha-hlf"), [30.0, 30.0, 10.0]);
+}
+
+/// Random flows on a cluster with crashes: the lists, the naive scheduler and every parameter agree.
+#[test]
+fn the_structure_of_the_lists_changes_nothing_even_when_tasks_are_lost() {
+    let mut flows = Vec::new();
+    let names: Vec<String> = (0..12).map(|k| format!("w{k}")).collect();
+    for (k, name) in (0..).zip(&names) {
+        let jobs = vec![
+            job("a", &[], 3 + k * 7 % 11, k % 3),
+            job("b", &["a"], 1 + k % 4, 2),
+            job("c", &["a"], 5, 0),
+            job("d", &["b", "c"], 2, 1 + k % 2),
+        ];
+        let deadline = (k % 4 != 3).then(|| f64::from(k) * 1.5 + 12.0);
+        flows.push((name.as_str(), f64::from(k / 2), deadline, jobs));
+    }
+    for slots in [Slots::Typed { map: 2, reduce: 1 }, Slots::Universal(3)] {
+        let instance = instance(slots, 4, flows.clone());
+        for slowstart in [1.0, 0.3] {
+            let crashes = Crashes::Rate { between: Span(15_000_000), repair: Span(3_000_000) };
+            let run = |policy: &mut dyn Policy| {
+                let mut engine =
+                    Sim::new(&instance, Options { crashes: crashes.clone(), ..Options::exact() });
+                let config = Config { audit: true, slowstart, ..Config::plain(&instance) };
+                let run = slackline::policy::run(&instance, policy, &mut engine, config);
+                let schedule = run.schedule(&instance, "woha", Clock::Exact);
+                slackline::judge::check(&instance, &schedule).unwrap();
+                completions(&schedule)
+            };
+            let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Search, pooled: false };
+            let mut naive = Woha::new("woha", &instance, Box::new(generator), Box::<Naive>::default());
+            let expected = run(&mut naive);
+            for list in ["heap", "btree", "skip"] {
+                let mut policy = Chosen::parse(&format!("woha-hlf:list={list}")).unwrap().build(&instance);
+                assert_eq!(run(policy.as_mut()), expected, "{list}, {slots:?}, {slowstart}");
+            }
+        }
+    }
+}
