@@ -136,19 +136,21 @@ fn arb_phase() -> impl Strategy<Value = PhaseDraft> {
     })
 }
 
+/// How the jobs of a flow follow each other.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Chain,
+    Wide,
+    Apart,
+    Random(u32),
+}
+
 fn arb_jobs() -> impl Strategy<Value = Vec<JobDraft>> {
     let phases = prop_oneof![
         3 => (arb_phase(), arb_phase()).prop_map(|(map, reduce)| (Some(map), Some(reduce))),
         1 => arb_phase().prop_map(|map| (Some(map), None)),
         1 => arb_phase().prop_map(|reduce| (None, Some(reduce))),
     ];
-    #[derive(Clone, Copy, Debug)]
-    enum Shape {
-        Chain,
-        Wide,
-        Apart,
-        Random(u32),
-    }
     let shape = prop_oneof![
         Just(Shape::Chain),
         Just(Shape::Wide),

@@ -91,7 +91,7 @@ pub fn one_job() -> impl Iterator<Item = Draft> {
     let all = clusters()
         .into_iter()
         .flat_map(move |cluster| jobs.clone().into_iter().map(move |phases| (cluster.clone(), phases)));
-    all.enumerate().map(|(k, (cluster, phases))| build(k as u64, cluster, &[vec![]], vec![phases]))
+    all.enumerate().map(|(k, (cluster, phases))| build(k as u64, cluster, &[vec![]], &[phases]))
 }
 
 /// All instances of two jobs with equal tasks in each phase.
@@ -106,7 +106,7 @@ pub fn two_jobs() -> impl Iterator<Item = Draft> {
                 .map(move |k| (cluster.clone(), dag.clone(), vec![jobs[k / n].clone(), jobs[k % n].clone()]))
         })
     });
-    all.enumerate().map(|(k, (cluster, dag, phases))| build(k as u64, cluster, &dag, phases))
+    all.enumerate().map(|(k, (cluster, dag, phases))| build(k as u64, cluster, &dag, &phases))
 }
 
 /// Instances of `n` jobs: every DAG on every cluster, each with `sample` draws of phases.
@@ -120,20 +120,20 @@ pub fn sampled_jobs(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
     });
     all.enumerate().map(move |(k, (cluster, dag))| {
         let draw = |part: u64| Seed(n as u64).stream("phases", k as u64 * 8 + part) as usize % jobs.len();
-        let phases = (0..n as u64).map(|part| jobs[draw(part)].clone()).collect();
-        build(k as u64, cluster, &dag, phases)
+        let phases: Vec<Phases> = (0..n as u64).map(|part| jobs[draw(part)].clone()).collect();
+        build(k as u64, cluster, &dag, &phases)
     })
 }
 
 /// The objectives in turn.
 fn objective(index: u64) -> Objective {
     let metrics = Metric::ALL.len() as u64;
-    let combine = if index / metrics % 2 == 0 { Combine::Sum } else { Combine::Max };
+    let combine = if (index / metrics).is_multiple_of(2) { Combine::Sum } else { Combine::Max };
     Objective::new(Metric::ALL[(index % metrics) as usize], combine)
 }
 
 /// One flow for each part of the DAG that hangs together.
-fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: Vec<Phases>) -> Draft {
+fn build(index: u64, machines: Vec<MachineDraft>, dag: &[Vec<usize>], phases: &[Phases]) -> Draft {
     let draw = |what: &str, part: usize, below: u64| Seed(index).stream(what, part as u64) % below;
     let objective = objective(draw("objective", 0, 20));
     let mut part: Vec<usize> = (0..dag.len()).collect();

@@ -56,7 +56,8 @@ fn phases_of(instance: &Instance, flow: FlowId) -> Vec<PhaseId> {
 }
 
 fn tasks_of(instance: &Instance, flow: FlowId) -> u32 {
-    let count = |phase: PhaseId| instance.phase(phase).tasks().map_or(0, |tasks| tasks.count());
+    let count =
+        |phase: PhaseId| instance.phase(phase).tasks().map_or(0, slackline_model::tasks::Tasks::count);
     phases_of(instance, flow).into_iter().map(count).sum()
 }
 
@@ -139,7 +140,7 @@ pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static st
     let over = |value: f64, size: f64| if size > 0.0 { value / size } else { 0.0 };
     let stretch = |f: FlowId, c: f64| over(response(f, c), work_of(instance, f));
     let slowdown = |f: FlowId, c: f64| over(response(f, c), alone(instance, f));
-    let deadline = |flow: FlowId| instance.flow(flow).deadline.map(|d| d.seconds());
+    let deadline = |flow: FlowId| instance.flow(flow).deadline.map(slackline_model::Time::seconds);
     let tardiness = |f: FlowId, c: f64| deadline(f).map_or(0.0, |d| (c - d).max(0.0));
     let late = |f: FlowId, c: f64| deadline(f).is_some_and(|d| c - d > 2e-6 + 1e-9 * d);
     let with_deadline: Vec<FlowId> = instance.flows().keys().filter(|&f| deadline(f).is_some()).collect();

@@ -1,5 +1,6 @@
 //! Every policy of the registry on every instance of `testdata/instances`, under everything the
 //! simulator can do: audited, judged, and done as soon as machines stay up.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use slackline_model::{Instance, MachineId, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};

@@ -1,10 +1,11 @@
 //! Laws that hold for every instance, checked on random ones.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use proptest::prelude::*;
 use slackline::registry::Chosen;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, TasksDraft};
-use slackline_model::{Instance, Schedule, Span};
+use slackline_model::{Combine, Instance, Metric, Schedule, Span};
 use slackline_testkit::arb::arb_draft;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, universal};
@@ -12,6 +13,10 @@ use slackline_testkit::instances::{job, universal};
 fn run(draft: &Draft, policy: &Chosen, setup: &Setup) -> Schedule {
     let instance = Instance::new(draft).unwrap().cut(Span(5_000_000));
     harness::simulate(&instance, policy.build(&instance).as_mut(), setup)
+}
+
+fn bound(draft: &Draft) -> f64 {
+    slackline_relax::best(&Instance::new(draft).unwrap())
 }
 
 /// Everything renamed, in the same order.
@@ -56,7 +61,9 @@ fn scaled(mut draft: Draft, k: f64) -> Draft {
             repeat.every *= k;
         }
         if let Some(CostDraft::Steps(points) | CostDraft::Piecewise { points, .. }) = &mut flow.cost {
-            points.iter_mut().for_each(|(t, _)| *t *= k);
+            for (t, _) in points {
+                *t *= k;
+            }
         }
         for phase in flow.jobs.iter_mut().flat_map(|j| [&mut j.map, &mut j.reduce]).flatten() {
             // Milliseconds over a speed of 4 are whole microseconds.
@@ -113,6 +120,41 @@ proptest! {
     }
 
     #[test]
+    fn a_flow_more_never_lowers_a_bound(draft in arb_draft()) {
+        // A lateness may be negative, and then lowers a sum.
+        let lateness = draft.objective.metric == Metric::Lateness && draft.objective.combine == Combine::Sum;
+        prop_assume!(!lateness && draft.flows.len() > 1);
+        let mut fewer = draft.clone();
+        fewer.flows.pop();
+        let (fewer, all) = (bound(&fewer), bound(&draft));
+        prop_assert!(harness::at_most(fewer, all), "{} falls to {}", fewer, all);
+    }
+
+    #[test]
+    fn a_slot_more_never_raises_a_bound(draft in arb_draft(), at in 0..3usize) {
+        // A slowdown is over the time alone, which falls with every slot.
+        prop_assume!(draft.objective.metric != Metric::Slowdown);
+        let mut larger = draft.clone();
+        let at = at % larger.machines.len();
+        match &mut larger.machines[at].slots {
+            Slots::Universal(n) => *n += 1,
+            Slots::Typed { map, reduce } => {
+                *map += 1;
+                *reduce += 1;
+            }
+        }
+        let (more, fewer) = (bound(&larger), bound(&draft));
+        prop_assert!(harness::at_most(more, fewer), "{} rises to {}", fewer, more);
+    }
+
+    #[test]
+    fn no_policy_beats_a_bound(draft in arb_draft(), policy in policies(), setup in setups()) {
+        let instance = Instance::new(&draft).unwrap().cut(Span(5_000_000));
+        let judged = harness::judged(&instance, policy.build(&instance).as_mut(), &setup);
+        prop_assert!(judged.is_ok(), "{:?}", judged.err());
+    }
+
+    #[test]
     fn first_come_first_served_on_one_slot(
         flows in prop::collection::vec((0..20u32, 0..4u32, 0..3u32, 1..5u32), 1..7),
         policy in prop::sample::select(vec!["fifo", "fifo:by=flow"]),
@@ -142,7 +184,9 @@ proptest! {
         draft.flows.iter_mut().for_each(|f| { f.release = 0.0; f.repeat = None; });
         for phase in draft.flows.iter_mut().flat_map(|f| &mut f.jobs).flat_map(|j| [&mut j.map, &mut j.reduce]).flatten() {
             if let TasksDraft::Splits(splits) = &mut phase.tasks {
-                splits.iter_mut().for_each(|s| s.hosts.clear());
+                for split in splits {
+                    split.hosts.clear();
+                }
             }
         }
         let at = |speed: f64| {

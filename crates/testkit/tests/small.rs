@@ -1,5 +1,6 @@
 //! On every small instance: bound ≤ optimum ≤ cost of every policy, every schedule passes the judge,
 //! and the judge's metrics are the oracle's.
+#![expect(clippy::print_stdout, reason = "how much was enumerated is worth a line")]
 
 use slackline::registry::Chosen;
 use slackline_model::Instance;
@@ -14,6 +15,8 @@ struct Counts {
     schedules: usize,
     /// Instances the exhaustive search gave up on.
     out_of_reach: usize,
+    /// Instances whose bound is the optimum.
+    tight: usize,
     /// Schedules that are optimal.
     optimal: usize,
 }
@@ -21,7 +24,11 @@ struct Counts {
 fn check_instance(draft: &Draft, policies: &[Chosen], counts: &mut Counts) -> Result<(), String> {
     let instance = Instance::new(draft).map_err(|e| e.to_string())?;
     let optimum = brute(&instance);
+    if let Some(message) = optimum.and_then(|optimum| harness::broken_bound(&instance, optimum)) {
+        return Err(message);
+    }
     counts.instances += 1;
+    counts.tight += usize::from(optimum.is_some_and(|best| same(best, slackline_relax::best(&instance))));
     counts.out_of_reach += usize::from(optimum.is_none());
     for policy in policies {
         let mut built = policy.build(&instance);
@@ -62,8 +69,8 @@ fn check_all(name: &str, drafts: impl Iterator<Item = Draft>) -> Counts {
         }
     }
     println!(
-        "{name}: {} instances, {} without optimum, {} schedules, {} of them optimal",
-        counts.instances, counts.out_of_reach, counts.schedules, counts.optimal
+        "{name}: {} instances, {} without optimum, {} with a tight bound, {} schedules, {} of them optimal",
+        counts.instances, counts.out_of_reach, counts.tight, counts.schedules, counts.optimal
     );
     counts
 }

@@ -3,6 +3,7 @@
 //! Safety: the driver's audit after every instant, the judge on the schedule. Liveness: when faults
 //! stop, every flow is done. `SLACKLINE_SWARM=N` tries N seeds, `SLACKLINE_SWARM_SEED=S` only one. A
 //! failing seed prints itself and what it drew.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::any::Any;
 
@@ -220,12 +221,12 @@ fn an_engine_that_breaks_capacity_is_found_out() {
     let all_on_the_first = tampered(|_, row, places| *places = vec![SlotRange { first: 0, len: row.count }]);
     let too_early = tampered(|k, row, _| {
         if k == 1 {
-            row.start = Time(row.start.0 - 1_000_000)
+            row.start = Time(row.start.0 - 1_000_000);
         }
     });
     let too_short = tampered(|k, row, _| {
         if k == 0 {
-            row.end = Time(row.end.0 - 1_000_000)
+            row.end = Time(row.end.0 - 1_000_000);
         }
     });
     let nowhere = tampered(|_, _, places| places.iter_mut().for_each(|p| p.first += 9));

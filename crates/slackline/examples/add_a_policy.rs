@@ -1,0 +1,86 @@
+//! A policy of one's own, simulated and judged.
+//!
+//! `cargo run -p slackline --example add_a_policy`
+//!
+//! A policy hears of events and answers when a slot is free. This one serves the flow with the least
+//! work left; it knows nothing of the engine, so the same object could drive a real cluster.
+#![expect(clippy::print_stdout, reason = "an example shows something")]
+
+use slackline::model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline::model::schedule::Clock;
+use slackline::model::{Draft, FlowId, Instance, PhaseId};
+use slackline::policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
+use slackline::sim::{Options, Sim};
+
+/// Shortest remaining work first, over flows.
+struct ShortestFirst;
+
+impl ShortestFirst {
+    /// Slot-seconds a flow still has to do, as far as the estimates go.
+    fn work_left(flow: FlowId, view: &View<'_>) -> f64 {
+        let jobs = view.instance.flow(flow).jobs();
+        jobs.flat_map(|job| view.instance.job(job).phases()).map(|phase| view.work_left(phase)).sum()
+    }
+}
+
+impl Policy for ShortestFirst {
+    fn name(&self) -> &'static str {
+        "shortest-first"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, _events: &[Event], _view: &View<'_>, _out: &mut Vec<Action>) {}
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let can_run = |phase: &PhaseId| view.runnable(*phase) > 0 && !ask.skip.contains(phase);
+        let left = |phase: &PhaseId| Self::work_left(view.instance.flow_of(*phase), view);
+        let phase = view
+            .state
+            .ready(ask.lane)
+            .filter(can_run)
+            .min_by(|a, b| left(a).total_cmp(&left(b)).then(a.cmp(b)))?;
+        Some(Grant { phase, tasks: u32::MAX })
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let flow = |id: &str, tasks, release| FlowDraft {
+        release,
+        ..FlowDraft::new(
+            id,
+            vec![JobDraft {
+                id: "job".to_owned(),
+                map: Some(TasksDraft::Uniform { tasks, seconds: 10.0 }.into()),
+                reduce: Some(TasksDraft::Uniform { tasks: 2, seconds: 5.0 }.into()),
+                ..JobDraft::default()
+            }],
+        )
+    };
+    let instance = Instance::new(&Draft {
+        machines: vec![MachineDraft {
+            name: "node".to_owned(),
+            count: 2,
+            speed: 1.0,
+            slots: slackline::model::cluster::Slots::Universal(2),
+            rack: None,
+        }],
+        flows: vec![flow("nightly", 40, 0.0), flow("query", 3, 12.0), flow("report", 8, 15.0)],
+        ..Draft::default()
+    })?;
+
+    let mut policy = ShortestFirst;
+    let mut engine = Sim::new(&instance, Options::exact());
+    let run = slackline::policy::run(&instance, &mut policy, &mut engine, Config::plain(&instance));
+    let schedule = run.schedule(&instance, "shortest-first", Clock::Exact);
+    let report = slackline::judge::check(&instance, &schedule)?;
+    let bound = slackline::relax::best(&instance);
+    println!("shortest-first: total response {} s, at least {bound:.1} s is necessary", report.cost);
+
+    let fifo = slackline::Chosen::parse("fifo")?;
+    let fifo = slackline::simulate(&instance, &fifo, &slackline::Options::exact(), Some(bound), None)?;
+    println!("fifo:           total response {} s", fifo.schedule.cost.unwrap_or_default());
+    Ok(())
+}
