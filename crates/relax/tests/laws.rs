@@ -325,7 +325,9 @@ proptest! {
         flows in flows(), seed in any::<u64>(),
     ) {
         let mut machines = machines;
-        machines.iter_mut().for_each(|m| m.speed = speed);
+        for machine in &mut machines {
+            machine.speed = speed;
+        }
         let instance = build(&machines, &flows);
         let order = shuffled(instance.phases().len(), seed);
         bounded(&instance, &malleable_schedule(&instance, &order))?;
