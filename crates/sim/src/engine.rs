@@ -17,6 +17,10 @@ use crate::queue::{Pending, Queue};
 /// outlast every machine would otherwise be tried for ever.
 const FAILURES_IN_VAIN: u32 = 1_000_000;
 
+/// Wakes in a row, with nothing running and neither a flow nor a machine about to come, after which a
+/// simulation gives up: a policy that plans by epochs would otherwise do so for ever on dead machines.
+const WAKES_IN_VAIN: u32 = 100_000;
+
 /// A batch that is followed one by one, because it waits, or its machine may die or reports late.
 #[derive(Clone, Copy, Debug)]
 struct Tracked {
@@ -42,6 +46,11 @@ pub struct Sim<'a> {
     heartbeats: Option<Heartbeats>,
     failures: Failures,
     in_vain: u32,
+    wakes_in_vain: u32,
+    /// Batches that run or wait.
+    running: u32,
+    /// Recoveries in the queue.
+    recoveries: u32,
 }
 
 impl<'a> Sim<'a> {
@@ -52,9 +61,11 @@ impl<'a> Sim<'a> {
         arrivals.sort_by_key(|&flow| (instance.flow(flow).release, flow));
         let mut failures = Failures::new(options.crashes.clone(), options.seed, cluster.n_machines());
         let mut queue = Queue::default();
+        let mut recoveries = 0;
         for crash in failures.initial() {
             queue.push(crash.at, Pending::Crash(crash.machine));
             if let Some(back) = crash.back {
+                recoveries += 1;
                 queue.push(back, Pending::Recovery(crash.machine));
             }
         }
@@ -71,6 +82,9 @@ impl<'a> Sim<'a> {
             heartbeats,
             failures,
             in_vain: 0,
+            wakes_in_vain: 0,
+            running: 0,
+            recoveries,
         }
     }
 
@@ -91,6 +105,8 @@ impl<'a> Sim<'a> {
                 Pending::Crash(machine) => self.crash(machine, reports),
                 Pending::Recovery(machine) => self.recover(machine, reports),
                 Pending::Wake => {
+                    let hopeless = self.running == 0 && self.recoveries == 0 && self.next_arrival().is_none();
+                    self.wakes_in_vain = if hopeless { self.wakes_in_vain + 1 } else { 0 };
                     if reports.last() != Some(&Report::Woken) {
                         reports.push(Report::Woken);
                     }
@@ -109,6 +125,7 @@ impl<'a> Sim<'a> {
         let Some(tracked) = self.tracked.get(&row) else {
             if !self.tracks_all() {
                 self.in_vain = 0;
+                self.running -= 1;
                 reports.push(Report::Finished { row, at: self.now });
             }
             return;
@@ -126,6 +143,7 @@ impl<'a> Sim<'a> {
             heartbeats.freed(tracked.machine, tracked.slots);
         }
         self.in_vain = 0;
+        self.running -= 1;
         reports.push(Report::Finished { row, at });
     }
 
@@ -155,9 +173,11 @@ impl<'a> Sim<'a> {
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.up(machine);
         }
+        self.recoveries -= 1;
         if let Some(next) = self.failures.after(machine, self.now) {
             self.queue.push(next.at, Pending::Crash(machine));
             if let Some(back) = next.back {
+                self.recoveries += 1;
                 self.queue.push(back, Pending::Recovery(machine));
             }
         }
@@ -216,7 +236,7 @@ impl Engine for Sim<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        while self.in_vain < FAILURES_IN_VAIN {
+        while self.in_vain < FAILURES_IN_VAIN && self.wakes_in_vain < WAKES_IN_VAIN {
             let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
             self.now = next;
             self.settle(reports);
@@ -233,6 +253,7 @@ impl Engine for Sim<'_> {
     }
 
     fn start(&mut self, start: &Start<'_>) {
+        self.running += 1;
         let duration = self.duration(start);
         let ends = (!start.held).then(|| self.now + duration);
         let mut report = ends;
@@ -270,9 +291,9 @@ impl Engine for Sim<'_> {
                 }
             }
             Order::Kill(row) => {
-                if let Some(tracked) = self.tracked.remove(&row)
-                    && let Some(heartbeats) = &mut self.heartbeats
-                {
+                let Some(tracked) = self.tracked.remove(&row) else { return };
+                self.running -= 1;
+                if let Some(heartbeats) = &mut self.heartbeats {
                     heartbeats.killed(tracked.machine, tracked.slots);
                 }
             }

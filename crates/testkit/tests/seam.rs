@@ -310,6 +310,33 @@ fn a_machine_whose_next_task_waits_for_a_cap_is_woken() {
 }
 
 #[test]
+fn a_policy_that_plans_by_epochs_gives_up_on_dead_machines() {
+    let flow = single("f", job("j", &[], Some(maps(2, 3.0)), None));
+    let draft = Draft { machines: universal(1), flows: vec![flow], ..Draft::default() };
+    let instance = Instance::new(&draft).unwrap();
+    let mut setup = Setup::plain();
+    let dead = Crash { machine: MachineId(0), at: Time(4_000_000), back: None };
+    setup.sim.crashes = Crashes::Script(vec![dead]);
+    let mut policy = Epochs { every: Span(500_000), next: None };
+    let (_, report) = harness::judged(&instance, &mut policy, &setup).unwrap();
+    assert_eq!(report.failed, 1);
+}
+
+#[test]
+fn seven_of_a_hundred_maps_are_seven_hundredths() {
+    let slots = Slots::Typed { map: 1, reduce: 1 };
+    let flow = single("f", job("j", &[], Some(maps(100, 1.0)), Some(maps(1, 1.0))));
+    let draft = Draft { machines: vec![machines("m", 1, 1.0, slots)], flows: vec![flow], ..Draft::default() };
+    let instance = Instance::new(&draft).unwrap();
+    // 0.07 times 100 is a little above 7 in floating point.
+    let setup = Setup { slowstart: 0.07, ..Setup::plain() };
+    let schedule = run(&instance, &mut Johnson::new(&instance), &setup);
+    let reduce = instance.jobs().raw[0].reduce.unwrap();
+    let row = schedule.tasks.rows().iter().find(|row| row.phase == reduce).unwrap();
+    assert_eq!((row.start, row.end), (Time(7_000_000), Time(101_000_000)));
+}
+
+#[test]
 fn a_fixed_order_is_johnsons() {
     // Two machines in series: (5, 2), (1, 6), (3, 3) are best as 2, 3, 1 with a makespan of 12.
     let one = |id: &str, map: f64, reduce: f64| {
