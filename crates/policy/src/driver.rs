@@ -1,5 +1,7 @@
 //! The driver loop: reports in, decisions out, tasks started; the same for every policy and engine.
 
+use std::collections::BTreeSet;
+
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus, TaskRows};
 use slackline_model::{FlowId, Instance, MachineId, Schedule, Span, Time};
@@ -7,8 +9,9 @@ use slackline_model::{FlowId, Instance, MachineId, Schedule, Span, Time};
 use crate::assign::{Assigner, Scope};
 use crate::audit;
 use crate::engine::{Engine, Offers, Report};
+use crate::learning::Learning;
 use crate::ledger::Ledger;
-use crate::policy::Policy;
+use crate::policy::{Action, Event, Policy, Style};
 use crate::view::{Estimates, View};
 
 /// How a run is to be driven.
@@ -19,6 +22,8 @@ pub struct Config<'a> {
     pub locality_wait: Span,
     /// What the policy believes of durations.
     pub estimates: Estimates,
+    /// What corrects the estimates from finished tasks (`--knowledge learned`); `None` to leave them.
+    pub learning: Option<Learning>,
     /// Re-derives the whole state after every instant and compares (tests; slow).
     pub audit: bool,
     /// Nanoseconds on a wall clock, to time decisions; `None` for no timing.
@@ -34,6 +39,7 @@ impl Config<'_> {
             slowstart: 1.0,
             locality_wait: Span::ZERO,
             estimates: Estimates::mean(instance),
+            learning: None,
             audit: false,
             stopwatch: None,
             progress: None,
@@ -68,74 +74,143 @@ pub fn run<E: Engine + ?Sized>(
     instance: &Instance,
     policy: &mut dyn Policy,
     engine: &mut E,
-    mut config: Config<'_>,
+    config: Config<'_>,
 ) -> Run {
-    let capabilities = engine.capabilities();
-    let mut ledger = Ledger::new(instance, config.slowstart, capabilities);
-    let mut assigner = Assigner::new(instance, policy, config.locality_wait);
-    if policy.style() == crate::policy::Style::Placements {
-        ledger.freed = Some(std::collections::BTreeSet::new());
-    }
-    // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although some
-    // phase is below its minimum: then nobody can promise to keep them.
-    let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
-    let (mut reports, mut events, mut actions) = (Vec::new(), Vec::new(), Vec::new());
-    let mut offers: Vec<MachineId> = Vec::new();
-    let (mut n_reports, mut instants, mut nanos) = (0u64, 0u64, Vec::new());
-    while ledger.state.flows_left() > 0 && !ledger.state.is_hopeless() {
-        reports.clear();
-        let Some(now) = engine.poll(&mut reports) else { break };
-        ledger.now = now;
-        n_reports += reports.len() as u64;
-        events.clear();
-        offers.clear();
-        for &report in &reports {
-            ledger.absorb(report, engine, &mut events);
-            if let Report::Offer(machine) = report {
-                offers.push(machine);
-            }
-        }
-        let before = config.stopwatch.map(|clock| clock());
-        if !events.is_empty() {
-            actions.clear();
-            let view = View { instance, state: &ledger.state, estimates: &config.estimates, now };
-            policy.on_events(&events, &view, &mut actions);
-            assigner.absorb(&actions, &ledger, engine);
-        }
-        let scope = match capabilities.offers {
-            Offers::Immediate => Scope::All,
-            Offers::Heartbeat => Scope::Machines(&offers),
-        };
-        assigner.assign(&mut ledger, engine, policy, (&config.estimates, &events, scope));
-        if let (Some(clock), Some(before)) = (config.stopwatch, before) {
-            nanos.push(clock().saturating_sub(before));
-        }
-        if config.audit {
-            audit::audit(&ledger);
-        }
-        instants += 1;
-        if instants % PROGRESS_EVERY == 0
-            && let Some(progress) = &mut config.progress
-        {
-            progress(ledger.state.tasks_done());
-        }
-    }
-    ledger.abandon();
-    let completions = instance.flows().iter_enumerated().map(|(f, _)| ledger.state.completion(f)).collect();
-    Run {
-        tasks: ledger.log,
-        started: ledger.started,
-        completions,
-        decisions: assigner.decisions,
-        reports: n_reports,
-        decision_nanos: nanos,
-        slowstart: config.slowstart,
-        minima: policy.keeps_minima() && is_prompt,
-    }
+    let mut driver = Driver::new(instance, policy, engine, config);
+    while driver.step() {}
+    driver.close()
 }
 
 /// Instants between two calls of [`Config::progress`].
 const PROGRESS_EVERY: u64 = 4096;
+
+/// A run in progress.
+struct Driver<'a, 'c, E: ?Sized> {
+    policy: &'a mut dyn Policy,
+    engine: &'a mut E,
+    config: Config<'c>,
+    offers: Offers,
+    ledger: Ledger<'a>,
+    assigner: Assigner,
+    minima: bool,
+    /// What the engine reported at this instant; the next two follow from it. Kept between instants so
+    /// that nothing is allocated for each.
+    reports: Vec<Report>,
+    events: Vec<Event>,
+    actions: Vec<Action>,
+    offering: Vec<MachineId>,
+    instants: u64,
+    n_reports: u64,
+    nanos: Vec<u64>,
+}
+
+impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
+    fn new(
+        instance: &'a Instance,
+        policy: &'a mut dyn Policy,
+        engine: &'a mut E,
+        config: Config<'c>,
+    ) -> Self {
+        let capabilities = engine.capabilities();
+        let mut ledger = Ledger::new(instance, config.slowstart, capabilities);
+        if policy.style() == Style::Placements {
+            ledger.freed = Some(BTreeSet::new());
+        }
+        // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although
+        // some phase is below its minimum: then nobody can promise to keep them.
+        let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
+        Self {
+            assigner: Assigner::new(instance, policy, config.locality_wait),
+            minima: policy.keeps_minima() && is_prompt,
+            offers: capabilities.offers,
+            policy,
+            engine,
+            config,
+            ledger,
+            reports: Vec::new(),
+            events: Vec::new(),
+            actions: Vec::new(),
+            offering: Vec::new(),
+            instants: 0,
+            n_reports: 0,
+            nanos: Vec::new(),
+        }
+    }
+
+    /// One instant; false when the run is over.
+    fn step(&mut self) -> bool {
+        if self.ledger.state.flows_left() == 0 || self.ledger.state.is_hopeless() {
+            return false;
+        }
+        self.reports.clear();
+        let Some(now) = self.engine.poll(&mut self.reports) else { return false };
+        self.ledger.now = now;
+        self.absorb();
+        let before = self.config.stopwatch.map(|clock| clock());
+        self.decide();
+        if let (Some(clock), Some(before)) = (self.config.stopwatch, before) {
+            self.nanos.push(clock().saturating_sub(before));
+        }
+        if self.config.audit {
+            audit::audit(&self.ledger);
+        }
+        self.instants += 1;
+        if self.instants.is_multiple_of(PROGRESS_EVERY)
+            && let Some(progress) = &mut self.config.progress
+        {
+            progress(self.ledger.state.tasks_done());
+        }
+        true
+    }
+
+    /// Reports become state and events.
+    fn absorb(&mut self) {
+        self.events.clear();
+        self.offering.clear();
+        self.n_reports += self.reports.len() as u64;
+        for &report in &self.reports {
+            self.ledger.absorb(report, self.engine, &mut self.events);
+            if let Report::Offer(machine) = report {
+                self.offering.push(machine);
+            }
+        }
+    }
+
+    /// The policy hears what happened, and free slots get work.
+    fn decide(&mut self) {
+        let Self { policy, engine, config, ledger, assigner, events, actions, .. } = self;
+        if !events.is_empty() {
+            actions.clear();
+            let (instance, now) = (ledger.instance, ledger.now);
+            if let Some(learning) = &mut config.learning {
+                learning.learn(events, instance, &mut config.estimates);
+            }
+            let view = View { instance, state: &ledger.state, estimates: &config.estimates, now };
+            policy.on_events(events, &view, actions);
+            assigner.absorb(actions, ledger, *engine);
+        }
+        let scope = match self.offers {
+            Offers::Immediate => Scope::All,
+            Offers::Heartbeat => Scope::Machines(&self.offering),
+        };
+        assigner.assign(ledger, *engine, *policy, (&config.estimates, events, scope));
+    }
+
+    fn close(mut self) -> Run {
+        self.ledger.abandon();
+        let state = &self.ledger.state;
+        Run {
+            completions: self.ledger.instance.flows().keys().map(|flow| state.completion(flow)).collect(),
+            tasks: self.ledger.log,
+            started: self.ledger.started,
+            decisions: self.assigner.decisions,
+            reports: self.n_reports,
+            decision_nanos: self.nanos,
+            slowstart: self.config.slowstart,
+            minima: self.minima,
+        }
+    }
+}
 
 impl Run {
     /// The schedule of the run with its claims: completions and costs, no lower bound yet.

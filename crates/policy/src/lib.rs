@@ -13,6 +13,7 @@
 //! - [`engine`]: the [`Engine`] trait, its orders and reports;
 //! - [`state`]: how far every phase, job and flow is;
 //! - [`view`]: what a policy may look at;
+//! - [`learning`]: estimates from finished tasks and a history;
 //! - [`slots`]: sets of free slots;
 //! - [`minima`]: the guarantees in force at an instant;
 //! - [`assign`]: the assignment layer: a free slot gets a task;
@@ -26,6 +27,7 @@ pub mod assign;
 mod audit;
 pub mod driver;
 pub mod engine;
+pub mod learning;
 mod ledger;
 mod locality;
 pub mod minima;
@@ -37,6 +39,7 @@ pub mod view;
 
 pub use driver::{Config, Run, run};
 pub use engine::Engine;
+pub use learning::{History, Learning};
 pub use policy::{Action, Ask, Event, Grant, Policy, Style};
 pub use ready::ReadyQueue;
 pub use state::{PhaseState, State};

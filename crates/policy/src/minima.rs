@@ -77,14 +77,20 @@ impl Minima {
 
 /// The effective minima of the ready phases of a lane that have one, by id.
 pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId, u32)> {
-    let ready: Vec<PhaseId> = state
+    let ready: Vec<(PhaseId, u32)> = state
         .ready(lane)
         .filter(|&p| state.phase(p).running() > 0 || state.runnable(instance, p) > 0)
+        .map(|p| (p, state.phase(p).unstarted() + state.phase(p).running()))
         .collect();
-    let shares = pool_shares(instance, &ready);
+    among(instance, lane, &ready)
+}
+
+/// The effective minima of these phases of a lane, each with its tasks left, in order of id; those that
+/// have none are left out. O(phases · log).
+pub fn among(instance: &Instance, lane: Lane, ready: &[(PhaseId, u32)]) -> Vec<(PhaseId, u32)> {
+    let shares = pool_shares(instance, ready);
     let mut minima: Vec<(PhaseId, u32)> = Vec::new();
-    for &phase in &ready {
-        let left = state.phase(phase).unstarted() + state.phase(phase).running();
+    for &(phase, left) in ready {
         let own = instance.phase(phase).min_slots;
         let min = own.max(shares.get(&phase).copied().unwrap_or(0)).min(instance.phase(phase).cap).min(left);
         if min > 0 {
@@ -96,9 +102,9 @@ pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId
 }
 
 /// What each ready phase gets of its pool's minimum: equal parts, the remainder to the lowest ids.
-fn pool_shares(instance: &Instance, ready: &[PhaseId]) -> BTreeMap<PhaseId, u32> {
+fn pool_shares(instance: &Instance, ready: &[(PhaseId, u32)]) -> BTreeMap<PhaseId, u32> {
     let mut members: BTreeMap<(PoolId, PhaseKind), Vec<PhaseId>> = BTreeMap::new();
-    for &phase in ready {
+    for &(phase, _) in ready {
         if let Some(pool) = instance.flow(instance.flow_of(phase)).pool {
             members.entry((pool, instance.phase(phase).kind)).or_default().push(phase);
         }
