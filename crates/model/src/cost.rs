@@ -97,7 +97,8 @@ impl Combine {
     pub fn of(self, costs: impl IntoIterator<Item = f64>) -> f64 {
         let mut costs = costs.into_iter();
         match self {
-            Self::Sum => costs.sum(),
+            // From 0: the sum of nothing would be −0.
+            Self::Sum => costs.fold(0.0, |sum, cost| sum + cost),
             Self::Max => costs.by_ref().reduce(f64::max).unwrap_or(0.0),
         }
     }
