@@ -2,6 +2,7 @@
 //!
 //! - [`classic`]: the textbook as functions; knows no flows and no clusters;
 //! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
+//! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
@@ -10,4 +11,5 @@
 
 pub mod baseline;
 pub mod classic;
+pub mod flex;
 pub mod woha;

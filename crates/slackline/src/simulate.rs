@@ -87,6 +87,7 @@ pub fn simulate(
         slowstart: options.slowstart,
         locality_wait: options.locality_wait,
         estimates: noise::distorted(instance, options.noise, options.sim.seed),
+        learning: None,
         audit: false,
         stopwatch: options.timings.then_some(&clock as &dyn Fn() -> u64),
         // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.

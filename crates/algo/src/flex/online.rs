@@ -1,0 +1,195 @@
+//! FLEX online: targets for the ready phases of each lane, anew every epoch.
+//!
+//! **Paper**: §2.2 (epochs, one instance for maps and one for reduces), §1.1 (as an add-on to Fair),
+//! §4.2 (remaining work from tasks left and what is believed of their length). Each ready phase is a
+//! job with its flow's cost and what is left of its work; the cheapest closed-form order is packed and
+//! the first interval of the packing becomes the targets. Between epochs nothing is decided; events
+//! that come in between are seen at its end.
+//!
+//! Universal slots are one instance over both kinds of phases. Machine speeds are averaged: the policy
+//! is blind to which machine a slot is on.
+
+use std::collections::BTreeMap;
+
+use slackline_model::id::TiVec;
+use slackline_model::{Instance, Lane, PhaseId, Span, Time};
+use slackline_policy::{Action, Event, Policy, Style, View, minima};
+use slackline_relax::malleable::Job;
+
+use super::instance::FlexInstance;
+use super::mps::first_interval;
+use super::plan::quick_order;
+use crate::classic::{Claim, water_line};
+
+/// How the allocation reaches the assignment layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hand {
+    /// As targets.
+    Targets,
+    /// As revised minima for Fair, whose water-line then decides (§1.1).
+    Minima,
+}
+
+/// The FLEX policy.
+#[derive(Clone, Debug)]
+pub struct Flex {
+    epoch: Span,
+    hand: Hand,
+    target: TiVec<PhaseId, f64>,
+    /// Lanes of which something changed since their last plan.
+    stale: [bool; 2],
+    /// When the next plan may be made.
+    next: Time,
+    /// Whether a wake-up at that time was asked for.
+    waking: bool,
+}
+
+impl Flex {
+    /// FLEX with epochs of this length; 0 plans at every event.
+    pub fn new(instance: &Instance, epoch: Span, hand: Hand) -> Self {
+        Self {
+            epoch,
+            hand,
+            target: vec![0.0; instance.phases().len()].into(),
+            stale: [false; 2],
+            next: Time::ZERO,
+            waking: false,
+        }
+    }
+
+    fn note(&mut self, event: &Event, instance: &Instance) {
+        match *event {
+            Event::TasksDone { phase, .. }
+            | Event::TasksLost { phase, .. }
+            | Event::PhaseDone(phase)
+            | Event::PhaseReady(phase) => self.stale[instance.lane_of(phase).index()] = true,
+            Event::MachineDown(_) | Event::MachineUp(_) => self.stale = [true; 2],
+            Event::Wake => self.waking = false,
+            Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) => {}
+        }
+    }
+
+    fn plan_lane(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {
+        let phases: Vec<PhaseId> = view.state.ready(lane).collect();
+        let slots = view.state.alive(lane);
+        if phases.is_empty() || slots == 0 {
+            return;
+        }
+        let shares = allocate(&instance_of(&phases, lane, slots, view), self.hand);
+        for (&phase, slots) in phases.iter().zip(shares) {
+            if self.target[phase] != slots {
+                self.target[phase] = slots;
+                out.push(Action::Target { phase, slots });
+            }
+        }
+    }
+}
+
+/// The ready phases of a lane as an instance that begins now.
+fn instance_of(phases: &[PhaseId], lane: Lane, slots: u32, view: &View<'_>) -> FlexInstance {
+    let instance = view.instance;
+    let minima: BTreeMap<PhaseId, u32> = minima::effective(instance, view.state, lane).into_iter().collect();
+    let cluster = instance.cluster();
+    let speed = cluster.capacity(lane) / f64::from(cluster.slots(lane));
+    let job = |&id: &PhaseId| {
+        let state = view.phase(id);
+        let left = state.unstarted() + state.running();
+        // Work that is believed to be nothing still needs its slots once.
+        let work = (view.work_left(id) / speed).max(1e-6 * f64::from(left));
+        let min = minima.get(&id).copied().unwrap_or(0);
+        let max = left.min(instance.phase(id).cap).max(min);
+        let cost = instance.flow(instance.flow_of(id)).cost.clone();
+        Job { base: view.now.seconds(), ..Job::new(work, (min, max), cost) }
+    };
+    FlexInstance::new(slots, instance.objective().combine, phases.iter().map(job).collect())
+}
+
+/// The slots of each job until the next epoch, handed over as asked.
+pub fn allocate(instance: &FlexInstance, hand: Hand) -> Vec<f64> {
+    let slots = first_interval(instance, &quick_order(instance));
+    match hand {
+        Hand::Targets => slots.into_iter().map(f64::from).collect(),
+        Hand::Minima => {
+            // No slack is left to the water-line, or nobody can use it.
+            let claim = |(job, slots): (&Job, u32)| Claim {
+                min: f64::from(slots),
+                max: f64::from(job.max.max(slots)),
+                weight: 1.0,
+            };
+            let claims: Vec<Claim> = instance.jobs().iter().zip(slots).map(claim).collect();
+            water_line(&claims, f64::from(instance.slots()))
+        }
+    }
+}
+
+impl Policy for Flex {
+    fn name(&self) -> &'static str {
+        "flex"
+    }
+
+    fn style(&self) -> Style {
+        Style::Targets
+    }
+
+    fn keeps_minima(&self) -> bool {
+        true
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        for event in events {
+            self.note(event, view.instance);
+        }
+        if self.stale == [false; 2] {
+            return;
+        }
+        if view.now < self.next {
+            if !self.waking {
+                self.waking = true;
+                out.push(Action::WakeAt(self.next));
+            }
+            return;
+        }
+        self.next = view.now + self.epoch;
+        for &lane in view.instance.cluster().lanes() {
+            if std::mem::take(&mut self.stale[lane.index()]) {
+                self.plan_lane(lane, view, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use slackline_model::{Combine, CostFn};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn fair_with_revised_minima_is_flex(
+            list in prop::collection::vec((1u32..40, 0u32..4, 0u32..9, 1u32..5, 1u32..20), 1..10),
+            slots in 1u32..30,
+            kind in 0u32..3,
+        ) {
+            let jobs = list.into_iter().map(|(work, min, more, weight, due)| {
+                let (w, d) = (f64::from(weight), f64::from(due));
+                let cost = match kind {
+                    0 => CostFn::linear(w, 0.0),
+                    1 => CostFn::tardiness(w, d),
+                    _ => CostFn::steps(vec![(d, w)]),
+                };
+                Job::new(f64::from(work), (min, min + more), cost)
+            });
+            let jobs: Vec<Job> = jobs.collect();
+            for combine in [Combine::Sum, Combine::Max] {
+                let instance = FlexInstance::new(slots, combine, jobs.clone());
+                let alone = allocate(&instance, Hand::Targets);
+                prop_assert_eq!(&alone, &allocate(&instance, Hand::Minima));
+                let wanted: f64 = instance.jobs().iter().map(|job| f64::from(job.max)).sum();
+                let total: f64 = alone.iter().sum();
+                prop_assert_eq!(total, wanted.min(f64::from(slots)), "no slack");
+            }
+        }
+    }
+}

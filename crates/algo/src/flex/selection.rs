@@ -1,0 +1,191 @@
+//! Convex resource allocation by selection.
+//!
+//! For convex costs the optimum gives away the S − Σm largest savings of all jobs' slots, and the
+//! savings of one job come in falling order. So it is selection in J sorted arrays:
+//!
+//! - Z. Galil, N. Megiddo (1979): a weighted median of the medians throws away a quarter of what is
+//!   left each round. O(J log J log S) here (they select where we sort the J medians).
+//! - G. Frederickson, D. Johnson (1980): first look at every p-th saving only; the J or so around the
+//!   right rank stay, p is halved. O(J) a halving, O(J log(S/J)) in all, given a linear selection.
+
+use super::instance::FlexInstance;
+use super::rap::{least, most, saving, spare};
+
+/// One slot of one job: what it saves. Ties by job, then by slot, so that the order is total.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Entry {
+    saving: f64,
+    job: usize,
+    at: u32,
+}
+
+impl Entry {
+    /// Larger savings first.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        (other.saving.total_cmp(&self.saving)).then(self.job.cmp(&other.job)).then(self.at.cmp(&other.at))
+    }
+
+    fn is_before(&self, other: &Self) -> bool {
+        self.order(other).is_lt()
+    }
+}
+
+/// What is known of each job's slots above its least: the first `taken` are given, those from `open`
+/// on are not.
+struct Arrays<'a> {
+    instance: &'a FlexInstance,
+    taken: Vec<u32>,
+    open: Vec<u32>,
+    /// Slots still to give.
+    left: u32,
+}
+
+impl<'a> Arrays<'a> {
+    fn new(instance: &'a FlexInstance) -> Option<Self> {
+        let left = spare(instance)?;
+        let jobs = instance.jobs();
+        let open = jobs.iter().map(|job| (most(job) - least(job)).min(left)).collect();
+        Some(Self { instance, taken: vec![0; jobs.len()], open, left })
+    }
+
+    fn entry(&self, job: usize, at: u32) -> Entry {
+        let info = &self.instance.jobs()[job];
+        Entry { saving: saving(info, least(info) + at), job, at }
+    }
+
+    fn undecided(&self) -> u64 {
+        self.taken.iter().zip(&self.open).map(|(&taken, &open)| u64::from(open - taken)).sum()
+    }
+
+    fn take(&mut self, job: usize, upto: u32) {
+        self.left -= upto - self.taken[job];
+        self.taken[job] = upto;
+    }
+
+    /// If everything undecided can be given, gives it.
+    fn take_all(&mut self) -> bool {
+        let all = self.undecided() <= u64::from(self.left);
+        if all {
+            for job in 0..self.taken.len() {
+                self.take(job, self.open[job]);
+            }
+        }
+        all
+    }
+
+    fn into_slots(self) -> Vec<u32> {
+        self.instance.jobs().iter().zip(self.taken).map(|(job, taken)| least(job) + taken).collect()
+    }
+}
+
+/// Galil and Megiddo's scheme for convex costs; `None` if there are more jobs than slots.
+pub fn galil_megiddo(instance: &FlexInstance) -> Option<Vec<u32>> {
+    let mut arrays = Arrays::new(instance)?;
+    while arrays.left > 0 && !arrays.take_all() {
+        let pivot = median_of_medians(&arrays);
+        // How many entries of each job come no later than the pivot.
+        let within: Vec<u32> =
+            (0..arrays.taken.len()).map(|job| count_within(&arrays, job, &pivot)).collect();
+        let sum: u64 = within.iter().zip(&arrays.taken).map(|(&to, &from)| u64::from(to - from)).sum();
+        if sum <= u64::from(arrays.left) {
+            for (job, &to) in within.iter().enumerate() {
+                arrays.take(job, to);
+            }
+        } else {
+            arrays.open = within;
+            // More than fit come up to the pivot, which is the last of them.
+            arrays.open[pivot.job] -= 1;
+        }
+    }
+    Some(arrays.into_slots())
+}
+
+fn median_of_medians(arrays: &Arrays<'_>) -> Entry {
+    let mut medians: Vec<(Entry, u64)> = (0..arrays.taken.len())
+        .filter(|&job| arrays.open[job] > arrays.taken[job])
+        .map(|job| {
+            let n = arrays.open[job] - arrays.taken[job];
+            (arrays.entry(job, arrays.taken[job] + (n - 1) / 2), u64::from(n))
+        })
+        .collect();
+    medians.sort_unstable_by(|a, b| a.0.order(&b.0));
+    let half = medians.iter().map(|m| m.1).sum::<u64>().div_ceil(2);
+    let mut passed = 0;
+    let at = medians.iter().position(|m| {
+        passed += m.1;
+        passed >= half
+    });
+    medians[at.expect("invariant: something is undecided")].0
+}
+
+/// One past the last undecided slot of `job` that comes no later than `pivot`.
+fn count_within(arrays: &Arrays<'_>, job: usize, pivot: &Entry) -> u32 {
+    let (mut from, mut to) = (arrays.taken[job], arrays.open[job]);
+    while from < to {
+        let mid = from + (to - from) / 2;
+        if pivot.is_before(&arrays.entry(job, mid)) { to = mid } else { from = mid + 1 }
+    }
+    from
+}
+
+/// Frederickson and Johnson's scheme for convex costs; `None` if there are more jobs than slots.
+pub fn frederickson_johnson(instance: &FlexInstance) -> Option<Vec<u32>> {
+    let mut arrays = Arrays::new(instance)?;
+    if arrays.left == 0 || arrays.take_all() {
+        return Some(arrays.into_slots());
+    }
+    let mut step = (arrays.left / instance.jobs().len() as u32).max(1).next_power_of_two();
+    while step > 1 {
+        narrow(&mut arrays, step);
+        step /= 2;
+    }
+    let mut last = samples(&arrays, 1);
+    let left = arrays.left as usize;
+    if left > 0 && left < last.len() {
+        last.select_nth_unstable_by(left - 1, Entry::order);
+    }
+    for entry in last.iter().take(left) {
+        let upto = arrays.taken[entry.job].max(entry.at + 1);
+        arrays.taken[entry.job] = upto;
+    }
+    Some(arrays.into_slots())
+}
+
+/// Every `step`-th undecided slot of each job; each stands for the `step` that end with it.
+fn samples(arrays: &Arrays<'_>, step: u32) -> Vec<Entry> {
+    let mut samples = Vec::new();
+    for job in 0..arrays.taken.len() {
+        let mut at = u64::from(arrays.taken[job]) + u64::from(step) - 1;
+        while at < u64::from(arrays.open[job]) {
+            samples.push(arrays.entry(job, at as u32));
+            at += u64::from(step);
+        }
+    }
+    samples
+}
+
+/// Decides what every `step`-th saving can decide.
+fn narrow(arrays: &mut Arrays<'_>, step: u32) {
+    let mut samples = samples(arrays, step);
+    let left = arrays.left;
+    let active = arrays.taken.iter().zip(&arrays.open).filter(|(taken, open)| open > taken).count();
+    // At least `left` slots save no less than the ⌈left/step⌉-th sample: nothing after it is given.
+    let enough = left.div_ceil(step) as usize;
+    if (1..=samples.len()).contains(&enough) {
+        let pivot = *samples.select_nth_unstable_by(enough - 1, Entry::order).1;
+        for sample in samples.iter().filter(|s| pivot.is_before(s)) {
+            arrays.open[sample.job] = arrays.open[sample.job].min(sample.at);
+        }
+    }
+    // At most `step` slots a job more than the samples say save no less than a sample: with that many
+    // to spare everything up to it is given.
+    let sure = ((left / step) as usize).saturating_sub(active);
+    if (1..=samples.len()).contains(&sure) {
+        let pivot = *samples.select_nth_unstable_by(sure - 1, Entry::order).1;
+        for sample in samples.iter().filter(|s| !pivot.is_before(s)) {
+            if sample.at >= arrays.taken[sample.job] {
+                arrays.take(sample.job, sample.at + 1);
+            }
+        }
+    }
+}
