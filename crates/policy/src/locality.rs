@@ -17,10 +17,48 @@ use crate::state::Taken;
 /// Splits by host, and how long phases have waited.
 pub(crate) struct Locality {
     wait: Span,
-    /// For each phase with hosts: the splits on each machine, lowest last.
-    hosts: BTreeMap<PhaseId, BTreeMap<MachineId, Vec<u32>>>,
+    /// The splits of each phase with hosts.
+    hosts: BTreeMap<PhaseId, Hosts>,
     /// Since when a phase has not started a task near its input although it was next.
     since: BTreeMap<PhaseId, Time>,
+}
+
+/// Splits by machine, lowest last so that they can be popped.
+struct Hosts {
+    on: BTreeMap<MachineId, Vec<u32>>,
+    /// Splits without any host: they may run anywhere at once.
+    nowhere: Vec<u32>,
+}
+
+impl Hosts {
+    /// Starts up to `n` tasks on machines that hold their input; returns how many.
+    fn launch_near<E: Engine + ?Sized>(
+        &mut self,
+        spot: Spot,
+        phase: PhaseId,
+        n: u32,
+        ledger: &mut Ledger<'_>,
+        engine: &mut E,
+    ) -> u32 {
+        let machines: Vec<MachineId> = match spot.machine {
+            Some((machine, _)) => vec![machine],
+            None => self.on.keys().copied().collect(),
+        };
+        let mut begun = 0;
+        for machine in machines {
+            let Some(at) = Spot::of_machine(ledger, spot.lane, machine) else { continue };
+            let Some(splits) = self.on.get_mut(&machine) else { continue };
+            while begun < n {
+                let most = at.free(ledger).min(n - begun);
+                let Some(near) = (most > 0).then(|| next_on(splits, ledger, phase, most)).flatten() else {
+                    break;
+                };
+                begin(at, phase, near, ledger, engine);
+                begun += near.count;
+            }
+        }
+        begun
+    }
 }
 
 impl Locality {
@@ -49,33 +87,20 @@ impl Locality {
         engine: &mut E,
     ) -> u32 {
         let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(ledger.instance, phase));
-        let machines: Vec<MachineId> = match spot.machine {
-            Some((machine, _)) => vec![machine],
-            None => hosts.keys().copied().collect(),
-        };
-        let mut slots = Vec::new();
-        let mut begun = 0;
-        for machine in machines {
-            let Some(at) = Spot::of_machine(ledger, spot.lane, machine) else { continue };
-            let Some(splits) = hosts.get_mut(&machine) else { continue };
-            while begun < n {
-                let most = at.free(ledger).min(n - begun);
-                let Some(near) = (most > 0).then(|| next_on(splits, ledger, phase, most)).flatten() else {
-                    break;
-                };
-                begin(at, phase, near, ledger, engine, &mut slots);
-                begun += near.count;
-            }
-        }
+        let mut begun = hosts.launch_near(spot, phase, n, ledger, engine);
         if begun > 0 {
             self.since.remove(&phase);
         }
+        while begun < n {
+            let Some(any) = next_on(&mut hosts.nowhere, ledger, phase, n - begun) else { break };
+            begin(spot, phase, any, ledger, engine);
+            begun += any.count;
+        }
         if begun < n && self.waited(phase, ledger.now, engine) {
             while begun < n {
-                let taken = ledger.state.take(ledger.instance, phase, n - begun);
-                spot.take(ledger, taken.count, &mut slots);
-                ledger.launch(engine, phase, taken, &slots);
-                begun += taken.count;
+                let any = ledger.state.next_pending(phase, n - begun);
+                begin(spot, phase, any, ledger, engine);
+                begun += any.count;
             }
         }
         begun
@@ -104,11 +129,11 @@ fn begin<E: Engine + ?Sized>(
     taken: Taken,
     ledger: &mut Ledger<'_>,
     engine: &mut E,
-    slots: &mut Vec<SlotRange>,
 ) {
+    let mut slots: Vec<SlotRange> = Vec::new();
     ledger.state.take_exactly(ledger.instance, phase, taken);
-    at.take(ledger, taken.count, slots);
-    ledger.launch(engine, phase, taken, slots);
+    at.take(ledger, taken.count, &mut slots);
+    ledger.launch(engine, phase, taken, &slots);
 }
 
 /// Whether any task of the phase has a place for its input.
@@ -116,13 +141,15 @@ pub(crate) fn has_hosts(instance: &Instance, phase: PhaseId) -> bool {
     instance.phase(phase).tasks().is_some_and(|t| !t.splits().is_empty())
 }
 
-/// The splits of each machine, lowest last so that they can be popped.
-fn by_host(instance: &Instance, phase: PhaseId) -> BTreeMap<MachineId, Vec<u32>> {
-    let mut hosts: BTreeMap<MachineId, Vec<u32>> = BTreeMap::new();
+fn by_host(instance: &Instance, phase: PhaseId) -> Hosts {
+    let mut hosts = Hosts { on: BTreeMap::new(), nowhere: Vec::new() };
     let splits = instance.phase(phase).tasks().map_or(&[][..], slackline_model::tasks::Tasks::splits);
     for (k, split) in splits.iter().enumerate().rev() {
+        if split.hosts.is_empty() {
+            hosts.nowhere.push(k as u32);
+        }
         for &host in &split.hosts {
-            hosts.entry(host).or_default().push(k as u32);
+            hosts.on.entry(host).or_default().push(k as u32);
         }
     }
     hosts

@@ -305,13 +305,16 @@ impl State {
 
     /// Takes up to `most` consecutive tasks to start, the lowest first; they then count as running.
     pub(crate) fn take(&mut self, instance: &Instance, phase: PhaseId, most: u32) -> Taken {
-        let (&first, &(count, attempt)) = self.phases[phase]
-            .pending
-            .first_key_value()
-            .expect("invariant: a runnable phase has tasks to start");
-        let count = count.min(most);
-        self.take_exactly(instance, phase, Taken { first, count, attempt });
-        Taken { first, count, attempt }
+        let taken = self.next_pending(phase, most);
+        self.take_exactly(instance, phase, taken);
+        taken
+    }
+
+    /// The lowest tasks to start, up to `most` consecutive ones; there must be some.
+    pub(crate) fn next_pending(&self, phase: PhaseId, most: u32) -> Taken {
+        let pending = self.phases[phase].pending.first_key_value();
+        let (&first, &(count, attempt)) = pending.expect("invariant: a runnable phase has tasks to start");
+        Taken { first, count: count.min(most), attempt }
     }
 
     /// Up to `most` tasks from `task` on that still have to start and are the same attempt.

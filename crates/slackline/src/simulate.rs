@@ -119,19 +119,6 @@ pub fn claim_bound(schedule: &mut Schedule, bound: Option<f64>) {
     };
 }
 
-/// How good a cost is, in words: `optimal`, `within 18.8 % of optimal`, or what can be said.
-pub fn status(cost: Option<f64>, bound: Option<f64>) -> String {
-    match (cost, bound) {
-        (None, _) => "flows failed".to_owned(),
-        (Some(_), None) => "no bound".to_owned(),
-        (Some(cost), Some(bound)) if cost - bound <= 2e-6 + 1e-6 * bound.abs() => "optimal".to_owned(),
-        (Some(cost), Some(bound)) if bound > 0.0 => {
-            format!("within {:.1} % of optimal", 100.0 * (cost - bound) / bound)
-        }
-        (Some(cost), Some(bound)) => format!("within {} of optimal", cost - bound),
-    }
-}
-
 /// Nearest-rank 99th percentile; 0 of nothing.
 fn percentile_99(mut values: Vec<u64>) -> u64 {
     if values.is_empty() {

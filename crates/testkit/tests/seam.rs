@@ -357,7 +357,7 @@ fn local(splits: &[(u32, f64, &str)], besides: Option<f64>) -> Instance {
     let splits = splits.iter().map(|&(count, seconds, host)| SplitDraft {
         count,
         seconds,
-        hosts: vec![host.to_owned()],
+        hosts: Some(host.to_owned()).filter(|host| !host.is_empty()).into_iter().collect(),
     });
     let mut flows = vec![single("local", job("j", &[], Some(TasksDraft::Splits(splits.collect())), None))];
     if let Some(seconds) = besides {
@@ -404,4 +404,12 @@ fn a_task_waits_for_its_host_as_long_as_it_may() {
     assert_eq!(first(0), (0, 1, 0.0));
     assert_eq!(first(3), (0, 1, 3.0));
     assert_eq!(first(30), (0, 0, 10.0));
+}
+
+#[test]
+fn a_task_without_a_host_waits_for_none() {
+    let instance = local(&[(1, 1.0, "m-0"), (2, 1.0, "")], Some(10.0));
+    // Task 0 waits for m-0 until 3; the others take m-1 meanwhile.
+    let found = placed(&instance, &fifo(&instance, 3));
+    assert_eq!(found, [(1, 1, 0.0), (2, 1, 1.0), (0, 1, 3.0)]);
 }
