@@ -6,9 +6,11 @@
 //! ratios within one run, and medians.
 //!
 //! - [`measure`]: clock, memory, hash;
+//! - [`flex`]: epochs of FLEX;
 //! - [`sim`]: the simulator on days of growing size.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
 
+pub mod flex;
 pub mod measure;
 pub mod sim;
 
@@ -25,7 +27,7 @@ pub enum Size {
 }
 
 /// All suites.
-pub const SUITES: &[Suite] = &[("sim", sim::run)];
+pub const SUITES: &[Suite] = &[("flex", flex::run), ("sim", sim::run)];
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,9 @@ pub struct Minimax {
     pub due: Vec<f64>,
 }
 
+/// Relative precision of an optimum.
+const EXACT: f64 = 1e-13;
+
 /// Bisection steps; each halves the interval, so that more cannot matter to an `f64`.
 const STEPS: u32 = 200;
 
@@ -35,14 +38,28 @@ pub fn minimax(jobs: &[Job], slots: u32) -> Minimax {
     let low = max(jobs.iter().map(|job| job.cost_at(job.alone())));
     let high = max(jobs.iter().map(|job| job.cost_at(horizon(jobs, slots))));
     let levels = exact.levels(low, high);
-    let (_, level) = exact.bisect(&levels, Job::latest);
+    let (_, level) = exact.bisect(&levels, Job::latest, EXACT);
     let below = levels.partition_point(|&l| l < level);
     let upto: Vec<f64> = levels[..below].iter().copied().chain([level]).collect();
-    let (infeasible, feasible) = search.bisect(&upto, Job::latest_lenient);
+    let (infeasible, feasible) = search.bisect(&upto, Job::latest_lenient, EXACT);
     // Where nothing below the level is feasible it is a jump (or the start) and itself the bound.
     let bound = if feasible >= level { level } else { infeasible };
     let due = jobs.iter().map(|job| job.latest(level).unwrap_or(0.0)).collect();
     Minimax { level, bound, due }
+}
+
+/// Deadlines that can be met, of a level at most `precision` (relative) above the optimum: for policies
+/// that only need the order, at a fraction of the tests.
+pub fn deadlines_near(jobs: &[Job], slots: u32, precision: f64) -> Vec<f64> {
+    if jobs.is_empty() {
+        return Vec::new();
+    }
+    let mut search = Search { jobs, test: DeadlineTest::new(slots) };
+    let low = max(jobs.iter().map(|job| job.cost_at(job.alone())));
+    let high = max(jobs.iter().map(|job| job.cost_at(horizon(jobs, slots))));
+    let levels = search.levels(low, high);
+    let (_, level) = search.bisect(&levels, Job::latest, precision);
+    jobs.iter().map(|job| job.latest(level).unwrap_or(0.0)).collect()
 }
 
 fn max(values: impl Iterator<Item = f64>) -> f64 {
@@ -76,7 +93,7 @@ impl Search<'_> {
 
     /// The last infeasible and the first feasible level found; the last of `levels` is feasible, and
     /// nothing below the first is.
-    fn bisect(&mut self, levels: &[f64], latest: fn(&Job, f64) -> Option<f64>) -> (f64, f64) {
+    fn bisect(&mut self, levels: &[f64], latest: fn(&Job, f64) -> Option<f64>, precision: f64) -> (f64, f64) {
         let last = levels.len() - 1;
         // The first feasible of the given levels...
         let (mut from, mut to) = (0, last);
@@ -91,7 +108,7 @@ impl Search<'_> {
         let (mut low, mut high) = (levels[to - 1], levels[to]);
         for _ in 0..STEPS {
             let mid = low + (high - low) / 2.0;
-            if high - low <= 1e-13 * low.abs().max(high.abs()) || mid <= low || mid >= high {
+            if high - low <= precision * low.abs().max(high.abs()) || mid <= low || mid >= high {
                 break;
             }
             if self.feasible(mid, latest) { high = mid } else { low = mid }

@@ -6,8 +6,9 @@
 use std::fmt;
 
 use slackline_algo::baseline::{By, Edf, Fair, Fifo};
+use slackline_algo::flex::online::{Flex, Hand};
 use slackline_algo::woha::JobOrder;
-use slackline_model::Instance;
+use slackline_model::{Instance, Span};
 use slackline_policy::Policy;
 
 use crate::woha;
@@ -26,7 +27,7 @@ pub struct Entry {
     pub capabilities: Capabilities,
     /// Its parameters.
     pub params: &'static [Param],
-    build: fn(&Instance, &[usize]) -> Box<dyn Policy + Send>,
+    build: fn(&Instance, &Choices) -> Box<dyn Policy + Send>,
 }
 
 /// What a policy can take, in words for the table of policies.
@@ -46,13 +47,15 @@ pub struct Capabilities {
     pub minima: bool,
 }
 
-/// A parameter that takes one of a few values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A parameter: one of a few values, or a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
     /// Its name.
     pub name: &'static str,
-    /// The valid values; the first is the default.
+    /// The valid values, or those of a number that are worth a try; the first is the default.
     pub values: &'static [&'static str],
+    /// For a number: the least and the most it may be.
+    pub range: Option<(f64, f64)>,
     /// What it does.
     pub help: &'static str,
 }
@@ -60,13 +63,76 @@ pub struct Param {
 impl Param {
     /// `name=value|value`, the default, and what it does.
     pub fn describe(&self) -> String {
-        format!("{}={}` (default {}): {}", self.name, self.values.join("|"), self.values[0], self.help)
+        format!("{}={}` (default {}): {}", self.name, self.expected(), self.values[0], self.help)
+    }
+
+    /// What it may be, in a few signs: `job|flow`, `0..3600`.
+    pub fn expected(&self) -> String {
+        match self.range {
+            Some((least, most)) => format!("{least}..{most}"),
+            None => self.values.join("|"),
+        }
+    }
+
+    fn read(&self, text: &str) -> Option<Choice> {
+        let at = self.values.iter().position(|v| *v == text);
+        let number =
+            text.parse().ok().filter(|x| self.range.is_some_and(|(least, most)| (least..=most).contains(x)));
+        match self.range {
+            Some(_) => number.map(|number| Choice { at: at.unwrap_or(0), number }),
+            None => at.map(|at| Choice { at, number: 0.0 }),
+        }
+    }
+}
+
+/// A value for a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Choice {
+    /// Index among the parameter's values.
+    at: usize,
+    /// The number, of a parameter that is one.
+    number: f64,
+}
+
+/// The chosen value of each parameter of a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choices {
+    at: Vec<usize>,
+    numbers: Vec<f64>,
+}
+
+impl Choices {
+    /// The defaults.
+    fn of(params: &[Param]) -> Self {
+        let defaults: Vec<Choice> = params
+            .iter()
+            .map(|param| param.read(param.values[0]).expect("invariant: defaults are valid"))
+            .collect();
+        Self {
+            at: defaults.iter().map(|choice| choice.at).collect(),
+            numbers: defaults.iter().map(|choice| choice.number).collect(),
+        }
+    }
+
+    /// The value of a parameter that is a number.
+    fn number(&self, param: usize) -> f64 {
+        self.numbers[param]
+    }
+}
+
+/// Index of the chosen value of each parameter, in the order of the parameters.
+impl std::ops::Deref for Choices {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.at
     }
 }
 
 const BY: Param = Param {
     name: "by",
     values: &["job", "flow"],
+    range: None,
     help: "who queues or shares: every job by itself, or flows as a whole",
 };
 
@@ -81,6 +147,20 @@ const BLIND: Capabilities = Capabilities {
 
 const WOHA: Capabilities =
     Capabilities { typed: "yes, pooled plans as an option", plan: "progress requirements", ..BLIND };
+
+const EPOCH: Param = Param {
+    name: "epoch",
+    values: &["0.5"],
+    range: Some((0.0, 86_400.0)),
+    help: "seconds between allocations; 0 for a new one at every event",
+};
+
+const HAND: Param = Param {
+    name: "hand",
+    values: &["targets", "minima"],
+    range: None,
+    help: "whether slots are allocated outright, or handed to Fair as revised minima (the same slots)",
+};
 
 fn by(choice: usize) -> By {
     if choice == 0 { By::Job } else { By::Flow }
@@ -115,6 +195,25 @@ pub fn policies() -> &'static [Entry] {
             capabilities: BLIND,
             params: &[],
             build: |instance, _| Box::new(Edf::new(instance)),
+        },
+        Entry {
+            name: "flex",
+            summary: "slots by the malleable packing of the best order for the objective; keeps minima and maxima",
+            source: "flex, sections 2 and 3",
+            guarantee: "plan: optimal maxima, a bound for sums; online: none",
+            capabilities: Capabilities {
+                flows: "online: every ready job is one of its jobs; plan: one-job flows",
+                typed: "one instance per kind",
+                speeds: "online only, blind",
+                plan: "allocations",
+                minima: true,
+                ..BLIND
+            },
+            params: &[EPOCH, HAND],
+            build: |instance, choices| {
+                let hand = if choices[1] == 0 { Hand::Targets } else { Hand::Minima };
+                Box::new(Flex::new(instance, Span::from_seconds_nearest(choices.number(0)), hand))
+            },
         },
         Entry {
             name: "woha-hlf",
@@ -157,8 +256,7 @@ pub fn policies() -> &'static [Entry] {
 #[derive(Clone)]
 pub struct Chosen {
     entry: &'static Entry,
-    /// Index of the chosen value of each parameter.
-    choices: Vec<usize>,
+    choices: Choices,
     spec: String,
 }
 
@@ -184,7 +282,7 @@ pub enum ChooseError {
         known: Vec<&'static str>,
     },
     /// A value the parameter cannot have.
-    #[error("policy {policy}: found {name}={found}, expected {name}={}", .known.join("|"))]
+    #[error("policy {policy}: found {name}={found}, expected {name}={known}")]
     Value {
         /// The policy.
         policy: &'static str,
@@ -193,7 +291,7 @@ pub enum ChooseError {
         /// What was found.
         found: String,
         /// The valid values.
-        known: Vec<&'static str>,
+        known: String,
     },
 }
 
@@ -213,7 +311,7 @@ impl Chosen {
             found: name.to_owned(),
             known: policies().iter().map(|e| e.name).collect(),
         })?;
-        let mut choices = vec![0; entry.params.len()];
+        let mut choices = Choices::of(entry.params);
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let at =
@@ -223,13 +321,13 @@ impl Chosen {
                     known: entry.params.iter().map(|p| p.name).collect(),
                 })?;
             let param = &entry.params[at];
-            choices[at] =
-                param.values.iter().position(|v| *v == value).ok_or_else(|| ChooseError::Value {
-                    policy: entry.name,
-                    name: param.name,
-                    found: value.to_owned(),
-                    known: param.values.to_vec(),
-                })?;
+            let choice = param.read(value).ok_or_else(|| ChooseError::Value {
+                policy: entry.name,
+                name: param.name,
+                found: value.to_owned(),
+                known: param.expected(),
+            })?;
+            (choices.at[at], choices.numbers[at]) = (choice.at, choice.number);
         }
         Ok(Self { entry, choices, spec: spec.to_owned() })
     }
@@ -271,11 +369,18 @@ mod tests {
 
     #[test]
     fn names_and_parameters_are_checked() {
-        assert_eq!(Chosen::parse("fifo:by=flow").unwrap().choices, [1]);
-        assert_eq!(Chosen::parse("fair").unwrap().choices, [0]);
+        assert_eq!(Chosen::parse("fifo:by=flow").unwrap().choices(), [1]);
+        assert_eq!(Chosen::parse("fair").unwrap().choices(), [0]);
         assert!(error("fiffo").starts_with(r#"found policy "fiffo", expected one of fifo, fair, edf"#));
         assert_eq!(error("fifo:bye=flow"), r#"policy fifo: found parameter "bye", expected one of by"#);
         assert_eq!(error("edf:by=flow"), r#"policy edf: found parameter "by", expected no parameter"#);
+        let flex = Chosen::parse("flex:hand=minima:epoch=12.5").unwrap();
+        assert_eq!((flex.choices(), flex.choices.number(0)), ([0, 1].as_slice(), 12.5));
+        assert_eq!(Chosen::parse("flex").unwrap().choices.number(0), 0.5);
+        for epoch in ["-1", "1e9", "NaN", "soon", ""] {
+            let expected = format!("policy flex: found epoch={epoch}, expected epoch=0..86400");
+            assert_eq!(error(&format!("flex:epoch={epoch}")), expected);
+        }
         assert_eq!(error("fifo:by=user"), "policy fifo: found by=user, expected by=job|flow");
     }
 }

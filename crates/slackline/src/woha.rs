@@ -13,21 +13,25 @@ pub(crate) const PARAMS: &[Param] = &[
     Param {
         name: "cap",
         values: &["search", "scan", "none"],
+        range: None,
         help: "slots a plan counts on: the fewest that meet the deadline by binary search or exactly, or all",
     },
     Param {
         name: "pooled",
         values: &["no", "yes"],
+        range: None,
         help: "whether plans count map and reduce slots as one kind, as the paper does",
     },
     Param {
         name: "late",
         values: &["yield", "follow"],
+        range: None,
         help: "whether a flow that cannot meet its deadline gives way to flows that lag, or is due at once",
     },
     Param {
         name: "list",
         values: &["heap", "btree", "skip"],
+        range: None,
         help: "the structure that orders flows by lag; changes speed, never decisions",
     },
 ];

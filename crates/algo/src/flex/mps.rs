@@ -213,7 +213,9 @@ mod tests {
         let mut now = 0.0;
         while !list.is_empty() {
             let mut slots: Vec<u32> = vec![0; jobs.len()];
-            list.iter().for_each(|&j| slots[j] = jobs[j].min);
+            for &j in &list {
+                slots[j] = jobs[j].min;
+            }
             let mut slack = instance.slots() - slots.iter().sum::<u32>();
             for &j in &list {
                 let more = slack.min(jobs[j].max - jobs[j].min);

@@ -49,6 +49,12 @@ impl Config<'_> {
 /// Operations beyond sorting that a rule may take: within an epoch, and in a plan.
 const QUICK: u64 = 50_000;
 pub(super) const THOROUGH: u64 = 50_000_000;
+/// The rules of an epoch; only the first three if there are many jobs.
+const QUICK_RULES: [Rule; 6] =
+    [Rule::Smith, Rule::DueDate, Rule::Worth, Rule::Moore, Rule::Atc, Rule::Generic];
+const ALL_RULES_JOBS_MAX: usize = 2_000;
+/// Relative precision of an epoch's optimal deadlines, of which only the order matters.
+const QUICK_PRECISION: f64 = 1e-4;
 /// Jobs up to which water filling, whose schedules are of size J², is a candidate.
 const FILLING_JOBS_MAX: usize = 600;
 /// Jobs up to which levels are searched exactly.
@@ -166,14 +172,14 @@ struct Ranked {
     winner: Winner,
 }
 
-/// Every rule's order that applies, and what it costs, cheapest first (ties in the order of the rules).
-fn ranked(instance: &FlexInstance, packer: &mut Packer<'_>, cells: u64) -> Vec<Ranked> {
+/// The orders of those rules that apply, and what it costs, cheapest first (ties in the order of the rules).
+fn ranked(instance: &FlexInstance, packer: &mut Packer<'_>, rules: &[Rule], cells: u64) -> Vec<Ranked> {
     let nature = Nature::new(instance);
     let of = |rule: Rule| {
         let order = rule.order(instance, &nature, cells)?;
         Some(Ranked { cost: packer.cost(&order), order, winner: Winner::Order(rule) })
     };
-    let mut all: Vec<Ranked> = Rule::ALL.into_iter().filter_map(of).collect();
+    let mut all: Vec<Ranked> = rules.iter().copied().filter_map(of).collect();
     all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     all
 }
@@ -182,11 +188,13 @@ fn ranked(instance: &FlexInstance, packer: &mut Packer<'_>, cells: u64) -> Vec<R
 /// deadline order for a maximum).
 pub fn quick_order(instance: &FlexInstance) -> Vec<usize> {
     if instance.combine() == Combine::Max && instance.jobs().len() > 1 {
-        let due = minimax::minimax(instance.jobs(), instance.slots()).due;
+        let due = minimax::deadlines_near(instance.jobs(), instance.slots(), QUICK_PRECISION);
         return deadline_order(instance, &due);
     }
     let mut packer = Packer::new(instance);
-    ranked(instance, &mut packer, QUICK).swap_remove(0).order
+    let rules =
+        if instance.jobs().len() <= ALL_RULES_JOBS_MAX { &QUICK_RULES[..] } else { &QUICK_RULES[..3] };
+    ranked(instance, &mut packer, rules, QUICK).swap_remove(0).order
 }
 
 /// Jobs by deadline, then work, then position.
@@ -204,7 +212,7 @@ fn malleable(
     budget: &mut Budget<'_>,
 ) -> (Candidate, Option<f64>) {
     let mut packer = Packer::new(instance);
-    let mut starts = ranked(instance, &mut packer, THOROUGH);
+    let mut starts = ranked(instance, &mut packer, &Rule::ALL, THOROUGH);
     let (mut dues, mut proven) = (Vec::new(), None);
     if instance.combine() == Combine::Max {
         let optimum = minimax::minimax(instance.jobs(), instance.slots());

@@ -207,32 +207,36 @@ fn check_pieces(instance: &FlexInstance, plan: &Plan) {
     }
 }
 
+/// Costs of FIFO, FAIR and FLEX: FIFO is the packing in the order given without minima, FAIR the
+/// water-line at every completion.
+fn base_case_costs(instance: &FlexInstance) -> [f64; 3] {
+    let given: Vec<usize> = (0..instance.jobs().len()).collect();
+    let bare = instance.jobs().iter().map(|job| Job { min: 0, ..job.clone() }).collect();
+    let fifo = Packer::new(&FlexInstance::new(100, Combine::Sum, bare)).cost(&given);
+    [fifo, instance.cost(&fair_completions(instance)), plan(instance, &Config::thorough()).cost]
+}
+
 #[test]
 fn base_case_of_section_4_1() {
-    // FIFO is the packing in the order given without minima, FAIR the water-line at every completion.
-    let (mut fifo, mut fair, mut flex) = (0.0, 0.0, 0.0);
-    let seeds = 25;
-    for seed in 0..seeds {
+    for seed in 0..20 {
         let model = base_case(7, "metric", Metric::Response, Combine::Sum, seed);
-        let model = model.with_objective(Objective::default(), Weights::Ignore).unwrap();
-        let instance = jobs_of(&model);
-        let best = best_packing(&instance);
-        let plan = plan(&instance, &Config::thorough());
-        assert!(plan.cost <= best * 1.001, "seed {seed}: {} for {best}", plan.cost);
-        flex += plan.cost / best;
-        let given: Vec<usize> = (0..7).collect();
-        let bare = instance.jobs().iter().map(|job| Job { min: 0, ..job.clone() }).collect();
-        fifo += Packer::new(&FlexInstance::new(100, Combine::Sum, bare)).cost(&given) / best;
-        fair += instance.cost(&fair_completions(&instance)) / best;
+        let instance = jobs_of(&model.with_objective(Objective::default(), Weights::Ignore).unwrap());
+        let (best, [_, _, flex]) = (best_packing(&instance), base_case_costs(&instance));
+        assert!(flex <= best * (1.0 + 1e-9), "seed {seed}: {flex} for {best}");
     }
-    let mean = |sum: f64| sum / f64::from(seeds as u32);
-    println!(
-        "4.1, 7 jobs: FIFO {:.3}, FAIR {:.3}, FLEX {:.5} of the best order",
-        mean(fifo),
-        mean(fair),
-        mean(flex)
-    );
-    assert!((1.5..2.6).contains(&mean(fifo)) && (1.3..1.7).contains(&mean(fair)) && mean(flex) < 1.0005);
+    // The paper, over 100 seeds of an unpublished generator: FIFO 2.07 (at most 3.24), FAIR 1.54 (1.61).
+    let (mut sum, mut most) = ([0.0; 2], [0.0f64; 2]);
+    for seed in 0..100 {
+        let model = base_case(10, "metric", Metric::Response, Combine::Sum, seed);
+        let instance = jobs_of(&model.with_objective(Objective::default(), Weights::Ignore).unwrap());
+        let [fifo, fair, flex] = base_case_costs(&instance);
+        for (k, ratio) in [fifo / flex, fair / flex].into_iter().enumerate() {
+            sum[k] += ratio / 100.0;
+            most[k] = most[k].max(ratio);
+        }
+    }
+    println!("4.1: FIFO {:.3} ({:.3}), FAIR {:.3} ({:.3})", sum[0], most[0], sum[1], most[1]);
+    assert!((1.6..2.3).contains(&sum[0]) && (1.3..1.65).contains(&sum[1]));
 }
 
 /// The water-line at every completion.
@@ -447,4 +451,41 @@ fn flows_of_several_jobs_and_mixed_speeds_are_refused() {
     assert!(refusal(&draft).starts_with("flex plans machines of one speed, found several"));
     draft.flows[0].jobs.push(work("y"));
     assert!(refusal(&draft).starts_with("flex plans flows of one job, found 2 jobs in flow \"f\""));
+}
+
+/// What a simulation of the policy gives, judged, with mean response.
+fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, learned: bool) -> f64 {
+    use slackline_model::schedule::Clock;
+    use slackline_policy::{Config, History, Learning, run};
+    use slackline_sim::{Options, Sim};
+
+    let mut config = Config { audit: true, ..Config::plain(instance) };
+    if learned {
+        let (learning, estimates) = Learning::start(instance, &History::new());
+        (config.learning, config.estimates) = (Some(learning), estimates);
+    }
+    let mut engine = Sim::new(instance, Options::exact());
+    let schedule = run(instance, policy, &mut engine, config).schedule(instance, "flex", Clock::Exact);
+    slackline_judge::check(instance, &schedule).unwrap().cost
+}
+
+#[test]
+fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
+    use crate::baseline::{By, Fair};
+    use slackline_model::Span;
+
+    let (mut gain, mut blind, n) = (0.0, 0.0, 10);
+    for seed in 0..n {
+        let model = base_case(10, "metric", Metric::Response, Combine::Sum, seed);
+        let model = model.with_objective(Objective::default(), Weights::Ignore).unwrap();
+        let epoch = Span::from_seconds_nearest(0.5);
+        let flex = |hand| online::Flex::new(&model, epoch, hand);
+        let fair = simulated(&model, &mut Fair::new(&model, By::Job), false);
+        let cost = simulated(&model, &mut flex(online::Hand::Targets), false);
+        assert_eq!(cost, simulated(&model, &mut flex(online::Hand::Minima), false));
+        gain += fair / cost / f64::from(n as u32);
+        blind += fair / simulated(&model, &mut flex(online::Hand::Targets), true) / f64::from(n as u32);
+    }
+    println!("online: FAIR costs {gain:.3} of FLEX, {blind:.3} of FLEX that has to learn");
+    assert!(gain > 1.2 && blind > 1.1);
 }

@@ -63,7 +63,7 @@ fn table() -> String {
         let mut lines = vec![("what it does".to_owned(), entry.summary.to_owned())];
         lines.push(("source".to_owned(), entry.source.to_owned()));
         for param in entry.params {
-            let values = param.values.join("|");
+            let values = param.expected();
             lines.push((
                 format!("{}={values}", param.name),
                 format!("{} [default: {}]", param.help, param.values[0]),
@@ -78,7 +78,7 @@ fn csv() -> String {
     let header: Vec<&str> =
         policies().first().into_iter().flat_map(cells).map(|(name, _)| name).chain(["parameters"]).collect();
     let row = |entry: &Entry| {
-        let parameters = entry.params.iter().map(|p| format!("{}={}", p.name, p.values.join("|")));
+        let parameters = entry.params.iter().map(|p| format!("{}={}", p.name, p.expected()));
         let parameters = parameters.collect::<Vec<_>>().join(" ");
         cells(entry).into_iter().map(|(_, value)| value.to_owned()).chain([parameters]).collect::<Vec<_>>()
     };
@@ -88,7 +88,12 @@ fn csv() -> String {
 fn document(entry: &Entry) -> Value {
     let can = entry.capabilities;
     let params = entry.params.iter().map(|param| {
-        json!({"name": param.name, "values": param.values, "default": param.values[0], "help": param.help})
+        let mut row =
+            json!({"name": param.name, "values": param.values, "default": param.values[0], "help": param.help});
+        if let Some((least, most)) = param.range {
+            row["range"] = json!([least, most]);
+        }
+        row
     });
     json!({
         "name": entry.name, "summary": entry.summary, "source": entry.source, "guarantee": entry.guarantee,
