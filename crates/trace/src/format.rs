@@ -19,11 +19,15 @@ pub enum Format {
     Yaml,
     /// A trace of the SWIM project: tab-separated, one job a row.
     Swim,
+    /// A workflow file of WOHA, as XML.
+    Woha,
+    /// A `workflow.xml` of Oozie.
+    Oozie,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 4] = [Self::Toml, Self::Json, Self::Yaml, Self::Swim];
+    pub const ALL: [Self; 6] = [Self::Toml, Self::Json, Self::Yaml, Self::Swim, Self::Woha, Self::Oozie];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -32,6 +36,8 @@ impl Format {
             Self::Json => "json",
             Self::Yaml => "yaml",
             Self::Swim => "swim",
+            Self::Woha => "woha",
+            Self::Oozie => "oozie",
         }
     }
 
@@ -42,7 +48,7 @@ impl Format {
 
     /// Whether it is a form of our own documents, which no import option shapes.
     pub const fn is_native(self) -> bool {
-        !matches!(self, Self::Swim)
+        matches!(self, Self::Toml | Self::Json | Self::Yaml)
     }
 
     /// The format of a file by its name (`.gz` set aside) and, where that says nothing, its text.
@@ -57,9 +63,22 @@ impl Format {
         }
     }
 
+    /// By the first element that is not part of a comment or declaration, or might as well not be.
+    fn guess_xml(text: &str) -> Option<Self> {
+        let names = text.split('<').map(|tag| tag.split([' ', '\t', '\r', '\n', '>', '/']).next());
+        names.flatten().find_map(|name| match name.rsplit_once(':').map_or(name, |(_, local)| local) {
+            "workflow-app" => Some(Self::Oozie),
+            "workflow" | "workflows" => Some(Self::Woha),
+            _ => None,
+        })
+    }
+
     fn guess_text(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('{') {
             return Some(Self::Json);
+        }
+        if text.trim_start().starts_with('<') {
+            return Self::guess_xml(text);
         }
         let lines = || text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let first = lines().next()?;
@@ -141,6 +160,9 @@ mod tests {
             ("-", "flows: []\nslackline: 1\n", Some(Format::Yaml)),
             ("trace.txt", "\njob0\t49\t49\t740773\t2339561\t627471\n", Some(Format::Swim)),
             ("-", "job0\t49\t49\tx\t2339561\t627471\n", None),
+            ("w.xml", "<?xml version='1.0'?>\n<!-- a -->\n<workflow name='w'>", Some(Format::Woha)),
+            ("-", " <workflow-app xmlns='uri:oozie:workflow:1.0'>", Some(Format::Oozie)),
+            ("w.xml", "<html>", None),
             ("-", "", None),
         ];
         for (name, text, expected) in cases {

@@ -9,6 +9,7 @@
 //! - [`schema`]: their JSON Schemas;
 //! - [`options`]: what importers assume where a trace is silent;
 //! - `swim`: traces of the SWIM project;
+//! - `woha_xml`, `oozie`: workflow files, and `xml`, what they share;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - `wire`, `parse`, `source`: shared parts of the documents, text to structs, positions.
 //!
@@ -19,6 +20,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod format;
 pub mod generate;
+mod oozie;
 pub mod options;
 mod parse;
 pub mod schedule;
@@ -26,7 +28,9 @@ pub mod schema;
 pub mod source;
 mod swim;
 mod wire;
+mod woha_xml;
 pub mod workload;
+mod xml;
 
 pub use comparison::{
     Bounds, ComparisonEntry, ObjectiveResult, read_comparison, write_bounds, write_comparison,
@@ -36,6 +40,6 @@ pub use error::{Fault, Faults, Place, TraceError};
 pub use format::Format;
 pub use options::{ImportOptions, OptionError};
 pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
-pub use slackline_random as random;
+use slackline_random as random;
 pub use source::SourceMap;
 pub use workload::{Imported, read_workload, sha256, write_workload};

@@ -30,6 +30,25 @@ pub struct ImportOptions {
     pub seed: Seed,
     /// The rates of [`Durations::Rate`].
     pub rates: Rates,
+    /// `missing-inputs`: what becomes of inputs of a WOHA workflow that nobody writes.
+    pub missing_inputs: MissingInputs,
+    /// `properties`: the text of an Oozie workflow's `job.properties`; none.
+    pub properties: String,
+    /// `actions`: the text of a side file with task counts and durations of an Oozie workflow's actions,
+    /// as TOML or JSON; none.
+    pub actions: String,
+    /// `cases`: the cases taken at decisions of an Oozie workflow, as `decision=target` after commas;
+    /// none, which takes the defaults.
+    pub cases: String,
+}
+
+/// What becomes of inputs of a WOHA workflow that no job writes and no dataset declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingInputs {
+    /// `refuse`: they are an error.
+    Refuse,
+    /// `assume`: they are taken as there.
+    Assume,
 }
 
 /// Where durations come from when the trace has none.
@@ -66,6 +85,10 @@ impl Default for ImportOptions {
             durations: Durations::Lognormal,
             seed: Seed(0),
             rates: Rates { startup: 2.0, map: 32.0 * MIB, shuffle: 16.0 * MIB, output: 24.0 * MIB },
+            missing_inputs: MissingInputs::Refuse,
+            properties: String::new(),
+            actions: String::new(),
+            cases: String::new(),
         }
     }
 }
@@ -108,6 +131,10 @@ impl ImportOptions {
         "map-rate",
         "shuffle-rate",
         "output-rate",
+        "missing-inputs",
+        "properties",
+        "actions",
+        "cases",
     ];
 
     /// The defaults changed by name-value pairs.
@@ -153,6 +180,17 @@ impl ImportOptions {
                 let seconds = value.parse().ok().filter(|s: &f64| (0.0..=1e6).contains(s));
                 self.rates.startup = seconds.ok_or_else(|| bad("seconds from 0 to a million"))?;
             }
+            "missing-inputs" => {
+                self.missing_inputs = match value {
+                    "refuse" => MissingInputs::Refuse,
+                    "assume" => MissingInputs::Assume,
+                    _ => return Err(bad("refuse or assume")),
+                }
+            }
+            // Texts are checked when they are used, where a message can say which line is wrong.
+            "properties" => value.clone_into(&mut self.properties),
+            "actions" => value.clone_into(&mut self.actions),
+            "cases" => value.clone_into(&mut self.cases),
             "map-rate" => self.rates.map = rate()?,
             "shuffle-rate" => self.rates.shuffle = rate()?,
             _ => self.rates.output = rate()?,
@@ -168,6 +206,26 @@ impl ImportOptions {
             return pairs;
         }
         let mut put = |name: &str, value: String| pairs.insert(name.to_owned(), value);
+        match format {
+            // Refusing shapes nothing, and nothing is what empty texts say.
+            Format::Woha => {
+                if self.missing_inputs == MissingInputs::Assume {
+                    put("missing-inputs", "assume".to_owned());
+                }
+                return pairs;
+            }
+            Format::Oozie => {
+                for (name, text) in
+                    [("properties", &self.properties), ("actions", &self.actions), ("cases", &self.cases)]
+                {
+                    if !text.is_empty() {
+                        put(name, text.clone());
+                    }
+                }
+                return pairs;
+            }
+            Format::Toml | Format::Json | Format::Yaml | Format::Swim => {}
+        }
         put("split", self.split.to_string());
         put("reduce-bytes", self.reduce_bytes.to_string());
         put("reduces-max", self.reduces_max.map_or_else(|| "none".to_owned(), |n| n.to_string()));
@@ -224,12 +282,21 @@ mod tests {
             assert_eq!(again.as_ref(), Ok(&options));
         }
         assert!(ImportOptions::default().to_pairs(Format::Toml).is_empty());
+        let pairs =
+            [("missing-inputs", "assume"), ("properties", "a=b"), ("actions", "{}"), ("cases", "d=e")];
+        let options = ImportOptions::from_pairs(pairs).unwrap();
+        let mut both = options.to_pairs(Format::Woha);
+        both.extend(options.to_pairs(Format::Oozie));
+        assert_eq!(
+            ImportOptions::from_pairs(both.iter().map(|(n, v)| (n.as_str(), v.as_str()))),
+            Ok(options)
+        );
     }
 
     #[test]
     fn unknown_names_and_values_say_what_is_valid() {
         let error = |name, value| ImportOptions::from_pairs([(name, value)]).unwrap_err().to_string();
-        assert!(error("splits", "1").ends_with("output-rate; did you mean split?"));
+        assert!(error("splits", "1").ends_with("cases; did you mean split?"));
         assert_eq!(error("durations", "short"), "found durations = \"short\", expected lognormal or rate");
         for (name, value) in [("split", "0"), ("split", "5 miles"), ("split", "99999999TiB"), ("split", "-1")]
         {

@@ -31,6 +31,8 @@ enum Origin {
     Document(String, Format),
     /// A table with a row for each flow: their lines.
     Rows(Vec<u32>),
+    /// Anything else: the paths of which the place is known, sorted.
+    Marks(Vec<(String, Place)>),
 }
 
 impl SourceMap {
@@ -40,6 +42,11 @@ impl SourceMap {
 
     pub(crate) fn rows(file: &str, lines: Vec<u32>) -> Self {
         Self { file: file.to_owned(), origin: Origin::Rows(lines) }
+    }
+
+    pub(crate) fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
+        marks.sort();
+        Self { file: file.to_owned(), origin: Origin::Marks(marks) }
     }
 
     /// The file, as its reader called it.
@@ -64,6 +71,7 @@ impl SourceMap {
                 };
                 paths.iter().map(place).collect()
             }
+            Origin::Marks(marks) => paths.iter().map(|path| mark(marks, path)).collect(),
         }
     }
 
@@ -77,13 +85,22 @@ impl SourceMap {
     }
 }
 
+/// The place of the longest marked path that `path` is or begins with. O(length · log marks).
+fn mark(marks: &[(String, Place)], path: &str) -> Option<Place> {
+    let ends = path.match_indices(['.', '[']).map(|(at, _)| at).filter(|&at| at > 0);
+    let mut prefixes: Vec<&str> = ends.map(|at| &path[..at]).collect();
+    prefixes.push(path);
+    let find = |prefix: &&str| marks.binary_search_by(|(known, _)| known.as_str().cmp(prefix)).ok();
+    prefixes.iter().rev().find_map(find).map(|at| marks[at].1)
+}
+
 /// Where the value at each path of a document stands; see [`SourceMap::places`].
 pub(crate) fn places(text: &str, format: Format, paths: &[&str]) -> Vec<Option<Place>> {
     let root = match format {
         Format::Toml => DeTable::parse(text).ok().map(|root| toml_table(root.get_ref(), root.span().start)),
         Format::Yaml => yaml(text),
         Format::Json => Json { bytes: text.as_bytes(), at: 0 }.value(0),
-        Format::Swim => None,
+        Format::Swim | Format::Woha | Format::Oozie => None,
     };
     let place = |path: &&str| {
         let offset = root.as_ref()?.find(path)?;
@@ -302,6 +319,15 @@ mod tests {
         assert_eq!(lines(json, Format::Json), [Some(5), Some(3), Some(2), None]);
         let yaml = "slackline: 1\nflows:\n- id: a\n- id: b\n  jobs:\n    - after: []\n      min_slots: 3\n";
         assert_eq!(lines(yaml, Format::Yaml), [Some(7), Some(4), Some(3), None]);
+    }
+
+    #[test]
+    fn marks_are_found_by_their_beginning() {
+        let at = |line| Place { line, column: 3 };
+        let marks = vec![("flows[0]".into(), at(2)), ("flows[0].jobs[1]".into(), at(5))];
+        let map = SourceMap::marks("w", marks);
+        let found = map.places(&["flows[0].jobs[1].map.seconds", "flows[0].jobs[10]", "flows[1]"]);
+        assert_eq!(found, [Some(at(5)), Some(at(2)), None]);
     }
 
     #[test]
