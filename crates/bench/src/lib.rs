@@ -7,12 +7,14 @@
 //!
 //! - [`measure`]: clock, memory, hash;
 //! - [`flex`]: epochs of FLEX;
-//! - [`sim`]: the simulator on days of growing size.
+//! - [`sim`]: the simulator on days of growing size;
+//! - [`woha`]: WOHA's decisions and plans.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
 
 pub mod flex;
 pub mod measure;
 pub mod sim;
+pub mod woha;
 
 /// A suite: its name and what runs it, at its small or large size.
 pub type Suite = (&'static str, fn(Size));
@@ -27,7 +29,7 @@ pub enum Size {
 }
 
 /// All suites.
-pub const SUITES: &[Suite] = &[("flex", flex::run), ("sim", sim::run)];
+pub const SUITES: &[Suite] = &[("flex", flex::run), ("sim", sim::run), ("woha", woha::run)];
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,165 @@
+//! WOHA: AssignTask calls a second by structure and number of flows (the paper's Fig. 13a), and what
+//! plans cost (Fig. 13b).
+//!
+//! A call is Algorithm 2: advance to now, take the first flow, count the task. Time passes as on a
+//! cluster that asks as often as the target says (a million times a second for 10,000 flows, 300,000
+//! times for a million), so that requirements fall due between the calls, one every ten seconds a flow
+//! as in Fig. 3. A flow all of whose tasks are assigned makes room for a new one.
+
+use slackline_algo::woha::lag::{BTree, Heap, Lags, Naive, SkipList};
+use slackline_algo::woha::{
+    Cap, Goal, JobOrder, Plan, PlanGenerator, Progress, Request, Step, WorkflowScheduler,
+};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::{Draft, FlowId, Instance, Lane, Span, Time};
+use slackline_policy::Estimates;
+
+use crate::Size;
+use crate::measure::{median, timed};
+
+/// Prints both tables.
+pub fn run(size: Size) {
+    let (repeats, cases): (usize, &[(u32, u64, u64)]) = match size {
+        Size::Small => (1, &[(100, 1_000_000, 2_000)]),
+        Size::Large => (
+            3,
+            &[(1_000, 1_000_000, 2_000_000), (10_000, 1_000_000, 3_000_000), (1_000_000, 300_000, 3_000_000)],
+        ),
+    };
+    println!("{:<7} {:>9} {:>10} {:>12} {:>9}  hash", "list", "flows", "calls", "calls/s", "finished");
+    for &(flows, rate, calls) in cases {
+        // Recomputing a million lags for every call would take days: fewer calls, and none there.
+        if flows <= 10_000 {
+            let few = (2_000_000 / u64::from(flows)).min(calls);
+            assign::<Naive>("naive", (flows, rate, few), 1);
+        }
+        assign::<Lags<BTree>>("btree", (flows, rate, calls), repeats);
+        assign::<Lags<SkipList>>("skip", (flows, rate, calls), repeats);
+        assign::<Lags<Heap>>("heap", (flows, rate, calls), repeats);
+    }
+    plans(repeats);
+}
+
+/// A generator that costs next to nothing.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    /// A plan of a few dozen steps, about ten seconds apart, and its deadline: somewhere on its way at
+    /// `now`.
+    fn submit(&mut self, scheduler: &mut dyn WorkflowScheduler, left: &mut [u64], flow: usize, now: u64) {
+        let n = 10 + self.below(30);
+        let (mut ttd, mut req) = (n * 20_000_000, 0);
+        let mut steps = Vec::with_capacity(n as usize);
+        for _ in 0..n {
+            req += 1 + self.below(8);
+            steps.push(Step { ttd: Span(ttd), req });
+            ttd -= 1 + self.below(20_000_000);
+        }
+        let due = Time(now + n * 20_000_000 - self.below(5_000_000));
+        left[flow] = req;
+        let plan = Plan::new(1, Span::ZERO, vec![0], steps).expect("times fall and tasks rise");
+        let flow = FlowId::from(flow);
+        scheduler.submit(flow, plan, Goal::Deadline(due));
+        scheduler.enter(flow, Lane::Any);
+    }
+}
+
+fn assign<S: WorkflowScheduler + Default>(name: &str, (flows, rate, calls): (u32, u64, u64), repeats: usize) {
+    let (mut seconds, mut last) = (Vec::new(), (0, 0));
+    for _ in 0..repeats {
+        let mut draw = Draw(1);
+        let mut scheduler = S::default();
+        let mut left = vec![0; flows as usize];
+        for flow in 0..flows as usize {
+            draw.submit(&mut scheduler, &mut left, flow, 0);
+        }
+        let (result, took) = timed(|| {
+            let (mut hash, mut replaced) = (0u64, 0);
+            for call in 0..calls {
+                let now = call * 1_000_000 / rate;
+                scheduler.advance(Time(now));
+                let turn = scheduler.first(Lane::Any, &mut |_| true).expect("no flow leaves");
+                scheduler.assigned(turn.flow, 1);
+                hash = (hash ^ u64::from(turn.flow.0)).wrapping_mul(0x100_0000_01b3);
+                let flow = turn.flow.index();
+                left[flow] -= 1;
+                if left[flow] == 0 {
+                    replaced += 1;
+                    scheduler.finish(turn.flow);
+                    draw.submit(&mut scheduler, &mut left, flow, now);
+                }
+            }
+            (hash, replaced)
+        });
+        seconds.push(took);
+        last = result;
+    }
+    let (hash, replaced) = last;
+    println!(
+        "{name:<7} {flows:>9} {calls:>10} {:>12.0} {replaced:>9}  {hash:016x}",
+        calls as f64 / median(seconds)
+    );
+}
+
+/// Plans of a flow of 1,400 tasks: time and size for each cap rule, durations in whole seconds and in
+/// microseconds.
+fn plans(repeats: usize) {
+    println!(
+        "{:<7} {:<8} {:>6} {:>6} {:>5} {:>6} {:>9}",
+        "cap", "times", "tasks", "slots", "cap", "bytes", "ms"
+    );
+    for (times, unit) in [("seconds", 1.0), ("exact", 0.987_653)] {
+        for (map, reduce) in [(64, 32), (240, 240)] {
+            let instance = flow_of_1400_tasks(unit, map, reduce);
+            let estimates = Estimates::mean(&instance);
+            let request =
+                Request { instance: &instance, flow: FlowId(0), estimates: &estimates, now: Time::ZERO };
+            for (name, cap) in [("none", Cap::None), ("search", Cap::Search), ("scan", Cap::Scan)] {
+                let generator = Progress { order: JobOrder::LongestPath, cap, pooled: false };
+                let mut seconds = Vec::new();
+                let mut plan = generator.plan(&request);
+                for _ in 0..20 * repeats {
+                    let (again, took) = timed(|| generator.plan(&request));
+                    plan = again;
+                    seconds.push(took);
+                }
+                println!(
+                    "{name:<7} {times:<8} {:>6} {:>6} {:>5} {:>6} {:>9.3}",
+                    plan.tasks(),
+                    map + reduce,
+                    plan.cap(),
+                    plan.encode().len(),
+                    median(seconds) * 1e3
+                );
+            }
+        }
+    }
+}
+
+/// 33 jobs, each after one of the three before it or so, maps of tens of seconds and reduces of hundreds.
+fn flow_of_1400_tasks(unit: f64, map: u32, reduce: u32) -> Instance {
+    let mut draw = Draw(7);
+    let mut phase = |tasks: u32, low: u64, high: u64| {
+        let seconds = (low + draw.below(high - low)) as f64 * unit;
+        Some(TasksDraft::Uniform { tasks, seconds: (seconds * 1e6).round() / 1e6 }.into())
+    };
+    let job = |k: u32| JobDraft {
+        id: format!("j{k}"),
+        after: k.checked_sub(1 + k % 3).map(|before| format!("j{before}")).into_iter().collect(),
+        map: phase(35, 10, 100),
+        reduce: phase(8, 100, 400),
+        ..JobDraft::default()
+    };
+    let mut flow = FlowDraft::new("w", (0..33).map(job).collect());
+    flow.deadline = Some(9000.0);
+    let slots = Slots::Typed { map, reduce };
+    let node = MachineDraft { name: "n".into(), count: 1, speed: 1.0, slots, rack: None };
+    Instance::new(&Draft { machines: vec![node], flows: vec![flow], ..Draft::default() })
+        .expect("the flow is valid")
+}
