@@ -122,6 +122,16 @@ fn what_is_wrong_is_told_with_its_line() {
             "w.xml:23:3: found a second job \"join\", the first is at line 5",
         ),
         ("<input>/tmp/users</input>", "<input> </input>", "w.xml:8:5: found no text in <input>"),
+        (
+            "<dataset path=\"/logs/raw/\"/>",
+            "<dataset path=\"/a\"/><dataset path=\"/a/\"/>",
+            "w.xml:4:23: found a second <dataset> \"/a\", the first is at line 4",
+        ),
+        (
+            "/logs/raw/\"/>",
+            "/tmp/users\"/><dataset path=\"/logs\"/>",
+            "w.xml:26:5: found \"/tmp/users\" written by job \"users\", expected nobody to write the <dataset> of line 4",
+        ),
         ("</workflow>", "", "w.xml:"),
         ("<?xml version=\"1.0\"?>", "<!DOCTYPE w [<!ENTITY a \"b\">]>", "w.xml:1:"),
     ];
