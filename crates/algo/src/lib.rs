@@ -2,6 +2,7 @@
 //!
 //! - [`classic`]: the textbook as functions; knows no flows and no clusters;
 //! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
+//! - [`dmrs`]: map and reduce tasks on machines of different speed;
 //! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`woha`]: deadlines by progress plans.
 //!
@@ -11,5 +12,6 @@
 
 pub mod baseline;
 pub mod classic;
+pub mod dmrs;
 pub mod flex;
 pub mod woha;

@@ -1,0 +1,91 @@
+//! The words of the model as DMRS sees them: machines by speed, jobs with sizes, weights.
+
+use slackline_model::instance::{Flow, Phase};
+use slackline_model::{Cluster, GroupId, Instance, JobId, Lane, PhaseKind};
+
+use super::list::{self, Run, Slot};
+use super::lp::{self, Machines, Side, System};
+
+/// The machines by speed; a machine with n slots is n machines. `speed` is what is believed of a group.
+pub fn system(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> System {
+    let machines = |lane: Lane| {
+        let classes = cluster.groups().iter_enumerated().map(|(id, group)| {
+            let each = cluster.machine_slots(lane, group.first).map_or(0, |slots| slots.len);
+            (speed(id), each * group.count)
+        });
+        Machines::new(classes)
+    };
+    if cluster.is_typed() {
+        System::typed(machines(Lane::Map), machines(Lane::Reduce))
+    } else {
+        System::shared(machines(Lane::Any))
+    }
+}
+
+/// The slots of the cluster by lane, all free at time 0.
+pub fn slots(cluster: &Cluster) -> [Vec<Slot>; 2] {
+    let mut lanes = [Vec::new(), Vec::new()];
+    for &lane in cluster.lanes() {
+        let slot = |number| Slot {
+            number,
+            speed: cluster.speed_of(lane, number).0,
+            free: slackline_model::Time::ZERO,
+        };
+        lanes[lane.index()] = (0..cluster.slots(lane)).map(slot).collect();
+    }
+    lanes
+}
+
+/// What a second of a flow costs: the slope of its cost where that is linear, else its weight.
+pub fn weight(flow: &Flow) -> f64 {
+    flow.cost.as_linear().map_or(flow.weight, |(slope, _)| slope)
+}
+
+/// Whether every flow's cost is linear and they are summed, so that Σ w_j C_j is the objective.
+pub fn is_linear(instance: &Instance) -> bool {
+    let is_sum = instance.objective().combine == slackline_model::Combine::Sum;
+    is_sum && instance.flows().iter().all(|flow| flow.cost.as_linear().is_some())
+}
+
+fn side(phase: Option<&Phase>) -> Side {
+    let Some((phase, tasks)) = phase.and_then(|phase| phase.tasks().map(|tasks| (phase, tasks))) else {
+        return Side::default();
+    };
+    Side {
+        work: tasks.work().slot_seconds(),
+        longest: tasks.longest().seconds(),
+        tasks: phase.cap.min(tasks.count()),
+    }
+}
+
+/// A whole job for the linear program, released with its flow.
+pub fn lp_job(instance: &Instance, job: JobId) -> lp::Job {
+    let info = instance.job(job);
+    let flow = instance.flow(info.flow);
+    let of = |kind| side(info.phase(kind).map(|phase| instance.phase(phase)));
+    lp::Job {
+        weight: weight(flow),
+        release: flow.release.seconds(),
+        map: of(PhaseKind::Map),
+        reduce: of(PhaseKind::Reduce),
+    }
+}
+
+/// A whole job for the list, released with its flow.
+pub fn list_job(instance: &Instance, job: JobId) -> list::Job {
+    let info = instance.job(job);
+    let phase = |id| {
+        let phase = instance.phase(id);
+        let mut first = 0;
+        let run = |run: &slackline_model::tasks::Run| {
+            first += run.count;
+            Run { first: first - run.count, count: run.count, span: run.span }
+        };
+        let runs = phase.tasks().into_iter().flat_map(|tasks| tasks.runs()).map(run).collect();
+        let lane = instance.lane_of(id).index();
+        let mut phase = list::Phase { id, lane, cap: phase.cap, running: Vec::new(), runs };
+        phase.sort();
+        phase
+    };
+    list::Job { ready: instance.flow(info.flow).release, phases: info.phases().map(phase).collect() }
+}

@@ -1,0 +1,147 @@
+//! A whole instance at once: the linear program, the order, the list.
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{NewRow, Outcome, TaskRows};
+use slackline_model::{FlowId, Instance, JobId, SlotRange, Time};
+
+use super::list::{List, Placed};
+use super::lp::{self, Form};
+use super::model;
+use super::order::{self, Key};
+
+/// How to plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Which linear program gives the order.
+    pub form: Form,
+    /// What the list is sorted by.
+    pub key: Key,
+}
+
+/// A schedule of tasks with what is known of its quality.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Who runs where and when.
+    pub tasks: TaskRows,
+    /// Every task in the order of the list.
+    pub placed: Vec<Placed>,
+    /// The order of the list.
+    pub order: Vec<FlowId>,
+    /// When each flow completes.
+    pub completions: TiVec<FlowId, Time>,
+    /// The objective's value.
+    pub cost: f64,
+    /// The larger of the linear program's value and the release-date bound, if the objective is a sum of
+    /// linear costs. Up to the rounding of tasks to whole microseconds.
+    pub lower_bound: Option<f64>,
+    /// The factor of Theorem 1 on Σ w_j C_j, if the objective is a sum of linear costs, slots are
+    /// universal and no cap binds.
+    pub ratio: Option<f64>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A flow of several jobs: the paper has no order among them.
+    SeveralJobs(FlowId),
+    /// A phase that is given as work only and was not cut into tasks.
+    NotCut(FlowId),
+}
+
+impl Refusal {
+    /// The reason, for the person who asked.
+    pub fn message(&self, instance: &Instance) -> String {
+        match *self {
+            Self::SeveralJobs(flow) => {
+                let flow = instance.flow(flow);
+                format!("flow {:?} has {} jobs, expected one-job flows", flow.id, flow.jobs().len())
+            }
+            Self::NotCut(flow) => {
+                format!("flow {:?} has a phase of work only, expected tasks", instance.flow(flow).id)
+            }
+        }
+    }
+}
+
+/// Plans all flows with the release times they will have (Algorithm 1).
+///
+/// O(N log N + tasks · (log slots + speed classes)).
+///
+/// # Errors
+/// If a flow has several jobs or a phase that was not cut into tasks.
+pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refusal> {
+    let jobs = one_job_flows(instance)?;
+    let system = model::system(instance.cluster(), |group| instance.cluster().groups()[group].speed);
+    // Step 1.
+    let lp_jobs: Vec<lp::Job> = jobs.iter().map(|&job| model::lp_job(instance, job)).collect();
+    let solution = lp::solve(&lp_jobs, &system, config.form);
+    // Step 2.
+    let order = order::order(&lp_jobs, &system, &solution, config.key);
+    // Steps 3 to 17.
+    let mut list = List::new(model::slots(instance.cluster()));
+    let mut placed = Vec::with_capacity(usize::try_from(instance.n_tasks()).unwrap_or(0));
+    let mut completions: TiVec<FlowId, Time> = vec![Time::ZERO; jobs.len()].into();
+    for &at in &order {
+        let end = list.place(&model::list_job(instance, jobs[at]), &mut |task| placed.push(task));
+        completions[FlowId::from(at)] = end.expect("invariant: an instance has slots for all its phases");
+    }
+    let seconds: Vec<f64> = completions.iter().map(|time| time.seconds()).collect();
+    let bound = || {
+        let intercepts = instance.flows().iter().filter_map(|flow| flow.cost.as_linear()).map(|c| c.1);
+        let release = lp::release_bound(&lp_jobs, &system, config.form);
+        solution.value.max(release) + intercepts.sum::<f64>()
+    };
+    let linear = model::is_linear(instance);
+    let plain = !instance.cluster().is_typed() && instance.phases().iter().all(is_uncapped);
+    Ok(Plan {
+        tasks: rows(&placed),
+        order: order.iter().map(|&at| FlowId::from(at)).collect(),
+        cost: instance.cost_of(&seconds),
+        lower_bound: linear.then(bound),
+        ratio: (linear && plain).then(|| order::ratio(&lp_jobs, &system)),
+        completions,
+        placed,
+    })
+}
+
+fn is_uncapped(phase: &slackline_model::instance::Phase) -> bool {
+    phase.tasks().is_none_or(|tasks| phase.cap >= tasks.count())
+}
+
+/// The job of every flow.
+fn one_job_flows(instance: &Instance) -> Result<Vec<JobId>, Refusal> {
+    let job = |(id, flow): (FlowId, &slackline_model::instance::Flow)| {
+        let mut jobs = flow.jobs();
+        let (Some(job), None) = (jobs.next(), jobs.next()) else { return Err(Refusal::SeveralJobs(id)) };
+        let is_cut = instance.job(job).phases().all(|phase| instance.phase(phase).tasks().is_some());
+        if is_cut { Ok(job) } else { Err(Refusal::NotCut(id)) }
+    };
+    instance.flows().iter_enumerated().map(job).collect()
+}
+
+/// Rows of equal neighbouring tasks that start and end together.
+fn rows(placed: &[Placed]) -> TaskRows {
+    let mut sorted: Vec<&Placed> = placed.iter().collect();
+    sorted.sort_by_key(|task| (task.phase, task.task));
+    let mut rows = TaskRows::new();
+    let key = |task: &Placed| (task.phase, task.span, task.start, task.end);
+    for together in sorted.chunk_by(|a, b| key(a) == key(b)) {
+        let mut slots: Vec<u32> = together.iter().map(|task| task.slot).collect();
+        slots.sort_unstable();
+        let ranges = slots.chunk_by(|a, b| a + 1 == *b);
+        let places: Vec<SlotRange> =
+            ranges.map(|range| SlotRange { first: range[0], len: range.len() as u32 }).collect();
+        let task = together[0];
+        let row = NewRow {
+            phase: task.phase,
+            first: task.task,
+            count: together.len() as u32,
+            start: task.start,
+            end: task.end,
+            attempt: 0,
+            outcome: Outcome::Done,
+        };
+        rows.push(row, &places);
+    }
+    rows
+}
