@@ -4,6 +4,7 @@
 //! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
 //! - [`dmrs`]: map and reduce tasks on machines of different speed;
 //! - [`flex`]: malleable jobs and any metric: FLEX;
+//! - [`flowflex`]: flows of malleable jobs with precedence and any metric: FlowFlex;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
@@ -14,4 +15,5 @@ pub mod baseline;
 pub mod classic;
 pub mod dmrs;
 pub mod flex;
+pub mod flowflex;
 pub mod woha;

@@ -35,6 +35,7 @@
 #![deny(clippy::unwrap_used)]
 
 pub mod deadlines;
+pub mod flow;
 mod guard;
 pub mod johnson;
 pub mod levels;
@@ -48,6 +49,7 @@ pub mod preemptive;
 pub mod prefix_area;
 #[cfg(test)]
 mod tests;
+pub mod transport;
 
 use slackline_model::{Combine, Instance};
 

@@ -1,0 +1,200 @@
+//! What FlowFlex plans: flows whose phases are nodes of one precedence graph.
+//!
+//! Map and reduce phases are nodes of their own; the first phase of a job comes after the last phases of
+//! the jobs it waits for. Work is in slot-seconds at the cluster's speed, so that a slot does one a
+//! second. Plan time is workload time in seconds.
+
+use slackline_model::{Combine, CostFn, Instance, PhaseId};
+
+/// A phase, or what is left of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// The phase.
+    pub phase: PhaseId,
+    /// Slot-seconds at the cluster's speed.
+    pub work: f64,
+    /// Most slots at a time; at least 1, at most those of its lane.
+    pub cap: u32,
+    /// Index of its lane: 0 or 1.
+    pub lane: usize,
+    /// Longest path after it, in seconds.
+    pub tail: f64,
+}
+
+impl Node {
+    /// Seconds at its cap.
+    pub fn seconds(&self) -> f64 {
+        self.work / f64::from(self.cap)
+    }
+}
+
+/// A flow of a [`Network`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetFlow {
+    /// Its nodes, each after those it waits for.
+    pub nodes: std::ops::Range<usize>,
+    /// Plan time before which nothing of it may run, in seconds.
+    pub release: f64,
+    /// What completing it at a time costs.
+    pub cost: CostFn,
+    /// Work of all its nodes (V).
+    pub work: f64,
+    /// The earliest completion by critical path and squashed area, from its release (Eq. (2), Q).
+    pub earliest: f64,
+}
+
+/// A planning problem. Flows are in the order of the instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Slots of each lane; universal slots are lane 0.
+    pub slots: [u32; 2],
+    /// Sum or maximum.
+    pub combine: Combine,
+    /// All nodes, flow by flow, in topological order within each.
+    pub nodes: Vec<Node>,
+    /// All flows.
+    pub flows: Vec<NetFlow>,
+    /// How many nodes each node waits for.
+    pub waits_for: Vec<u32>,
+    successors: Vec<u32>,
+    first_successor: Vec<u32>,
+}
+
+/// How much of an instance is still to be done, as seen at some instant.
+pub trait Remaining {
+    /// Slot-seconds at speed 1 left in a phase; `None` if the phase is done.
+    fn work(&self, phase: PhaseId) -> Option<f64>;
+    /// Most slots the rest can use.
+    fn cap(&self, phase: PhaseId) -> u32;
+}
+
+/// Everything is still to be done.
+struct Whole<'a>(&'a Instance);
+
+impl Remaining for Whole<'_> {
+    fn work(&self, phase: PhaseId) -> Option<f64> {
+        Some(self.0.phase(phase).work().slot_seconds())
+    }
+
+    fn cap(&self, phase: PhaseId) -> u32 {
+        self.0.phase(phase).cap
+    }
+}
+
+impl Network {
+    /// The whole instance on machines of one `speed`. O(phases + precedences).
+    pub fn whole(instance: &Instance, speed: f64) -> Self {
+        let mut slots = [0; 2];
+        for &lane in instance.cluster().lanes() {
+            slots[lane.index()] = instance.cluster().slots(lane);
+        }
+        let flows = instance.flows().keys();
+        Self::of(instance, flows, (slots, speed), 0.0, &Whole(instance))
+    }
+
+    /// What is left of `flows` at `now` on slots of this number and speed. O(phases + precedences).
+    pub fn of(
+        instance: &Instance,
+        flows: impl Iterator<Item = slackline_model::FlowId>,
+        (slots, speed): ([u32; 2], f64),
+        now: f64,
+        remaining: &dyn Remaining,
+    ) -> Self {
+        let mut net = Self {
+            slots,
+            combine: instance.objective().combine,
+            nodes: Vec::new(),
+            flows: Vec::new(),
+            waits_for: Vec::new(),
+            successors: Vec::new(),
+            first_successor: Vec::new(),
+        };
+        let mut arcs: Vec<(u32, u32)> = Vec::new();
+        // The node that is last of each job, if any of the job is left.
+        let mut last: Vec<Option<u32>> = vec![None; instance.jobs().len()];
+        for id in flows {
+            let first = net.nodes.len();
+            for &job_id in instance.topological_of(id) {
+                let job = instance.job(job_id);
+                let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[a.index()]).collect();
+                for phase in job.phases() {
+                    let Some(work) = remaining.work(phase) else { continue };
+                    let lane = instance.lane_of(phase).index();
+                    let node = net.nodes.len() as u32;
+                    let cap = remaining.cap(phase).min(slots[lane]).max(1);
+                    net.nodes.push(Node { phase, work: work / speed, cap, lane, tail: 0.0 });
+                    net.waits_for.push(before.len() as u32);
+                    arcs.extend(before.iter().map(|&b| (b, node)));
+                    before = vec![node];
+                    last[job_id.index()] = Some(node);
+                }
+            }
+            let flow = instance.flow(id);
+            net.flows.push(NetFlow {
+                nodes: first..net.nodes.len(),
+                release: flow.release.seconds().max(now),
+                cost: flow.cost.clone(),
+                work: 0.0,
+                earliest: 0.0,
+            });
+        }
+        net.link(arcs);
+        net.measure();
+        net
+    }
+
+    fn link(&mut self, mut arcs: Vec<(u32, u32)>) {
+        arcs.sort_unstable();
+        self.first_successor = vec![0; self.nodes.len() + 1];
+        for &(from, _) in &arcs {
+            self.first_successor[from as usize + 1] += 1;
+        }
+        for k in 0..self.nodes.len() {
+            self.first_successor[k + 1] += self.first_successor[k];
+        }
+        self.successors = arcs.into_iter().map(|(_, to)| to).collect();
+    }
+
+    /// Tails, work and earliest completions, backwards over the topological order.
+    fn measure(&mut self) {
+        for flow in 0..self.flows.len() {
+            let (mut path, mut work) = (0f64, [0f64; 2]);
+            for k in self.flows[flow].nodes.clone().rev() {
+                let tail = |s: &u32| self.nodes[*s as usize].tail + self.nodes[*s as usize].seconds();
+                self.nodes[k].tail = self.successors(k).iter().map(tail).fold(0.0, f64::max);
+                path = path.max(self.nodes[k].tail + self.nodes[k].seconds());
+                work[self.nodes[k].lane] += self.nodes[k].work;
+            }
+            let area = |lane: usize| work[lane] / f64::from(self.slots[lane].max(1));
+            let flow = &mut self.flows[flow];
+            flow.work = work[0] + work[1];
+            flow.earliest = flow.release + path.max(area(0)).max(area(1));
+        }
+    }
+
+    /// The nodes that wait for `node`.
+    pub fn successors(&self, node: usize) -> &[u32] {
+        &self.successors[self.first_successor[node] as usize..self.first_successor[node + 1] as usize]
+    }
+
+    /// All slots, whatever they serve: the machine of the relaxations.
+    pub fn capacity(&self) -> f64 {
+        f64::from(self.slots[0]) + f64::from(self.slots[1])
+    }
+
+    /// Whether all slots serve all phases, as the theory of the paper wants it.
+    pub fn is_universal(&self) -> bool {
+        self.slots[1] == 0
+    }
+
+    /// A time by which some order has everything done: the last release plus all work one after another.
+    pub fn horizon(&self) -> f64 {
+        let last = self.flows.iter().map(|f| f.release).fold(0.0, f64::max);
+        last + self.flows.iter().map(|f| f.earliest - f.release).sum::<f64>()
+    }
+
+    /// The objective's value for one completion a flow.
+    pub fn cost(&self, completions: &[f64]) -> f64 {
+        self.combine.of(self.flows.iter().zip(completions).map(|(flow, &c)| flow.cost.eval(c)))
+    }
+}

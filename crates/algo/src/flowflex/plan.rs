@@ -1,0 +1,315 @@
+//! Planning: candidates, the best of them, and how far from optimal it can be.
+
+use slackline_model::schedule::Allocation;
+use slackline_model::{Combine, Instance};
+use slackline_relax::flow::Grid;
+
+use super::chain::{PseudoJob, chain};
+use super::list::{self, Lister, costs};
+use super::network::Network;
+use super::orders::{Rule, by_key, relaxed, rounded};
+use super::search::{Budget, insertion, is_less};
+use super::{deadlines, shape};
+
+/// How much to search.
+#[derive(Clone, Copy)]
+pub struct Config<'a> {
+    /// Events of list schedules the searches may take.
+    pub steps: u64,
+    /// How finely the minimum-cost flow cuts time; `None` for the variant without it (section 5.2).
+    pub grid: Option<Grid>,
+    /// Asked before each evaluation of a search; `true` ends it (`--budget`).
+    pub cancel: Option<&'a dyn Fn() -> bool>,
+}
+
+impl Config<'_> {
+    /// What a plan gets by default: about a second of search at the most.
+    pub const fn thorough() -> Self {
+        Self { steps: 20_000_000, grid: Some(Grid { ratio: 0.01, slots_max: 2000 }), cancel: None }
+    }
+
+    /// Rules only.
+    pub const fn quick() -> Self {
+        Self { steps: 0, grid: None, cancel: None }
+    }
+}
+
+/// Shares of the work at which the flow is rounded to deadlines; the paper has one half, and says that
+/// several would do better.
+const ALPHAS: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
+/// Halvings of the bracket of a maximum.
+const PROBES_MAX: u32 = 60;
+/// Width of the bracket, relative to its ends, at which the bisection stops.
+const PRECISION: f64 = 1e-7;
+/// Orders from which the insertion search starts.
+const STARTS: usize = 3;
+
+/// Where an order of flows comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// A rule.
+    Rule(Rule),
+    /// The minimum-cost flow, rounded at this share of the work.
+    Flow(f64),
+    /// The latest completions that cost at most some level.
+    Bisection,
+    /// Ready nodes first come, first served.
+    Fifo,
+    /// Ready nodes in equal shares.
+    Fair,
+}
+
+/// How an order becomes a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Realisation {
+    /// List scheduling of the precedence graph.
+    List,
+    /// The three stages: chains, the greedy scheme, shape shifting.
+    Chains,
+}
+
+/// Which candidate won.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// Where the order comes from.
+    pub source: Source,
+    /// Whether insertion improved it.
+    pub improved: bool,
+    /// How it became a schedule.
+    pub realisation: Realisation,
+}
+
+impl Candidate {
+    /// The name in the plan's answer.
+    pub fn name(&self) -> String {
+        let source = match self.source {
+            Source::Rule(rule) => rule.name().to_owned(),
+            Source::Flow(alpha) => format!("minimum-cost flow at {alpha}"),
+            Source::Bisection => "bisection".to_owned(),
+            Source::Fifo => "fifo".to_owned(),
+            Source::Fair => "fair".to_owned(),
+        };
+        let improved = if self.improved { "+insertion" } else { "" };
+        let realisation = match self.realisation {
+            Realisation::List => "list",
+            Realisation::Chains => "chains",
+        };
+        format!("{source}{improved}, {realisation}")
+    }
+}
+
+/// A plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Who holds how many slots when, by time.
+    pub allocations: Vec<Allocation>,
+    /// When each flow completes, in seconds of workload time.
+    pub completions: Vec<f64>,
+    /// What that costs.
+    pub cost: f64,
+    /// No schedule costs less.
+    pub bound: f64,
+    /// Which candidate won.
+    pub candidate: Candidate,
+    /// Whether a search ran out of its budget.
+    pub cut: bool,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Allocations say nothing on machines of different speeds.
+    MixedSpeeds,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MixedSpeeds => f.write_str("found machines of different speeds, expected one speed: allocations count slots, not machines"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The best of all candidates, for any non-decreasing costs, sum or maximum.
+///
+/// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of [`ALPHAS`]; for
+///    maxima bracket and bisection. Each is list scheduled and, on universal slots, run through the stages.
+/// 2. The best orders are improved by insertion.
+///
+/// Minima are no part of the paper's model and are not kept.
+///
+/// # Errors
+/// On machines of different speeds.
+pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
+    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+    let net = Network::whole(instance, speed);
+    let mut planner = Planner::new(&net);
+    planner.candidates(config.grid);
+    let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
+    planner.improve(&mut budget);
+    let best = planner.best.clone();
+    let (allocations, completions) = planner.realise(&best);
+    Ok(Plan {
+        cost: net.cost(&completions),
+        completions,
+        allocations,
+        bound: slackline_relax::best(instance),
+        candidate: best.candidate,
+        cut: budget.cut,
+    })
+}
+
+/// The ready-list schedule of FIFO or Fair (section 5.1), as what plans are compared with.
+///
+/// # Errors
+/// On machines of different speeds.
+pub fn ready_list(instance: &Instance, rule: list::Rule<'_>) -> Result<Vec<Allocation>, Refusal> {
+    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+    let net = Network::whole(instance, speed);
+    Ok(Lister::new(&net).rows(rule))
+}
+
+/// An order with what it costs; the order of FIFO and Fair is empty.
+#[derive(Clone, Debug)]
+struct Ranked {
+    cost: (f64, f64),
+    order: Vec<usize>,
+    candidate: Candidate,
+}
+
+/// Candidates for one network.
+struct Planner<'a> {
+    net: &'a Network,
+    lister: Lister<'a>,
+    /// Empty unless slots are universal.
+    chains: Vec<Vec<PseudoJob>>,
+    releases: Vec<f64>,
+    best: Ranked,
+    /// The cheapest list schedules of an order, cheapest first.
+    starts: Vec<Ranked>,
+}
+
+impl<'a> Planner<'a> {
+    /// With FIFO's list schedule as the first candidate.
+    fn new(net: &'a Network) -> Self {
+        let mut lister = Lister::new(net);
+        let candidate = Candidate { source: Source::Fifo, improved: false, realisation: Realisation::List };
+        let best = Ranked { cost: lister.cost(list::Rule::Fifo), order: Vec::new(), candidate };
+        let flows = 0..if net.is_universal() { net.flows.len() } else { 0 };
+        Self {
+            net,
+            lister,
+            chains: flows.map(|flow| chain(net, flow)).collect(),
+            releases: net.flows.iter().map(|f| f.release).collect(),
+            best,
+            starts: Vec::new(),
+        }
+    }
+
+    fn candidates(&mut self, grid: Option<Grid>) {
+        let fair = self.lister.cost(list::Rule::Fair);
+        let candidate = Candidate { source: Source::Fair, improved: false, realisation: Realisation::List };
+        self.offer(Ranked { cost: fair, order: Vec::new(), candidate });
+        for rule in Rule::ALL {
+            self.consider(rule.order(self.net), Source::Rule(rule));
+        }
+        match (self.net.combine, grid) {
+            (Combine::Sum, Some(grid)) => {
+                let relaxed = relaxed(self.net, grid);
+                for alpha in ALPHAS {
+                    self.consider(rounded(self.net, &relaxed, alpha), Source::Flow(alpha));
+                }
+            }
+            (Combine::Sum, None) => {}
+            (Combine::Max, _) => self.bisect(),
+        }
+    }
+
+    /// Both realisations of an order; the cheaper cost of the two.
+    fn consider(&mut self, order: Vec<usize>, source: Source) -> f64 {
+        let mut least = f64::INFINITY;
+        if !self.chains.is_empty() {
+            let (completions, _) = deadlines::greedy(&self.chains, &self.releases, &order, self.net.slots[0]);
+            let candidate = Candidate { source, improved: false, realisation: Realisation::Chains };
+            let cost = costs(self.net, &completions);
+            least = cost.0;
+            self.offer(Ranked { cost, order: order.clone(), candidate });
+        }
+        let candidate = Candidate { source, improved: false, realisation: Realisation::List };
+        let cost = self.lister.cost(list::Rule::Flows(&order));
+        let listed = Ranked { cost, order, candidate };
+        self.offer(listed.clone());
+        if self.starts.iter().all(|start| start.order != listed.order) {
+            let at = self.starts.partition_point(|start| !is_less(listed.cost, start.cost));
+            self.starts.insert(at, listed);
+            self.starts.truncate(STARTS);
+        }
+        least.min(cost.0)
+    }
+
+    fn offer(&mut self, ranked: Ranked) {
+        if is_less(ranked.cost, self.best.cost) {
+            self.best = ranked;
+        }
+    }
+
+    /// Fig. 8, with a relative stop, on realised costs; every probe is a candidate, because success is
+    /// not monotone in the level (docs/math.md B3 (iv)).
+    fn bisect(&mut self) {
+        let alone: Vec<f64> = self.net.flows.iter().map(|f| f.earliest).collect();
+        let (mut fail, mut success) = (self.net.cost(&alone), self.best.cost.0);
+        for _ in 0..PROBES_MAX {
+            if success - fail <= PRECISION * success.abs().max(fail.abs()) {
+                return;
+            }
+            let level = fail + (success - fail) / 2.0;
+            let due = |j: usize| self.net.flows[j].cost.latest(level).unwrap_or(0.0);
+            let order = by_key(self.net, due);
+            let cost = self.consider(order, Source::Bisection);
+            if cost <= level {
+                success = cost;
+            } else {
+                fail = level;
+            }
+        }
+    }
+
+    /// Insertion from each of the best starts.
+    fn improve(&mut self, budget: &mut Budget<'_>) {
+        for mut start in std::mem::take(&mut self.starts) {
+            if budget.steps == 0 {
+                return;
+            }
+            let before = start.cost;
+            start.cost = insertion(&mut self.lister, &mut start.order, before, budget);
+            start.candidate.improved = is_less(start.cost, before);
+            self.offer(start);
+        }
+    }
+
+    /// The schedule and completions of a candidate.
+    fn realise(&mut self, ranked: &Ranked) -> (Vec<Allocation>, Vec<f64>) {
+        let rule = match (ranked.candidate.source, ranked.candidate.realisation) {
+            (_, Realisation::Chains) => return self.shift(&ranked.order),
+            (Source::Fifo, _) => list::Rule::Fifo,
+            (Source::Fair, _) => list::Rule::Fair,
+            _ => list::Rule::Flows(&ranked.order),
+        };
+        let rows = self.lister.rows(rule);
+        (rows, self.lister.completions(rule).to_vec())
+    }
+
+    /// Stages 2 and 3 for an order.
+    fn shift(&self, order: &[usize]) -> (Vec<Allocation>, Vec<f64>) {
+        let (completions, histograms) =
+            deadlines::greedy(&self.chains, &self.releases, order, self.net.slots[0]);
+        let mut rows = Vec::new();
+        for (chain, histogram) in self.chains.iter().zip(&histograms) {
+            shape::shift(self.net, chain, histogram, &mut rows);
+        }
+        shape::merge(&mut rows);
+        (rows, completions)
+    }
+}

@@ -1,0 +1,90 @@
+//! Insertion: moves one flow at a time to the best place of the order, as long as that pays (docs/math.md B8).
+
+use super::list::{Lister, Rule};
+
+/// Improvements below this part of the cost are rounding.
+const NEAR: f64 = 1e-12;
+
+/// How much searching is left, counted in events of list schedules, and whether somebody says stop.
+pub struct Budget<'a> {
+    /// Events left.
+    pub steps: u64,
+    /// Asked before each schedule; `true` ends the search.
+    pub cancel: Option<&'a dyn Fn() -> bool>,
+    /// Whether a search ended for want of budget.
+    pub cut: bool,
+}
+
+impl Budget<'_> {
+    fn is_spent(&mut self) -> bool {
+        let spent = self.steps == 0 || self.cancel.is_some_and(|stop| stop());
+        self.cut |= spent;
+        spent
+    }
+}
+
+/// Improves an order whose cost is known; returns the cost after it. Costs are compared first by the
+/// objective, then by the sum of all costs, so that a maximum does not hide progress.
+pub fn insertion(
+    lister: &mut Lister<'_>,
+    order: &mut Vec<usize>,
+    mut cost: (f64, f64),
+    budget: &mut Budget<'_>,
+) -> (f64, f64) {
+    let (mut quiet, mut at) = (0, 0);
+    while quiet < order.len() {
+        let Some(best) = best_place(lister, order, at, cost, budget) else { return cost };
+        if best.1 != at {
+            let flow = order.remove(at);
+            order.insert(best.1, flow);
+            cost = best.0;
+            quiet = 0;
+        } else {
+            quiet += 1;
+        }
+        // A flow that moved back leaves the next one in its place.
+        at = if best.1 > at { at } else { at + 1 };
+        if at >= order.len() {
+            at = 0;
+        }
+    }
+    cost
+}
+
+/// The best place for the flow at `at` and the cost there; `None` when the budget is spent.
+fn best_place(
+    lister: &mut Lister<'_>,
+    order: &[usize],
+    at: usize,
+    cost: (f64, f64),
+    budget: &mut Budget<'_>,
+) -> Option<((f64, f64), usize)> {
+    let mut trial = order.to_vec();
+    let mut best = (cost, at);
+    let flow = trial.remove(at);
+    trial.insert(0, flow);
+    for place in 0..order.len() {
+        if place > 0 {
+            trial.swap(place - 1, place);
+        }
+        if place == at {
+            continue;
+        }
+        if budget.is_spent() {
+            return None;
+        }
+        let before = lister.steps();
+        let found = lister.cost(Rule::Flows(&trial));
+        budget.steps = budget.steps.saturating_sub(lister.steps() - before);
+        if is_less(found, best.0) {
+            best = (found, place);
+        }
+    }
+    Some(best)
+}
+
+/// Whether one cost is less than another by more than rounding.
+pub fn is_less(a: (f64, f64), b: (f64, f64)) -> bool {
+    let near = |x: f64| NEAR * x.abs();
+    a.0 < b.0 - near(b.0) || (a.0 <= b.0 + near(b.0) && a.1 < b.1 - near(b.1))
+}
