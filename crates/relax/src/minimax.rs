@@ -36,7 +36,8 @@ pub fn minimax(jobs: &[Job], slots: u32) -> Minimax {
     let mut exact = Search { jobs: &whole, test: DeadlineTest::new(slots) };
     // Both are attained: alone every job does no better, by the horizon all of them can be done.
     let low = max(jobs.iter().map(|job| job.cost_at(job.alone())));
-    let high = max(jobs.iter().map(|job| job.cost_at(horizon(jobs, slots))));
+    let last = horizon(jobs, slots);
+    let high = max(jobs.iter().map(|job| job.cost_at(last)));
     let levels = exact.levels(low, high);
     let (_, level) = exact.bisect(&levels, Job::latest, EXACT);
     let below = levels.partition_point(|&l| l < level);
@@ -56,7 +57,8 @@ pub fn deadlines_near(jobs: &[Job], slots: u32, precision: f64) -> Vec<f64> {
     }
     let mut search = Search { jobs, test: DeadlineTest::new(slots) };
     let low = max(jobs.iter().map(|job| job.cost_at(job.alone())));
-    let high = max(jobs.iter().map(|job| job.cost_at(horizon(jobs, slots))));
+    let last = horizon(jobs, slots);
+    let high = max(jobs.iter().map(|job| job.cost_at(last)));
     let levels = search.levels(low, high);
     let (_, level) = search.bisect(&levels, Job::latest, precision);
     jobs.iter().map(|job| job.latest(level).unwrap_or(0.0)).collect()

@@ -203,38 +203,38 @@ impl Room {
 
     /// Adds `time` to everything from `from` on if nothing there becomes late by it.
     fn take(&mut self, from: usize, time: f64) -> bool {
-        let fits = self.least(1, (0, self.size), from) >= time;
+        let fits = self.least_from(from) >= time;
         if fits {
-            self.add(1, (0, self.size), from, time);
+            self.add_from(from, time);
         }
         fits
     }
 
-    fn least(&self, node: usize, (low, high): (usize, usize), from: usize) -> f64 {
-        if high <= from {
-            return f64::INFINITY;
+    /// Going up from a leaf, the right siblings of left children are what lies behind it.
+    fn least_from(&self, from: usize) -> f64 {
+        let mut node = self.size + from;
+        let mut least = self.least[node];
+        while node > 1 {
+            if node % 2 == 0 {
+                least = least.min(self.least[node + 1]);
+            }
+            node /= 2;
+            least -= self.added[node];
         }
-        if low >= from {
-            return self.least[node];
-        }
-        let mid = usize::midpoint(low, high);
-        let (a, b) = (self.least(2 * node, (low, mid), from), self.least(2 * node + 1, (mid, high), from));
-        a.min(b) - self.added[node]
+        least
     }
 
-    fn add(&mut self, node: usize, (low, high): (usize, usize), from: usize, time: f64) {
-        if high <= from {
-            return;
+    fn add_from(&mut self, from: usize, time: f64) {
+        let mut node = self.size + from;
+        self.least[node] -= time;
+        while node > 1 {
+            if node % 2 == 0 {
+                self.least[node + 1] -= time;
+                self.added[node + 1] += time;
+            }
+            node /= 2;
+            self.least[node] = self.least[2 * node].min(self.least[2 * node + 1]) - self.added[node];
         }
-        if low >= from {
-            self.least[node] -= time;
-            self.added[node] += time;
-            return;
-        }
-        let mid = usize::midpoint(low, high);
-        self.add(2 * node, (low, mid), from, time);
-        self.add(2 * node + 1, (mid, high), from, time);
-        self.least[node] = self.least[2 * node].min(self.least[2 * node + 1]) - self.added[node];
     }
 }
 
@@ -299,6 +299,22 @@ mod tests {
         let mut heavy = jobs;
         heavy[1].cost = CostFn::steps(vec![(4.0, 9.0)]);
         assert_eq!(order(Rule::Worth, heavy), [0, 1, 2]);
+    }
+
+    #[test]
+    fn room_is_that_of_prefix_sums() {
+        let due = [3.0, 4.0, 4.5, 9.0, 9.5];
+        let mut room = Room::new(&due);
+        let mut load = [0.0; 5];
+        for (from, time) in [(2, 2.0), (0, 2.0), (1, 1.0), (4, 3.5), (3, 4.5), (3, 4.0), (4, 0.5), (4, 0.25)]
+        {
+            let mut after = load;
+            after[from..].iter_mut().for_each(|l| *l += time);
+            let fits = after.iter().zip(&due).skip(from).all(|(l, d)| l <= d);
+            assert_eq!(room.take(from, time), fits, "{time} from {from}");
+            load = if fits { after } else { load };
+        }
+        assert_eq!(load, [2.0, 2.0, 4.0, 4.0, 8.25]);
     }
 
     #[test]

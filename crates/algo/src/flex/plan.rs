@@ -30,7 +30,8 @@ pub struct Config<'a> {
     pub steps: u64,
     /// Partial choices of levels the exact search for step costs may look at (0 for no exact search).
     pub nodes: u64,
-    /// Asked before each evaluation of a search; `true` ends it (`--budget`).
+    /// Asked before each evaluation of a search; `true` ends it (`--budget`). The closed-form candidates
+    /// and the bound are made in any case.
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -259,7 +260,7 @@ fn malleable(
     let few_steps = instance.combine() == Combine::Sum
         && instance.jobs().len() <= EXACT_JOBS_MAX
         && instance.jobs().iter().all(|job| job.cost.as_steps().is_some());
-    if few_steps && config.nodes > 0 {
+    if few_steps && config.nodes > 0 && !config.cancel.is_some_and(|cancel| cancel()) {
         return exact_levels(instance, config.nodes, found);
     }
     (found, proven)

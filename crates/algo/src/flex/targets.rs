@@ -119,6 +119,9 @@ impl<'a> Choice<'a> {
             if level < self.level[job] {
                 self.try_set(job, level, budget);
             }
+            if budget.was_cut() {
+                break;
+            }
         }
         self.cost = self.total();
     }
@@ -134,6 +137,9 @@ impl<'a> Choice<'a> {
                 if self.try_set(job, level, budget) {
                     self.cost = self.total();
                     return true;
+                }
+                if budget.was_cut() {
+                    return false;
                 }
             }
         }
@@ -153,6 +159,10 @@ impl<'a> Choice<'a> {
                         if gain > loss && self.try_set(into, better, budget) {
                             self.cost = self.total();
                             return true;
+                        }
+                        if budget.was_cut() {
+                            self.set(out, before);
+                            return false;
                         }
                     }
                 }
