@@ -215,7 +215,7 @@ impl Room {
         let mut node = self.size + from;
         let mut least = self.least[node];
         while node > 1 {
-            if node % 2 == 0 {
+            if node.is_multiple_of(2) {
                 least = least.min(self.least[node + 1]);
             }
             node /= 2;
@@ -228,7 +228,7 @@ impl Room {
         let mut node = self.size + from;
         self.least[node] -= time;
         while node > 1 {
-            if node % 2 == 0 {
+            if node.is_multiple_of(2) {
                 self.least[node + 1] -= time;
                 self.added[node + 1] += time;
             }
