@@ -12,8 +12,9 @@ pub const MICROS: u64 = 1_000_000;
 
 /// The longest time or span a document may hold, in seconds: about 2,850 years.
 ///
-/// Far below 2^53 microseconds times a thousand, so that sums over a day of tasks neither overflow
-/// `u64` nor lose whole microseconds in `f64`.
+/// 9·10^16 microseconds: a two-hundredth of what `u64` can count, so that a time plus a hundred spans does not
+/// overflow. It is ten times 2^53, so that `f64` holds whole microseconds exactly only up to 9.007·10^9 s
+/// (285 years); towards the end of the range it is off by up to 8 µs.
 pub const SECONDS_MAX: f64 = 9.0e10;
 
 /// An instant: microseconds since the start of the workload.

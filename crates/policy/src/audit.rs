@@ -1,5 +1,5 @@
 //! Re-derives the whole state of a run from its log and compares: nothing may be counted twice or
-//! forgotten. For tests; O(log) an instant.
+//! forgotten. For tests; O(rows of the log + tasks + slots) an instant.
 
 use slackline_model::PhaseKind;
 use slackline_model::id::TiVec;

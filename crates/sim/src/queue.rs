@@ -1,4 +1,4 @@
-//! Pending events in a total order: time, class of event, sequence number.
+//! Pending events in a total order: time, class of event, id of what it happens to.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

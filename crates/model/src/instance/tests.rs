@@ -1,3 +1,5 @@
+//! What an instance derives from a draft, and what is refused as none, each with its path.
+
 use super::*;
 use crate::cluster::Slots;
 use crate::cost::{Combine, Metric};

@@ -1,3 +1,5 @@
+//! The closed form against its definition over all subsets, its oracle, and the laws of a bound.
+
 use proptest::prelude::*;
 
 use super::*;
