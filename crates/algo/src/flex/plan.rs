@@ -50,7 +50,7 @@ impl Config<'_> {
 /// Operations beyond sorting that a rule may take: within an epoch, and in a plan.
 const QUICK: u64 = 50_000;
 pub(super) const THOROUGH: u64 = 50_000_000;
-/// The rules of an epoch; only the first three if there are many jobs.
+/// The rules of an epoch; only the first two if there are many jobs.
 const QUICK_RULES: [Rule; 6] =
     [Rule::Smith, Rule::DueDate, Rule::Worth, Rule::Moore, Rule::Atc, Rule::Generic];
 const ALL_RULES_JOBS_MAX: usize = 2_000;
@@ -194,7 +194,7 @@ pub fn quick_order(instance: &FlexInstance) -> Vec<usize> {
     }
     let mut packer = Packer::new(instance);
     let rules =
-        if instance.jobs().len() <= ALL_RULES_JOBS_MAX { &QUICK_RULES[..] } else { &QUICK_RULES[..3] };
+        if instance.jobs().len() <= ALL_RULES_JOBS_MAX { &QUICK_RULES[..] } else { &QUICK_RULES[..2] };
     ranked(instance, &mut packer, rules, QUICK).swap_remove(0).order
 }
 
