@@ -168,13 +168,13 @@ impl Dmrs {
                 self.loosen(phase, view);
             }
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
-            Event::PhaseDone(_) => self.awake.extend(&self.idle),
+            Event::PhaseDone(_) | Event::Wake => self.awake.extend(&self.idle),
             Event::JobDone(job) => {
                 self.jobs.remove(&job);
             }
             Event::MachineDown(machine) => self.machine(machine, false, view),
             Event::MachineUp(machine) => self.machine(machine, true, view),
-            Event::FlowArrived(_) | Event::FlowDone(_) | Event::Wake => {}
+            Event::FlowArrived(_) | Event::FlowDone(_) => {}
         }
     }
 
@@ -285,13 +285,16 @@ impl Dmrs {
         let mut slots = [Vec::new(), Vec::new()];
         let mut vacant = Vec::new();
         for (at, slot) in self.queues.iter() {
-            if slot.running.is_some_and(|r| view.phase(r.phase).is_pending(r.task)) {
+            if let Some(running) = slot.running
+                && view.phase(running.phase).is_pending(running.task)
+            {
                 // It was handed over and has not begun, or was stopped.
-                vacant.push(at);
+                vacant.push((at, running.phase));
             }
         }
-        for at in vacant {
+        for (at, phase) in vacant {
             self.vacate(at, view.now);
+            self.loosen(phase, view);
         }
         let speeds = self.beliefs.speeds().clone();
         let mut held = Vec::new();
@@ -382,6 +385,10 @@ impl Dmrs {
                     continue;
                 }
                 let Some(task) = self.head(at, &begun, view) else { continue };
+                if let Some(start) = self.too_early(at, view.now) {
+                    out.push(Action::WakeAt(start));
+                    continue;
+                }
                 if self.departed && may_replan && self.may_pay(at, view.now) {
                     // What was handed over in this call is not under way yet, but no longer to be listed.
                     replanned = true;
@@ -419,6 +426,12 @@ impl Dmrs {
             }
             self.queues.pop(at);
         }
+    }
+
+    /// When the head of a slot's queue is to start, if that is not yet: a plan that is followed says so.
+    fn too_early(&self, at: At, now: Time) -> Option<Time> {
+        let head = self.queues.slot(at).queue.front()?;
+        (self.fixed && head.start > now).then_some(head.start)
     }
 
     /// The first reduce that belongs to no queue and can start now (map-only).

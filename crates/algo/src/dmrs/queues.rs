@@ -33,6 +33,8 @@ pub(super) struct Queued {
     pub(super) span: Span,
     /// When it is believed to be free to start.
     pub(super) ready: Time,
+    /// When it is planned to start.
+    pub(super) start: Time,
     /// Position in the list.
     pub(super) rank: u64,
 }
@@ -143,8 +145,8 @@ impl Queues {
 
     /// Appends a task to a slot's queue.
     pub(super) fn push(&mut self, lane: usize, placed: &Placed) {
-        let Placed { phase, task, span, slot, ready, .. } = *placed;
-        let queued = Queued { phase, task, span, ready, rank: self.ranks };
+        let Placed { phase, task, span, slot, ready, start, .. } = *placed;
+        let queued = Queued { phase, task, span, ready, start, rank: self.ranks };
         self.ranks += 1;
         self.queued += 1;
         self.lanes[lane][slot as usize].queue.push_back(queued);
