@@ -4,9 +4,14 @@
 //! - [`paths`]: effective work of every phase, and the longest paths before and after it;
 //! - [`preemptive`]: one fast machine with preemption: EDF, WSPT, Jackson's tails;
 //! - [`per_flow`](mod@per_flow): the earliest completion of each flow, had it the cluster for itself;
+//! - [`tails`]: phases cut into slices: stronger single-flow bounds, mean tails;
 //! - [`prefix_area`](mod@prefix_area): the bound on maxima, by bisection with the EDF test;
 //! - [`pb`]: the closed-form linear program of mean busy times, and its separation oracle;
 //! - [`minisum`]: that program and the release-date bound on sums of linear costs;
+//! - [`convex`]: the same for convex costs, by tangents;
+//! - [`transport`]: the transportation problem by network simplex;
+//! - [`flow`], [`flow_tails`]: FlowFlex's minimum-cost flow, of flows and of slices with heads and tails;
+//! - [`flow_levels`]: step costs of flows by branch and bound;
 //! - [`malleable`]: malleable jobs, what the next three talk about;
 //! - [`deadlines`]: the exact deadline test and EDF water filling;
 //! - [`minimax`](mod@minimax): the optimum of any minimax objective over malleable jobs;
@@ -34,8 +39,11 @@
 //! **Never knows**: policies, engines.
 #![deny(clippy::unwrap_used)]
 
+pub mod convex;
 pub mod deadlines;
 pub mod flow;
+pub mod flow_levels;
+pub mod flow_tails;
 mod guard;
 pub mod johnson;
 pub mod levels;
@@ -47,11 +55,13 @@ pub mod pb;
 pub mod per_flow;
 pub mod preemptive;
 pub mod prefix_area;
+pub mod tails;
 #[cfg(test)]
 mod tests;
 pub mod transport;
 
-use slackline_model::{Combine, Instance};
+use slackline_model::id::TiSlice;
+use slackline_model::{Combine, FlowId, Instance};
 
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
@@ -59,48 +69,115 @@ pub use per_flow::{FlowBound, per_flow};
 /// A lower bound on the objective of every feasible schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `pb`, `wspt-release`.
+    /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `tail-hall`, `pb`,
+    /// `wspt-release`, `pb-convex`, `flow`, `flow-tails`, `levels`.
     pub name: &'static str,
     /// The bound, in units of the objective.
     pub value: f64,
 }
 
+/// Flows above which the minimum-cost flow is not a bound any more: memory grows with flows and slots.
+const FLOW_FLOWS_MAX: usize = 1500;
+/// Slots of the minimum-cost flow, and how finely it cuts time.
+const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
+
 /// All lower bounds that apply to the instance's objective, each valid on its own.
 ///
-/// `critical-path`, `area` and `alone` (which is at least both) for every objective, `prefix-area`
-/// for maxima, `pb` and `wspt-release` for sums in which a flow costs in proportion to its completion.
-/// Their maximum is a bound too, their sum is not.
+/// `critical-path`, `area` and `alone` (which is at least both) for every objective; `prefix-area` and the
+/// stronger `tail-hall` for maxima; for sums `pb` and `wspt-release` where flows cost in proportion to their
+/// completion, `pb-convex` where costs are convex, `flow` and `flow-tails` for any costs but of few flows
+/// only, `levels` where all costs are steps. Their maximum is a bound too, their sum is not.
 ///
-/// O(n log n) for n phases and flows; `prefix-area` that times the steps of its search (about 40).
+/// O(n log n) for n phases and flows, times the steps of a search for `tail-hall` and `pb-convex` (about 40
+/// and 300); `flow`, `flow-tails` and `levels` are limited in size and take up to some tenths of a second.
 pub fn bounds(instance: &Instance) -> Vec<Bound> {
     let paths = Paths::of(instance);
     let flows = per_flow::with_paths(instance, &paths);
-    let combined = |bound: &dyn Fn(&FlowBound) -> f64| {
-        let costs = instance.flows().iter().zip(&flows);
+    let combined = |flows: &TiSlice<FlowId, FlowBound>, bound: &dyn Fn(&FlowBound) -> f64| {
+        let costs = instance.flows().iter().zip(flows);
         instance.objective().combine.of(costs.map(|(flow, b)| flow.cost.eval(bound(b))))
     };
+    let slices = tails::slices(instance, &paths, 8);
+    let strong = tails::strengthened(instance, &slices, &flows);
     let mut list = vec![
-        Bound { name: "critical-path", value: combined(&|b| b.completion_after(b.critical_path)) },
-        Bound { name: "area", value: combined(&|b| b.completion_after(b.area())) },
-        Bound { name: "alone", value: combined(&|b| b.earliest) },
+        Bound { name: "critical-path", value: combined(&flows, &|b| b.completion_after(b.critical_path)) },
+        Bound { name: "area", value: combined(&flows, &|b| b.completion_after(b.area())) },
+        Bound { name: "alone", value: combined(&strong, &|b| b.earliest) },
     ];
     match instance.objective().combine {
         Combine::Max => {
-            let value = prefix_area::prefix_area(instance, &paths, &flows);
+            let whole = tails::slices(instance, &paths, 1);
+            let value = prefix_area::prefix_area(instance, &whole, &flows);
             list.push(Bound { name: "prefix-area", value });
+            let value = prefix_area::prefix_area(instance, &slices, &strong);
+            list.push(Bound { name: "tail-hall", value });
         }
-        Combine::Sum => {
-            if let Some(costs) = minisum::linear_part(instance, &flows) {
-                let value = minisum::pb(instance, &paths, &flows, &costs);
-                list.push(Bound { name: "pb", value });
-                let value = minisum::wspt_release(instance, &paths, &flows, &costs);
-                list.push(Bound { name: "wspt-release", value });
-            }
-        }
+        Combine::Sum => minisum_bounds(instance, &slices, &strong, &mut list),
     }
     // Weights near the end of the floating-point range may end in inf - inf, which bounds nothing.
     list.retain(|bound| !bound.value.is_nan());
     list
+}
+
+/// The choice of levels behind the bound `levels`, with its deadlines: a start for schedules that keep them.
+/// `None` unless all costs are steps.
+pub fn level_choice(instance: &Instance) -> Option<flow_levels::Choice> {
+    let paths = Paths::of(instance);
+    let flows = per_flow::with_paths(instance, &paths);
+    let slices = tails::slices(instance, &paths, 8);
+    flow_levels::choose(instance, &slices, &tails::strengthened(instance, &slices, &flows))
+}
+
+/// The bounds on sums.
+fn minisum_bounds(
+    instance: &Instance,
+    slices: &[tails::Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    list: &mut Vec<Bound>,
+) {
+    let costs = || instance.flows().iter().map(|flow| &flow.cost);
+    if let Some(linear) = minisum::linear_part(instance, flows) {
+        let value = minisum::pb(instance, slices, flows, &linear);
+        list.push(Bound { name: "pb", value });
+        let value = minisum::wspt_release(instance, slices, flows, &linear);
+        list.push(Bound { name: "wspt-release", value });
+    }
+    if costs().any(|cost| cost.as_linear().is_none() && cost.is_convex()) {
+        list.push(Bound { name: "pb-convex", value: minisum::pb_convex(instance, slices, flows) });
+    }
+    if instance.flows().len() > FLOW_FLOWS_MAX {
+        return;
+    }
+    list.push(Bound { name: "flow", value: plain_flow(instance, slices, flows) });
+    if costs().any(|cost| cost.as_linear().is_none()) {
+        list.push(Bound { name: "flow-tails", value: flow_tails::bound(instance, slices, flows) });
+    }
+    if let Some(choice) = flow_levels::choose(instance, slices, flows) {
+        list.push(Bound { name: "levels", value: choice.bound });
+    }
+}
+
+/// FlowFlex's minimum-cost flow with the earliest completions as Q.
+fn plain_flow(
+    instance: &Instance,
+    slices: &[tails::Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+) -> f64 {
+    let mut work = vec![0.0; flows.len()];
+    for slice in slices {
+        work[slice.flow.index()] += slice.work;
+    }
+    let mut supplies: Vec<flow::Supply<'_>> = Vec::with_capacity(flows.len());
+    for (id, flow) in instance.flows().iter_enumerated() {
+        supplies.push(flow::Supply {
+            work: work[id.index()],
+            release: flows[id].release,
+            earliest: flows[id].earliest,
+            cost: &flow.cost,
+        });
+    }
+    let capacity = instance.cluster().lanes().iter().map(|&lane| instance.cluster().capacity(lane)).sum();
+    flow::solve(&supplies, capacity, FLOW_GRID).bound
 }
 
 /// The strongest of [`bounds`]; at least 0 for objectives that cannot be negative.

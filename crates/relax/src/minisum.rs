@@ -5,25 +5,24 @@
 //!
 //! - Σ_S V_j M_j ≥ V(S)²/(2P): the lanes work at a rate of at most P;
 //! - C_j ≥ l_j, the earliest completion of [`per_flow`](mod@crate::per_flow);
-//! - C_j − M_j ≥ h_j = max( Σ_i s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ).
+//! - C_j − M_j ≥ h_j, the mean tail of the flow's slices ([`tails::mean_tails`]), which is at least
+//!   max( Σ_i s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ): phase i does its s_i at a rate of at
+//!   most δ_i and ends tail_i before the flow, and all the work is done at a rate of at most P.
 //!
-//! The last because phase i does its s_i at a rate of at most δ_i and ends tail_i before the flow, so
-//! the mean time of its work is at most C_j − tail_i − s_i/(2δ_i); and because all the work is done at
-//! a rate of at most P and ends min tail before the flow. h_j ≤ l_j always: the first is a mean of
-//! tail_i + s_i/(2δ_i), each at most the critical path, the second at most Jackson's bound.
-//!
-//! [`pb`] minimises under the first three, [`wspt_release`] minimises Σ w_j M_j with release times.
+//! [`pb`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
+//! [`wspt_release`] minimises Σ w_j M_j with release times.
 //! Each is computed for every lane and for all lanes together; their maximum is a bound. The sum over
 //! lanes is not: it would count a flow twice.
 
 use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{Cluster, FlowId, Instance, Lane};
 
+use crate::convex;
 use crate::guard;
-use crate::paths::Paths;
 use crate::pb;
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
+use crate::tails::{self, Slice};
 
 /// A linear function that a flow's cost is at least, from its earliest completion on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,18 +54,18 @@ pub fn linear_part(
 /// The bound of [`pb::solve`] for each set of lanes, the largest of them. O(n log n).
 pub fn pb(
     instance: &Instance,
-    paths: &Paths,
+    slices: &[Slice],
     flows: &TiSlice<FlowId, FlowBound>,
     costs: &TiSlice<FlowId, LinearCost>,
 ) -> f64 {
     let of_lanes = |lanes: &[Lane]| {
         let capacity = capacity(instance.cluster(), lanes);
-        let shares = shares(instance, paths, lanes);
+        let shares = shares(instance, slices, lanes);
         let job = |(flow, share): (FlowId, &Share)| pb::Job {
             work: share.work,
             weight: costs[flow].slope,
             floor: flows[flow].earliest,
-            tail: share.tail(capacity),
+            tail: share.tail,
         };
         let jobs: Vec<pb::Job> = shares.iter_enumerated().map(job).collect();
         total(pb::solve(&jobs, capacity).value, jobs.len(), costs)
@@ -81,29 +80,25 @@ pub fn pb(
 /// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i.
 pub fn wspt_release(
     instance: &Instance,
-    paths: &Paths,
+    slices: &[Slice],
     flows: &TiSlice<FlowId, FlowBound>,
     costs: &TiSlice<FlowId, LinearCost>,
 ) -> f64 {
     let of_lanes = |lanes: &[Lane]| {
         let capacity = capacity(instance.cluster(), lanes);
-        let shares = shares(instance, paths, lanes);
+        let shares = shares(instance, slices, lanes);
         let mut value = 0.0;
         for (flow, share) in shares.iter_enumerated() {
-            let fixed = if share.work > 0.0 { share.tail(capacity) } else { flows[flow].earliest };
+            let fixed = if share.work > 0.0 { share.tail } else { flows[flow].earliest };
             value += costs[flow].slope * fixed;
         }
         let (mut items, mut ratios) = (Vec::new(), Vec::new());
-        for (id, phase) in instance.phases().iter_enumerated() {
-            let flow = instance.flow_of(id);
+        for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
             // Flows of slope 0 come last in the order and add nothing.
-            if lanes.iter().any(|lane| lane.serves(phase.kind))
-                && paths.work[id] > 0.0
-                && costs[flow].slope > 0.0
-            {
-                let release = flows[flow].release + paths.head[id];
-                items.push(Item { release, length: paths.work[id] / capacity });
-                ratios.push(costs[flow].slope / shares[flow].work);
+            if costs[slice.flow].slope > 0.0 {
+                let release = flows[slice.flow].release + slice.head;
+                items.push(Item { release, length: slice.work / capacity });
+                ratios.push(costs[slice.flow].slope / shares[slice.flow].work);
             }
         }
         let terms = 2 * items.len() + shares.len();
@@ -137,39 +132,35 @@ fn capacity(cluster: &Cluster, lanes: &[Lane]) -> f64 {
     lanes.iter().map(|&lane| cluster.capacity(lane)).sum()
 }
 
+/// The bound of [`convex::bound`] for each set of lanes, the largest of them. O(n log n) a step.
+pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+    let of_lanes = |lanes: &[Lane]| {
+        let shares = shares(instance, slices, lanes);
+        let of_flow = |(id, share): (FlowId, &Share)| {
+            let floor = flows[id].earliest;
+            let job = pb::Job { work: share.work, weight: 0.0, floor, tail: share.tail };
+            convex::Flow { job, cost: &instance.flow(id).cost }
+        };
+        let jobs: Vec<convex::Flow<'_>> = shares.iter_enumerated().map(of_flow).collect();
+        convex::bound(&jobs, capacity(instance.cluster(), lanes))
+    };
+    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+}
+
 /// What a flow has to do in a set of lanes.
 #[derive(Clone, Copy)]
 struct Share {
     /// V: work in slot-seconds.
     work: f64,
-    /// Σ s_i (tail_i + s_i/(2δ_i)).
-    weighted_tail: f64,
-    /// The least tail of a phase that has work.
-    least_tail: f64,
-}
-
-impl Share {
     /// h: least time from the mean time of the work to the completion of the flow.
-    fn tail(&self, capacity: f64) -> f64 {
-        if self.work > 0.0 {
-            (self.weighted_tail / self.work).max(self.least_tail + self.work / (2.0 * capacity))
-        } else {
-            0.0
-        }
-    }
+    tail: f64,
 }
 
-fn shares(instance: &Instance, paths: &Paths, lanes: &[Lane]) -> TiVec<FlowId, Share> {
-    let none = Share { work: 0.0, weighted_tail: 0.0, least_tail: f64::INFINITY };
-    let mut shares: TiVec<FlowId, Share> = vec![none; instance.flows().len()].into();
-    for (id, phase) in instance.phases().iter_enumerated() {
-        let work = paths.work[id];
-        if work > 0.0 && lanes.iter().any(|lane| lane.serves(phase.kind)) {
-            let share = &mut shares[instance.flow_of(id)];
-            share.work += work;
-            share.weighted_tail += work * (paths.tail[id] + paths.duration[id] / 2.0);
-            share.least_tail = share.least_tail.min(paths.tail[id]);
-        }
+fn shares(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVec<FlowId, Share> {
+    let tails = tails::mean_tails(instance, slices, lanes);
+    let mut shares: TiVec<FlowId, Share> = tails.into_iter().map(|tail| Share { work: 0.0, tail }).collect();
+    for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
+        shares[slice.flow].work += slice.work;
     }
     shares
 }

@@ -6,6 +6,9 @@
 //! machine misses a deadline, every schedule costs more than L. The largest such L is found by
 //! bisection; for step costs among the levels that there are, hence exactly.
 //!
+//! With phases cut into slices ([`crate::tails`]) the test also holds the parts of a phase that must be done
+//! earlier than all of it (`tail-hall`).
+//!
 //! (docs/math.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
 //! condition on sets of flows with D_j ≤ t.)
 
@@ -13,9 +16,9 @@ use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{CostFn, FlowId, Instance};
 
 use crate::guard;
-use crate::paths::Paths;
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
+use crate::tails::Slice;
 
 /// Relative width of the interval in which the search stops.
 const PRECISION: f64 = 1e-9;
@@ -24,12 +27,12 @@ const PROBES_MAX: usize = 200;
 
 /// A lower bound on the largest cost in any schedule; 0 without flows.
 ///
-/// O(n log n) for n phases, about 40 times, at most 200 times.
-pub fn prefix_area(instance: &Instance, paths: &Paths, flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+/// O(n log n) for n slices, about 40 times, at most 200 times.
+pub fn prefix_area(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let costs = || instance.flows().iter().map(|flow| &flow.cost);
     let alone = costs().zip(flows).map(|(cost, bound)| cost.eval(bound.earliest));
     let Some(alone) = alone.reduce(f64::max) else { return 0.0 };
-    let mut search = Search::new(instance, paths, flows);
+    let mut search = Search::new(instance, slices, flows);
     match attained_levels(costs(), alone) {
         Some(levels) => {
             let infeasible = levels.partition_point(|&level| !search.probe(level).feasible);
@@ -110,18 +113,15 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(instance: &'a Instance, paths: &Paths, flows: &'a TiSlice<FlowId, FlowBound>) -> Self {
+    fn new(instance: &'a Instance, slices: &[Slice], flows: &'a TiSlice<FlowId, FlowBound>) -> Self {
         let mut lists = [LaneItems::default(), LaneItems::default()];
         let cluster = instance.cluster();
-        for (id, phase) in instance.phases().iter_enumerated() {
-            let (lane, flow) = (cluster.lane_of(phase.kind), instance.flow_of(id));
-            // Phases without work constrain only the critical path, which is in `earliest`.
-            if paths.work[id] > 0.0 {
-                let LaneItems { items, of } = &mut lists[lane.index()];
-                let release = flows[flow].release + paths.head[id];
-                items.push(Item { release, length: paths.work[id] / cluster.capacity(lane) });
-                of.push((flow, paths.tail[id]));
-            }
+        // Phases without work constrain only the critical path, which is in `earliest`.
+        for slice in slices {
+            let LaneItems { items, of } = &mut lists[slice.lane.index()];
+            let release = flows[slice.flow].release + slice.head;
+            items.push(Item { release, length: slice.work / cluster.capacity(slice.lane) });
+            of.push((slice.flow, slice.tail));
         }
         let lanes = lists
             .into_iter()
@@ -139,7 +139,16 @@ impl<'a> Search<'a> {
     fn probe(&mut self, level: f64) -> Probe {
         for (id, flow) in self.instance.flows().iter_enumerated() {
             self.latest[id] = latest(&flow.cost, level, self.flows[id].earliest);
-            self.completion[id] = self.flows[id].earliest;
+        }
+        let feasible = self.meets();
+        let costs = self.instance.flows().iter().zip(&self.completion).map(|(flow, &c)| flow.cost.eval(c));
+        Probe { feasible, cost: costs.fold(f64::NEG_INFINITY, f64::max) }
+    }
+
+    /// Whether every flow completes by its `latest` on the fast machines; fills in `completion`.
+    fn meets(&mut self) -> bool {
+        for (completion, bound) in self.completion.iter_mut().zip(self.flows) {
+            *completion = bound.earliest;
         }
         let mut feasible = true;
         let Self { lanes, latest, completion, .. } = self;
@@ -154,8 +163,26 @@ impl<'a> Search<'a> {
                 }
             });
         }
-        let costs = self.instance.flows().iter().zip(&self.completion).map(|(flow, &c)| flow.cost.eval(c));
-        Probe { feasible, cost: costs.fold(f64::NEG_INFINITY, f64::max) }
+        feasible
+    }
+}
+
+/// The test alone: can every flow complete by a given instant on the fast machines?
+pub(crate) struct Deadlines<'a>(Search<'a>);
+
+impl<'a> Deadlines<'a> {
+    pub(crate) fn new(
+        instance: &'a Instance,
+        slices: &[Slice],
+        flows: &'a TiSlice<FlowId, FlowBound>,
+    ) -> Self {
+        Self(Search::new(instance, slices, flows))
+    }
+
+    /// Whether no flow need be later than `due`. O(n log n) for n slices.
+    pub(crate) fn feasible(&mut self, due: &TiSlice<FlowId, f64>) -> bool {
+        self.0.latest.copy_from_slice(due);
+        self.0.meets()
     }
 }
 
@@ -163,7 +190,7 @@ impl<'a> Search<'a> {
 ///
 /// Unlike [`CostFn::latest`] it grants the tolerance with which completions are compared with steps
 /// and jumps, so that a schedule which is late by less than that is not called infeasible.
-fn latest(cost: &CostFn, level: f64, earliest: f64) -> f64 {
+pub(crate) fn latest(cost: &CostFn, level: f64, earliest: f64) -> f64 {
     let exact = cost.latest(level).unwrap_or(earliest);
     let tolerated = exact + 2e-6 + 1e-9 * exact.abs();
     let latest = if cost.eval(tolerated) <= level { tolerated } else { exact };

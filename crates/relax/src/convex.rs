@@ -1,0 +1,128 @@
+//! The closed-form program for convex costs, by tangents.
+//!
+//! A convex cost is at least each of its tangents: w(C) ≥ λC + a(λ) with a(λ) the least w(t) − λt. With
+//! one slope λ_j a flow, the closed-form program ([`crate::pb`]) bounds Σ λ_j C_j, so
+//!
+//! PB(λ) + Σ a_j(λ_j)
+//!
+//! is a lower bound for any choice of slopes, concave in λ. Its maximum is the program with the convex costs
+//! themselves (docs/math.md B7 solves that with cutting planes); subgradient steps come near it, and wherever
+//! they stop the bound holds. Costs that are not convex take slope 0.
+
+use slackline_model::CostFn;
+
+use crate::pb;
+
+/// Steps of the ascent, and most evaluations of one flow in all of them.
+const STEPS: usize = 300;
+const EVALUATIONS: usize = 300_000;
+
+/// A flow: its data in the program (`weight` is not looked at) and its cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow<'a> {
+    /// Work, floor and tail.
+    pub job: pb::Job,
+    /// What completing it costs.
+    pub cost: &'a CostFn,
+}
+
+/// A lower bound on the sum of costs. O(n log n) a step.
+pub fn bound(flows: &[Flow<'_>], capacity: f64) -> f64 {
+    let horizon = flows.iter().map(|f| f.job.floor).fold(0.0, f64::max)
+        + flows.iter().map(|f| f.job.work).sum::<f64>() / capacity;
+    let tangents: Vec<Tangents> = flows.iter().map(|f| Tangents::new(f, horizon)).collect();
+    let mut jobs: Vec<pb::Job> = flows.iter().map(|f| f.job).collect();
+    let mut slopes: Vec<f64> = tangents.iter().map(|t| t.steepest).collect();
+    let mut best = flows.iter().map(|f| f.cost.eval(f.job.floor)).sum::<f64>();
+    let start = best;
+    let steps = (EVALUATIONS / flows.len().max(1)).min(STEPS);
+    let (mut reach, mut quiet) = (1.0, 0);
+    for _ in 0..steps {
+        for (job, &slope) in jobs.iter_mut().zip(&slopes) {
+            job.weight = slope;
+        }
+        let solution = pb::solve(&jobs, capacity);
+        let (mut value, mut magnitude) = (solution.value, solution.value.abs());
+        let mut gradient = Vec::with_capacity(flows.len());
+        for ((tangents, &slope), &completion) in tangents.iter().zip(&slopes).zip(&solution.completion) {
+            let (intercept, at) = tangents.intercept(slope);
+            value += intercept;
+            magnitude += intercept.abs();
+            gradient.push(completion - at);
+        }
+        value -= crate::guard::margin(magnitude, 3 * flows.len());
+        if value > best {
+            (best, quiet) = (value, 0);
+        } else {
+            quiet += 1;
+        }
+        if quiet == 6 {
+            (reach, quiet) = (reach * 0.7, 0);
+        }
+        // A step of the size that would move every slope over its whole range for the largest gradient.
+        let largest = gradient.iter().fold(0.0f64, |a, g| a.max(g.abs()));
+        if largest <= 0.0 || reach < 1e-4 {
+            break;
+        }
+        for ((slope, g), tangents) in slopes.iter_mut().zip(&gradient).zip(&tangents) {
+            *slope = (*slope + reach * tangents.steepest * g / largest).clamp(0.0, tangents.steepest);
+        }
+    }
+    best.max(start)
+}
+
+/// The tangents of a cost from its floor on.
+struct Tangents {
+    /// The last slope; 0 if the cost is not convex.
+    steepest: f64,
+    /// Corners with their costs, the floor first.
+    corners: Vec<(f64, f64)>,
+}
+
+impl Tangents {
+    fn new(flow: &Flow<'_>, horizon: f64) -> Self {
+        let floor = flow.job.floor;
+        let mut corners = vec![(floor, flow.cost.eval(floor))];
+        let breaks = flow.cost.breakpoints();
+        let last = breaks.last().copied().unwrap_or(floor).max(floor);
+        let mut steepest = 0.0;
+        if flow.cost.is_convex() {
+            corners.extend(breaks.iter().filter(|&&t| t > floor).map(|&t| (t, flow.cost.eval(t))));
+            let span = horizon.max(1.0);
+            steepest = match flow.cost.as_linear() {
+                Some((slope, _)) => slope,
+                None => (flow.cost.eval(last + 2.0 * span) - flow.cost.eval(last + span)) / span,
+            };
+        }
+        // A hair less, so that rounding of the slope makes no line steeper than the cost.
+        Self { steepest: steepest.max(0.0) * (1.0 - 1e-12), corners }
+    }
+
+    /// The least of w(t) − slope · t, and where it is.
+    fn intercept(&self, slope: f64) -> (f64, f64) {
+        let values = self.corners.iter().map(|&(t, w)| (w - slope * t, t));
+        values.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, 0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_flows_due_together_are_late_by_the_area() {
+        // Two flows of 4 s on one slot, both due at 4: the later one is 4 s late.
+        let cost = CostFn::tardiness(1.0, 4.0);
+        let job = pb::Job { work: 4.0, weight: 0.0, floor: 4.0, tail: 2.0 };
+        let found = bound(&[Flow { job, cost: &cost }; 2], 1.0);
+        assert!((found - 4.0).abs() < 1e-6, "{found}");
+    }
+
+    #[test]
+    fn linear_costs_are_the_program_itself() {
+        let cost = CostFn::linear(2.0, 1.0);
+        let job = pb::Job { work: 4.0, weight: 0.0, floor: 4.0, tail: 2.0 };
+        let found = bound(&[Flow { job, cost: &cost }; 2], 1.0);
+        assert!((found - 20.0).abs() < 1e-6, "{found}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The minimum-cost flow relaxation with heads and tails (docs/math.md B7): every slice of every phase is a
+//! supply of its own, that cannot be done before its head and whose flow completes its tail later.
+//!
+//! One flow a slice makes the plain relaxation ([`crate::flow`], with one slice for the whole flow) at least
+//! as strong in the limit of fine slots; both are computed.
+
+use slackline_model::id::TiSlice;
+use slackline_model::{FlowId, Instance};
+
+use crate::flow::{Grid, finish_cuts, just_after, special_points};
+use crate::per_flow::FlowBound;
+use crate::tails::Slice;
+use crate::transport::{self, Problem};
+
+/// Most pairs of slice and slot.
+const PAIRS: usize = 400_000;
+/// Most slots.
+const SLOTS: usize = 400;
+
+/// A lower bound on the sum of costs. The transportation problem of slices and at most 400 slots.
+pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+    let working: Vec<bool> = {
+        let mut working = vec![false; flows.len()];
+        slices.iter().for_each(|s| working[s.flow.index()] = true);
+        working
+    };
+    let idle = instance.flows().iter_enumerated().filter(|(id, _)| !working[id.index()]);
+    let fixed: f64 = idle.map(|(id, flow)| flow.cost.eval(flows[id].earliest)).sum();
+    if slices.is_empty() {
+        return fixed;
+    }
+    let capacity: f64 = instance.cluster().lanes().iter().map(|&l| instance.cluster().capacity(l)).sum();
+    let cuts = cuts(instance, slices, flows, capacity);
+    let mut totals = vec![0.0; flows.len()];
+    slices.iter().for_each(|s| totals[s.flow.index()] += s.work);
+    let mut order: Vec<&Slice> = slices.iter().collect();
+    let end = cuts[cuts.len() - 1];
+    let loss = |s: &Slice| {
+        let cost = &instance.flow(s.flow).cost;
+        (cost.eval(end) - cost.eval(flows[s.flow].earliest)) / totals[s.flow.index()]
+    };
+    order.sort_by(|a, b| loss(b).total_cmp(&loss(a)).then(b.tail.total_cmp(&a.tail)));
+    let price = |s: &Slice, slot: &[f64]| {
+        let first = flows[s.flow].release + s.head;
+        if slot[1] <= first {
+            return f64::INFINITY;
+        }
+        let done = just_after(slot[0]).max(first) + s.tail;
+        instance.flow(s.flow).cost.eval(done.max(flows[s.flow].earliest)) / totals[s.flow.index()]
+    };
+    let problem = Problem {
+        supply: order.iter().map(|s| s.work).collect(),
+        capacity: cuts.windows(2).map(|w| capacity * (w[1] - w[0])).collect(),
+        cost: order.iter().flat_map(|s| cuts.windows(2).map(move |slot| price(s, slot))).collect(),
+    };
+    fixed + transport::solve(&problem).bound
+}
+
+/// Slots: even ones, and where costs change.
+fn cuts(
+    instance: &Instance,
+    slices: &[Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    capacity: f64,
+) -> Vec<f64> {
+    let work: f64 = slices.iter().map(|s| s.work).sum();
+    let head = slices.iter().map(|s| flows[s.flow].release + s.head).fold(0.0, f64::max);
+    let end = (head + work / capacity) * (1.0 + 1e-9);
+    let most = (PAIRS / slices.len().max(1)).clamp(8, SLOTS);
+    let costs = instance.flows().iter_enumerated().map(|(id, flow)| (flows[id].earliest, &flow.cost));
+    let mut cuts = special_points(costs, end, Grid { ratio: 0.0, slots_max: most });
+    if cuts.len() > most / 2 {
+        cuts = finish_cuts(cuts, end, most / 2);
+    }
+    let even = most - cuts.len().min(most);
+    cuts.extend((1..even).map(|k| end * k as f64 / even as f64));
+    finish_cuts(cuts, end, most)
+}

@@ -1,0 +1,114 @@
+//! Phases cut into slices, and what follows from them: stronger completions of single flows, mean tails,
+//! and the test of deadlines with tails (docs/math.md B7).
+//!
+//! A phase of shortest duration D never works faster than its work over D. So the part of its work between
+//! the shares u and u + du, in order of time, is done no earlier than head + u·D after the release and no
+//! later than tail + (1 − u)·D before the completion. A slice is such a part of some width, held to the
+//! weaker end on each side. More slices are stronger: one is what [`prefix_area`](mod@crate::prefix_area)
+//! had, infinitely many are the work that *must* be done by an instant.
+
+use slackline_model::id::{TiSlice, TiVec};
+use slackline_model::{FlowId, Instance, Lane};
+
+use crate::guard;
+use crate::paths::Paths;
+use crate::per_flow::FlowBound;
+use crate::preemptive::{FastMachine, Item};
+
+/// Slices in all that bounds may take; each phase gets its share, at least one and at most eight.
+const SLICES: usize = 4000;
+
+/// A part of a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slice {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// The lane that does it.
+    pub lane: Lane,
+    /// Seconds from the release of the flow before which none of it is done.
+    pub head: f64,
+    /// Seconds before the completion of the flow by which all of it is done.
+    pub tail: f64,
+    /// Shortest time in which it can be done, in seconds.
+    pub seconds: f64,
+    /// Slot-seconds of work; positive.
+    pub work: f64,
+}
+
+/// Every phase that has work, in as many slices as the size of the instance allows; `most` is the limit.
+pub fn slices(instance: &Instance, paths: &Paths, most: usize) -> Vec<Slice> {
+    let n = (SLICES / instance.phases().len().max(1)).clamp(1, most.clamp(1, 8));
+    let mut slices = Vec::with_capacity(n * instance.phases().len());
+    for id in instance.phases().keys() {
+        if paths.work[id] <= 0.0 {
+            continue;
+        }
+        for k in 0..n {
+            let share = |k: usize| k as f64 / n as f64 * paths.duration[id];
+            slices.push(Slice {
+                flow: instance.flow_of(id),
+                lane: instance.lane_of(id),
+                head: paths.head[id] + share(k),
+                tail: paths.tail[id] + share(n - k - 1),
+                seconds: paths.duration[id] / n as f64,
+                work: paths.work[id] / n as f64,
+            });
+        }
+    }
+    slices
+}
+
+/// The same bounds with earliest completions raised to those of the slices: Jackson's preemptive schedule
+/// of each flow on each lane. O(n log n) for n slices.
+pub fn strengthened(
+    instance: &Instance,
+    slices: &[Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+) -> TiVec<FlowId, FlowBound> {
+    let mut flows = flows.to_vec();
+    for &lane in instance.cluster().lanes() {
+        let capacity = instance.cluster().capacity(lane);
+        for own in slices.chunk_by(|a, b| a.flow == b.flow) {
+            let own: Vec<&Slice> = own.iter().filter(|s| s.lane == lane).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let item = |s: &&Slice| Item { release: s.head, length: s.work / capacity };
+            let span = FastMachine::new(own.iter().map(item).collect()).max_lateness(|k| -own[k].tail);
+            let flow = &mut flows[own[0].flow];
+            let at = flow.release + span;
+            let lowered = at - guard::margin(span, own.len()) - 2.0 * f64::EPSILON * at;
+            flow.earliest = flow.earliest.max(lowered);
+        }
+    }
+    flows
+}
+
+/// The least mean time from the work of each flow in `lanes` to the flow's completion; 0 without work.
+///
+/// Seen from the completion backwards, a slice comes no sooner than its tail, and the lanes do no more
+/// than their capacity: what a machine does that begins every slice as soon as it may cannot be beaten. Nor
+/// can the mean of the slices by themselves, each at its own rate; the larger of the two holds.
+pub fn mean_tails(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVec<FlowId, f64> {
+    let mut means: TiVec<FlowId, f64> = vec![0.0; instance.flows().len()].into();
+    let capacity: f64 = lanes.iter().map(|&lane| instance.cluster().capacity(lane)).sum();
+    for own in slices.chunk_by(|a, b| a.flow == b.flow) {
+        let own: Vec<&Slice> = own.iter().filter(|s| lanes.contains(&s.lane)).collect();
+        let item = |s: &&Slice| Item { release: s.tail, length: s.work / capacity };
+        let (mut weighted, mut length) = (0.0, 0.0);
+        let mut machine = FastMachine::new(own.iter().map(item).collect());
+        machine.run(
+            |_| 0.0,
+            |piece| {
+                weighted += piece.length * (piece.start + piece.length / 2.0);
+                length += piece.length;
+            },
+        );
+        if length > 0.0 {
+            let alone: f64 = own.iter().map(|s| s.work * (s.tail + s.seconds / 2.0)).sum();
+            let mean = (weighted / length).max(alone / own.iter().map(|s| s.work).sum::<f64>());
+            means[own[0].flow] = (mean - guard::margin(mean, 2 * own.len())).max(0.0);
+        }
+    }
+    means
+}
