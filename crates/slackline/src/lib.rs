@@ -11,6 +11,7 @@
 #![deny(clippy::unwrap_used)]
 
 pub mod compare;
+mod dmrs;
 pub mod load;
 pub mod registry;
 pub mod simulate;

@@ -6,12 +6,13 @@
 use std::fmt;
 
 use slackline_algo::baseline::{By, Edf, Fair, Fifo};
+use slackline_algo::dmrs::Variant;
 use slackline_algo::flex::online::{Flex, Hand};
 use slackline_algo::woha::JobOrder;
 use slackline_model::{Instance, Span};
 use slackline_policy::Policy;
 
-use crate::woha;
+use crate::{dmrs, woha};
 
 /// A policy as the registry knows it.
 pub struct Entry {
@@ -247,6 +248,33 @@ pub fn policies() -> &'static [Entry] {
             build: |instance, choices| {
                 Box::new(woha::build("woha-mpf", JobOrder::MaximumParallelism, instance, choices))
             },
+        },
+        Entry {
+            name: "dmrs",
+            summary: "weighted completion on machines of different speed: list scheduling in the order of a linear program",
+            source: "dmrs, sections III to V",
+            guarantee: "in plans: Theorem 1 of the paper; online: none",
+            capabilities: dmrs::CAPABILITIES,
+            params: dmrs::PARAMS,
+            build: |instance, choices| Box::new(dmrs::build(Variant::Full, instance, choices)),
+        },
+        Entry {
+            name: "dmrs-identical",
+            summary: "dmrs as if all machines had the mean speed",
+            source: "dmrs, section VI",
+            guarantee: "none",
+            capabilities: Capabilities { speeds: "yes, blind", plan: "not yet", ..dmrs::CAPABILITIES },
+            params: dmrs::IDENTICAL_PARAMS,
+            build: |instance, choices| Box::new(dmrs::build(Variant::Identical, instance, choices)),
+        },
+        Entry {
+            name: "dmrs-map-only",
+            summary: "dmrs for maps alone; reduces go to the first free slot",
+            source: "dmrs, section VI",
+            guarantee: "none",
+            capabilities: Capabilities { plan: "not yet", ..dmrs::CAPABILITIES },
+            params: dmrs::PARAMS,
+            build: |instance, choices| Box::new(dmrs::build(Variant::MapOnly, instance, choices)),
         },
     ];
     ENTRIES

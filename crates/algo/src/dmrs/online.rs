@@ -72,7 +72,7 @@ pub enum Reoptimise {
 }
 
 /// How many tasks are placed ahead at least, for each slot and in all.
-const AHEAD: (u64, u64) = (8, 10_000);
+const AHEAD: (u64, u64) = (4, 1_000);
 
 /// The DMRS policy.
 #[derive(Clone, Debug)]
@@ -190,7 +190,10 @@ impl Dmrs {
         let group = self.queues.of_machine(lane, machine).next().map(|at| self.queues.slot(at).group);
         // The task was believed to take that long before this one was seen.
         for _ in 0..count {
-            let Some(at) = self.queues.finished(lane, machine, (phase, took, view.now)) else { break };
+            let speeds = self.beliefs.speeds();
+            let Some(at) = self.queues.finished(lane, machine, (phase, took, view.now), speeds) else {
+                break;
+            };
             let slot = self.queues.slot(at);
             if let Some(running) = slot.running {
                 let expected = self.beliefs.speeds().time(slot, running.span);

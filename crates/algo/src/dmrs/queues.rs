@@ -166,18 +166,21 @@ impl Queues {
     }
 
     /// The slot of `machine` on which a task of `phase` just ended that took so long: the one on which
-    /// that task would have begun then; ties by slot.
+    /// that task would have begun then, whose task was believed to take that long; ties by slot.
     pub(super) fn finished(
         &self,
         lane: usize,
         machine: MachineId,
         (phase, took, now): (PhaseId, Span, Time),
+        speeds: &Speeds,
     ) -> Option<At> {
         let slots = self.of_machine(lane, machine).filter_map(|at| {
-            let running = self.slot(at).running.filter(|running| running.phase == phase)?;
-            Some(((running.since + took).0.abs_diff(now.0), at))
+            let slot = self.slot(at);
+            let running = slot.running.filter(|running| running.phase == phase)?;
+            let began = (running.since + took).0.abs_diff(now.0);
+            Some((began, speeds.time(slot, running.span).0.abs_diff(took.0), at))
         });
-        slots.min().map(|(_, at)| at)
+        slots.min().map(|(_, _, at)| at)
     }
 
     /// When the tasks of each phase that run now are believed to end.

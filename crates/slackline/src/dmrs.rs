@@ -1,0 +1,72 @@
+//! DMRS from its parameters.
+
+use slackline_algo::dmrs::lp::Form;
+use slackline_algo::dmrs::order::Key;
+use slackline_algo::dmrs::{Dmrs, History, OnlineConfig, Reoptimise, Sizes, SpeedSource, Variant};
+use slackline_model::Instance;
+
+use crate::registry::{Capabilities, Param};
+
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    flows: "online: every ready job, with its flow's weight; plan: one-job flows",
+    typed: "yes",
+    speeds: "yes",
+    plan: "tasks",
+    online: "yes",
+    minima: false,
+};
+
+const LP: Param = Param {
+    name: "lp",
+    values: &["strong", "paper"],
+    range: None,
+    help: "floors and tails of the linear program: those of each phase, or the paper's",
+};
+
+const KEY: Param = Param {
+    name: "key",
+    values: &["own-rate", "full-rate", "completion"],
+    range: None,
+    help: "what of the linear program jobs are sorted by: C - p/(2 mu_j), C - p/(2 mu), or C",
+};
+
+const SIZES: Param = Param {
+    name: "sizes",
+    values: &["mean", "each"],
+    range: None,
+    help: "what is known of single tasks: nothing but the mean of their phase, or their proportions",
+};
+
+const SPEEDS: Param = Param {
+    name: "speeds",
+    values: &["known", "learned"],
+    range: None,
+    help: "whether machine speeds are given, or learned from finished tasks",
+};
+
+const REOPTIMISE: Param = Param {
+    name: "reoptimise",
+    values: &["yes", "no"],
+    range: None,
+    help: "whether the list is made anew when another machine has become best for the next task",
+};
+
+/// Parameters of `dmrs` and `dmrs-map-only`.
+pub(crate) const PARAMS: &[Param] = &[LP, KEY, SIZES, SPEEDS, REOPTIMISE];
+
+/// Parameters of `dmrs-identical`.
+pub(crate) const IDENTICAL_PARAMS: &[Param] = &[LP, KEY, SIZES];
+
+/// The policy of a variant; the last two parameters may be missing.
+pub(crate) fn build(variant: Variant, instance: &Instance, choices: &[usize]) -> Dmrs {
+    let choice = |at: usize| choices.get(at).copied().unwrap_or(0);
+    let config = OnlineConfig {
+        variant,
+        form: [Form::Strong, Form::Paper][choice(0)],
+        key: [Key::OwnRate, Key::FullRate, Key::Completion][choice(1)],
+        sizes: [Sizes::Mean, Sizes::Each][choice(2)],
+        speeds: [SpeedSource::Known, SpeedSource::Learned][choice(3)],
+        reoptimise: [Reoptimise::OnDeparture, Reoptimise::Never][choice(4)],
+    };
+    Dmrs::new(instance, config, History::new())
+}

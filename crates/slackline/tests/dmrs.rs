@@ -1,0 +1,278 @@
+//! DMRS through the simulator: what is planned is what runs; mixed speeds, crashes, heartbeats, wrong
+//! estimates; speeds learned in one run serve the next; the baselines of the paper.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+
+use slackline::policy::{Config, Policy};
+use slackline::sim::{Crash, Crashes, Options, Sim, noise};
+use slackline_algo::baseline::{By, Fifo};
+use slackline_algo::dmrs::{self, Dmrs, History, OnlineConfig, Sizes, SpeedSource, Variant};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::schedule::{Clock, FlowStatus};
+use slackline_model::{
+    Combine, Draft, Instance, MachineId, Metric, Objective, PhaseId, Schedule, Seed, Span, Time,
+};
+use slackline_trace::generate;
+
+/// The paper's workload, completion times as objective.
+fn paper(options: &[(&str, &str)], seed: u64) -> Instance {
+    let mut draft = generate::generator("dmrs").unwrap().generate(options, Seed(seed)).unwrap();
+    draft.objective = Objective::new(Metric::Completion, Combine::Sum);
+    Instance::new(&draft).unwrap().cut(Span(10_000_000))
+}
+
+/// A run with the driver's audit on, judged.
+fn run(instance: &Instance, policy: &mut dyn Policy, options: &Options, sigma: f64) -> Schedule {
+    run_early(instance, policy, options, (sigma, 1.0))
+}
+
+fn run_early(
+    instance: &Instance,
+    policy: &mut dyn Policy,
+    options: &Options,
+    (sigma, slowstart): (f64, f64),
+) -> Schedule {
+    let clock = if options.jitter > 0.0 { Clock::Measured } else { Clock::Exact };
+    let estimates = noise::distorted(instance, sigma, options.seed);
+    let config = Config { audit: true, slowstart, estimates, ..Config::plain(instance) };
+    let mut engine = Sim::new(instance, options.clone());
+    let run = slackline::policy::run(instance, policy, &mut engine, config);
+    let schedule = run.schedule(instance, policy.name(), clock);
+    slackline::judge::check(instance, &schedule).unwrap();
+    schedule
+}
+
+fn completed(instance: &Instance, variant: Variant, options: &Options, sigma: f64) -> f64 {
+    let config = OnlineConfig { variant, ..OnlineConfig::default() };
+    let mut policy = Dmrs::new(instance, config, History::new());
+    let schedule = run(instance, &mut policy, options, sigma);
+    assert!(
+        schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done),
+        "{variant:?} left work undone"
+    );
+    schedule.cost.unwrap()
+}
+
+const VARIANTS: [Variant; 3] = [Variant::Full, Variant::Identical, Variant::MapOnly];
+
+fn phase(seconds: &[f64]) -> Option<PhaseDraft> {
+    (!seconds.is_empty()).then(|| TasksDraft::Each(seconds.to_vec()).into())
+}
+
+/// Uneven tasks on machines of several slots and three speeds, with releases, chains and caps.
+fn uneven(seed: u64, slots: &dyn Fn(u32) -> Slots, chains: bool) -> Instance {
+    let mut x = seed;
+    let mut draw = |n: u32| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((x >> 33) % u64::from(n)) as u32
+    };
+    let machines = [("slow", 3, 1.0), ("fast", 2, 8.0), ("odd", 1, 2.7)];
+    let machines = machines.into_iter().map(|(name, count, speed)| MachineDraft {
+        name: name.into(),
+        count,
+        speed,
+        slots: slots(1 + count % 2),
+        rack: None,
+    });
+    let machines = machines.collect();
+    let mut flows = Vec::new();
+    for k in 0..6 {
+        let n_jobs = if chains { 1 + draw(3) } else { 1 };
+        let jobs = (0..n_jobs).map(|j| {
+            let mut sizes = |least: u32| -> Vec<f64> {
+                (0..least + draw(9)).map(|_| f64::from(1 + draw(50)) / 3.0).collect()
+            };
+            let (map, reduce) = (phase(&sizes(1)), phase(&sizes(0)));
+            let after = if j > 0 { vec![format!("j{}", j - 1)] } else { Vec::new() };
+            let mut job = JobDraft { id: format!("j{j}"), after, map, reduce, ..JobDraft::default() };
+            job.max_slots.map = (draw(3) == 0).then(|| 1 + draw(4));
+            job
+        });
+        let jobs = jobs.collect();
+        let release = f64::from(draw(3)) * 7.3;
+        flows.push(FlowDraft {
+            release,
+            weight: f64::from(1 + draw(5)),
+            ..FlowDraft::new(format!("f{k}"), jobs)
+        });
+    }
+    let objective = Objective::new(Metric::Completion, Combine::Sum);
+    Instance::new(&Draft { machines, objective, flows, ..Draft::default() }).unwrap()
+}
+
+fn typed(n: u32) -> Slots {
+    Slots::Typed { map: n, reduce: 1 }
+}
+
+/// Where and when every task ran, whatever its row.
+fn tasks(rows: &slackline_model::schedule::TaskRows) -> BTreeMap<(PhaseId, u32), (Time, Time)> {
+    let of = |row: &slackline_model::schedule::TaskRow| {
+        let key = (row.phase, (row.start, row.end));
+        (row.first..row.first + row.count).map(move |task| ((key.0, task), key.1))
+    };
+    rows.rows().iter().flat_map(of).collect()
+}
+
+#[test]
+fn what_is_planned_is_what_runs() {
+    for seed in 0..30 {
+        let universal = Slots::Universal;
+        let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
+        let instance = uneven(seed, slots, false);
+        let plan = dmrs::plan(&instance, dmrs::Config::default()).unwrap();
+        let mut policy = Dmrs::following(&instance, &plan);
+        let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
+        assert_eq!(schedule.cost, Some(plan.cost), "seed {seed}");
+        assert_eq!(tasks(&schedule.tasks), tasks(&plan.tasks), "seed {seed}");
+    }
+}
+
+#[test]
+fn online_without_arrivals_is_the_plan() {
+    for seed in 0..5 {
+        let instance = paper(&[("mix", "b"), ("benchmark", "sort"), ("interval", "0")], seed);
+        let plan = dmrs::plan(&instance, dmrs::Config::default()).unwrap();
+        let config = OnlineConfig { sizes: Sizes::Each, ..OnlineConfig::default() };
+        let mut policy = Dmrs::new(&instance, config, History::new());
+        let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
+        assert_eq!(schedule.cost, Some(plan.cost), "seed {seed}");
+        assert_eq!(policy.reoptimised(), 0);
+        let gap = plan.cost / plan.lower_bound.unwrap() - 1.0;
+        println!("seed {seed}: gap to the bound {:.1} %", 100.0 * gap);
+        assert!((0.0..1.0).contains(&gap));
+    }
+}
+
+#[test]
+fn every_variant_finishes_whatever_happens() {
+    let crash = |machine, at: f64, back: Option<f64>| Crash {
+        machine: MachineId(machine),
+        at: Time::from_seconds_nearest(at),
+        back: back.map(Time::from_seconds_nearest),
+    };
+    // A fast machine is lost for good, another comes back, the slow ones are out for a while together.
+    let script = vec![
+        crash(3, 4.0, None),
+        crash(4, 3.0, Some(9.0)),
+        crash(0, 5.0, Some(6.0)),
+        crash(1, 5.0, Some(6.5)),
+        crash(2, 5.5, Some(40.0)),
+        crash(5, 20.0, Some(21.0)),
+    ];
+    let exact = Options::exact();
+    let worlds = [
+        Options { crashes: Crashes::Script(script), ..exact.clone() },
+        Options { heartbeat: Span(700_000), ..exact.clone() },
+        Options { jitter: 0.5, ..exact.clone() },
+        Options {
+            crashes: Crashes::Rate { between: Span(30_000_000), repair: Span(5_000_000) },
+            heartbeat: Span(300_000),
+            jitter: 0.3,
+            ..exact
+        },
+    ];
+    let universal = Slots::Universal;
+    for (world, options) in worlds.iter().enumerate() {
+        for seed in 0..6 {
+            let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
+            let instance = uneven(seed, slots, true);
+            let options = Options { seed: Seed(seed), ..options.clone() };
+            for variant in VARIANTS {
+                for speeds in [SpeedSource::Known, SpeedSource::Learned] {
+                    let config = OnlineConfig { variant, speeds, ..OnlineConfig::default() };
+                    let mut policy = Dmrs::new(&instance, config, History::new());
+                    let slowstart = if seed < 3 { 1.0 } else { 0.3 };
+                    let schedule = run_early(&instance, &mut policy, &options, (0.5, slowstart));
+                    let done = schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done);
+                    assert!(done, "world {world} seed {seed} {variant:?} {speeds:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn making_the_list_anew_helps_against_wrong_estimates() {
+    let (mut with, mut without) = (0.0, 0.0);
+    for seed in 0..10 {
+        let instance = paper(&[("mix", "b"), ("benchmark", "sort")], seed);
+        let options = Options { seed: Seed(seed), jitter: 0.5, ..Options::exact() };
+        for (reoptimise, sum) in
+            [(dmrs::Reoptimise::OnDeparture, &mut with), (dmrs::Reoptimise::Never, &mut without)]
+        {
+            let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
+            let mut policy = Dmrs::new(&instance, config, History::new());
+            *sum += run(&instance, &mut policy, &options, 0.5).cost.unwrap();
+        }
+    }
+    println!(
+        "cost with re-optimisation {with:.0}, without {without:.0}: {:.1} % less",
+        100.0 * (1.0 - with / without)
+    );
+    assert!(with < without, "{with} against {without}");
+}
+
+/// How far completions are from what was expected when the jobs arrived, seconds in all.
+fn distance(policy: &Dmrs, instance: &Instance, schedule: &Schedule) -> f64 {
+    let jobs = policy.forecast().iter();
+    jobs.map(|(&job, expected)| {
+        let flow = instance.job(job).flow;
+        let row = schedule.flows.iter().find(|row| row.flow == flow).unwrap();
+        (row.completion.unwrap() - expected.seconds()).abs()
+    })
+    .sum()
+}
+
+#[test]
+fn learned_speeds_bring_a_second_run_nearer_to_its_plan() {
+    for seed in 0..5 {
+        // Groups of jobs that are the same in both runs; nothing is known of the machines.
+        let instance = paper(&[("mix", "a"), ("benchmark", "terasort"), ("interval", "0")], seed);
+        let config = OnlineConfig { speeds: SpeedSource::Learned, ..OnlineConfig::default() };
+        let mut history = History::new();
+        let mut distances = Vec::new();
+        let mut costs = Vec::new();
+        for _ in 0..2 {
+            let mut policy = Dmrs::new(&instance, config, history);
+            let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
+            distances.push(distance(&policy, &instance, &schedule));
+            costs.push(schedule.cost.unwrap());
+            history = policy.history().clone();
+        }
+        println!("seed {seed}: off the plan by {distances:.1?} s, cost {costs:.0?}");
+        assert!(distances[1] < 0.01 * distances[0], "{distances:?}");
+        assert!(costs[1] <= costs[0] * 1.001, "{costs:?}");
+    }
+}
+
+#[test]
+fn dmrs_is_ahead_of_the_papers_baselines() {
+    let mut worst = BTreeMap::new();
+    for (mix, benchmark) in
+        [("a", "wordcount"), ("a", "sort"), ("a", "terasort"), ("b", "sort"), ("elephants", "terasort")]
+    {
+        let mut costs = [0.0; 4];
+        for seed in 0..5 {
+            let instance = paper(&[("mix", mix), ("benchmark", benchmark)], seed);
+            for (k, variant) in VARIANTS.into_iter().enumerate() {
+                costs[k] += completed(&instance, variant, &Options::exact(), 0.0);
+            }
+            let mut fifo = Fifo::new(&instance, By::Job);
+            costs[3] += run_early(&instance, &mut fifo, &Options::exact(), (0.0, 0.05)).cost.unwrap();
+        }
+        let less = |k: usize| 100.0 * (1.0 - costs[0] / costs[k]);
+        println!(
+            "{mix} {benchmark}: {:.0} % below identical, {:.0} % below map-only, {:.0} % below fifo",
+            less(1),
+            less(2),
+            less(3)
+        );
+        for (k, name) in [(1, "identical"), (2, "map-only"), (3, "fifo")] {
+            let gain: &mut f64 = worst.entry(name).or_insert(f64::INFINITY);
+            *gain = gain.min(less(k));
+        }
+    }
+    assert!(worst.values().all(|&gain| gain > -1.0), "{worst:?}");
+}
