@@ -6,11 +6,13 @@
 //! ratios within one run, and medians.
 //!
 //! - [`measure`]: clock, memory, hash;
+//! - [`dmrs`]: the linear program and the list of DMRS;
 //! - [`flex`]: epochs of FLEX;
 //! - [`sim`]: the simulator on days of growing size;
 //! - [`woha`]: WOHA's decisions and plans.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
 
+pub mod dmrs;
 pub mod flex;
 pub mod measure;
 pub mod sim;
@@ -29,7 +31,8 @@ pub enum Size {
 }
 
 /// All suites.
-pub const SUITES: &[Suite] = &[("flex", flex::run), ("sim", sim::run), ("woha", woha::run)];
+pub const SUITES: &[Suite] =
+    &[("dmrs", dmrs::run), ("flex", flex::run), ("sim", sim::run), ("woha", woha::run)];
 
 #[cfg(test)]
 mod tests {
