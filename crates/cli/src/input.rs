@@ -23,6 +23,9 @@ const GRAIN: f64 = 10.0;
 /// The longest simulation, seconds: far enough below 2^64 microseconds for whatever distorts it.
 const HORIZON_MAX: f64 = 1e12;
 
+/// The largest cluster that is simulated: every machine and slot takes memory.
+const SLOTS_MAX: u64 = 20_000_000;
+
 /// A file in memory, so that it can be read more than once even if it came through a pipe.
 pub(crate) struct Source {
     /// What messages call it.
@@ -176,6 +179,14 @@ impl Loaded {
         if horizon > HORIZON_MAX {
             bail!(
                 "{name}: found work that may take {horizon:e} s, expected at most {HORIZON_MAX:e} s in a simulation"
+            );
+        }
+        let cluster = self.instance.cluster();
+        let slots: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
+        if slots.max(u64::from(cluster.n_machines())) > SLOTS_MAX {
+            bail!(
+                "{name}: found {} machines with {slots} slots, expected at most {SLOTS_MAX} of either in a simulation",
+                cluster.n_machines()
             );
         }
         self.cut(grain);

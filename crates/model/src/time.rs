@@ -94,14 +94,15 @@ impl Work {
 
 impl Add<Span> for Time {
     type Output = Self;
+    /// Stays at the end of time rather than wrap around.
     fn add(self, span: Span) -> Self {
-        Self(self.0 + span.0)
+        Self(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
     fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 

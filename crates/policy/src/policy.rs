@@ -16,8 +16,8 @@ pub trait Policy {
     /// How the policy decides; asked once, before the first event.
     fn style(&self) -> Style;
 
-    /// Whether the policy promises to keep the minima of phases and pools. The assignment layer then
-    /// serves phases below their minimum first, and the judge checks it.
+    /// Whether the policy promises to keep the minima of phases and pools ([`Style::Targets`] only). The
+    /// assignment layer then serves phases below their minimum first, and the judge checks it.
     fn keeps_minima(&self) -> bool {
         false
     }
@@ -41,7 +41,7 @@ pub enum Style {
     Priorities,
     /// It pushes how many slots each phase should hold; the most under-allocated phase is served first.
     Targets,
-    /// It pushes which machine runs which tasks, in which order.
+    /// It pushes which machine runs which tasks, in which order. Reduces never take slots early.
     Placements,
 }
 

@@ -46,14 +46,12 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                     self.insert(phase, view);
                 }
                 Event::TasksDone { phase, .. } | Event::TasksLost { phase, .. } => self.insert(phase, view),
-                // Waiting reduces became computing ones, or slots came back: the bar may have moved.
-                Event::PhaseDone(_) | Event::MachineUp(_) => {
-                    for phase in std::mem::take(&mut self.barred) {
-                        self.insert(phase, view);
-                    }
-                }
                 _ => {}
             }
+        }
+        // Whatever happened may have moved the bar: fewer reduces wait, or slots came back.
+        for phase in std::mem::take(&mut self.barred) {
+            self.insert(phase, view);
         }
     }
 

@@ -119,6 +119,8 @@ pub struct State {
     early: BTreeSet<PhaseId>,
     waiting: [u32; 2],
     alive: [u32; 2],
+    /// What early reduces were ranked by when [`State::drain_touched`] was called last.
+    bar: ([u32; 2], [u32; 2]),
     tasks_done: u64,
     /// Some task was tried as often as can be counted.
     hopeless: bool,
@@ -156,6 +158,7 @@ impl State {
             early: BTreeSet::new(),
             waiting: [0; 2],
             alive,
+            bar: ([0; 2], [0; 2]),
             tasks_done: 0,
             hopeless: false,
             touched: Vec::new(),
@@ -240,10 +243,12 @@ impl State {
         room.min(self.alive[lane].saturating_sub(1 + self.waiting[lane]))
     }
 
-    /// Phases whose numbers changed since the last call, once or more each, and all ready early
-    /// reduces (whose bar moves with every waiting reduce).
+    /// Phases whose numbers changed since the last call, once or more each, and, if the bar for them
+    /// moved, all ready early reduces.
     pub(crate) fn drain_touched(&mut self) -> impl Iterator<Item = PhaseId> + '_ {
-        self.touched.drain(..).chain(self.early.iter().copied())
+        let bar = (self.waiting, self.alive);
+        let moved = std::mem::replace(&mut self.bar, bar) != bar;
+        self.touched.drain(..).chain(self.early.iter().copied().filter(move |_| moved))
     }
 
     pub(crate) fn clear_touched(&mut self) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use slackline_model::time::SECONDS_MAX;
 use slackline_model::{FlowId, Instance, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
@@ -47,8 +48,8 @@ pub struct Sim<'a> {
     failures: Failures,
     in_vain: u32,
     wakes_in_vain: u32,
-    /// Batches that run or wait.
-    running: u32,
+    /// Batches that will end; those that wait for maps do not count.
+    ending: u32,
     /// Recoveries in the queue.
     recoveries: u32,
 }
@@ -83,7 +84,7 @@ impl<'a> Sim<'a> {
             failures,
             in_vain: 0,
             wakes_in_vain: 0,
-            running: 0,
+            ending: 0,
             recoveries,
         }
     }
@@ -105,7 +106,7 @@ impl<'a> Sim<'a> {
                 Pending::Crash(machine) => self.crash(machine, reports),
                 Pending::Recovery(machine) => self.recover(machine, reports),
                 Pending::Wake => {
-                    let hopeless = self.running == 0 && self.recoveries == 0 && self.next_arrival().is_none();
+                    let hopeless = self.ending == 0 && self.recoveries == 0 && self.next_arrival().is_none();
                     self.wakes_in_vain = if hopeless { self.wakes_in_vain + 1 } else { 0 };
                     if reports.last() != Some(&Report::Woken) {
                         reports.push(Report::Woken);
@@ -125,7 +126,7 @@ impl<'a> Sim<'a> {
         let Some(tracked) = self.tracked.get(&row) else {
             if !self.tracks_all() {
                 self.in_vain = 0;
-                self.running -= 1;
+                self.ending -= 1;
                 reports.push(Report::Finished { row, at: self.now });
             }
             return;
@@ -143,7 +144,7 @@ impl<'a> Sim<'a> {
             heartbeats.freed(tracked.machine, tracked.slots);
         }
         self.in_vain = 0;
-        self.running -= 1;
+        self.ending -= 1;
         reports.push(Report::Finished { row, at });
     }
 
@@ -155,18 +156,29 @@ impl<'a> Sim<'a> {
 
     fn crash(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
         // What had ended but was not reported yet is reported with the machine's death.
-        let ended: Vec<(RowId, Time)> = (self.tracked.iter())
-            .filter(|(_, t)| t.machine == machine)
-            .filter_map(|(&row, t)| t.ends.filter(|&(at, _)| at <= self.now).map(|(at, _)| (row, at)))
-            .collect();
-        for (row, at) in ended {
-            self.finish(row, at, reports);
-        }
+        self.report_ended(|other| other == machine, reports);
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.down(machine);
         }
         self.in_vain += 1;
         reports.push(Report::Down(machine));
+    }
+
+    /// Nobody waits any longer: what had ended is reported, and that is all.
+    fn give_up(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        self.report_ended(|_| true, reports);
+        (!reports.is_empty()).then_some(self.now)
+    }
+
+    /// Reports batches on some machines that had ended but were not reported yet.
+    fn report_ended(&mut self, on: impl Fn(MachineId) -> bool, reports: &mut Vec<Report>) {
+        let ended: Vec<(RowId, Time)> = (self.tracked.iter())
+            .filter(|(_, t)| on(t.machine))
+            .filter_map(|(&row, t)| t.ends.filter(|&(at, _)| at <= self.now).map(|(at, _)| (row, at)))
+            .collect();
+        for (row, at) in ended {
+            self.finish(row, at, reports);
+        }
     }
 
     fn recover(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
@@ -211,7 +223,7 @@ impl<'a> Sim<'a> {
             return exact;
         }
         let factor = jitter(&self.options, start.phase, start.first, start.attempt);
-        Span::from_seconds_nearest(exact.seconds() * factor)
+        Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX))
     }
 }
 
@@ -249,11 +261,11 @@ impl Engine for Sim<'_> {
                 return Some(self.now);
             }
         }
-        None
+        self.give_up(reports)
     }
 
     fn start(&mut self, start: &Start<'_>) {
-        self.running += 1;
+        self.ending += u32::from(!start.held);
         let duration = self.duration(start);
         let ends = (!start.held).then(|| self.now + duration);
         let mut report = ends;
@@ -280,21 +292,27 @@ impl Engine for Sim<'_> {
                 let at = since.max(tracked.started) + tracked.duration;
                 let reported = self.reported(tracked.machine, at);
                 self.tracked.insert(row, Tracked { ends: Some((at, reported)), ..tracked });
+                self.ending += 1;
                 self.queue.push(reported, Pending::End(row));
             }
             Order::Hold(row) => {
                 let now = self.now;
                 if let Some(tracked) = self.tracked.get_mut(&row)
-                    && tracked.ends.is_none_or(|(at, _)| at > now)
+                    && tracked.ends.is_some_and(|(at, _)| at > now)
                 {
                     tracked.ends = None;
+                    self.ending -= 1;
                 }
             }
             Order::Kill(row) => {
                 let Some(tracked) = self.tracked.remove(&row) else { return };
-                self.running -= 1;
-                if let Some(heartbeats) = &mut self.heartbeats {
-                    heartbeats.killed(tracked.machine, tracked.slots);
+                self.ending -= u32::from(tracked.ends.is_some());
+                if let Some(heartbeats) = &mut self.heartbeats
+                    && heartbeats.killed(tracked.machine, tracked.slots)
+                {
+                    // Nothing else may ever happen that would make the machine offer what came free.
+                    let at = heartbeats.next(tracked.machine, self.now);
+                    self.queue.push(at, Pending::Offer(tracked.machine));
                 }
             }
         }

@@ -52,6 +52,10 @@ impl Heartbeats {
     pub(crate) fn arm(&mut self) -> Vec<MachineId> {
         let mut armed = std::mem::take(&mut self.quiet);
         armed.retain(|machine| {
+            // A machine that was armed by itself is still in the list; it has its offer already.
+            if self.pulse[machine.index()] != Pulse::Quiet {
+                return false;
+            }
             let useful = self.free[machine.index()] > 0;
             self.pulse[machine.index()] = if useful { Pulse::Armed } else { Pulse::Silent };
             useful
@@ -73,14 +77,19 @@ impl Heartbeats {
     /// Slots of a machine became free at its report.
     pub(crate) fn freed(&mut self, machine: MachineId, slots: u32) {
         self.free[machine.index()] += slots;
+        assert!(self.free[machine.index()] <= self.slots[machine.index()], "more slots free than there are");
         self.listen(machine);
     }
 
-    /// A batch was stopped; its slots come free unless its machine is the reason.
-    pub(crate) fn killed(&mut self, machine: MachineId, slots: u32) {
-        if !self.is_down[machine.index()] {
-            self.freed(machine, slots);
+    /// A batch was stopped; its slots come free unless its machine is the reason. Whether the machine
+    /// has something to offer and no offer pending: then the caller queues one.
+    pub(crate) fn killed(&mut self, machine: MachineId, slots: u32) -> bool {
+        if self.is_down[machine.index()] {
+            return false;
         }
+        self.freed(machine, slots);
+        let pulse = &mut self.pulse[machine.index()];
+        std::mem::replace(pulse, Pulse::Armed) != Pulse::Armed
     }
 
     pub(crate) fn down(&mut self, machine: MachineId) {

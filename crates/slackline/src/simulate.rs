@@ -105,8 +105,7 @@ pub fn simulate(
     if options.clock() == Clock::Exact {
         claim_bound(&mut schedule, bound);
     }
-    slackline_judge::check(instance, &schedule)?;
-    let metrics = slackline_judge::metrics(instance, &schedule);
+    let metrics = slackline_judge::check(instance, &schedule)?.metrics;
     Ok(Simulated { schedule, metrics, decisions, reports, timings })
 }
 

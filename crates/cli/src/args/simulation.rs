@@ -87,7 +87,14 @@ impl SimulationArgs {
             Ok(Crash { machine: machine(instance, &arg.machine)?, at, back })
         };
         let script = self.crash.iter().map(crash).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(if script.is_empty() { Crashes::Never } else { Crashes::Script(script) })
+        Crashes::script(script).map_err(|overlap| {
+            let machine = instance.cluster().machine_name(overlap.machine);
+            anyhow::anyhow!(
+                "--crash: found {machine} dying at {} while it is down since {}, expected it to be back before",
+                overlap.at,
+                overlap.since
+            )
+        })
     }
 
     /// Whether anything is drawn.

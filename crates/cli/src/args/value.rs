@@ -1,6 +1,6 @@
 //! Values of flags, and what is said when they are wrong.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
@@ -61,7 +61,11 @@ pub(crate) fn native() -> impl TypedValueParser<Value = Format> {
 
 /// A metric of the objective.
 pub(crate) fn metric() -> impl TypedValueParser<Value = Metric> {
-    PossibleValuesParser::new(Metric::ALL.iter().map(|metric| metric.name()))
+    let value = |metric: &Metric| match metric {
+        Metric::Sla => PossibleValue::new(metric.name()).alias("steps"),
+        _ => PossibleValue::new(metric.name()),
+    };
+    PossibleValuesParser::new(Metric::ALL.iter().map(value))
         .map(|name| Metric::from_name(&name).expect("invariant: possible values are names"))
 }
 

@@ -220,7 +220,15 @@ impl Builder {
         for (i, flow) in draft.flows.iter().enumerate() {
             let path = format!("flows[{i}]");
             let found = self.problems.list.len();
+            let before = std::mem::take(&mut self.work);
             self.check_flow(&path, flow, draft);
+            // Counted before anything is built, so that no sum of microseconds can overflow.
+            self.work = before + self.work * flow.repeat.map_or(1.0, |r| f64::from(r.times));
+            if self.work > WORK_MAX {
+                self.problems
+                    .add(path, format!("found more than {WORK_MAX:e} slot-seconds of work up to here"));
+                return;
+            }
             if self.problems.list.len() > found {
                 continue;
             }
@@ -232,11 +240,6 @@ impl Builder {
                         self.add_flow(i, flow, shift, format!("{}#{k}", flow.id));
                     }
                 }
-            }
-            if self.work > WORK_MAX {
-                self.problems
-                    .add(path, format!("found more than {WORK_MAX:e} slot-seconds of work up to here"));
-                return;
             }
         }
         self.duplicate_flows(draft);

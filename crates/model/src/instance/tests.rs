@@ -204,3 +204,14 @@ fn a_cycle_is_spelt_out() {
         "flows[0].jobs[0].after: found a cycle: a comes after itself by way of a after c after b after a"
     );
 }
+
+#[test]
+fn too_much_work_is_refused_before_it_is_added_up() {
+    let mut d = draft(vec![job("a", &[])]);
+    d.flows[0].jobs[0].map = Some(uniform(2_000_000_000, 9e10));
+    assert!(problem(&d).starts_with("flows[0]: found more than"));
+    let mut d = draft(vec![job("a", &[])]);
+    d.flows[0].jobs[0].map = Some(uniform(10, 1e9));
+    d.flows[0].repeat = Some(Repeat { every: 1.0, times: 5_000_000 });
+    assert!(problem(&d).starts_with("flows[0]: found more than"));
+}

@@ -124,8 +124,11 @@ fn serve<E: Engine + ?Sized>(
             head.count -= 1;
             continue;
         };
+        // A queue is an order: a reduce at its head that took the slot early could wait for maps that are
+        // queued behind other such heads, and nobody would ever go on.
+        let early = ledger.state.is_early(ledger.instance, phase);
         let runnable = ledger.state.runnable(ledger.instance, phase);
-        if runnable == 0 {
+        if early || runnable == 0 {
             break;
         }
         let taken = Taken { count: next.count.min(free).min(runnable), ..next };
