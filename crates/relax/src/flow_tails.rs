@@ -21,7 +21,9 @@ const SLOTS: usize = 400;
 pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let working: Vec<bool> = {
         let mut working = vec![false; flows.len()];
-        slices.iter().for_each(|s| working[s.flow.index()] = true);
+        for s in slices {
+            working[s.flow.index()] = true;
+        }
         working
     };
     let idle = instance.flows().iter_enumerated().filter(|(id, _)| !working[id.index()]);
@@ -32,7 +34,9 @@ pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, Flow
     let capacity: f64 = instance.cluster().lanes().iter().map(|&l| instance.cluster().capacity(l)).sum();
     let cuts = cuts(instance, slices, flows, capacity);
     let mut totals = vec![0.0; flows.len()];
-    slices.iter().for_each(|s| totals[s.flow.index()] += s.work);
+    for s in slices {
+        totals[s.flow.index()] += s.work;
+    }
     let mut order: Vec<&Slice> = slices.iter().collect();
     let end = cuts[cuts.len() - 1];
     let loss = |s: &Slice| {
