@@ -24,6 +24,14 @@ pub enum Rule<'a> {
     Fair,
 }
 
+/// Time that passes between two events.
+#[derive(Clone, Copy)]
+struct Step {
+    seconds: f64,
+    /// Whether it is the time until the first node is done.
+    ends: bool,
+}
+
 /// A list scheduler with its working memory.
 #[derive(Clone, Debug)]
 pub struct Lister<'a> {
@@ -141,9 +149,19 @@ impl<'a> Lister<'a> {
                 self.record(now, rows);
             }
             let next = self.by_release.get(arrived).map_or(f64::INFINITY, |&f| self.net.flows[f].release);
-            let end = (now + step).min(next);
-            self.advance(end - now, step, end, rule, rows.as_deref_mut());
+            // A step too short to move the clock still ends its nodes.
+            let (step, end) = if now + step <= next {
+                (Step { seconds: step, ends: true }, now + step)
+            } else {
+                (Step { seconds: next - now, ends: false }, next)
+            };
             now = end;
+            for node in self.advance(step) {
+                if let Some(rows) = rows.as_deref_mut() {
+                    self.close(node, now, rows);
+                }
+                self.complete(node, now, rule);
+            }
         }
     }
 
@@ -275,33 +293,20 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Lets `seconds` pass, of the `step` in which the first node would be done.
-    fn advance(
-        &mut self,
-        seconds: f64,
-        step: f64,
-        end: f64,
-        rule: Rule<'_>,
-        mut rows: Option<&mut Vec<Allocation>>,
-    ) {
-        let ends = seconds >= step * (1.0 - NEAR);
+    /// Lets time pass; returns the nodes that are done, in the order of service.
+    fn advance(&mut self, step: Step) -> Vec<usize> {
         let mut done = Vec::new();
         for k in (0..self.given.len()).rev() {
             let (node, slots) = (self.ready[k] as usize, f64::from(self.given[k]));
-            if slots > 0.0 && ends && self.left[node] / slots <= step * (1.0 + NEAR) {
+            if slots > 0.0 && step.ends && self.left[node] / slots <= step.seconds * (1.0 + NEAR) {
                 self.ready.remove(k);
                 done.push(node);
             } else {
-                self.left[node] = (self.left[node] - seconds * slots).max(f64::MIN_POSITIVE);
+                self.left[node] = (self.left[node] - step.seconds * slots).max(f64::MIN_POSITIVE);
             }
         }
         done.reverse();
-        for node in done {
-            if let Some(rows) = rows.as_deref_mut() {
-                self.close(node, end, rows);
-            }
-            self.complete(node, end, rule);
-        }
+        done
     }
 
     fn complete(&mut self, node: usize, now: f64, rule: Rule<'_>) {

@@ -25,7 +25,7 @@ pub struct Config<'a> {
 impl Config<'_> {
     /// What a plan gets by default: about a second of search at the most.
     pub const fn thorough() -> Self {
-        Self { steps: 20_000_000, grid: Some(Grid { ratio: 0.01, slots_max: 2000 }), cancel: None }
+        Self { steps: 2_000_000, grid: Some(Grid { ratio: 0.01, slots_max: 2000 }), cancel: None }
     }
 
     /// Rules only.
@@ -53,6 +53,8 @@ pub enum Source {
     Flow(f64),
     /// The latest completions that cost at most some level.
     Bisection,
+    /// The deadlines of a choice of levels of step costs.
+    Levels,
     /// Ready nodes first come, first served.
     Fifo,
     /// Ready nodes in equal shares.
@@ -86,6 +88,7 @@ impl Candidate {
             Source::Rule(rule) => rule.name().to_owned(),
             Source::Flow(alpha) => format!("minimum-cost flow at {alpha}"),
             Source::Bisection => "bisection".to_owned(),
+            Source::Levels => "levels".to_owned(),
             Source::Fifo => "fifo".to_owned(),
             Source::Fair => "fair".to_owned(),
         };
@@ -135,7 +138,7 @@ impl std::error::Error for Refusal {}
 /// The best of all candidates, for any non-decreasing costs, sum or maximum.
 ///
 /// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of [`ALPHAS`]; for
-///    maxima bracket and bisection. Each is list scheduled and, on universal slots, run through the stages.
+///    maxima bracket and bisection; for sums of steps the deadlines of a choice of levels. Each is list scheduled and, on universal slots, run through the stages.
 /// 2. The best orders are improved by insertion.
 ///
 /// Minima are no part of the paper's model and are not kept.
@@ -147,6 +150,13 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
     let net = Network::whole(instance, speed);
     let mut planner = Planner::new(&net);
     planner.candidates(config.grid);
+    if net.combine == Combine::Sum
+        && config.grid.is_some()
+        && let Some(choice) = slackline_relax::level_choice(instance)
+    {
+        let order = by_key(&net, |j| choice.due[slackline_model::FlowId::from(j)]);
+        planner.consider(order, Source::Levels);
+    }
     let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
     planner.improve(&mut budget);
     let best = planner.best.clone();

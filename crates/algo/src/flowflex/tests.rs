@@ -100,3 +100,125 @@ fn every_metric_is_planned_validly_and_no_worse_than_fifo_and_fair() {
         }
     }
 }
+
+/// The same instance on slots of another speed.
+fn faster(settings: &[(&str, &str)], seed: u64, objective: Objective, speed: f64) -> Instance {
+    let mut draft = generate::generator("flowflex-5.1").unwrap().generate(settings, Seed(seed)).unwrap();
+    for machine in &mut draft.machines {
+        machine.speed = speed;
+    }
+    Instance::new(&draft).unwrap().with_objective(objective, Weights::Use).unwrap()
+}
+
+const SMALL: [(&str, &str); 2] = [("flows", "3..8"), ("jobs", "2..10")];
+
+#[test]
+fn theorem_2_deadlines_are_met_within_path_plus_area() {
+    for seed in 0..10 {
+        let instance = generated(&SMALL, seed, Objective::new(Metric::Tardiness, Combine::Sum));
+        let net = network::Network::whole(&instance, 1.0);
+        let chains: Vec<_> = (0..net.flows.len()).map(|flow| chain::chain(&net, flow)).collect();
+        let order = orders::Rule::EarliestDue.order(&net);
+        let (completions, _) = deadlines::greedy(&chains, &vec![0.0; chains.len()], &order, net.slots[0]);
+        let mut area = 0.0;
+        for flow in order {
+            area += net.flows[flow].work / net.capacity();
+            let path: f64 = chains[flow].iter().map(|p| p.seconds).sum();
+            let most = path + area;
+            assert!(completions[flow] <= most * (1.0 + 1e-9), "{} above {most}", completions[flow]);
+        }
+    }
+}
+
+#[test]
+fn theorem_3_sums_at_triple_speed_are_within_twice_the_bound() {
+    for (metric, cost) in METRICS.into_iter().filter(|m| m.0 != Metric::Lateness) {
+        for seed in 0..4 {
+            let settings = [SMALL[0], SMALL[1], ("cost", cost)];
+            let objective = Objective::new(metric, Combine::Sum);
+            let instance = generated(&settings, seed, objective);
+            let slow = network::Network::whole(&instance, 1.0);
+            let fast = network::Network::whole(&instance, 3.0);
+            let grid = slackline_relax::flow::Grid { ratio: 0.01, slots_max: 2000 };
+            let relaxed = orders::relaxed(&slow, grid);
+            let order = orders::rounded(&slow, &relaxed, 0.5);
+            let chains: Vec<_> = (0..fast.flows.len()).map(|flow| chain::chain(&fast, flow)).collect();
+            let (completions, _) =
+                deadlines::greedy(&chains, &vec![0.0; chains.len()], &order, fast.slots[0]);
+            let cost: f64 = fast.flows.iter().zip(&completions).map(|(f, &c)| f.cost.eval(c)).sum();
+            // The value for continuous time lies between `bound` and `right`.
+            assert!(cost <= 2.0 * relaxed.right * (1.0 + 1e-6) + 1e-6, "{metric}: {cost} {}", relaxed.right);
+        }
+    }
+}
+
+#[test]
+fn theorem_4_maxima_at_double_speed_are_within_the_bound() {
+    for (metric, cost) in METRICS.into_iter().filter(|m| m.0 != Metric::Lateness) {
+        for seed in 0..4 {
+            let settings = [SMALL[0], SMALL[1], ("cost", cost)];
+            let objective = Objective::new(metric, Combine::Max);
+            let bound = slackline_relax::best(&generated(&settings, seed, objective));
+            // Stretch divides by work and slowdown by the time alone, which change with the speed of
+            // the cluster for slowdown only.
+            let factor = if metric == Metric::Slowdown { 2.0 } else { 1.0 };
+            let plan = checked(&faster(&settings, seed, objective, 2.0), &Config::quick());
+            let most = factor * bound;
+            assert!(plan.cost <= most * (1.0 + 1e-5) + 1e-6, "{metric}: {} above {most}", plan.cost);
+        }
+    }
+}
+
+#[test]
+fn corollaries_1_and_2_at_unit_speed() {
+    for seed in 0..10 {
+        let of = |metric, combine| {
+            checked(&generated(&SMALL, seed, Objective::new(metric, combine)), &Config::quick())
+        };
+        for metric in [Metric::Completion, Metric::Stretch] {
+            let sum = of(metric, Combine::Sum);
+            assert!(sum.cost <= 6.0 * sum.bound);
+            let max = of(metric, Combine::Max);
+            assert!(max.cost <= 2.0 * max.bound * (1.0 + 1e-6));
+        }
+    }
+}
+
+#[test]
+fn chains_are_valid_schedules_of_the_real_jobs() {
+    for seed in 0..10 {
+        let instance = generated(&SMALL, seed, Objective::new(Metric::Completion, Combine::Sum));
+        let net = network::Network::whole(&instance, 1.0);
+        let chains: Vec<_> = (0..net.flows.len()).map(|flow| chain::chain(&net, flow)).collect();
+        let order = orders::Rule::Smith.order(&net);
+        let (ends, histograms) = deadlines::greedy(&chains, &vec![0.0; chains.len()], &order, net.slots[0]);
+        let mut rows = Vec::new();
+        for (chain, histogram) in chains.iter().zip(&histograms) {
+            shape::shift(&net, chain, histogram, &mut rows);
+        }
+        shape::merge(&mut rows);
+        let cost = net.cost(&ends);
+        if let Err(violation) = check(&instance, &schedule(&instance, rows, (cost, 0.0))) {
+            panic!("seed {seed}: {violation}");
+        }
+    }
+}
+
+#[test]
+fn reduces_releases_typed_slots_and_mixed_costs_are_planned() {
+    for name in ["woha-yahoo", "flowflex-5.2", "woha-fig7"] {
+        let Ok(generator) = generate::generator(name) else { continue };
+        let mut draft = generator.generate(&[], Seed(1)).unwrap();
+        draft.flows.truncate(6);
+        draft.flows[0].cost = Some(slackline_model::draft::CostDraft::Piecewise {
+            points: vec![(0.0, 0.0), (60.0, 5.0)],
+            slope: None,
+        });
+        let instance = Instance::new(&draft).unwrap();
+        for combine in [Combine::Sum, Combine::Max] {
+            let objective = Objective::new(Metric::Response, combine);
+            let instance = instance.clone().with_objective(objective, Weights::Use).unwrap();
+            checked(&instance, &Config { steps: 2000, ..Config::thorough() });
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! FlowFlex online: the initial allocation of a new plan as targets, every epoch.
+//!
+//! **Paper**: section 5.2. Every epoch (about two seconds there) what is left of the flows that have
+//! arrived is planned anew, with sizes re-estimated from finished tasks, and the slots that the plan gives
+//! at its start go to the assignment layer. The variant without a minimum-cost flow is used: flows in the
+//! cheapest of the orders of [`Rule::ALL`] (or of a short bisection for a maximum), list scheduled.
+//!
+//! A reduce phase that may start early is ready with all tasks that could run, beside the maps of its job
+//! (section 5.2: "coalesces all such ready tasks within a single job"); the plan itself lets it work
+//! only after the maps, so its target is what its job's maps leave of their slots.
+//!
+//! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
+//! averaged: the policy is blind to which machine a slot is on. Minima are not kept.
+
+use slackline_model::id::TiVec;
+use slackline_model::{Combine, FlowId, Instance, PhaseId, Span, Time};
+use slackline_policy::{Action, Event, Policy, Style, View};
+
+use super::list::{self, Lister};
+use super::network::{Network, Remaining};
+use super::orders::{Rule, by_key};
+use super::search::is_less;
+
+/// Work that is believed to be nothing still needs its slot: this many seconds a task.
+const LEAST_SECONDS: f64 = 1e-6;
+/// Halvings of the bracket of a maximum in an epoch.
+const PROBES: u32 = 12;
+/// Nodes beyond which an epoch tries the closed form only.
+const NODES_MANY: usize = 4000;
+
+/// The FlowFlex policy.
+#[derive(Clone, Debug)]
+pub struct FlowFlex {
+    epoch: Span,
+    target: TiVec<PhaseId, f64>,
+    stale: bool,
+    /// When the next plan may be made.
+    next: Time,
+    /// Whether a wake-up at that time was asked for.
+    waking: bool,
+}
+
+impl FlowFlex {
+    /// FlowFlex with epochs of this length; 0 plans at every event.
+    pub fn new(instance: &Instance, epoch: Span) -> Self {
+        Self {
+            epoch,
+            target: vec![0.0; instance.phases().len()].into(),
+            stale: false,
+            next: Time::ZERO,
+            waking: false,
+        }
+    }
+
+    fn plan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
+        let instance = view.instance;
+        let cluster = instance.cluster();
+        let mut slots = [0; 2];
+        let (mut speed, mut all) = (0.0, 0.0);
+        for &lane in cluster.lanes() {
+            slots[lane.index()] = view.state.alive(lane);
+            speed += cluster.capacity(lane);
+            all += f64::from(cluster.slots(lane));
+        }
+        let left = |flow: &FlowId| view.state.has_arrived(*flow) && view.state.completion(*flow).is_none();
+        let flows = instance.flows().keys().filter(left);
+        let now = view.now.seconds();
+        let net = Network::of(instance, flows, (slots, speed / all), now, &Left(view));
+        if net.flows.is_empty() || slots == [0, 0] {
+            return;
+        }
+        let mut given: TiVec<PhaseId, f64> = vec![0.0; self.target.len()].into();
+        for (node, slots) in initial_allocation(&net, now) {
+            given[net.nodes[node].phase] = f64::from(slots);
+        }
+        // Early reduces get what their maps cannot use any more.
+        for &lane in cluster.lanes() {
+            let used: f64 = view.state.ready(lane).map(|phase| given[phase]).sum();
+            let mut spare = (f64::from(slots[lane.index()]) - used).max(0.0);
+            for phase in view.state.ready(lane).filter(|&p| view.state.is_early(instance, p)) {
+                let state = view.phase(phase);
+                let cap = f64::from((state.unstarted() + state.running()).min(instance.phase(phase).cap));
+                given[phase] = cap.min(spare);
+                spare -= given[phase];
+            }
+        }
+        for &lane in cluster.lanes() {
+            for phase in view.state.ready(lane) {
+                if self.target[phase] != given[phase] {
+                    self.target[phase] = given[phase];
+                    out.push(Action::Target { phase, slots: given[phase] });
+                }
+            }
+        }
+    }
+}
+
+/// What is left as the policy believes it.
+struct Left<'a, 'v>(&'a View<'v>);
+
+impl Remaining for Left<'_, '_> {
+    fn work(&self, phase: PhaseId) -> Option<f64> {
+        let state = self.0.phase(phase);
+        let left = f64::from(state.unstarted() + state.running());
+        (!state.is_done()).then(|| self.0.work_left(phase).max(LEAST_SECONDS * left))
+    }
+
+    fn cap(&self, phase: PhaseId) -> u32 {
+        let state = self.0.phase(phase);
+        (state.unstarted() + state.running()).min(self.0.instance.phase(phase).cap)
+    }
+}
+
+/// Slots of the nodes that run at the start of the cheapest quick plan; O(n (slots + log n)) for n nodes
+/// and each order tried.
+pub fn initial_allocation(net: &Network, now: f64) -> Vec<(usize, u32)> {
+    let mut lister = Lister::new(net);
+    let order = quick_order(net, &mut lister);
+    lister.first(list::Rule::Flows(&order), now)
+}
+
+fn quick_order(net: &Network, lister: &mut Lister<'_>) -> Vec<usize> {
+    if net.flows.len() < 2 {
+        return vec![0; net.flows.len()];
+    }
+    let linear = net.flows.iter().all(|f| f.cost.as_linear().is_some());
+    let closed_form = Rule::ClosedForm.order(net);
+    if net.nodes.len() > NODES_MANY && net.combine == Combine::Sum && linear {
+        return closed_form;
+    }
+    let mut best = (lister.cost(list::Rule::Flows(&closed_form)), closed_form);
+    let mut consider = |order: Vec<usize>, best: &mut ((f64, f64), Vec<usize>)| {
+        let cost = lister.cost(list::Rule::Flows(&order));
+        if is_less(cost, best.0) {
+            *best = (cost, order);
+        }
+        cost.0
+    };
+    for rule in Rule::ALL {
+        consider(rule.order(net), &mut best);
+    }
+    if net.combine == Combine::Max {
+        let alone: Vec<f64> = net.flows.iter().map(|f| f.earliest).collect();
+        let (mut fail, mut success) = (net.cost(&alone), best.0.0);
+        for _ in 0..PROBES {
+            let level = fail + (success - fail) / 2.0;
+            let order = by_key(net, |j| net.flows[j].cost.latest(level).unwrap_or(0.0));
+            let cost = consider(order, &mut best);
+            if cost <= level {
+                success = cost;
+            } else {
+                fail = level;
+            }
+        }
+    }
+    best.1
+}
+
+impl Policy for FlowFlex {
+    fn name(&self) -> &'static str {
+        "flowflex"
+    }
+
+    fn style(&self) -> Style {
+        Style::Targets
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        for event in events {
+            match event {
+                Event::Wake => self.waking = false,
+                Event::JobDone(_) | Event::FlowDone(_) => {}
+                _ => self.stale = true,
+            }
+        }
+        if !self.stale {
+            return;
+        }
+        if view.now < self.next {
+            if !self.waking {
+                self.waking = true;
+                out.push(Action::WakeAt(self.next));
+            }
+            return;
+        }
+        self.stale = false;
+        self.next = view.now + self.epoch;
+        self.plan(view, out);
+    }
+}
