@@ -21,11 +21,11 @@
 //! seed to seed. Machines that are `auto` are 3000 for every 16 million maps.
 
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::draft::{FlowDraft, JobDraft};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
-use super::facebook_table3::{MAP_MILLIS, REDUCE_MILLIS, seconds};
-use super::shape::{apportion, nodes, phase, shuffle, whole_micros};
+use super::facebook_table3::{DURATIONS, MAP_MILLIS, REDUCE_MILLIS, tasks};
+use super::shape::{apportion, nodes, shuffle, whole_micros};
 use super::{GenerateError, Generator, Param, Params, Values};
 use crate::random;
 
@@ -47,12 +47,7 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("gap-cv", "1.41", Values::Real(0.0, 100.0), "coefficient of variation of the gaps"),
         Param::new("map-only", "0.34", Values::Real(0.0, 1.0), "share of jobs without reduces"),
         Param::new("maps-per-reduce", "16", Values::Real(1.0, 1e9), "maps for each reduce"),
-        Param::new(
-            "durations",
-            "phase",
-            Values::Choice(&["phase", "each"]),
-            "one draw for all tasks of a phase, or one for each task",
-        ),
+        DURATIONS,
         Param::new("machines", "auto", Values::Count(1, 1_000_000), "machines; auto: 3000 a 16 million maps"),
         Param::new("map-slots", "auto", Values::Count(1, 1000), "map slots of each machine; auto by load"),
         Param::new(
@@ -174,20 +169,4 @@ fn arrivals(params: &Params, seed: Seed, n: usize) -> Vec<f64> {
     let scale = params.real("day") / now;
     ends.pop();
     ends.into_iter().map(|end| whole_micros(end * scale)).collect()
-}
-
-/// `n` tasks and their work in slot-seconds.
-fn tasks(
-    params: &Params,
-    rng: &mut random::ChaCha8Rng,
-    n: u32,
-    millis: (f64, f64),
-) -> (Option<PhaseDraft>, f64) {
-    if params.choice("durations") == "phase" || n == 0 {
-        let each = seconds(rng, millis);
-        return (phase(n, each), each * f64::from(n));
-    }
-    let list: Vec<f64> = (0..n).map(|_| whole_micros(seconds(rng, millis))).collect();
-    let work = list.iter().sum();
-    (Some(TasksDraft::Each(list).into()), work)
 }

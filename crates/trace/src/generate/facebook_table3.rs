@@ -7,17 +7,17 @@
 //! reduces lognormal, LN(9.9511, 1.6764) and LN(12.375, 1.6262) in milliseconds; 57 map slots and 19
 //! reduce slots.
 //!
-//! **Open**: the sizes within the first bin (here U{1..25}); which jobs have 5 % and which 25 % (here a
-//! share uniform between them, one draw a job, at least one reduce); whether seconds are drawn a task or
-//! a job (here one draw a job and phase, as the paper estimates "per job"); the order of the jobs (here
-//! random). Other counts than multiples of 50 are divided over the bins by largest remainder.
+//! **Open**: the sizes within the first bin (here uniform on `first-bin`); which jobs have 5 % and which
+//! 25 % (here a share uniform on `reduces`, one draw a job, at least one reduce); whether seconds are
+//! drawn a task or a job (here one draw a job and phase, as the paper estimates "per job", or one a task
+//! with `durations=each`); the order of the jobs (here random). Other counts than multiples of 50 are divided over the bins by largest remainder.
 
-use slackline_model::draft::FlowDraft;
+use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::shape::{
-    apportion, count_in, job, machines_param, map_slots_param, real_in, reduce_slots_param, shuffle,
-    typed_nodes,
+    apportion, count_in, machines_param, map_slots_param, phase, real_in, reduce_slots_param, shuffle,
+    typed_nodes, whole_micros,
 };
 use super::{Generator, Param, Params, Values};
 use crate::random::{self, ChaCha8Rng};
@@ -27,13 +27,23 @@ pub(super) const GENERATOR: Generator = Generator {
     summary: "the synthetic Facebook workload of the job-ordering paper (table 3), all released at 0",
     params: &[
         Param::new("jobs", "50", Values::Count(1, 1_000_000), "jobs; the paper uses 50, 100 and 150"),
+        Param::new("first-bin", "1..25", Values::Counts(1, 25), "maps of a job of the first bin"),
         Param::new("reduces", "0.05..0.25", Values::Reals(0.0, 10.0), "reduces of a job over its maps"),
+        DURATIONS,
         machines_param("19"),
         map_slots_param("3"),
         reduce_slots_param("1"),
     ],
     make: |params, seed| Ok(make(params, seed)),
 };
+
+/// The parameter `durations` of [`tasks`].
+pub(super) const DURATIONS: Param = Param::new(
+    "durations",
+    "phase",
+    Values::Choice(&["phase", "each"]),
+    "one draw for all tasks of a phase, or one for each task",
+);
 
 /// Mean and deviation of the logarithm of a map's milliseconds.
 pub(super) const MAP_MILLIS: (f64, f64) = (9.9511, 1.6764);
@@ -59,16 +69,16 @@ fn make(params: &Params, seed: Seed) -> Draft {
     let mut maps = Vec::with_capacity(params.count("jobs") as usize);
     for (bin, n) in apportion(u64::from(params.count("jobs")), &JOBS).into_iter().enumerate() {
         maps.extend((0..n as usize).map(|i| match bin {
-            0 => count_in(&mut rng, (1, 25)),
+            0 => count_in(&mut rng, params.counts("first-bin")),
             _ => SIZES[bin - 1][i % SIZES[bin - 1].len()],
         }));
     }
     shuffle(&mut rng, &mut maps);
     let flows = maps.into_iter().enumerate().map(|(k, maps)| {
         let reduces = (real_in(&mut rng, params.reals("reduces")) * f64::from(maps)).round().max(1.0);
-        let map_seconds = seconds(&mut rng, MAP_MILLIS);
-        let reduces = (reduces as u32, seconds(&mut rng, REDUCE_MILLIS));
-        let job = job("job".to_owned(), Vec::new(), (maps, map_seconds), reduces);
+        let (map, _) = tasks(params, &mut rng, maps, MAP_MILLIS);
+        let (reduce, _) = tasks(params, &mut rng, reduces as u32, REDUCE_MILLIS);
+        let job = JobDraft { id: "job".to_owned(), map, reduce, ..JobDraft::default() };
         FlowDraft::new(format!("J{}", k + 1), vec![job])
     });
     Draft {
@@ -79,7 +89,23 @@ fn make(params: &Params, seed: Seed) -> Draft {
     }
 }
 
+/// `n` tasks with seconds drawn as `durations` says, and their work in slot-seconds.
+pub(super) fn tasks(
+    params: &Params,
+    rng: &mut ChaCha8Rng,
+    n: u32,
+    millis: (f64, f64),
+) -> (Option<PhaseDraft>, f64) {
+    if params.choice("durations") == "phase" || n == 0 {
+        let each = seconds(rng, millis);
+        return (phase(n, each), each * f64::from(n));
+    }
+    let list: Vec<f64> = (0..n).map(|_| whole_micros(seconds(rng, millis))).collect();
+    let work = list.iter().sum();
+    (Some(TasksDraft::Each(list).into()), work)
+}
+
 /// Seconds drawn from a lognormal of milliseconds.
-pub(super) fn seconds(rng: &mut ChaCha8Rng, (mu, sigma): (f64, f64)) -> f64 {
+fn seconds(rng: &mut ChaCha8Rng, (mu, sigma): (f64, f64)) -> f64 {
     random::lognormal(rng, mu, sigma) / 1000.0
 }

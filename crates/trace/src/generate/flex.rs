@@ -9,8 +9,8 @@
 //! maximum, normalised where they exceed the slots; weights U[0, 1]; deadlines, pseudo-deadlines and
 //! step heights uniform, the latter two put in order.
 //!
-//! **Open**: the total (`total-work`) and the work of a task (1 slot-second, so that a job of V
-//! slot-seconds is ⌈V⌉ tasks); the mean of the minima, here (1 − slack) · slots / jobs; the range of
+//! **Open**: the total (`total-work`) and the work of a task (`task-work`, at most: a job of V
+//! slot-seconds is ⌈V / task-work⌉ tasks, and as many slots are its demand); the mean of the minima, here (1 − slack) · slots / jobs; the range of
 //! deadlines, here up to `deadline-span` · total / slots; the SLA's `steps` and `height`. The order of
 //! small and large jobs, which is what FIFO sees, is random. SLA costs are unweighted in the paper,
 //! hence weight 1 with `cost=sla`.
@@ -40,6 +40,7 @@ pub(super) const GENERATOR: Generator = Generator {
         ),
         Param::new("slack", "0.75", Values::Real(0.0, 1.0), "share of the slots that no minimum claims"),
         Param::new("total-work", "1000", Values::Real(1e-3, 1e9), "work of all jobs in slot-seconds"),
+        Param::new("task-work", "1", Values::Real(0.25, 1e6), "most work of a task in slot-seconds"),
         Param::new(
             "deadline-span",
             "1.5",
@@ -58,8 +59,8 @@ const ATTEMPTS: u32 = 1000;
 
 fn make(params: &Params, seed: Seed) -> Draft {
     let slots = params.count("total-slots");
-    let works = works(params, seed);
-    let tasks: Vec<u32> = works.iter().map(|work| (work.ceil() as u32).max(1)).collect();
+    let (works, each) = (works(params, seed), params.real("task-work"));
+    let tasks: Vec<u32> = works.iter().map(|work| ((work / each).ceil() as u32).max(1)).collect();
     let minima = minima(params, &tasks, seed);
     let horizon = params.real("deadline-span") * params.real("total-work") / f64::from(slots);
     let mut rng = random::rng(seed, "costs", 0);

@@ -7,8 +7,8 @@
 //! wide or not; weights U[1, 10]; deadlines that each flow could meet alone, plus uniform extra time; up
 //! to 5 SLA steps, deadlines and increments drawn likewise; all released at 0.
 //!
-//! **Open**, and chosen as in the project's mathematical notes: one fair coin a flow for each of big,
-//! tall and wide; most slots of a job U{S/2..S} if tall, else U{1..S/2}; seconds at that many slots from
+//! **Open**, and chosen as in the project's mathematical notes: one coin a flow for each of big, tall
+//! and wide (fair unless `big`, `tall`, `wide` say otherwise); most slots of a job U{S/2..S} if tall, else U{1..S/2}; seconds at that many slots from
 //! `long` if wide, else from `short`, times `big-factor` if big; whole-numbered weights and increments;
 //! extra time U[0, `extra`] times the time in which all slots could do all work, so that the deadlines
 //! are about as dense as the work and some must be missed. SLA levels carry the weight themselves, hence
@@ -30,6 +30,9 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("flows", "5..20", Values::Counts(1, 100_000), "flows, all released at 0"),
         Param::new("jobs", "2..20", Values::Counts(1, 1000), "jobs of a flow"),
         Param::new("edge", "0.5", Values::Real(0.0, 1.0), "probability that one job comes after another"),
+        Param::new("big", "0.5", Values::Real(0.0, 1.0), "probability that a flow is big in volume"),
+        Param::new("tall", "0.5", Values::Real(0.0, 1.0), "probability that its jobs take many slots"),
+        Param::new("wide", "0.5", Values::Real(0.0, 1.0), "probability that its jobs take long"),
         Param::new("short", "1..5", Values::Reals(0.0, 1e6), "seconds of a job at its most slots"),
         Param::new("long", "5..10", Values::Reals(0.0, 1e6), "the same in wide flows"),
         Param::new("big-factor", "4", Values::Real(0.0, 1e6), "factor on the seconds in big flows"),
@@ -69,7 +72,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
 
 fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
     let slots = params.count("total-slots");
-    let [big, tall, wide] = [(); 3].map(|()| random::chance(rng, 0.5));
+    let [big, tall, wide] = ["big", "tall", "wide"].map(|share| random::chance(rng, params.real(share)));
     let half = (slots / 2).max(1);
     let heights = if tall { (half, slots) } else { (1, half) };
     let seconds = params.reals(if wide { "long" } else { "short" });

@@ -18,7 +18,9 @@ const CASES: &[(&str, Settings)] = &[
     ("flex-4.1", &[("jobs", "20"), ("total-slots", "25"), ("slack", "0"), ("small", "0.5")]),
     ("flex-4.1", &[("small", "1"), ("slack", "1"), ("deadline-span", "0")]),
     ("flex-4.1", &[("small", "0"), ("slack", "0"), ("total-work", "20")]),
+    ("flex-4.1", &[("task-work", "7.5")]),
     ("flowflex-5.1", &[]),
+    ("flowflex-5.1", &[("big", "1"), ("tall", "0"), ("wide", "1")]),
     ("flowflex-5.1", &[("cost", "sla"), ("increments", "0..1")]),
     ("flowflex-5.1", &[("total-slots", "1"), ("jobs", "1"), ("flows", "1"), ("extra", "0")]),
     ("flowflex-5.1", &[("edge", "0"), ("short", "0"), ("weights", "0")]),
@@ -30,6 +32,10 @@ const CASES: &[(&str, Settings)] = &[
     ("woha-fig7", &[("share", "0"), ("layers", "1"), ("workflows", "1")]),
     ("woha-fig7", &[("jobs", "1"), ("fan-in", "100"), ("deadline-step", "0")]),
     ("woha-fig7", &[("layers", "33"), ("reduces-max", "0"), ("fan-out", "1")]),
+    (
+        "woha-fig7",
+        &[("maps", "1"), ("reduces", "0.001..2"), ("map-seconds", "5"), ("reduce-seconds", "1..9")],
+    ),
     ("woha-yahoo", &[]),
     ("woha-yahoo", &[("single-jobs", "drop"), ("gap", "0"), ("deadlines", "0")]),
     ("woha-yahoo", &[("workflows", "4"), ("jobs", "4"), ("single", "4"), ("largest", "1")]),
@@ -38,6 +44,7 @@ const CASES: &[(&str, Settings)] = &[
     ("purdue", &[("spread", "normal"), ("jobs", "10"), ("map-slots", "2"), ("reduce-slots", "2")]),
     ("facebook-table3", &[]),
     ("facebook-table3", &[("jobs", "7"), ("reduces", "0")]),
+    ("facebook-table3", &[("jobs", "7"), ("first-bin", "3..9"), ("durations", "each")]),
     ("dmrs", &[]),
     ("dmrs", &[("mix", "b"), ("benchmark", "sort"), ("weights", "integer")]),
     ("dmrs", &[("mix", "c"), ("benchmark", "terasort"), ("groups", "20")]),
@@ -212,6 +219,8 @@ fn flex_has_its_total_minima_and_costs() {
     within(mean(minima.iter().map(|&m| f64::from(m))), 2.3, 2.8);
     let full = generate("flex-4.1", &[("slack", "0"), ("jobs", "20"), ("total-slots", "20")], 1);
     assert!(full.flows.iter().all(|f| f.jobs[0].min_slots.map == Some(1)));
+    let coarse = generate("flex-4.1", &[("task-work", "1000"), ("slack", "1")], 1);
+    assert!(coarse.flows.iter().all(|f| f.jobs[0].max_slots.map == Some(1)));
     let sla = generate("flex-4.1", &[("cost", "sla")], 1);
     assert_eq!(sla.objective.metric, Metric::Sla);
     assert!(sla.flows.iter().all(|f| matches!(&f.cost, Some(CostDraft::Steps(s)) if s.len() == 3)));
@@ -372,6 +381,19 @@ fn facebook_table3_has_the_papers_bins() {
     }
     seconds.sort_by(f64::total_cmp);
     within(seconds[2500], 19.0, 23.0);
+}
+
+#[test]
+fn facebook_table3_draws_each_task_and_the_first_bin_as_asked() {
+    let draft = generate("facebook-table3", &[("durations", "each"), ("first-bin", "7")], 2);
+    let tasks = |phase: &Option<PhaseDraft>| match &phase.as_ref().unwrap().tasks {
+        TasksDraft::Each(list) => list.clone(),
+        other => panic!("{other:?}"),
+    };
+    let maps: Vec<Vec<f64>> = draft.flows.iter().map(|f| tasks(&f.jobs[0].map)).collect();
+    assert_eq!(maps.iter().filter(|list| list.len() == 7).count(), 29);
+    assert!(maps.iter().all(|list| list[0] != list[1]));
+    assert!(draft.flows.iter().all(|f| !tasks(&f.jobs[0].reduce).is_empty()));
 }
 
 #[test]

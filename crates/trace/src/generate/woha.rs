@@ -6,10 +6,11 @@
 //! tenth more than 1000 s; about 30 % of the jobs have more than 100 maps; more than 60 % have fewer than
 //! 10 reduces.
 //!
-//! **Open**: the distributions. Here: lognormals, one draw a job and phase. Seconds of a map have 90 %
-//! between 10 and 100; seconds of a reduce have median 120 and 10 % above 1000; counts of maps have
-//! median 30 and 30 % above 100; counts of reduces have median 5 and 65 % below 10, and those that round
-//! to none (a tenth of the jobs) make a job map-only. Counts and seconds of reduces are cut off at
+//! **Open**: the distributions. Here: lognormals, one draw a job and phase, each given by two of its
+//! quantiles. Seconds of a map have 90 % in `map-seconds`; seconds of a reduce have their median and 90 %
+//! quantile at the ends of `reduce-seconds`; counts of maps their median and 70 % quantile at those of
+//! `maps`; counts of reduces their median and 65 % quantile at those of `reduces`, and those that round to
+//! none (a tenth of the jobs) make a job map-only. Counts and seconds of reduces are cut off at
 //! parameters, because the figures' tails cannot be read.
 
 use slackline_model::draft::JobDraft;
@@ -18,17 +19,39 @@ use super::shape::{job, job_name};
 use super::{Param, Params, Values, dag};
 use crate::random::{self, ChaCha8Rng};
 
-/// Mean and standard deviation of the logarithm.
-type LogNormal = (f64, f64);
+/// Quantiles of the standard normal: 65 %, 70 %, 90 % and 95 %.
+const Q65: f64 = 0.385_320_466_4;
+const Q70: f64 = 0.524_400_512_7;
+const Q90: f64 = 1.281_551_565_5;
+const Q95: f64 = 1.644_853_627_0;
 
-/// ln √(10 · 100), and ln √10 over the 95 % quantile of the standard normal.
-const MAP_SECONDS: LogNormal = (3.4539, 0.6999);
-/// ln 120, and (ln 1000 − ln 120) over the 90 % quantile.
-const REDUCE_SECONDS: LogNormal = (4.7875, 1.6545);
-/// ln 30, and (ln 100 − ln 30) over the 70 % quantile.
-const MAPS: LogNormal = (3.4012, 2.2959);
-/// ln 5, and (ln 10 − ln 5) over the 65 % quantile.
-const REDUCES: LogNormal = (1.6094, 1.7989);
+/// The parameter `map-seconds` of [`jobs`].
+pub(super) const MAP_SECONDS: Param = Param::new(
+    "map-seconds",
+    "10..100",
+    Values::Reals(1e-3, 1e6),
+    "5 % and 95 % quantile of the seconds of a map",
+);
+
+/// The parameter `reduce-seconds` of [`jobs`].
+pub(super) const REDUCE_SECONDS: Param = Param::new(
+    "reduce-seconds",
+    "120..1000",
+    Values::Reals(1e-3, 1e6),
+    "median and 90 % quantile of the seconds of a reduce",
+);
+
+/// The parameter `maps` of [`jobs`].
+pub(super) const MAPS: Param =
+    Param::new("maps", "30..100", Values::Reals(1.0, 1e6), "median and 70 % quantile of the maps of a job");
+
+/// The parameter `reduces` of [`jobs`].
+pub(super) const REDUCES: Param = Param::new(
+    "reduces",
+    "5..10",
+    Values::Reals(1e-3, 1e6),
+    "median and 65 % quantile of the reduces of a job; a count below a half is none",
+);
 
 /// The parameter `maps-max` of [`jobs`].
 pub(super) const fn maps_max(default: &'static str) -> Param {
@@ -47,16 +70,40 @@ pub(super) const fn reduce_seconds_max(default: &'static str) -> Param {
 
 /// Jobs with this precedence and those statistics.
 pub(super) fn jobs(params: &Params, rng: &mut ChaCha8Rng, after: &[Vec<usize>]) -> Vec<JobDraft> {
+    let from_median = |name, quantile| {
+        let (median, high) = params.reals(name);
+        LogNormal::of((median, 0.0), (high, quantile))
+    };
+    let (low, high) = params.reals("map-seconds");
+    let map_seconds = LogNormal::of((low, -Q95), (high, Q95));
+    let reduce_seconds = from_median("reduce-seconds", Q90);
+    let (maps, reduces) = (from_median("maps", Q70), from_median("reduces", Q65));
     let jobs = after.iter().enumerate().map(|(k, after)| {
-        let maps = draw(rng, MAPS).round().clamp(1.0, f64::from(params.count("maps-max")));
-        let reduces = draw(rng, REDUCES).round().min(f64::from(params.count("reduces-max")));
-        let map_seconds = draw(rng, MAP_SECONDS);
-        let reduce_seconds = draw(rng, REDUCE_SECONDS).min(params.real("reduce-seconds-max"));
-        job(job_name(k), dag::names(after), (maps as u32, map_seconds), (reduces as u32, reduce_seconds))
+        let maps = maps.draw(rng).round().clamp(1.0, f64::from(params.count("maps-max")));
+        let reduces = reduces.draw(rng).round().min(f64::from(params.count("reduces-max")));
+        let map = (maps as u32, map_seconds.draw(rng));
+        let reduce_seconds = reduce_seconds.draw(rng).min(params.real("reduce-seconds-max"));
+        job(job_name(k), dag::names(after), map, (reduces as u32, reduce_seconds))
     });
     jobs.collect()
 }
 
-fn draw(rng: &mut ChaCha8Rng, (mu, sigma): LogNormal) -> f64 {
-    random::lognormal(rng, mu, sigma)
+/// A lognormal distribution: mean and standard deviation of the logarithm.
+#[derive(Clone, Copy, Debug)]
+struct LogNormal {
+    mu: f64,
+    sigma: f64,
+}
+
+impl LogNormal {
+    /// The one with two given quantiles, each as its value and the same quantile of the standard normal.
+    fn of(low: (f64, f64), high: (f64, f64)) -> Self {
+        let (a, b) = (libm::log(low.0), libm::log(high.0));
+        let sigma = (b - a) / (high.1 - low.1);
+        Self { mu: a - sigma * low.1, sigma }
+    }
+
+    fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
+        random::lognormal(rng, self.mu, self.sigma)
+    }
 }

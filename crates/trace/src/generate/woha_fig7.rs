@@ -16,7 +16,7 @@ use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::dag::{Wiring, layered};
 use super::shape::{alone, typed_nodes, whole_micros};
-use super::woha::{jobs, maps_max, reduce_seconds_max, reduces_max};
+use super::woha::{self, jobs, maps_max, reduce_seconds_max, reduces_max};
 use super::{GenerateError, Generator, Param, Params, Values, shape};
 use crate::random;
 
@@ -38,6 +38,10 @@ pub(super) const GENERATOR: Generator = Generator {
             Values::Real(0.0, 1e3),
             "time alone over the tightest relative deadline; 0 leaves the seconds as drawn",
         ),
+        woha::MAPS,
+        woha::REDUCES,
+        woha::MAP_SECONDS,
+        woha::REDUCE_SECONDS,
         maps_max("300"),
         reduces_max("30"),
         reduce_seconds_max("1000"),

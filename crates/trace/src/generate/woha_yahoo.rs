@@ -15,7 +15,7 @@ use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::dag::{Wiring, layered};
 use super::shape::{alone, shuffle, typed_nodes, whole_micros};
-use super::woha::{jobs, maps_max, reduce_seconds_max, reduces_max};
+use super::woha::{self, jobs, maps_max, reduce_seconds_max, reduces_max};
 use super::{GenerateError, Generator, Param, Params, Values, shape};
 use crate::random::{self, ChaCha8Rng};
 
@@ -38,6 +38,10 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("fan-out", "4", Values::Count(1, 10_000), "most successors of a job, where possible"),
         Param::new("gap", "240", Values::Real(0.0, 1e6), "mean seconds between submissions"),
         Param::new("deadlines", "3", Values::Real(0.0, 1e6), "relative deadline over the time alone"),
+        woha::MAPS,
+        woha::REDUCES,
+        woha::MAP_SECONDS,
+        woha::REDUCE_SECONDS,
         maps_max("3000"),
         reduces_max("300"),
         reduce_seconds_max("3000"),
