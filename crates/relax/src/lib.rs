@@ -158,11 +158,7 @@ fn minisum_bounds(
 }
 
 /// FlowFlex's minimum-cost flow with the earliest completions as Q.
-fn plain_flow(
-    instance: &Instance,
-    slices: &[tails::Slice],
-    flows: &TiSlice<FlowId, FlowBound>,
-) -> f64 {
+fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let mut work = vec![0.0; flows.len()];
     for slice in slices {
         work[slice.flow.index()] += slice.work;

@@ -243,20 +243,20 @@ impl<'a> Lister<'a> {
     }
 
     /// Max-min fair whole shares in each lane.
-    fn share(&mut self, mut free: [u32; 2]) {
+    fn share(&mut self, free: [u32; 2]) {
         self.given.resize(self.ready.len(), 0);
-        for lane in 0..2 {
+        for (lane, mut free) in free.into_iter().enumerate() {
             let mut open: Vec<usize> = (0..self.ready.len())
                 .filter(|&k| self.net.nodes[self.ready[k] as usize].lane == lane)
                 .collect();
-            while free[lane] > 0 && !open.is_empty() {
+            while free > 0 && !open.is_empty() {
                 // At least one slot each for the first ones when there are fewer slots than nodes.
-                let each = (free[lane] / open.len() as u32).max(1);
+                let each = (free / open.len() as u32).max(1);
                 open.retain(|&k| {
                     let cap = self.net.nodes[self.ready[k] as usize].cap;
-                    let more = each.min(cap - self.given[k]).min(free[lane]);
+                    let more = each.min(cap - self.given[k]).min(free);
                     self.given[k] += more;
-                    free[lane] -= more;
+                    free -= more;
                     self.given[k] < cap
                 });
             }

@@ -34,13 +34,13 @@ pub fn insertion(
     let (mut quiet, mut at) = (0, 0);
     while quiet < order.len() {
         let Some(best) = best_place(lister, order, at, cost, budget) else { return cost };
-        if best.1 != at {
+        if best.1 == at {
+            quiet += 1;
+        } else {
             let flow = order.remove(at);
             order.insert(best.1, flow);
             cost = best.0;
             quiet = 0;
-        } else {
-            quiet += 1;
         }
         // A flow that moved back leaves the next one in its place.
         at = if best.1 > at { at } else { at + 1 };
