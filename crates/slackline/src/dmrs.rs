@@ -51,22 +51,25 @@ const REOPTIMISE: Param = Param {
     help: "whether the list is made anew when another machine has become best for the next task",
 };
 
-/// Parameters of `dmrs` and `dmrs-map-only`.
-pub(crate) const PARAMS: &[Param] = &[LP, KEY, SIZES, SPEEDS, REOPTIMISE];
+/// Parameters of `dmrs`; the other two take those of them that come first.
+pub(crate) const PARAMS: &[Param] = &[SIZES, SPEEDS, REOPTIMISE, LP, KEY];
 
-/// Parameters of `dmrs-identical`.
-pub(crate) const IDENTICAL_PARAMS: &[Param] = &[LP, KEY, SIZES];
+/// Parameters of `dmrs-map-only`.
+pub(crate) const MAP_ONLY_PARAMS: &[Param] = &[SIZES, SPEEDS, REOPTIMISE];
 
-/// The policy of a variant; the last two parameters may be missing.
+/// Parameters of `dmrs-identical`, which knows no speeds and keeps to its list.
+pub(crate) const IDENTICAL_PARAMS: &[Param] = &[SIZES];
+
+/// The policy of a variant; parameters it does not have are at their defaults.
 pub(crate) fn build(variant: Variant, instance: &Instance, choices: &[usize]) -> Dmrs {
     let choice = |at: usize| choices.get(at).copied().unwrap_or(0);
     let config = OnlineConfig {
         variant,
-        form: [Form::Strong, Form::Paper][choice(0)],
-        key: [Key::OwnRate, Key::FullRate, Key::Completion][choice(1)],
-        sizes: [Sizes::Mean, Sizes::Each][choice(2)],
-        speeds: [SpeedSource::Known, SpeedSource::Learned][choice(3)],
-        reoptimise: [Reoptimise::OnDeparture, Reoptimise::Never][choice(4)],
+        sizes: [Sizes::Mean, Sizes::Each][choice(0)],
+        speeds: [SpeedSource::Known, SpeedSource::Learned][choice(1)],
+        reoptimise: [Reoptimise::OnDeparture, Reoptimise::Never][choice(2)],
+        form: [Form::Strong, Form::Paper][choice(3)],
+        key: [Key::OwnRate, Key::FullRate, Key::Completion][choice(4)],
     };
     Dmrs::new(instance, config, History::new())
 }

@@ -168,6 +168,7 @@ fn by(choice: usize) -> By {
 }
 
 /// All policies.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub fn policies() -> &'static [Entry] {
     const ENTRIES: &[Entry] = &[
         Entry {
@@ -273,7 +274,7 @@ pub fn policies() -> &'static [Entry] {
             source: "dmrs, section VI",
             guarantee: "none",
             capabilities: Capabilities { plan: "not yet", ..dmrs::CAPABILITIES },
-            params: dmrs::PARAMS,
+            params: dmrs::MAP_ONLY_PARAMS,
             build: |instance, choices| Box::new(dmrs::build(Variant::MapOnly, instance, choices)),
         },
     ];

@@ -81,7 +81,7 @@ pub fn list_job(instance: &Instance, job: JobId) -> list::Job {
             first += run.count;
             Run { first: first - run.count, count: run.count, span: run.span }
         };
-        let runs = phase.tasks().into_iter().flat_map(|tasks| tasks.runs()).map(run).collect();
+        let runs = phase.tasks().into_iter().flat_map(slackline_model::tasks::Tasks::runs).map(run).collect();
         let lane = instance.lane_of(id).index();
         let mut phase = list::Phase { id, lane, cap: phase.cap, running: Vec::new(), runs };
         phase.sort();

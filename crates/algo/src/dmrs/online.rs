@@ -71,6 +71,16 @@ pub enum Reoptimise {
     Never,
 }
 
+/// What is out of date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Nothing,
+    /// The list: machines came or went, or tasks were lost.
+    List,
+    /// The order too: a job became ready.
+    Order,
+}
+
 /// How many tasks are placed ahead at least, for each slot and in all.
 const AHEAD: (u64, u64) = (4, 1_000);
 
@@ -92,9 +102,9 @@ pub struct Dmrs {
     /// Slots without a task, and those of them that may start one now.
     idle: BTreeSet<At>,
     awake: BTreeSet<At>,
-    /// A job became ready; the list is out of date; some task was off its time.
-    arrived: bool,
-    stale: bool,
+    /// What has to be made anew.
+    due: Due,
+    /// Some task was off its time since the list was made.
     departed: bool,
     /// Follows a plan made elsewhere.
     fixed: bool,
@@ -123,8 +133,7 @@ impl Dmrs {
             loose: BTreeMap::new(),
             awake: idle.clone(),
             idle,
-            arrived: false,
-            stale: false,
+            due: Due::Nothing,
             departed: false,
             fixed: false,
             started: 0,
@@ -163,10 +172,7 @@ impl Dmrs {
             Event::TasksDone { phase, machine, took, count } => {
                 self.tasks_done(phase, count, (machine, took), view);
             }
-            Event::TasksLost { phase, .. } => {
-                self.stale = true;
-                self.loosen(phase, view);
-            }
+            Event::TasksLost { .. } => self.due = self.due.max(Due::List),
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
             Event::PhaseDone(_) | Event::Wake => self.awake.extend(&self.idle),
             Event::JobDone(job) => {
@@ -199,7 +205,9 @@ impl Dmrs {
                 let expected = self.beliefs.speeds().time(slot, running.span);
                 self.departed |= took.0.abs_diff(expected.0) > slack(expected).0;
             }
-            self.stale |= slot.held;
+            if slot.held {
+                self.due = self.due.max(Due::List);
+            }
             self.vacate(at, view.now);
         }
         if let Some(group) = group {
@@ -223,21 +231,22 @@ impl Dmrs {
 
     fn phase_ready(&mut self, phase: PhaseId, view: &View<'_>) {
         self.loosen(phase, view);
-        self.arrived |= self.jobs.insert(view.instance.phase(phase).job);
+        if self.jobs.insert(view.instance.phase(phase).job) {
+            self.due = Due::Order;
+        }
         self.awake.extend(&self.idle);
     }
 
-    /// In map-only, reduces wait for any slot.
+    /// In map-only, the reduces of a ready phase wait for any slot.
     fn loosen(&mut self, phase: PhaseId, view: &View<'_>) {
         let is_reduce = view.instance.phase(phase).kind == PhaseKind::Reduce;
-        if self.config.variant == Variant::MapOnly && is_reduce {
-            let since = self.loose.keys().find(|&&(_, known)| known == phase).map_or(view.now, |key| key.0);
-            self.loose.insert((since, phase), 0);
+        if self.config.variant == Variant::MapOnly && is_reduce && view.phase(phase).is_ready() {
+            self.loose.insert((view.phase(phase).ready_since(), phase), 0);
         }
     }
 
     fn machine(&mut self, machine: MachineId, up: bool, view: &View<'_>) {
-        self.stale = true;
+        self.due = self.due.max(Due::List);
         for lane in 0..2 {
             for at in self.queues.of_machine(lane, machine) {
                 self.queues.slot_mut(at).up = up;
@@ -283,7 +292,6 @@ impl Dmrs {
     /// The task scheduler: a list of all tasks to start, from what the slots do now.
     fn replan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
         self.queues.clear();
-        self.loose.values_mut().for_each(|next| *next = 0);
         out.push(Action::ClearPlacements);
         let mut slots = [Vec::new(), Vec::new()];
         let mut vacant = Vec::new();
@@ -292,12 +300,17 @@ impl Dmrs {
                 && view.phase(running.phase).is_pending(running.task)
             {
                 // It was handed over and has not begun, or was stopped.
-                vacant.push((at, running.phase));
+                vacant.push(at);
             }
         }
-        for (at, phase) in vacant {
+        for at in vacant {
             self.vacate(at, view.now);
-            self.loosen(phase, view);
+        }
+        self.loose.clear();
+        for job in self.jobs.clone() {
+            if let Some(reduce) = view.instance.job(job).reduce {
+                self.loosen(reduce, view);
+            }
         }
         let speeds = self.beliefs.speeds().clone();
         let mut held = Vec::new();
@@ -316,7 +329,7 @@ impl Dmrs {
         self.list = Some(List::new(slots));
         let jobs = &self.jobs;
         self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
-        (self.stale, self.departed, self.started) = (false, false, 0);
+        (self.due, self.departed, self.started) = (Due::Nothing, false, 0);
         self.awake.extend(&self.idle);
         self.extend(view);
     }
@@ -498,14 +511,13 @@ impl Policy for Dmrs {
             self.note(event, view);
         }
         if !self.fixed {
-            if std::mem::take(&mut self.arrived) {
+            if self.due == Due::Order {
                 self.sort(view);
-                self.stale = true;
             }
-            if self.stale {
-                self.replan(view, out);
-            } else {
+            if self.due == Due::Nothing {
                 self.extend(view);
+            } else {
+                self.replan(view, out);
             }
         }
         self.start(view, out);

@@ -159,7 +159,7 @@ impl Draw {
             rack: None,
         });
         let machines = machines.collect();
-        let flows = (0..1 + self.below(9)).map(|k| {
+        let flows = (0..=self.below(9)).map(|k| {
             let map = self.sizes(0);
             let reduce = self.sizes(u32::from(map.is_empty()));
             let cap = (caps && self.below(2) == 0).then(|| 1 + self.below(3));

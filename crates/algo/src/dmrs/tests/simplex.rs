@@ -9,8 +9,8 @@ pub(super) fn cover(cost: &[f64], needed: &[f64]) -> f64 {
     // Columns: one a set, one slack a row, the right-hand side; the last row is the objective.
     let mut table = vec![vec![0.0; n + m + 1]; m + 1];
     for (k, &cost) in cost.iter().enumerate() {
-        for set in 0..n {
-            table[k][set] = f64::from(u8::from((set + 1) >> k & 1 == 1));
+        for (set, entry) in table[k].iter_mut().enumerate().take(n) {
+            *entry = f64::from(u8::from((set + 1) >> k & 1 == 1));
         }
         table[k][n + k] = 1.0;
         table[k][n + m] = cost;
