@@ -23,11 +23,14 @@ pub enum Format {
     Woha,
     /// A `workflow.xml` of Oozie.
     Oozie,
+    /// A workflow instance of WfCommons: WfFormat 1.5, as JSON.
+    WfFormat,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 6] = [Self::Toml, Self::Json, Self::Yaml, Self::Swim, Self::Woha, Self::Oozie];
+    pub const ALL: [Self; 7] =
+        [Self::Toml, Self::Json, Self::Yaml, Self::Swim, Self::Woha, Self::Oozie, Self::WfFormat];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -38,6 +41,7 @@ impl Format {
             Self::Swim => "swim",
             Self::Woha => "woha",
             Self::Oozie => "oozie",
+            Self::WfFormat => "wfformat",
         }
     }
 
@@ -56,7 +60,7 @@ impl Format {
         let name = name.strip_suffix(".gz").unwrap_or(name);
         match name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
             Some("toml") => Some(Self::Toml),
-            Some("json") => Some(Self::Json),
+            Some("json") => Some(Self::guess_json(text)),
             Some("yaml" | "yml") => Some(Self::Yaml),
             Some("tsv") => Some(Self::Swim),
             _ => Self::guess_text(text),
@@ -73,9 +77,13 @@ impl Format {
         })
     }
 
+    fn guess_json(text: &str) -> Self {
+        if crate::wfformat::looks_like(text) { Self::WfFormat } else { Self::Json }
+    }
+
     fn guess_text(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('{') {
-            return Some(Self::Json);
+            return Some(Self::guess_json(text));
         }
         if text.trim_start().starts_with('<') {
             return Self::guess_xml(text);

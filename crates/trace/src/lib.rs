@@ -10,6 +10,7 @@
 //! - [`options`]: what importers assume where a trace is silent;
 //! - `swim`: traces of the SWIM project;
 //! - `woha_xml`, `oozie`: workflow files, and `xml`, what they share;
+//! - `wfformat`: workflow instances of WfCommons;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - `wire`, `parse`, `source`: shared parts of the documents, text to structs, positions.
 //!
@@ -27,6 +28,7 @@ pub mod schedule;
 pub mod schema;
 pub mod source;
 mod swim;
+mod wfformat;
 mod wire;
 mod woha_xml;
 pub mod workload;

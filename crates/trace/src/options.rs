@@ -40,6 +40,8 @@ pub struct ImportOptions {
     /// `cases`: the cases taken at decisions of an Oozie workflow, as `decision=target` after commas;
     /// none, which takes the defaults.
     pub cases: String,
+    /// `runtime-scale`: factor on the runtimes of a WfFormat instance; 1.
+    pub runtime_scale: f64,
 }
 
 /// What becomes of inputs of a WOHA workflow that no job writes and no dataset declares.
@@ -89,6 +91,7 @@ impl Default for ImportOptions {
             properties: String::new(),
             actions: String::new(),
             cases: String::new(),
+            runtime_scale: 1.0,
         }
     }
 }
@@ -135,6 +138,7 @@ impl ImportOptions {
         "properties",
         "actions",
         "cases",
+        "runtime-scale",
     ];
 
     /// The defaults changed by name-value pairs.
@@ -191,6 +195,10 @@ impl ImportOptions {
             "properties" => value.clone_into(&mut self.properties),
             "actions" => value.clone_into(&mut self.actions),
             "cases" => value.clone_into(&mut self.cases),
+            "runtime-scale" => {
+                let factor = value.parse().ok().filter(|&f: &f64| f > 0.0 && f <= 1e9);
+                self.runtime_scale = factor.ok_or_else(|| bad("a factor above 0, up to a thousand million"))?;
+            }
             "map-rate" => self.rates.map = rate()?,
             "shuffle-rate" => self.rates.shuffle = rate()?,
             _ => self.rates.output = rate()?,
@@ -222,6 +230,10 @@ impl ImportOptions {
                         put(name, text.clone());
                     }
                 }
+                return pairs;
+            }
+            Format::WfFormat => {
+                put("runtime-scale", self.runtime_scale.to_string());
                 return pairs;
             }
             Format::Toml | Format::Json | Format::Yaml | Format::Swim => {}
@@ -296,7 +308,7 @@ mod tests {
     #[test]
     fn unknown_names_and_values_say_what_is_valid() {
         let error = |name, value| ImportOptions::from_pairs([(name, value)]).unwrap_err().to_string();
-        assert!(error("splits", "1").ends_with("cases; did you mean split?"));
+        assert!(error("splits", "1").ends_with("runtime-scale; did you mean split?"));
         assert_eq!(error("durations", "short"), "found durations = \"short\", expected lognormal or rate");
         for (name, value) in [("split", "0"), ("split", "5 miles"), ("split", "99999999TiB"), ("split", "-1")]
         {

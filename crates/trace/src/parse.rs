@@ -55,7 +55,7 @@ fn raw<'a, T: Deserialize<'a>>(text: &'a str, format: Format) -> Result<T, (Opti
                 error.location().map(|at| Place { line: at.line() as u32, column: at.column() as u32 });
             (place, yaml_message(&error))
         }),
-        Format::Json | Format::Swim | Format::Woha | Format::Oozie => {
+        Format::Json | Format::WfFormat | Format::Swim | Format::Woha | Format::Oozie => {
             serde_json::from_str(text).map_err(|error| {
                 let (line, column) = (error.line(), error.column());
                 let place = (line > 0).then_some(Place { line: line as u32, column: column.max(1) as u32 });

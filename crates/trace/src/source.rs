@@ -100,7 +100,7 @@ pub(crate) fn places(text: &str, format: Format, paths: &[&str]) -> Vec<Option<P
         Format::Toml => DeTable::parse(text).ok().map(|root| toml_table(root.get_ref(), root.span().start)),
         Format::Yaml => yaml(text),
         Format::Json => Json { bytes: text.as_bytes(), at: 0 }.value(0),
-        Format::Swim | Format::Woha | Format::Oozie => None,
+        Format::Swim | Format::Woha | Format::Oozie | Format::WfFormat => None,
     };
     let place = |path: &&str| {
         let offset = root.as_ref()?.find(path)?;

@@ -15,7 +15,7 @@ use crate::format::{Format, text};
 use crate::options::ImportOptions;
 use crate::parse::{check_version, parse};
 use crate::source::SourceMap;
-use crate::{oozie, swim, woha_xml};
+use crate::{oozie, swim, wfformat, woha_xml};
 
 pub use write::write_workload;
 
@@ -58,6 +58,7 @@ pub fn read_workload(
         Format::Swim => swim::import(name, &text, options)?,
         Format::Woha => woha_xml::import(name, &text, options)?,
         Format::Oozie => oozie::import(name, &text, options)?,
+        Format::WfFormat => wfformat::import(name, &text, options)?,
         Format::Toml | Format::Json | Format::Yaml => {
             let source = SourceMap::document(name, &text, format);
             (read_document(name, &text, format, &source)?, Vec::new(), source)

@@ -19,7 +19,7 @@ const VALUES: &str = "invariant: wire structs have names as keys and leave empty
 pub fn write_workload(draft: &Draft, format: Format) -> String {
     let workload = convert::from_draft(draft);
     match format {
-        Format::Toml | Format::Swim | Format::Woha | Format::Oozie => toml(&workload),
+        Format::Toml | Format::Swim | Format::Woha | Format::Oozie | Format::WfFormat => toml(&workload),
         Format::Json => json(&workload),
         Format::Yaml => yaml(&workload),
     }
