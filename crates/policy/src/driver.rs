@@ -121,7 +121,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
         Self {
             assigner: Assigner::new(instance, policy, config.locality_wait),
-            minima: policy.keeps_minima() && policy.style() == Style::Targets && is_prompt,
+            minima: policy.keeps_minima() && is_prompt,
             offers: capabilities.offers,
             policy,
             engine,

@@ -16,8 +16,9 @@ pub trait Policy {
     /// How the policy decides; asked once, before the first event.
     fn style(&self) -> Style;
 
-    /// Whether the policy promises to keep the minima of phases and pools ([`Style::Targets`] only). The
-    /// assignment layer then serves phases below their minimum first, and the judge checks it.
+    /// Whether the policy promises to keep the minima of phases and pools; the judge then holds it to
+    /// them. Under [`Style::Targets`] the assignment layer serves phases below their minimum first; in
+    /// the other styles the policy has to see to it by itself.
     fn keeps_minima(&self) -> bool {
         false
     }

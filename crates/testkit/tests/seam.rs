@@ -409,7 +409,7 @@ fn a_task_waits_for_its_host_as_long_as_it_may() {
 #[test]
 fn a_task_without_a_host_waits_for_none() {
     let instance = local(&[(1, 1.0, "m-0"), (2, 1.0, "")], Some(10.0));
-    // Task 0 waits for m-0 until 3; the others take m-1 meanwhile.
+    // The others take m-1 first; task 0, alone with it at 2, waits for m-0 until 5.
     let found = placed(&instance, &fifo(&instance, 3));
-    assert_eq!(found, [(1, 1, 0.0), (2, 1, 1.0), (0, 1, 3.0)]);
+    assert_eq!(found, [(1, 1, 0.0), (2, 1, 1.0), (0, 1, 5.0)]);
 }
