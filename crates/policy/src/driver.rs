@@ -139,13 +139,16 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 
     /// One instant; false when the run is over.
     fn step(&mut self) -> bool {
-        if self.ledger.state.flows_left() == 0 || self.ledger.state.is_hopeless() {
+        if self.ledger.state.flows_left() == 0 {
             return false;
         }
         self.reports.clear();
         let Some(now) = self.engine.poll(&mut self.reports) else { return false };
         self.ledger.now = now;
         self.absorb();
+        if self.ledger.state.is_hopeless() {
+            return false;
+        }
         let before = self.config.stopwatch.map(|clock| clock());
         self.decide();
         if let (Some(clock), Some(before)) = (self.config.stopwatch, before) {

@@ -197,7 +197,8 @@ impl ImportOptions {
             "cases" => value.clone_into(&mut self.cases),
             "runtime-scale" => {
                 let factor = value.parse().ok().filter(|&f: &f64| f > 0.0 && f <= 1e9);
-                self.runtime_scale = factor.ok_or_else(|| bad("a factor above 0, up to a thousand million"))?;
+                self.runtime_scale =
+                    factor.ok_or_else(|| bad("a factor above 0, up to a thousand million"))?;
             }
             "map-rate" => self.rates.map = rate()?,
             "shuffle-rate" => self.rates.shuffle = rate()?,

@@ -69,7 +69,10 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     if failed == 0 {
         return Ok(Answer::Yes);
     }
-    out::warn(format_args!("{} failed: no machine was left to finish them", counted(failed as u64, "flow")));
+    out::warn(format_args!(
+        "{} failed: no machine was left to finish them, or machines died too often for any task to end",
+        counted(failed as u64, "flow")
+    ));
     Ok(Answer::No)
 }
 
