@@ -5,6 +5,7 @@
 //! - [`dmrs`]: map and reduce tasks on machines of different speed;
 //! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`flowflex`]: flows of malleable jobs with precedence and any metric: FlowFlex;
+//! - [`ordering`]: job orders and slot configurations by Johnson's rule;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
@@ -16,4 +17,5 @@ pub mod classic;
 pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
+pub mod ordering;
 pub mod woha;

@@ -55,6 +55,24 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         }
     }
 
+    /// Asks for the keys of all ready phases again, the others keep theirs. O(n log n) for n ready
+    /// phases. For policies whose order changes; events of the instant still go to
+    /// [`ReadyQueue::update`].
+    pub fn rekey(&mut self, view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
+        let ready: Vec<PhaseId> =
+            view.instance.cluster().lanes().iter().flat_map(|&lane| view.state.ready(lane)).collect();
+        for phase in ready {
+            if self.keys[phase].is_some() {
+                let queued = self.queued[phase];
+                self.remove(phase, view);
+                self.keys[phase] = Some(key(phase));
+                if queued {
+                    self.insert(phase, view);
+                }
+            }
+        }
+    }
+
     /// The first phase that can run on the asking slot, leaving those in `ask.skip` out.
     pub fn first(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let mut from = None;

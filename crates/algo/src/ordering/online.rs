@@ -1,0 +1,203 @@
+//! MK_JR and MK_TCT_JR as policies: jobs arrive over time and are put in order anew at each arrival.
+
+use slackline_model::id::TiVec;
+use slackline_model::{Instance, JobId, PhaseId, PhaseKind};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
+use slackline_relax::johnson::{self, Stages};
+
+use super::orders::{Rule, Times, larger_than_mean};
+
+/// The policies `mk-jr` and `mk-tct-jr`.
+///
+/// Every job that is ready, of any flow, is one of the rule's jobs. When a job becomes ready, and at
+/// nothing else, the ready jobs that are not done are put in order by the work they have left, as
+/// estimates have it, over the slots that are up. On universal slots both stages are taken to have all
+/// slots; phases then share them in the order of their jobs, maps first. Blind to speeds, minima,
+/// weights and deadlines.
+///
+/// O(n log n) an arrival, n the jobs that are ready and not done; O(log n) a decision.
+#[derive(Clone, Debug)]
+pub struct Ordering {
+    rule: Rule,
+    times: Times,
+    /// Jobs that became ready and were not done at the last arrival.
+    active: Vec<JobId>,
+    /// Their places in the order; `None` for jobs that have not become ready.
+    place: TiVec<JobId, Option<u32>>,
+    queue: ReadyQueue<u32>,
+}
+
+impl Ordering {
+    /// The policy that orders by `rule`.
+    pub fn new(instance: &Instance, rule: Rule, times: Times) -> Self {
+        let place = vec![None; instance.jobs().len()].into();
+        Self { rule, times, active: Vec::new(), place, queue: ReadyQueue::new(instance) }
+    }
+
+    /// Takes in jobs that became ready; whether there were any.
+    fn admit(&mut self, events: &[Event], view: &View<'_>) -> bool {
+        let before = self.active.len();
+        for event in events {
+            if let Event::PhaseReady(phase) = *event {
+                let job = view.instance.phase(phase).job;
+                if self.place[job].is_none() {
+                    self.place[job] = Some(u32::MAX);
+                    self.active.push(job);
+                }
+            }
+        }
+        self.active.len() > before
+    }
+
+    fn reorder(&mut self, view: &View<'_>) {
+        self.active.retain(|&job| !view.state.is_job_done(job));
+        self.active.sort_unstable();
+        let stages: Vec<Stages<f64>> = self.active.iter().map(|&job| self.stages(job, view)).collect();
+        let large = match self.rule {
+            Rule::MkJr => vec![false; stages.len()],
+            Rule::MkTctJr => {
+                larger_than_mean(&stages.iter().map(|[map, reduce]| map + reduce).collect::<Vec<_>>())
+            }
+        };
+        let mut order: Vec<usize> = (0..self.active.len()).collect();
+        order.sort_by(|&i, &j| {
+            large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j])).then(i.cmp(&j))
+        });
+        for (place, &i) in (0..).zip(&order) {
+            self.place[self.active[i]] = Some(place);
+        }
+    }
+
+    /// How long the stages of a job are still taken to last, in seconds.
+    fn stages(&self, job: JobId, view: &View<'_>) -> Stages<f64> {
+        PhaseKind::ALL.map(|kind| {
+            let Some(phase) = view.instance.job(job).phase(kind) else { return 0.0 };
+            let slots = f64::from(view.state.alive(view.instance.lane_of(phase)).max(1));
+            match self.times {
+                Times::Area => view.work_left(phase) / slots,
+                Times::Stage => {
+                    let state = view.phase(phase);
+                    let left = f64::from(state.unstarted() + state.running());
+                    (left / slots).ceil() * view.estimates.task[phase].seconds()
+                }
+            }
+        })
+    }
+}
+
+/// The place of a phase's job.
+fn place_of(place: &TiVec<JobId, Option<u32>>, phase: PhaseId, view: &View<'_>) -> u32 {
+    place[view.instance.phase(phase).job].expect("invariant: jobs of ready phases have a place")
+}
+
+impl Policy for Ordering {
+    fn name(&self) -> &'static str {
+        match self.rule {
+            Rule::MkJr => "mk-jr",
+            Rule::MkTctJr => "mk-tct-jr",
+        }
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
+        let arrived = self.admit(events, view);
+        if arrived {
+            self.reorder(view);
+        }
+        let place = &self.place;
+        if arrived {
+            self.queue.rekey(view, |phase| place_of(place, phase, view));
+        }
+        self.queue.update(events, view, |phase| place_of(place, phase, view));
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+    use slackline_model::{Draft, Time};
+    use slackline_policy::Config;
+    use slackline_sim::{Options, Sim};
+
+    use super::*;
+    use crate::ordering::estimator::{Mode, estimate};
+    use crate::ordering::workload::{Split, Workload};
+
+    fn flow(id: usize, map: (u32, u32), reduce: (u32, u32)) -> FlowDraft {
+        let phase = |(tasks, seconds): (u32, u32)| {
+            (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds: f64::from(seconds) }.into())
+        };
+        let job = JobDraft { id: "j".into(), map: phase(map), reduce: phase(reduce), ..JobDraft::default() };
+        FlowDraft::new(format!("f{id}"), vec![job])
+    }
+
+    fn instance(flows: Vec<FlowDraft>, slots: Slots) -> Instance {
+        let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+        Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
+    }
+
+    fn completions(instance: &Instance, rule: Rule, times: Times) -> Vec<Time> {
+        let mut policy = Ordering::new(instance, rule, times);
+        let mut engine = Sim::new(instance, Options::exact());
+        let config = Config { audit: true, ..Config::plain(instance) };
+        let run = slackline_policy::run(instance, &mut policy, &mut engine, config);
+        let clock = slackline_model::schedule::Clock::Exact;
+        let flows = run.schedule(instance, policy.name(), clock).flows;
+        flows.iter().map(|flow| Time::from_seconds_nearest(flow.completion.unwrap())).collect()
+    }
+
+    fn job() -> impl Strategy<Value = ((u32, u32), (u32, u32))> {
+        ((1u32..9, 0u32..7), (0u32..9, 0u32..7))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// All there at once: the policy in the simulator is the order in the estimator. Slots are
+        /// powers of two, so that times in seconds compare as exactly as works do.
+        #[test]
+        fn simulated_is_estimated_when_all_jobs_are_there(
+            jobs in prop::collection::vec(job(), 1..8), a in 0u32..4, b in 0u32..4, tct: bool, stage: bool,
+        ) {
+            let rule = if tct { Rule::MkTctJr } else { Rule::MkJr };
+            let times = if stage { Times::Stage } else { Times::Area };
+            let flows = jobs.iter().enumerate().map(|(i, &(map, reduce))| flow(i, map, reduce)).collect();
+            let instance = instance(flows, Slots::Typed { map: 1 << a, reduce: 1 << b });
+            let workload = Workload::from_instance(&instance).unwrap();
+            let split = Split::new(1 << a, 1 << b).unwrap();
+            let order = rule.order(&workload, split, times);
+            let expected = estimate(&workload, &order, split, Mode::WorkConserving).completion;
+            prop_assert_eq!(completions(&instance, rule, times), expected.raw);
+        }
+    }
+
+    #[test]
+    fn arrivals_reorder_by_the_work_left() {
+        // On one slot of each kind. At 0: stages (8, 9) before (9, 2). At 1 arrives (1, 5), which goes
+        // before both; map tasks of one second let it in at once.
+        let mut late = flow(2, (1, 1), (5, 1));
+        late.release = 1.0;
+        let flows = vec![flow(0, (9, 1), (2, 1)), flow(1, (8, 1), (9, 1)), late];
+        let instance = instance(flows, Slots::Typed { map: 1, reduce: 1 });
+        let done: Vec<f64> =
+            completions(&instance, Rule::MkJr, Times::Area).iter().map(|t| t.seconds()).collect();
+        assert_eq!(done, [20.0, 18.0, 7.0]);
+    }
+
+    #[test]
+    fn universal_slots_are_shared_in_order() {
+        let flows = vec![flow(0, (4, 3), (2, 1)), flow(1, (2, 1), (4, 3))];
+        let done = completions(&instance(flows, Slots::Universal(2)), Rule::MkJr, Times::Area);
+        // f1: maps 0-1, reduces 1-7; f0: maps 7-13, reduces 13-14.
+        assert_eq!(done.iter().map(|t| t.seconds()).collect::<Vec<_>>(), [14.0, 7.0]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Best-first search over ranges, for a value whose bound holds over a range.
+//!
+//! The range with the least bound is halved until a single point has the least bound of all that is
+//! left; that point is visited. A point is so visited only if its bound is below the best value found
+//! by then, and ranges without such points are never looked into.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
+
+/// What is searched for.
+pub(super) trait Search {
+    /// A lower bound on what any point of a range can give.
+    type Bound: Ord + Copy;
+
+    /// The bound over `range`, which is a half of a range of bound `whole`, if of any.
+    fn bound(&mut self, range: RangeInclusive<u32>, whole: Option<Self::Bound>) -> Self::Bound;
+
+    /// Whether nothing of that bound is worth a visit any more. Once true for a bound, it stays true.
+    fn is_hopeless(&self, bound: Self::Bound) -> bool;
+
+    /// Evaluates a point.
+    fn visit(&mut self, point: u32);
+}
+
+/// Visits every point of `points` that is not hopeless, best bound first; of equal bounds, those in
+/// the smaller range and then at the smaller point. Returns how many points were visited.
+pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S) -> u32 {
+    let mut heap = BinaryHeap::new();
+    let (mut lo, mut hi) = points.into_inner();
+    let mut visited = 0;
+    if lo > hi {
+        return visited;
+    }
+    let mut bound = search.bound(lo..=hi, None);
+    loop {
+        if !search.is_hopeless(bound) {
+            if lo == hi {
+                search.visit(lo);
+                visited += 1;
+            } else {
+                let middle = lo + (hi - lo) / 2;
+                for (lo, hi) in [(lo, middle), (middle + 1, hi)] {
+                    let bound = search.bound(lo..=hi, Some(bound));
+                    heap.push(Reverse((bound, hi - lo, lo)));
+                }
+            }
+        }
+        let Some(Reverse((next, width, from))) = heap.pop() else { return visited };
+        (bound, lo, hi) = (next, from, from + width);
+    }
+}
