@@ -121,7 +121,7 @@ pub struct Plan {
 ///    of those deadlines, and fill to them.
 /// 3. The bound, and if jobs are few and all costs are steps, the exact choice of levels.
 ///
-/// The maximum is optimal up to [`FILLING_JOBS_MAX`] jobs. Time: see the module's *Complexity*.
+/// The maximum is optimal up to `FILLING_JOBS_MAX` jobs. Time: see the module's *Complexity*.
 pub fn plan(instance: &FlexInstance, config: &Config<'_>) -> Plan {
     let mut budget = Budget::new(config.steps, config.cancel);
     let (best, proven) = match config.mode {

@@ -137,7 +137,7 @@ impl std::error::Error for Refusal {}
 
 /// The best of all candidates, for any non-decreasing costs, sum or maximum.
 ///
-/// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of [`ALPHAS`]; for
+/// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of `ALPHAS`; for
 ///    maxima bracket and bisection; for sums of steps the deadlines of a choice of levels. Each is list scheduled and, on universal slots, run through the stages.
 /// 2. The best orders are improved by insertion.
 ///
