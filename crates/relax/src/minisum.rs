@@ -9,7 +9,7 @@
 //!   max( Σ_i s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ): phase i does its s_i at a rate of at
 //!   most δ_i and ends tail_i before the flow, and all the work is done at a rate of at most P.
 //!
-//! [`pb`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
+//! [`pb()`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
 //! [`wspt_release`] minimises Σ w_j M_j with release times.
 //! Each is computed for every lane and for all lanes together; their maximum is a bound. The sum over
 //! lanes is not: it would count a flow twice.

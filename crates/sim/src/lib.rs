@@ -2,9 +2,9 @@
 //!
 //! In reading order:
 //! - [`options`]: what may be simulated, checked once;
-//! - [`queue`]: pending events in a total order (time, class, id);
+//! - `queue`: pending events in a total order (time, class, id);
 //! - [`engine`]: the engine: batches end, machines die and come back, flows arrive;
-//! - [`heartbeat`]: machines that report only now and then;
+//! - `heartbeat`: machines that report only now and then;
 //! - [`crashes`]: machine failures from a script or a rate;
 //! - [`noise`]: estimates that are off.
 //!
