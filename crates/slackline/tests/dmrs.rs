@@ -121,11 +121,13 @@ fn what_is_planned_is_what_runs() {
         let universal = Slots::Universal;
         let slots: &dyn Fn(u32) -> Slots = if seed % 2 == 0 { &universal } else { &typed };
         let instance = uneven(seed, slots, false);
-        let plan = dmrs::plan(&instance, dmrs::Config::default()).unwrap();
-        let mut policy = Dmrs::following(&instance, &plan);
-        let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
-        assert_eq!(schedule.cost, Some(plan.cost), "seed {seed}");
-        assert_eq!(tasks(&schedule.tasks), tasks(&plan.tasks), "seed {seed}");
+        for variant in VARIANTS {
+            let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
+            let mut policy = Dmrs::following(&instance, &plan);
+            let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
+            assert_eq!(schedule.cost, Some(plan.cost), "seed {seed} {variant:?}");
+            assert_eq!(tasks(&schedule.tasks), tasks(&plan.tasks), "seed {seed} {variant:?}");
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::list::Run;
 use super::lp::System;
 use super::model;
 use super::queues::Speeds;
+use super::variant::mean_speed;
 
 /// Where speeds come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,10 +65,8 @@ impl Beliefs {
             SpeedSource::Known => {}
             SpeedSource::Learned => beliefs.recall(cluster),
             SpeedSource::Mean => {
-                let lanes = cluster.lanes();
-                let speed: f64 = lanes.iter().map(|&lane| cluster.capacity(lane)).sum();
-                let slots: f64 = lanes.iter().map(|&lane| f64::from(cluster.slots(lane))).sum();
-                beliefs.speeds.0.iter_mut().for_each(|each| *each = speed / slots);
+                let speed = mean_speed(cluster);
+                beliefs.speeds.0.iter_mut().for_each(|each| *each = speed);
             }
         }
         beliefs

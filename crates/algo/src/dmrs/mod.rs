@@ -12,7 +12,8 @@
 //! 3. Maps, then reduces of each job, the largest first, each where it ends earliest ([`list`]).
 //! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is made
 //!    anew when the best slot of the next task is no longer the planned one ([`online`]).
-//! 5. Speeds and task times may be learned ([`history`]).
+//! 5. The baselines of §VI are planned with what they know and followed as it comes ([`replay`]).
+//! 6. Speeds and task times may be learned ([`history`]).
 //!
 //! **Guarantee**: Σ w_j C_j ≤ (2 + 2(m−1)/D) · LP when all jobs are released at 0, (3 + 2(m−1)/D) · LP
 //! otherwise (Theorem 1; D is [`order::skewness`]), for slots of either kind and phases without caps.
@@ -68,10 +69,13 @@ pub mod online;
 pub mod order;
 mod plan;
 mod queues;
+mod replay;
 #[cfg(test)]
 mod tests;
+mod variant;
 
 pub use beliefs::{Sizes, SpeedSource};
 pub use history::History;
-pub use online::{Config as OnlineConfig, Dmrs, Reoptimise, Variant};
+pub use online::{Config as OnlineConfig, Dmrs, Reoptimise};
 pub use plan::{Config, Plan, Refusal, plan};
+pub use variant::Variant;

@@ -22,16 +22,16 @@ pub fn system(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> System {
     }
 }
 
-/// The slots of the cluster by lane, all free at time 0.
-pub fn slots(cluster: &Cluster) -> [Vec<Slot>; 2] {
+/// The slots of the cluster by lane, all free at time 0. `speed` is what is believed of a group.
+pub fn slots(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> [Vec<Slot>; 2] {
     let mut lanes = [Vec::new(), Vec::new()];
     for &lane in cluster.lanes() {
-        let slot = |number| Slot {
-            number,
-            speed: cluster.speed_of(lane, number).0,
-            free: slackline_model::Time::ZERO,
-        };
-        lanes[lane.index()] = (0..cluster.slots(lane)).map(slot).collect();
+        for (id, group) in cluster.groups().iter_enumerated() {
+            let each = cluster.machine_slots(lane, group.first).map_or(0, |slots| slots.len);
+            let first = lanes[lane.index()].len() as u32;
+            let slot = |k| Slot { number: first + k, speed: speed(id), free: slackline_model::Time::ZERO };
+            lanes[lane.index()].extend((0..each * group.count).map(slot));
+        }
     }
     lanes
 }

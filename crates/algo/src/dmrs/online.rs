@@ -19,30 +19,7 @@ use super::model;
 use super::order::{self, Key};
 use super::plan::Plan;
 use super::queues::{At, Queues, Running, slack};
-
-/// Which of the paper's schedulers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Variant {
-    /// DMRS itself.
-    #[default]
-    Full,
-    /// All machines are taken to have the mean speed (§VI, Identical-machine); nothing is re-optimised,
-    /// because against that belief everything always departs from the plan.
-    Identical,
-    /// Orders and places maps only; reduces go to the first free slot (§VI, Map-only).
-    MapOnly,
-}
-
-impl Variant {
-    /// The name in the registry.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "dmrs",
-            Self::Identical => "dmrs-identical",
-            Self::MapOnly => "dmrs-map-only",
-        }
-    }
-}
+use super::variant::Variant;
 
 /// How to schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -275,12 +252,9 @@ impl Dmrs {
                 let count = view.phase(phase).unstarted().saturating_add(running.len() as u32);
                 Side { work, longest, tasks: count.min(view.instance.phase(phase).cap) }
             };
-            let reduce = match self.config.variant {
-                Variant::MapOnly => Side::default(),
-                Variant::Full | Variant::Identical => side(PhaseKind::Reduce),
-            };
             let weight = model::weight(view.instance.flow(info.flow));
-            jobs.push(lp::Job { weight, release: 0.0, map: side(PhaseKind::Map), reduce });
+            let (map, reduce) = (side(PhaseKind::Map), side(PhaseKind::Reduce));
+            jobs.push(self.config.variant.considers(lp::Job { weight, release: 0.0, map, reduce }));
             ids.push(id);
         }
         let system = self.beliefs.system(view.instance.cluster());
@@ -372,10 +346,7 @@ impl Dmrs {
             phase.sort();
             phase
         };
-        let placed = |id: &PhaseId| match self.config.variant {
-            Variant::Full | Variant::Identical => true,
-            Variant::MapOnly => view.instance.phase(*id).kind == PhaseKind::Map,
-        };
+        let placed = |id: &PhaseId| self.config.variant.places(view.instance.phase(*id).kind);
         let phases = view.instance.job(id).phases().filter(placed).map(phase).collect();
         list::Job { ready: view.now, phases }
     }

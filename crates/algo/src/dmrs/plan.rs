@@ -2,16 +2,20 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{NewRow, Outcome, TaskRows};
-use slackline_model::{FlowId, Instance, JobId, SlotRange, Time};
+use slackline_model::{FlowId, GroupId, Instance, JobId, SlotRange, Time};
 
 use super::list::{List, Placed};
 use super::lp::{self, Form};
 use super::model;
 use super::order::{self, Key};
+use super::replay::replay;
+use super::variant::{Variant, mean_speed};
 
 /// How to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
+    /// Which scheduler.
+    pub variant: Variant,
     /// Which linear program gives the order.
     pub form: Form,
     /// What the list is sorted by.
@@ -23,7 +27,7 @@ pub struct Config {
 pub struct Plan {
     /// Who runs where and when.
     pub tasks: TaskRows,
-    /// Every task in the order of the list.
+    /// Every task in the order of the list; for the baselines, of the starts.
     pub placed: Vec<Placed>,
     /// The order of the list.
     pub order: Vec<FlowId>,
@@ -34,8 +38,8 @@ pub struct Plan {
     /// The larger of the linear program's value and the release-date bound, if the objective is a sum of
     /// linear costs. Up to the rounding of tasks to whole microseconds.
     pub lower_bound: Option<f64>,
-    /// The factor of Theorem 1 on Σ w_j C_j, if the objective is a sum of linear costs, slots are
-    /// universal and no cap binds.
+    /// The factor of Theorem 1 on Σ w_j C_j, for DMRS itself if the objective is a sum of linear costs,
+    /// slots are universal and no cap binds.
     pub ratio: Option<f64>,
 }
 
@@ -63,7 +67,8 @@ impl Refusal {
     }
 }
 
-/// Plans all flows with the release times they will have (Algorithm 1).
+/// Plans all flows with the release times they will have (Algorithm 1). The baselines of the paper list
+/// the tasks with what they know, and are then followed on the machines as they are.
 ///
 /// O(N log N + tasks · (log slots + speed classes)).
 ///
@@ -71,37 +76,64 @@ impl Refusal {
 /// If a flow has several jobs or a phase that was not cut into tasks.
 pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refusal> {
     let jobs = one_job_flows(instance)?;
-    let system = model::system(instance.cluster(), |group| instance.cluster().groups()[group].speed);
-    // Step 1.
     let lp_jobs: Vec<lp::Job> = jobs.iter().map(|&job| model::lp_job(instance, job)).collect();
-    let solution = lp::solve(&lp_jobs, &system, config.form);
-    // Step 2.
-    let order = order::order(&lp_jobs, &system, &solution, config.key);
-    // Steps 3 to 17.
-    let mut list = List::new(model::slots(instance.cluster()));
-    let mut placed = Vec::with_capacity(usize::try_from(instance.n_tasks()).unwrap_or(0));
+    let (order, mut placed) = list(instance, &jobs, &lp_jobs, config);
+    if config.variant != Variant::Full {
+        placed = replay(instance, &placed);
+    }
     let mut completions: TiVec<FlowId, Time> = vec![Time::ZERO; jobs.len()].into();
-    for &at in &order {
-        let end = list.place(&model::list_job(instance, jobs[at]), &mut |task| placed.push(task));
-        completions[FlowId::from(at)] = end.expect("invariant: an instance has slots for all its phases");
+    for task in &placed {
+        let completion = &mut completions[instance.flow_of(task.phase)];
+        *completion = task.end.max(*completion);
     }
     let seconds: Vec<f64> = completions.iter().map(|time| time.seconds()).collect();
+    let system = model::system(instance.cluster(), |group| instance.cluster().groups()[group].speed);
     let bound = || {
         let intercepts = instance.flows().iter().filter_map(|flow| flow.cost.as_linear()).map(|c| c.1);
-        let release = lp::release_bound(&lp_jobs, &system, config.form);
-        solution.value.max(release) + intercepts.sum::<f64>()
+        let value = lp::solve(&lp_jobs, &system, config.form).value;
+        value.max(lp::release_bound(&lp_jobs, &system, config.form)) + intercepts.sum::<f64>()
     };
     let linear = model::is_linear(instance);
     let plain = !instance.cluster().is_typed() && instance.phases().iter().all(is_uncapped);
+    let theorem_1 = linear && plain && config.variant == Variant::Full;
     Ok(Plan {
         tasks: rows(&placed),
-        order: order.iter().map(|&at| FlowId::from(at)).collect(),
+        order,
         cost: instance.cost_of(&seconds),
         lower_bound: linear.then(bound),
-        ratio: (linear && plain).then(|| order::ratio(&lp_jobs, &system)),
+        ratio: theorem_1.then(|| order::ratio(&lp_jobs, &system)),
         completions,
         placed,
     })
+}
+
+/// The order of the flows and the tasks in the order of the list, as the scheduler believes they will run.
+fn list(
+    instance: &Instance,
+    jobs: &[JobId],
+    lp_jobs: &[lp::Job],
+    config: Config,
+) -> (Vec<FlowId>, Vec<Placed>) {
+    let cluster = instance.cluster();
+    let speed = |group: GroupId| match config.variant {
+        Variant::Full | Variant::MapOnly => cluster.groups()[group].speed,
+        Variant::Identical => mean_speed(cluster),
+    };
+    // Step 1.
+    let considered: Vec<lp::Job> = lp_jobs.iter().map(|&job| config.variant.considers(job)).collect();
+    let system = model::system(cluster, speed);
+    let solution = lp::solve(&considered, &system, config.form);
+    // Step 2.
+    let order = order::order(&considered, &system, &solution, config.key);
+    // Steps 3 to 17.
+    let mut list = List::new(model::slots(cluster, speed));
+    let mut placed = Vec::with_capacity(usize::try_from(instance.n_tasks()).unwrap_or(0));
+    for &at in &order {
+        let mut job = model::list_job(instance, jobs[at]);
+        job.phases.retain(|phase| config.variant.places(instance.phase(phase.id).kind));
+        list.place(&job, &mut |task| placed.push(task));
+    }
+    (order.into_iter().map(FlowId::from).collect(), placed)
 }
 
 fn is_uncapped(phase: &slackline_model::instance::Phase) -> bool {

@@ -11,6 +11,7 @@ use slackline_model::{Combine, Draft, FlowId, Instance, Metric, Objective, Sched
 use super::lp::{self, Form, Job, Machines, Side, System};
 use super::order::{self, Key};
 use super::plan::{Config, Plan, Refusal, plan};
+use super::variant::Variant;
 
 /// A small generator; the tests need variety, not quality.
 pub(super) struct Draw(pub(super) u64);
@@ -228,7 +229,7 @@ fn plans_are_feasible_and_keep_lemma_2_and_theorem_1() {
         let system = super::model::system(cluster, |group| cluster.groups()[group].speed);
         for form in [Form::Paper, Form::Strong] {
             for key in KEYS {
-                let plan = plan(&instance, Config { form, key }).unwrap();
+                let plan = plan(&instance, Config { form, key, ..Config::default() }).unwrap();
                 judged(&instance, &plan);
                 let value = lp::solve(&jobs, &system, form).value;
                 let ratio = order::ratio(&jobs, &system);
@@ -268,6 +269,28 @@ fn caps_and_typed_slots_are_kept() {
         judged(&instance, &plan);
         assert!(plan.lower_bound.unwrap() <= plan.cost + 1e-4);
     }
+}
+
+#[test]
+fn plans_of_the_baselines_are_feasible_and_above_the_bound() {
+    let mut draw = Draw(5);
+    let mut sums = [0.0; 3];
+    for case in 0..200 {
+        let typed = |n| Slots::Typed { map: n, reduce: 1 };
+        let universal = Slots::Universal;
+        let slots: &dyn Fn(u32) -> Slots = if case % 2 == 0 { &typed } else { &universal };
+        let instance = draw.instance(slots, case % 3 == 0);
+        for (k, variant) in [Variant::Full, Variant::Identical, Variant::MapOnly].into_iter().enumerate() {
+            let plan = plan(&instance, Config { variant, ..Config::default() }).unwrap();
+            judged(&instance, &plan);
+            assert!(plan.lower_bound.unwrap() <= plan.cost + 1e-4, "case {case} {variant:?}");
+            assert!(variant == Variant::Full || plan.ratio.is_none());
+            sums[k] += plan.cost;
+        }
+    }
+    println!("cost of identical {:.3}, of map-only {:.3} times dmrs", sums[1] / sums[0], sums[2] / sums[0]);
+    assert!(sums[0] < sums[1]);
+    assert!(sums[0] < sums[2]);
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! What becomes of a list on the machines as they are.
+//!
+//! The baselines of the paper do not plan all that happens: Identical-machine believes in wrong speeds,
+//! Map-only places no reduces. Here every slot serves its queue in order, a head that cannot start yet
+//! keeps its slot waiting, and a reduce that is in no queue goes to the slot that has been free longest,
+//! before what is queued there (deviation D8). Nothing is decided anew.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+use slackline_model::id::TiVec;
+use slackline_model::{Instance, PhaseId, PhaseKind, Span, Time};
+
+use super::list::{Placed, Slot as Given};
+use super::model;
+use super::queues::At;
+
+/// A slot and what it is still to do.
+#[derive(Clone, Debug)]
+struct Slot {
+    speed: f64,
+    queue: VecDeque<(PhaseId, u32, Span)>,
+}
+
+/// How far a phase is.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// When it became ready.
+    ready: Option<Time>,
+    /// Tasks that are not done.
+    left: u32,
+    running: u32,
+    /// Whether its tasks are in queues.
+    queued: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A task ended.
+    Done(PhaseId, At),
+    /// A phase may start.
+    Ready(PhaseId),
+}
+
+struct Replay<'a> {
+    instance: &'a Instance,
+    slots: [Vec<Slot>; 2],
+    phases: TiVec<PhaseId, Progress>,
+    /// Ready phases outside the queues, with their next task.
+    loose: BTreeMap<(Time, PhaseId), u32>,
+    /// Slots without a task and since when, and those of them that may have one now.
+    idle: BTreeSet<(Time, At)>,
+    awake: BTreeSet<(Time, At)>,
+    events: BinaryHeap<Reverse<(Time, Event)>>,
+    ran: Vec<Placed>,
+}
+
+/// All tasks of the instance, each of `planned` on the slot it was given and in that order, the others
+/// wherever there is room; in the order of their starts. O(tasks · log slots + jobs · slots).
+///
+/// The phases of one-job flows only; a list never places a reduce before its maps, so nothing waits for
+/// ever.
+pub(super) fn replay(instance: &Instance, planned: &[Placed]) -> Vec<Placed> {
+    let mut replay = Replay::new(instance, planned);
+    while let Some(&Reverse((now, _))) = replay.events.peek() {
+        while let Some(&Reverse((at, event))) = replay.events.peek()
+            && at == now
+        {
+            replay.events.pop();
+            replay.note(event, now);
+        }
+        for (since, at) in std::mem::take(&mut replay.awake) {
+            replay.serve((since, at), now);
+        }
+    }
+    replay.ran
+}
+
+impl<'a> Replay<'a> {
+    fn new(instance: &'a Instance, planned: &[Placed]) -> Self {
+        let cluster = instance.cluster();
+        let slot = |slot: Given| Slot { speed: slot.speed, queue: VecDeque::new() };
+        let mut slots = model::slots(cluster, |group| cluster.groups()[group].speed)
+            .map(|lane| lane.into_iter().map(slot).collect::<Vec<_>>());
+        let progress = |phase: &slackline_model::instance::Phase| Progress {
+            ready: None,
+            left: phase.tasks().map_or(0, slackline_model::tasks::Tasks::count),
+            running: 0,
+            queued: false,
+        };
+        let mut phases: TiVec<PhaseId, Progress> = instance.phases().iter().map(progress).collect();
+        for task in planned {
+            let lane = instance.lane_of(task.phase).index();
+            slots[lane][task.slot as usize].queue.push_back((task.phase, task.task, task.span));
+            phases[task.phase].queued = true;
+        }
+        let first = |job: &slackline_model::instance::Job| {
+            let release = instance.flow(job.flow).release;
+            job.phases().next().map(|phase| Reverse((release, Event::Ready(phase))))
+        };
+        let numbers = slots.iter().enumerate().flat_map(|(lane, slots)| {
+            (0..slots.len() as u32).map(move |slot| (Time::ZERO, At { lane, slot }))
+        });
+        Self {
+            idle: numbers.collect(),
+            events: instance.jobs().iter().filter_map(first).collect(),
+            ran: Vec::with_capacity(planned.len()),
+            awake: BTreeSet::new(),
+            loose: BTreeMap::new(),
+            instance,
+            slots,
+            phases,
+        }
+    }
+
+    fn note(&mut self, event: Event, now: Time) {
+        match event {
+            Event::Ready(phase) => self.ready(phase, now),
+            Event::Done(phase, at) => {
+                self.idle.insert((now, at));
+                self.awake.insert((now, at));
+                let info = self.instance.phase(phase);
+                let progress = &mut self.phases[phase];
+                progress.left -= 1;
+                progress.running -= 1;
+                if progress.left >= info.cap {
+                    // Another slot may have waited for the cap.
+                    self.awake.extend(&self.idle);
+                }
+                let next = self.instance.job(info.job).reduce;
+                if let (0, PhaseKind::Map, Some(reduce)) = (self.phases[phase].left, info.kind, next) {
+                    self.ready(reduce, now);
+                }
+            }
+        }
+    }
+
+    fn ready(&mut self, phase: PhaseId, now: Time) {
+        self.phases[phase].ready = Some(now);
+        if !self.phases[phase].queued {
+            self.loose.insert((now, phase), 0);
+        }
+        self.awake.extend(&self.idle);
+    }
+
+    fn can_start(&self, phase: PhaseId) -> bool {
+        self.phases[phase].ready.is_some() && self.phases[phase].running < self.instance.phase(phase).cap
+    }
+
+    /// Gives a free slot what it may start now, if anything.
+    fn serve(&mut self, (since, at): (Time, At), now: Time) {
+        let fits = |&(_, phase): &(Time, PhaseId)| {
+            self.instance.lane_of(phase).index() == at.lane && self.can_start(phase)
+        };
+        let task = match self.loose.keys().copied().find(fits) {
+            Some(key) => Some(self.take_loose(key)),
+            None => self.take_head(at),
+        };
+        let Some((phase, task, span)) = task else { return };
+        self.idle.remove(&(since, at));
+        let end = now + span.at_speed_nearest(self.slots[at.lane][at.slot as usize].speed);
+        let progress = &mut self.phases[phase];
+        progress.running += 1;
+        let ready = progress.ready.unwrap_or(now);
+        self.ran.push(Placed { phase, task, span, slot: at.slot, ready, start: now, end });
+        self.events.push(Reverse((end, Event::Done(phase, at))));
+    }
+
+    fn take_head(&mut self, at: At) -> Option<(PhaseId, u32, Span)> {
+        let &(phase, ..) = self.slots[at.lane][at.slot as usize].queue.front()?;
+        if self.can_start(phase) { self.slots[at.lane][at.slot as usize].queue.pop_front() } else { None }
+    }
+
+    fn take_loose(&mut self, key: (Time, PhaseId)) -> (PhaseId, u32, Span) {
+        let tasks = self.instance.phase(key.1).tasks().expect("invariant: phases were cut into tasks");
+        let next = self.loose.get_mut(&key).expect("invariant: the key was just found");
+        let task = *next;
+        *next += 1;
+        if *next == tasks.count() {
+            self.loose.remove(&key);
+        }
+        (key.1, task, tasks.run_at(task).0)
+    }
+}

@@ -1,0 +1,50 @@
+//! DMRS and the two schedulers that the paper measures it against (§VI).
+
+use slackline_model::{Cluster, PhaseKind};
+
+use super::lp::{Job, Side};
+
+/// Which of the paper's schedulers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// DMRS itself.
+    #[default]
+    Full,
+    /// All machines are taken to have the mean speed (Identical-machine); nothing is re-optimised,
+    /// because against that belief everything always departs from the plan.
+    Identical,
+    /// Orders and places maps only; reduces go to the first free slot (Map-only).
+    MapOnly,
+}
+
+impl Variant {
+    /// The name in the registry.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "dmrs",
+            Self::Identical => "dmrs-identical",
+            Self::MapOnly => "dmrs-map-only",
+        }
+    }
+
+    /// Whether phases of that kind are placed ahead.
+    pub(super) fn places(self, kind: PhaseKind) -> bool {
+        self != Self::MapOnly || kind == PhaseKind::Map
+    }
+
+    /// The job as this scheduler sees it.
+    pub(super) fn considers(self, job: Job) -> Job {
+        match self {
+            Self::Full | Self::Identical => job,
+            Self::MapOnly => Job { reduce: Side::default(), ..job },
+        }
+    }
+}
+
+/// The mean speed of all slots.
+pub(super) fn mean_speed(cluster: &Cluster) -> f64 {
+    let lanes = cluster.lanes();
+    let speed: f64 = lanes.iter().map(|&lane| cluster.capacity(lane)).sum();
+    let slots: f64 = lanes.iter().map(|&lane| f64::from(cluster.slots(lane))).sum();
+    speed / slots
+}
