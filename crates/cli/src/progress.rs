@@ -41,6 +41,41 @@ impl Progress {
     }
 }
 
+/// Cells of a figure.
+pub(crate) struct Cells(Option<ProgressBar>);
+
+impl Cells {
+    /// A bar; none where standard error is no terminal.
+    pub(crate) fn new() -> Self {
+        Self(std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{pos}/{len} {wide_bar} {eta} left");
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
+                .with_style(style.expect("invariant: the template is valid"))
+        }))
+    }
+
+    /// `done` of so many.
+    pub(crate) fn at(&self, done: usize, of: usize) {
+        let Some(bar) = &self.0 else { return };
+        if bar.elapsed() < PATIENCE {
+            return;
+        }
+        if bar.is_hidden() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    }
+}
+
+impl Drop for Cells {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {

@@ -8,6 +8,7 @@ mod generate;
 mod import;
 mod man;
 mod policies;
+mod repro;
 mod simulate;
 
 use clap::{Parser, Subcommand};
@@ -53,6 +54,8 @@ enum Verb {
     Import(import::Import),
     /// Make a synthetic workload
     Generate(generate::Generate),
+    /// Make the figures of the papers again
+    Repro(repro::Repro),
     /// List the policies, what they take and their parameters
     Policies(policies::Policies),
     /// Print a completion script for a shell
@@ -73,6 +76,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::Bound(verb) => bound::run(&verb),
         Verb::Import(verb) => import::run(&verb),
         Verb::Generate(verb) => generate::run(&verb),
+        Verb::Repro(verb) => repro::run(&verb),
         Verb::Policies(verb) => policies::run(&verb),
         Verb::Completions(verb) => completions::run(&verb),
         Verb::Man(verb) => man::run(&verb),

@@ -1,0 +1,152 @@
+//! `repro`: the papers' figures, made again.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use slackline_report::table::list;
+use slackline_report::{Align, Table};
+use slackline_repro::{Artifact, Context, Figure, Spec, experiment, experiments, make};
+
+use super::Answer;
+use crate::out;
+use crate::progress::Cells;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline repro
+  slackline repro baselines woha-fig7 --seeds 3
+  slackline repro baselines --output experiments/baselines
+  slackline repro --spec mine.toml --output results
+
+Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same
+specification gives the same bytes.")]
+pub(crate) struct Repro {
+    /// Experiment; without one, they are listed
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: Option<String>,
+    /// Figures of it [default: all]
+    #[arg(value_name = "FIGURE")]
+    figures: Vec<String>,
+    /// A specification of your own instead of one that comes with the program
+    #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
+    spec: Option<PathBuf>,
+    /// Average over seeds 0 to N-1 instead of as many as the figure says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: Option<u32>,
+    /// Threads that work on a figure [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Write the files of every figure into DIR instead of printing tables
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
+    let Some(spec) = specification(args)? else {
+        out::text(None, &listed()?)?;
+        return Ok(Answer::Yes);
+    };
+    let chosen = chosen(&spec, &args.figures)?;
+    if let Some(dir) = &args.output {
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    }
+    for figure in chosen {
+        out::talk(format_args!("{}: {}", figure.id, figure.title));
+        let made = {
+            let cells = Cells::new();
+            let context = Context {
+                seeds: args.seeds,
+                threads: args.threads.map_or_else(
+                    || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
+                    usize::from,
+                ),
+                progress: &|done, of| cells.at(done, of),
+            };
+            make(figure, &context)?
+        };
+        for artifact in &made {
+            write(args.output.as_deref(), artifact)?;
+        }
+    }
+    Ok(Answer::Yes)
+}
+
+fn specification(args: &Repro) -> anyhow::Result<Option<Spec>> {
+    if let Some(path) = &args.spec {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
+        return Ok(Some(Spec::parse(&name, &text)?));
+    }
+    let Some(id) = &args.experiment else { return Ok(None) };
+    let Some(known) = experiment(id) else {
+        let ids: Vec<&str> = experiments().iter().map(|experiment| experiment.id).collect();
+        bail!("found experiment {id:?}, expected one of {}", ids.join(", "));
+    };
+    Ok(Some(known.spec()?))
+}
+
+fn chosen<'a>(spec: &'a Spec, ids: &[String]) -> anyhow::Result<Vec<&'a Figure>> {
+    if ids.is_empty() {
+        return Ok(spec.figures.iter().collect());
+    }
+    let find = |id: &String| {
+        spec.figures.iter().find(|figure| figure.id == *id).with_context(|| {
+            let known: Vec<&str> = spec.figures.iter().map(|figure| figure.id.as_str()).collect();
+            format!("found figure {id:?}, expected one of {}", known.join(", "))
+        })
+    };
+    ids.iter().map(find).collect()
+}
+
+/// Every experiment with its figures.
+fn listed() -> anyhow::Result<String> {
+    let mut texts = Vec::new();
+    for experiment in experiments() {
+        let spec = experiment.spec()?;
+        let figures: Vec<(String, String)> =
+            spec.figures.into_iter().map(|figure| (figure.id, figure.title)).collect();
+        texts.push(format!("{}: {} (paper: {})\n{}", experiment.id, spec.title, spec.paper, list(&figures)));
+    }
+    Ok(texts.join("\n"))
+}
+
+/// Writes an artifact into the directory, or prints it: rows as a table, pictures not at all.
+fn write(dir: Option<&Path>, artifact: &Artifact) -> anyhow::Result<()> {
+    if let Some(dir) = dir {
+        return out::text(Some(&dir.join(&artifact.name)), &artifact.text);
+    }
+    if Path::new(&artifact.name).extension().is_some_and(|extension| extension == "csv") {
+        return out::text(None, &table(&artifact.text));
+    }
+    out::talk(format_args!("{} is written with --output DIR only", artifact.name));
+    Ok(())
+}
+
+/// Rows as a table for people, without the columns that are only for programs.
+fn table(text: &str) -> String {
+    const FOR_PROGRAMS: [&str; 3] = ["figure", "spec", "version"];
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().filter_map(Result::ok).collect();
+    let Some((header, rows)) = rows.split_first() else { return String::new() };
+    let said = |k: usize| rows.iter().any(|row| row.get(k).is_some_and(|cell| !cell.is_empty()));
+    let kept: Vec<usize> =
+        (0..header.len()).filter(|&k| !FOR_PROGRAMS.contains(&&header[k]) && said(k)).collect();
+    let number = |cell: &str| cell.parse::<f64>().ok();
+    let align = |k: usize| {
+        let all =
+            rows.iter().all(|row| row.get(k).is_none_or(|cell| cell.is_empty() || number(cell).is_some()));
+        if all { Align::Right } else { Align::Left }
+    };
+    let headings: Vec<(&str, Align)> = kept.iter().map(|&k| (&header[k], align(k))).collect();
+    let mut table = Table::new(&headings);
+    for row in rows {
+        let cell = |&k: &usize| match row.get(k).unwrap_or_default() {
+            cell if cell.len() > 8 => number(cell).map_or(cell.to_owned(), |x| format!("{x:.4}")),
+            cell => cell.to_owned(),
+        };
+        table.row(kept.iter().map(cell));
+    }
+    table.render()
+}

@@ -1,0 +1,64 @@
+//! The kinds of figure there are, and what a figure is made into.
+
+use crate::ReproError;
+use crate::spec::{Figure, SpecError};
+use crate::sweep;
+
+/// A file of a figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name, such as `fig2a.csv`.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// How figures are made.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Seeds instead of the figure's own number of them.
+    pub seeds: Option<u32>,
+    /// Threads that work on a figure.
+    pub threads: usize,
+    /// Is told how many cells of the figure are done, of how many.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Context<'_> {
+    /// The seeds that a figure is averaged over.
+    pub fn seeds_of(&self, figure: &Figure) -> u32 {
+        self.seeds.unwrap_or(figure.seeds)
+    }
+}
+
+/// A kind of figure.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Its name in specifications.
+    pub name: &'static str,
+    /// What figures of this kind show, in a line.
+    pub summary: &'static str,
+    pub(crate) make: fn(&Figure, &Context<'_>) -> Result<Vec<Artifact>, ReproError>,
+}
+
+/// All kinds.
+pub fn kinds() -> &'static [Kind] {
+    const ALL: &[Kind] = &[Kind {
+        name: "sweep",
+        summary: "workloads against policies and objectives, over seeds and one parameter that varies",
+        make: sweep::make,
+    }];
+    ALL
+}
+
+/// The kind of a figure.
+///
+/// # Errors
+/// If there is none of that name; the error lists those there are.
+pub fn kind(figure: &Figure) -> Result<&'static Kind, SpecError> {
+    kinds().iter().find(|kind| kind.name == figure.kind).ok_or_else(|| SpecError::Kind {
+        figure: figure.id.clone(),
+        found: figure.kind.clone(),
+        expected: kinds().iter().map(|kind| kind.name).collect::<Vec<_>>().join(", "),
+    })
+}

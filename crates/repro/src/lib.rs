@@ -1,0 +1,56 @@
+//! The papers' figures, made again: experiments are data (`experiments/ID/spec.toml`), their results rows.
+//!
+//! In reading order:
+//! - [`spec`]: what a specification says;
+//! - [`experiments`]: the specifications that come with the program;
+//! - [`kinds`]: the kinds of figure there are, and what a figure is made into;
+//! - `sweep`: the kind that most figures are: workloads against policies, objectives, seeds and one
+//!   parameter that varies;
+//! - `workload`: from the words of a specification to an instance;
+//! - [`rows`]: measures over seeds, as rows of CSV;
+//! - `parallel`: cells of a figure on several threads, in order.
+//!
+//! **Never knows**: arguments, terminals; how any policy works.
+#![deny(clippy::unwrap_used)]
+
+pub mod experiments;
+pub mod kinds;
+mod parallel;
+pub mod rows;
+pub mod spec;
+mod sweep;
+mod workload;
+
+pub use experiments::{Experiment, experiment, experiments};
+pub use kinds::{Artifact, Context};
+pub use spec::{Figure, Spec};
+
+use spec::SpecError;
+
+/// Why a figure could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReproError {
+    /// The specification is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The words of a figure make no workload.
+    #[error("figure {figure}: {problem}")]
+    Figure {
+        /// The figure.
+        figure: String,
+        /// What is wrong with it.
+        problem: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Makes one figure: its kind's artifacts, the CSV first.
+///
+/// The same figure and seeds give the same bytes, however many threads work on it.
+///
+/// # Errors
+/// Settings that the figure's kind does not have; workloads and policies that do not exist; a schedule that
+/// the judge refuses.
+pub fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
+    let kind = kinds::kind(figure)?;
+    (kind.make)(figure, context)
+}
