@@ -8,6 +8,8 @@ use std::fmt;
 use slackline_algo::baseline::{By, Edf, Fair, Fifo};
 use slackline_algo::dmrs::Variant;
 use slackline_algo::flex::online::{Flex, Hand};
+use slackline_algo::ordering::online::Ordering;
+use slackline_algo::ordering::orders::{Candidates, Rule, Times};
 use slackline_algo::woha::JobOrder;
 use slackline_model::{Instance, Span};
 use slackline_policy::Policy;
@@ -163,6 +165,39 @@ const HAND: Param = Param {
     help: "whether slots are allocated outright, or handed to Fair as revised minima (the same slots)",
 };
 
+const ORDERING: Capabilities = Capabilities {
+    flows: "online: every ready job is one of its jobs; tune: one-job flows",
+    typed: "yes, this is its point",
+    online: "yes, re-ordered at arrivals",
+    ..BLIND
+};
+
+/// `times` of `mk-jr` and `mk-tct-jr`, each with its own default first.
+const fn times(values: &'static [&'static str]) -> Param {
+    Param {
+        name: "times",
+        values,
+        range: None,
+        help: "how long stages are taken to last: work over slots, whole waves of tasks, or whichever \
+               of the two gives the better order",
+    }
+}
+
+/// Parameters of `mk-jr`.
+const MK_JR: &[Param] = &[times(&["best", "area", "stage"])];
+
+/// Parameters of `mk-tct-jr`.
+const MK_TCT_JR: &[Param] = &[times(&["area", "stage", "best"])];
+
+/// The candidates that a value of `times` stands for.
+fn candidates(value: &str) -> Candidates {
+    match value {
+        "area" => Candidates::Only(Times::Area),
+        "stage" => Candidates::Only(Times::Stage),
+        _ => Candidates::Best,
+    }
+}
+
 fn by(choice: usize) -> By {
     if choice == 0 { By::Job } else { By::Flow }
 }
@@ -276,6 +311,30 @@ pub fn policies() -> &'static [Entry] {
             capabilities: Capabilities { plan: "not yet", ..dmrs::CAPABILITIES },
             params: dmrs::MAP_ONLY_PARAMS,
             build: |instance, choices| Box::new(dmrs::build(Variant::MapOnly, instance, choices)),
+        },
+        Entry {
+            name: "mk-jr",
+            summary: "jobs by Johnson's rule, for the makespan on typed slots; keeps maxima, ignores minima",
+            source: "ordering, section 5.1, Algorithm 1",
+            guarantee: "all released at 0, times=area: makespan within 1 + (longest map + 2 longest reduces) / bound",
+            capabilities: ORDERING,
+            params: MK_JR,
+            build: |instance, choices| {
+                let candidates = candidates(MK_JR[0].values[choices[0]]);
+                Box::new(Ordering::new(instance, Rule::MkJr, candidates))
+            },
+        },
+        Entry {
+            name: "mk-tct-jr",
+            summary: "small jobs before large ones, each by Johnson's rule; keeps maxima, ignores minima",
+            source: "ordering, section 5.2, Algorithm 2",
+            guarantee: "none",
+            capabilities: ORDERING,
+            params: MK_TCT_JR,
+            build: |instance, choices| {
+                let candidates = candidates(MK_TCT_JR[0].values[choices[0]]);
+                Box::new(Ordering::new(instance, Rule::MkTctJr, candidates))
+            },
         },
     ];
     ENTRIES

@@ -20,6 +20,7 @@
 //!    orders. Best-first search over ranges of splits, by lower bounds that hold over a range, estimates
 //!    only those that could be best.
 //! 5. EX_MK_SF_JR ([`ex`], Algorithm 3): the best of all orders on all splits, up to nine jobs.
+//! 6. An order becomes a schedule of tasks ([`plan`](mod@plan)) that anybody can check.
 //!
 //! **Guarantee**: splits are exact for their rule; EX_MK_SF_JR is optimal among FIFO orders. MK_JR and
 //! MK_SF_JR with area times: within a factor 1 + δ' of the optimum, δ' = (max t^M + 2 max t^R) / F with
@@ -67,6 +68,7 @@ pub mod estimator;
 pub mod ex;
 pub mod online;
 pub mod orders;
+pub mod plan;
 mod ranges;
 pub mod split;
 mod sweep;

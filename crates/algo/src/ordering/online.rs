@@ -1,25 +1,31 @@
 //! MK_JR and MK_TCT_JR as policies: jobs arrive over time and are put in order anew at each arrival.
 
 use slackline_model::id::TiVec;
+use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{Instance, JobId, PhaseId, PhaseKind};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 use slackline_relax::johnson::{self, Stages};
 
-use super::orders::{Rule, Times, larger_than_mean};
+use super::estimator::{Estimator, Mode};
+use super::orders::{Candidates, Rule, Times, larger_than_mean};
+use super::workload::{Job, Split, Workload};
 
 /// The policies `mk-jr` and `mk-tct-jr`.
 ///
 /// Every job that is ready, of any flow, is one of the rule's jobs. When a job becomes ready, and at
 /// nothing else, the ready jobs that are not done are put in order by the work they have left, as
-/// estimates have it, over the slots that are up. On universal slots both stages are taken to have all
-/// slots; phases then share them in the order of their jobs, maps first. Blind to speeds, minima,
-/// weights and deadlines.
+/// estimates have it, over the slots that are up. Of several candidate orders, the one is kept that
+/// would be better if all slots were free and nobody else arrived. On universal slots both stages are
+/// taken to have all slots; phases then share them in the order of their jobs, maps first. Blind to
+/// speeds, minima, weights and deadlines.
 ///
-/// O(n log n) an arrival, n the jobs that are ready and not done; O(log n) a decision.
+/// O(n log n) an arrival, n the jobs that are ready and not done, and two estimates if there are two
+/// candidates; O(log n) a decision.
 #[derive(Clone, Debug)]
 pub struct Ordering {
     rule: Rule,
-    times: Times,
+    candidates: Candidates,
+    estimator: Estimator,
     /// Jobs that became ready and were not done at the last arrival.
     active: Vec<JobId>,
     /// Their places in the order; `None` for jobs that have not become ready.
@@ -29,9 +35,10 @@ pub struct Ordering {
 
 impl Ordering {
     /// The policy that orders by `rule`.
-    pub fn new(instance: &Instance, rule: Rule, times: Times) -> Self {
+    pub fn new(instance: &Instance, rule: Rule, candidates: Candidates) -> Self {
         let place = vec![None; instance.jobs().len()].into();
-        Self { rule, times, active: Vec::new(), place, queue: ReadyQueue::new(instance) }
+        let queue = ReadyQueue::new(instance);
+        Self { rule, candidates, estimator: Estimator::default(), active: Vec::new(), place, queue }
     }
 
     /// Takes in jobs that became ready; whether there were any.
@@ -52,7 +59,18 @@ impl Ordering {
     fn reorder(&mut self, view: &View<'_>) {
         self.active.retain(|&job| !view.state.is_job_done(job));
         self.active.sort_unstable();
-        let stages: Vec<Stages<f64>> = self.active.iter().map(|&job| self.stages(job, view)).collect();
+        let orders = self.candidates.times().iter().map(|&times| self.order(times, view));
+        let mut orders: Vec<Vec<usize>> = orders.collect();
+        orders.dedup();
+        let order = if orders.len() > 1 { self.better(orders, view) } else { orders.swap_remove(0) };
+        for (place, &i) in (0..).zip(&order) {
+            self.place[self.active[i]] = Some(place);
+        }
+    }
+
+    /// The active jobs, by their index there, in the order of the rule by these times.
+    fn order(&self, times: Times, view: &View<'_>) -> Vec<usize> {
+        let stages: Vec<Stages<f64>> = self.active.iter().map(|&job| stages(times, job, view)).collect();
         let large = match self.rule {
             Rule::MkJr => vec![false; stages.len()],
             Rule::MkTctJr => {
@@ -63,26 +81,58 @@ impl Ordering {
         order.sort_by(|&i, &j| {
             large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j])).then(i.cmp(&j))
         });
-        for (place, &i) in (0..).zip(&order) {
-            self.place[self.active[i]] = Some(place);
-        }
+        order
     }
 
-    /// How long the stages of a job are still taken to last, in seconds.
-    fn stages(&self, job: JobId, view: &View<'_>) -> Stages<f64> {
-        PhaseKind::ALL.map(|kind| {
-            let Some(phase) = view.instance.job(job).phase(kind) else { return 0.0 };
-            let slots = f64::from(view.state.alive(view.instance.lane_of(phase)).max(1));
-            match self.times {
-                Times::Area => view.work_left(phase) / slots,
-                Times::Stage => {
-                    let state = view.phase(phase);
-                    let left = f64::from(state.unstarted() + state.running());
-                    (left / slots).ceil() * view.estimates.task[phase].seconds()
-                }
-            }
-        })
+    /// The best of some orders by the rule's goal, the first if they are equally good or are beyond what
+    /// can be estimated.
+    fn better(&mut self, mut orders: Vec<Vec<usize>>, view: &View<'_>) -> Vec<usize> {
+        let jobs = self.active.iter().map(|&job| left_of(job, view)).collect();
+        let slots = |kind| view.state.alive(view.instance.cluster().lane_of(kind)).max(1);
+        let split = Split::new(slots(PhaseKind::Map), slots(PhaseKind::Reduce));
+        let (Ok(workload), Ok(split)) = (Workload::new(jobs), split) else { return orders.swap_remove(0) };
+        let (goal, estimator) = (self.rule.goal(), &mut self.estimator);
+        let mut value = |order: &Vec<usize>| {
+            let order: Vec<JobId> = order.iter().map(|&i| JobId(i as u32)).collect();
+            let estimate = estimator.run(&workload, &order, split, Mode::WorkConserving);
+            goal.key(estimate.makespan(), estimate.total_completion())
+        };
+        let best = orders.iter().map(&mut value).enumerate().min_by_key(|&(at, key)| (key, at));
+        let best = best.map_or(0, |(at, _)| at);
+        orders.swap_remove(best)
     }
+}
+
+/// How long the stages of a job are still taken to last, in seconds.
+fn stages(times: Times, job: JobId, view: &View<'_>) -> Stages<f64> {
+    PhaseKind::ALL.map(|kind| {
+        let Some(phase) = view.instance.job(job).phase(kind) else { return 0.0 };
+        let slots = f64::from(view.state.alive(view.instance.lane_of(phase)).max(1));
+        match times {
+            Times::Area => view.work_left(phase) / slots,
+            Times::Stage => {
+                (f64::from(tasks_left(phase, view)) / slots).ceil() * view.estimates.task[phase].seconds()
+            }
+        }
+    })
+}
+
+fn tasks_left(phase: PhaseId, view: &View<'_>) -> u32 {
+    let state = view.phase(phase);
+    state.unstarted() + state.running()
+}
+
+/// What is left of a job, as equal tasks.
+fn left_of(job: JobId, view: &View<'_>) -> Job {
+    let [map, reduce] = PhaseKind::ALL.map(|kind| {
+        let left = view
+            .instance
+            .job(job)
+            .phase(kind)
+            .map(|phase| Run { count: tasks_left(phase, view), span: view.estimates.task[phase] });
+        Tasks::from_runs(left)
+    });
+    Job { map, reduce }
 }
 
 /// The place of a phase's job.
@@ -125,12 +175,11 @@ mod tests {
     use slackline_model::cluster::Slots;
     use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
     use slackline_model::{Draft, Time};
-    use slackline_policy::Config;
     use slackline_sim::{Options, Sim};
 
     use super::*;
-    use crate::ordering::estimator::{Mode, estimate};
-    use crate::ordering::workload::{Split, Workload};
+    use crate::ordering::estimator::estimate;
+    use crate::ordering::split::{Config, at_split};
 
     fn flow(id: usize, map: (u32, u32), reduce: (u32, u32)) -> FlowDraft {
         let phase = |(tasks, seconds): (u32, u32)| {
@@ -145,10 +194,10 @@ mod tests {
         Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
     }
 
-    fn completions(instance: &Instance, rule: Rule, times: Times) -> Vec<Time> {
-        let mut policy = Ordering::new(instance, rule, times);
+    fn completions(instance: &Instance, rule: Rule, candidates: Candidates) -> Vec<Time> {
+        let mut policy = Ordering::new(instance, rule, candidates);
         let mut engine = Sim::new(instance, Options::exact());
-        let config = Config { audit: true, ..Config::plain(instance) };
+        let config = slackline_policy::Config { audit: true, ..slackline_policy::Config::plain(instance) };
         let run = slackline_policy::run(instance, &mut policy, &mut engine, config);
         let clock = slackline_model::schedule::Clock::Exact;
         let flows = run.schedule(instance, policy.name(), clock).flows;
@@ -166,15 +215,16 @@ mod tests {
         /// powers of two, so that times in seconds compare as exactly as works do.
         #[test]
         fn simulated_is_estimated_when_all_jobs_are_there(
-            jobs in prop::collection::vec(job(), 1..8), a in 0u32..4, b in 0u32..4, tct: bool, stage: bool,
+            jobs in prop::collection::vec(job(), 1..8), a in 0u32..4, b in 0u32..4, tct: bool, times in 0usize..3,
         ) {
             let rule = if tct { Rule::MkTctJr } else { Rule::MkJr };
-            let times = if stage { Times::Stage } else { Times::Area };
+            let times = [Candidates::Best, Candidates::Only(Times::Area), Candidates::Only(Times::Stage)][times];
             let flows = jobs.iter().enumerate().map(|(i, &(map, reduce))| flow(i, map, reduce)).collect();
             let instance = instance(flows, Slots::Typed { map: 1 << a, reduce: 1 << b });
             let workload = Workload::from_instance(&instance).unwrap();
             let split = Split::new(1 << a, 1 << b).unwrap();
-            let order = rule.order(&workload, split, times);
+            let config = Config { mk_jr: times, mk_tct_jr: times, ..Config::standard() };
+            let order = at_split(&workload, split, rule, config).order;
             let expected = estimate(&workload, &order, split, Mode::WorkConserving).completion;
             prop_assert_eq!(completions(&instance, rule, times), expected.raw);
         }
@@ -189,14 +239,14 @@ mod tests {
         let flows = vec![flow(0, (9, 1), (2, 1)), flow(1, (8, 1), (9, 1)), late];
         let instance = instance(flows, Slots::Typed { map: 1, reduce: 1 });
         let done: Vec<f64> =
-            completions(&instance, Rule::MkJr, Times::Area).iter().map(|t| t.seconds()).collect();
+            completions(&instance, Rule::MkJr, Candidates::Best).iter().map(|t| t.seconds()).collect();
         assert_eq!(done, [20.0, 18.0, 7.0]);
     }
 
     #[test]
     fn universal_slots_are_shared_in_order() {
         let flows = vec![flow(0, (4, 3), (2, 1)), flow(1, (2, 1), (4, 3))];
-        let done = completions(&instance(flows, Slots::Universal(2)), Rule::MkJr, Times::Area);
+        let done = completions(&instance(flows, Slots::Universal(2)), Rule::MkJr, Candidates::Best);
         // f1: maps 0-1, reduces 1-7; f0: maps 7-13, reduces 13-14.
         assert_eq!(done.iter().map(|t| t.seconds()).collect::<Vec<_>>(), [14.0, 7.0]);
     }

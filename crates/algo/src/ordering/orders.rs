@@ -47,6 +47,14 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// What the better of several orders of the rule is better at.
+    pub fn goal(self) -> Goal {
+        match self {
+            Self::MkJr => Goal::Makespan,
+            Self::MkTctJr => Goal::TotalCompletion,
+        }
+    }
+
     /// The order of the workload's jobs on those slots. O(n log n).
     pub fn order(self, workload: &Workload, split: Split, times: Times) -> Vec<JobId> {
         match self {

@@ -222,11 +222,7 @@ pub fn proportional(workload: &Workload, splits: Splits, small: Splits, config: 
 /// The order of a rule on one split: of its candidates, the one of least makespan for
 /// [`Rule::MkJr`] and of least total completion time for [`Rule::MkTctJr`].
 pub fn at_split(workload: &Workload, split: Split, rule: Rule, config: Config) -> Choice {
-    let goal = match rule {
-        Rule::MkJr => Goal::Makespan,
-        Rule::MkTctJr => Goal::TotalCompletion,
-    };
-    let mut estimator = Estimator::default();
+    let (goal, mut estimator) = (rule.goal(), Estimator::default());
     (config.times(rule).iter())
         .map(|&times| {
             let order = rule.order(workload, split, times);
