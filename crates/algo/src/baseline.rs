@@ -2,7 +2,8 @@
 //!
 //! - [`Fifo`]: the oldest job first;
 //! - [`Edf`]: the flow with the earliest deadline first;
-//! - [`Fair`]: equal shares, with minima and maxima.
+//! - [`Fair`]: equal shares, with minima and maxima;
+//! - [`fluid`]: all three as plans, on whole slots of one speed.
 //!
 //! All three take flows of several jobs, typed and universal slots and mixed speeds (to which they are
 //! blind), and none reads durations.
@@ -10,6 +11,7 @@
 mod edf;
 mod fair;
 mod fifo;
+pub mod fluid;
 
 pub use edf::Edf;
 pub use fair::Fair;

@@ -1,6 +1,6 @@
 //! Options as a schedule records them under `workload.options`: each flag by its name.
 //!
-//! `simulate` and `compare` write them, `check` reads them back, so that no flag need be repeated. They
+//! `simulate`, `compare` and `plan` write them, `check` reads them back, so that no flag need be repeated. They
 //! are read by the very definitions that read the command line, so the two cannot disagree.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use clap::Parser;
 use serde_json::Value;
 use slackline_model::draft::Weights;
 
-use crate::args::{Shape, SimulationArgs};
+use crate::args::{PlanArgs, Shape, SimulationArgs};
 
 /// Options by the names of their flags.
 pub(crate) type Options = BTreeMap<String, Value>;
@@ -23,6 +23,8 @@ struct Recorded {
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
+    #[command(flatten)]
+    plan: PlanArgs,
 }
 
 /// Numbers as numbers, all else as text.
@@ -66,6 +68,11 @@ pub(crate) fn add_simulation(options: &mut Options, simulation: &SimulationArgs)
     put(options, "crash-rate", simulation.crash_rate);
     put(options, "repair", simulation.repair);
     put(options, "locality-wait", above_zero(simulation.locality_wait));
+}
+
+/// What shaped a plan beyond its workload.
+pub(crate) fn add_plan(options: &mut Options, plan: &PlanArgs) {
+    put(options, "budget", plan.budget);
 }
 
 /// The phases given only as work were cut with this grain.
@@ -115,10 +122,12 @@ mod tests {
             "--jitter=0.25",
             "--slowstart=0.05",
             "--grain=7.5",
+            "--budget=0.5",
         ]);
         let mut options = of_shape(&given.shape, BTreeMap::new());
         add_simulation(&mut options, &given.simulation);
         add_grain(&mut options, 7.5);
+        add_plan(&mut options, &given.plan);
         let (shape, grain) = read(&options).unwrap();
         assert_eq!((shape, grain), (given.shape, Some(7.5)));
         assert_eq!(options["machines"], 600);

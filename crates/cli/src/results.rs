@@ -79,3 +79,12 @@ pub(crate) fn write_schedule(
     schedule.metrics = figures.metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     slackline_trace::write_schedule(out, instance, schedule, meta)
 }
+
+/// `edf: sum of response 1,234, lower bound 1,000: within 23.4 % of optimal`.
+pub(crate) fn outcome(schedule: &Schedule, status: &str) -> String {
+    let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
+    let bound = headline::bound(schedule.lower_bound);
+    let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
+    let objective = headline::objective(schedule.objective);
+    format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
+}

@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::cluster::{Cluster, Lane};
+use crate::cluster::{Cluster, Group, Lane};
 use crate::cost::{CostFn, Objective};
 use crate::draft::{CostDraft, Draft, Weights};
 use crate::error::Invalid;
@@ -276,6 +276,20 @@ impl Instance {
         let (objective, weights) = (self.objective, self.weights);
         self.with_objective(objective, weights)
             .expect("invariant: more deadlines never invalidate an objective")
+    }
+
+    /// The same flows with the same costs on machines that all have this `speed`, which must be positive:
+    /// what plans for faster machines are held against. Critical paths and times alone are new; deadlines and
+    /// costs that were derived from them are not.
+    #[must_use]
+    pub fn at_speed(mut self, speed: f64) -> Self {
+        assert!(speed > 0.0 && speed.is_finite(), "a speed of {speed}");
+        let groups = self.cluster.groups().iter().map(|group| Group { speed, ..group.clone() });
+        self.cluster = Cluster::new(groups.collect());
+        for flow in self.flows.keys().collect::<Vec<_>>() {
+            build::derive(&mut self, flow);
+        }
+        self
     }
 
     /// The same instance with another objective.

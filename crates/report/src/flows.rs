@@ -79,11 +79,12 @@ pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
     crate::csv(&header, schedule.flows.iter().map(record))
 }
 
-/// The metrics of one schedule, a few to a line.
-pub fn figures(figures: &Figures) -> String {
+/// The metrics of one schedule, a few to a line, after whatever else there is to say of it by name.
+pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String {
     let measure =
         |name| figures.metric(name).map_or_else(|| NOTHING.to_owned(), |v| number(v, Unit::Measure));
-    let mut entries = vec![
+    let mut entries = remarks.to_vec();
+    entries.extend([
         (
             "response",
             format!(
@@ -95,7 +96,7 @@ pub fn figures(figures: &Figures) -> String {
             ),
         ),
         ("slowdown", format!("mean {}, max {}", measure("mean_slowdown"), measure("max_slowdown"))),
-    ];
+    ]);
     if let (Some(missed), Some(deadlines)) = (figures.metric("missed"), figures.metric("deadlines"))
         && deadlines > 0.0
     {

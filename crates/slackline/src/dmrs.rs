@@ -60,16 +60,25 @@ pub(crate) const MAP_ONLY_PARAMS: &[Param] = &[SIZES, SPEEDS, REOPTIMISE];
 /// Parameters of `dmrs-identical`, which knows no speeds and keeps to its list.
 pub(crate) const IDENTICAL_PARAMS: &[Param] = &[SIZES];
 
+/// How a variant plans: the parameters that a plan depends on.
+pub(crate) fn plan_config(variant: Variant, choices: &[usize]) -> slackline_algo::dmrs::Config {
+    let config = online_config(variant, choices);
+    slackline_algo::dmrs::Config { variant, form: config.form, key: config.key }
+}
+
 /// The policy of a variant; parameters it does not have are at their defaults.
 pub(crate) fn build(variant: Variant, instance: &Instance, choices: &[usize]) -> Dmrs {
+    Dmrs::new(instance, online_config(variant, choices), History::new())
+}
+
+fn online_config(variant: Variant, choices: &[usize]) -> OnlineConfig {
     let choice = |at: usize| choices.get(at).copied().unwrap_or(0);
-    let config = OnlineConfig {
+    OnlineConfig {
         variant,
         sizes: [Sizes::Mean, Sizes::Each][choice(0)],
         speeds: [SpeedSource::Known, SpeedSource::Learned][choice(1)],
         reoptimise: [Reoptimise::OnDeparture, Reoptimise::Never][choice(2)],
         form: [Form::Strong, Form::Paper][choice(3)],
         key: [Key::OwnRate, Key::FullRate, Key::Completion][choice(4)],
-    };
-    Dmrs::new(instance, config, History::new())
+    }
 }

@@ -3,6 +3,7 @@
 //! - [`registry`]: the policies there are, their parameters and what they can take;
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
+//! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
 //! - [`load`]: how much work arrives for each slot;
 //! - [`table`]: the policies as a document;
 //! - [`woha`]: WOHA with plans made elsewhere.
@@ -13,6 +14,7 @@
 pub mod compare;
 mod dmrs;
 pub mod load;
+pub mod plan;
 pub mod registry;
 pub mod simulate;
 mod stopwatch;
@@ -20,6 +22,7 @@ pub mod table;
 pub mod woha;
 
 pub use compare::{Compared, compare};
+pub use plan::{Plan, Planned, plan};
 pub use registry::{Chosen, Entry, policies};
 pub use simulate::{Options, Simulated, simulate};
 pub use slackline_model as model;

@@ -8,12 +8,14 @@ use std::fmt;
 use slackline_algo::baseline::{By, Edf, Fair, Fifo};
 use slackline_algo::dmrs::Variant;
 use slackline_algo::flex::online::{Flex, Hand};
+use slackline_algo::flowflex::FlowFlex;
 use slackline_algo::ordering::online::Ordering;
 use slackline_algo::ordering::orders::{Candidates, Rule, Times};
 use slackline_algo::woha::JobOrder;
 use slackline_model::{Instance, Span};
 use slackline_policy::Policy;
 
+use crate::plan::{self, Form, Planner};
 use crate::{dmrs, woha};
 
 /// A policy as the registry knows it.
@@ -30,6 +32,7 @@ pub struct Entry {
     pub capabilities: Capabilities,
     /// Its parameters.
     pub params: &'static [Param],
+    planner: Planner,
     build: fn(&Instance, &Choices) -> Box<dyn Policy + Send>,
 }
 
@@ -143,7 +146,7 @@ const BLIND: Capabilities = Capabilities {
     flows: "yes",
     typed: "yes",
     speeds: "yes, blind",
-    plan: "not yet",
+    plan: "allocations on one speed",
     online: "yes",
     minima: false,
 };
@@ -151,12 +154,22 @@ const BLIND: Capabilities = Capabilities {
 const WOHA: Capabilities =
     Capabilities { typed: "yes, pooled plans as an option", plan: "progress requirements", ..BLIND };
 
+/// Plans of work that flows freely between slots; `make` is the policy's own.
+const FLUID: Planner = Planner { form: Form::Allocations, one_job: false, universal: false, make: None };
+
+const REQUIREMENTS: Planner = Planner { form: Form::Progress, ..FLUID };
+
+const TASKS: Planner = Planner { form: Form::Tasks, one_job: true, ..FLUID };
+
 const EPOCH: Param = Param {
     name: "epoch",
     values: &["0.5"],
     range: Some((0.0, 86_400.0)),
     help: "seconds between allocations; 0 for a new one at every event",
 };
+
+const FLOW_EPOCH: Param =
+    Param { values: &["2"], help: "seconds between plans; 0 for a new one at every event", ..EPOCH };
 
 const HAND: Param = Param {
     name: "hand",
@@ -166,8 +179,9 @@ const HAND: Param = Param {
 };
 
 const ORDERING: Capabilities = Capabilities {
-    flows: "online: every ready job is one of its jobs; tune: one-job flows",
+    flows: "online: every ready job is one of its jobs; plan, tune: one-job flows",
     typed: "yes, this is its point",
+    plan: "tasks",
     online: "yes, re-ordered at arrivals",
     ..BLIND
 };
@@ -213,6 +227,7 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none",
             capabilities: BLIND,
             params: &[BY],
+            planner: Planner { make: Some(plan::fifo), ..FLUID },
             build: |instance, choices| Box::new(Fifo::new(instance, by(choices[0]))),
         },
         Entry {
@@ -222,6 +237,7 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none on cost; minima",
             capabilities: Capabilities { minima: true, ..BLIND },
             params: &[BY],
+            planner: Planner { make: Some(plan::fair), ..FLUID },
             build: |instance, choices| Box::new(Fair::new(instance, by(choices[0]))),
         },
         Entry {
@@ -231,6 +247,7 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none",
             capabilities: BLIND,
             params: &[],
+            planner: Planner { make: Some(plan::edf), ..FLUID },
             build: |instance, _| Box::new(Edf::new(instance)),
         },
         Entry {
@@ -242,14 +259,30 @@ pub fn policies() -> &'static [Entry] {
                 flows: "online: every ready job is one of its jobs; plan: one-job flows",
                 typed: "one instance per kind",
                 speeds: "online only, blind",
-                plan: "allocations",
                 minima: true,
                 ..BLIND
             },
             params: &[EPOCH, HAND],
+            planner: Planner { one_job: true, make: Some(plan::flex), ..FLUID },
             build: |instance, choices| {
                 let hand = if choices[1] == 0 { Hand::Targets } else { Hand::Minima };
                 Box::new(Flex::new(instance, Span::from_seconds_nearest(choices.number(0)), hand))
+            },
+        },
+        Entry {
+            name: "flowflex",
+            summary: "flows in the cheapest order for the objective, planned anew each epoch; keeps maxima, ignores minima",
+            source: "flowflex, sections 4 and 5.2",
+            guarantee: "plan: theorems of the paper, a bound; online: none",
+            capabilities: Capabilities {
+                typed: "online: orders from the sum, slots per kind, no guarantee",
+                speeds: "online only, blind",
+                ..BLIND
+            },
+            params: &[FLOW_EPOCH],
+            planner: Planner { universal: true, make: Some(plan::flowflex), ..FLUID },
+            build: |instance, choices| {
+                Box::new(FlowFlex::new(instance, Span::from_seconds_nearest(choices.number(0))))
             },
         },
         Entry {
@@ -259,6 +292,7 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none; says at arrival if the deadline cannot be met",
             capabilities: WOHA,
             params: woha::PARAMS,
+            planner: REQUIREMENTS,
             build: |instance, choices| {
                 Box::new(woha::build("woha-hlf", JobOrder::HighestLevel, instance, choices))
             },
@@ -270,6 +304,7 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none; says at arrival if the deadline cannot be met",
             capabilities: WOHA,
             params: woha::PARAMS,
+            planner: REQUIREMENTS,
             build: |instance, choices| {
                 Box::new(woha::build("woha-lpf", JobOrder::LongestPath, instance, choices))
             },
@@ -281,6 +316,7 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none; says at arrival if the deadline cannot be met",
             capabilities: WOHA,
             params: woha::PARAMS,
+            planner: REQUIREMENTS,
             build: |instance, choices| {
                 Box::new(woha::build("woha-mpf", JobOrder::MaximumParallelism, instance, choices))
             },
@@ -292,6 +328,10 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "in plans: Theorem 1 of the paper; online: none",
             capabilities: dmrs::CAPABILITIES,
             params: dmrs::PARAMS,
+            planner: Planner {
+                make: Some(|instance, policy, _| plan::dmrs(Variant::Full, instance, policy)),
+                ..TASKS
+            },
             build: |instance, choices| Box::new(dmrs::build(Variant::Full, instance, choices)),
         },
         Entry {
@@ -299,8 +339,12 @@ pub fn policies() -> &'static [Entry] {
             summary: "dmrs as if all machines had the mean speed",
             source: "dmrs, section VI",
             guarantee: "none",
-            capabilities: Capabilities { speeds: "yes, blind", plan: "not yet", ..dmrs::CAPABILITIES },
+            capabilities: Capabilities { speeds: "yes, blind", ..dmrs::CAPABILITIES },
             params: dmrs::IDENTICAL_PARAMS,
+            planner: Planner {
+                make: Some(|instance, policy, _| plan::dmrs(Variant::Identical, instance, policy)),
+                ..TASKS
+            },
             build: |instance, choices| Box::new(dmrs::build(Variant::Identical, instance, choices)),
         },
         Entry {
@@ -308,8 +352,12 @@ pub fn policies() -> &'static [Entry] {
             summary: "dmrs for maps alone; reduces go to the first free slot",
             source: "dmrs, section VI",
             guarantee: "none",
-            capabilities: Capabilities { plan: "not yet", ..dmrs::CAPABILITIES },
+            capabilities: dmrs::CAPABILITIES,
             params: dmrs::MAP_ONLY_PARAMS,
+            planner: Planner {
+                make: Some(|instance, policy, _| plan::dmrs(Variant::MapOnly, instance, policy)),
+                ..TASKS
+            },
             build: |instance, choices| Box::new(dmrs::build(Variant::MapOnly, instance, choices)),
         },
         Entry {
@@ -319,6 +367,13 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "all released at 0, times=area: makespan within 1 + (longest map + 2 longest reduces) / bound",
             capabilities: ORDERING,
             params: MK_JR,
+            planner: Planner {
+                make: Some(|instance, policy, _| {
+                    let candidates = candidates(MK_JR[0].values[policy.choices()[0]]);
+                    plan::ordering((Rule::MkJr, candidates), instance, policy)
+                }),
+                ..TASKS
+            },
             build: |instance, choices| {
                 let candidates = candidates(MK_JR[0].values[choices[0]]);
                 Box::new(Ordering::new(instance, Rule::MkJr, candidates))
@@ -331,6 +386,13 @@ pub fn policies() -> &'static [Entry] {
             guarantee: "none",
             capabilities: ORDERING,
             params: MK_TCT_JR,
+            planner: Planner {
+                make: Some(|instance, policy, _| {
+                    let candidates = candidates(MK_TCT_JR[0].values[policy.choices()[0]]);
+                    plan::ordering((Rule::MkTctJr, candidates), instance, policy)
+                }),
+                ..TASKS
+            },
             build: |instance, choices| {
                 let candidates = candidates(MK_TCT_JR[0].values[choices[0]]);
                 Box::new(Ordering::new(instance, Rule::MkTctJr, candidates))
@@ -433,6 +495,16 @@ impl Chosen {
     /// Index of the chosen value of each parameter.
     pub(crate) fn choices(&self) -> &[usize] {
         &self.choices
+    }
+
+    /// How it plans.
+    pub(crate) fn planner(&self) -> Planner {
+        self.entry.planner
+    }
+
+    /// What `plan` gives.
+    pub fn plan_form(&self) -> Form {
+        self.planner().form
     }
 
     /// A fresh policy for one run.

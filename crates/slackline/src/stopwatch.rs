@@ -1,4 +1,5 @@
-//! The one file that owns the wall clock: how long things really took, for `--timings`.
+//! The one file that owns the wall clock: how long things really took, for `--timings`, and how long
+//! they may take, for `--budget`.
 
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ impl Stopwatch {
     pub(crate) fn start() -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "timings are of the wall clock and never decide anything"
+            reason = "timings never decide anything; a budget only ends searches that have a valid plan"
         )]
         Self(Instant::now())
     }

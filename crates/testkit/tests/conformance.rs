@@ -1,8 +1,12 @@
-//! Every policy of the registry on every instance of `testdata/instances`, under everything the
-//! simulator can do: audited, judged, and done as soon as machines stay up.
+//! Every policy of the registry on every instance of `testdata/instances`: simulated under everything the
+//! simulator can do, audited, judged, and done as soon as machines stay up; planned for every objective,
+//! judged, or refused for the reason that the table of policies gives.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use slackline_model::{Instance, MachineId, Seed, Span, Time};
+use slackline::plan::{Form, Options, Plan, PlanError, Refused};
+use slackline::{Chosen, plan};
+use slackline_model::draft::Weights;
+use slackline_model::{Combine, Instance, MachineId, Metric, Objective, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};
 use slackline_testkit::harness::{self, Setup, same};
 use slackline_testkit::oracle;
@@ -20,9 +24,13 @@ fn instances() -> Vec<(String, Instance)> {
         let imported = slackline_trace::workload::read_workload(&name, &bytes, None, &options);
         let draft = imported.unwrap_or_else(|e| panic!("{e}")).draft;
         let instance = Instance::new(&draft).unwrap_or_else(|e| panic!("{name}: {e}"));
-        (name, instance.cut(Span(10_000_000)))
+        (name, instance)
     };
     files.iter().map(read).collect()
+}
+
+fn cut(instance: Instance) -> Instance {
+    instance.cut(Span(10_000_000))
 }
 
 /// The ways to simulate, by name.
@@ -74,7 +82,8 @@ fn setups(instance: &Instance) -> Vec<(&'static str, Setup)> {
 fn every_policy_on_every_instance() {
     let instances = instances();
     assert!(instances.len() >= 12, "found {} instances", instances.len());
-    for (name, instance) in &instances {
+    for (name, instance) in instances {
+        let instance = &cut(instance);
         for policy in harness::registered() {
             for (how, setup) in setups(instance) {
                 let fail = |what: String| -> ! { panic!("{name}, {policy:?}, {how}: {what}") };
@@ -88,6 +97,71 @@ fn every_policy_on_every_instance() {
                     if !same(value, judged) {
                         fail(format!("{metric} is {judged} to the judge, {value} to the oracle"));
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Why the contract's table has no plan of `policy` for an instance.
+fn not_in_the_table(instance: &Instance, policy: &str) -> Option<&'static str> {
+    let several = instance.flows().iter().any(|flow| flow.jobs().len() > 1);
+    let mixed = instance.cluster().uniform_speed().is_none();
+    match policy {
+        "flex" if several => Some("jobs"),
+        "flowflex" if instance.cluster().is_typed() => Some("typed"),
+        "fifo" | "fair" | "edf" | "flex" | "flowflex" => mixed.then_some("speeds"),
+        _ if policy.starts_with("woha-") => None,
+        _ => several.then_some("jobs"),
+    }
+}
+
+fn reason(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::SeveralJobs { .. } => "jobs",
+        Refused::TypedSlots { .. } => "typed",
+        Refused::MixedSpeeds { .. } => "speeds",
+        Refused::NotCut { .. } => "uncut",
+    }
+}
+
+/// Plans, and says what is wrong with the plan or its refusal.
+fn check_plan(instance: &Instance, policy: &Chosen) -> Result<(), String> {
+    let expected = not_in_the_table(instance, policy.entry().name);
+    match (plan(instance, policy, Options::default()), expected) {
+        (Err(PlanError::Refused(found)), expected) if Some(reason(&found)) == expected => Ok(()),
+        (Err(error), _) => Err(error.to_string()),
+        (Ok(_), Some(expected)) => Err(format!("not refused, expected so because of {expected}")),
+        (Ok(Plan::Progress(plans)), None) => {
+            let wrong = plans.iter().find_map(|of| of.plan.fits(instance, of.flow).err());
+            wrong.map_or(Ok(()), |wrong| Err(wrong.to_string()))
+        }
+        (Ok(Plan::Schedule(planned)), None) => {
+            let report = slackline_judge::check(instance, &planned.schedule).map_err(|v| v.to_string())?;
+            if planned.schedule.allocations.is_empty() == (policy.plan_form() == Form::Allocations) {
+                return Err("the plan has the wrong form".to_owned());
+            }
+            harness::broken_bound(instance, report.cost).map_or(Ok(()), Err)
+        }
+    }
+}
+
+#[test]
+fn every_policy_plans_every_instance_or_says_why_not() {
+    for (name, instance) in instances() {
+        for policy in harness::registered() {
+            let cut = if policy.plan_form().needs_tasks() { cut(instance.clone()) } else { instance.clone() };
+            // Parameters are tried with the objective of the document only.
+            let objectives = Metric::ALL.iter().flat_map(|&metric| {
+                [Combine::Sum, Combine::Max].map(|combine| Some(Objective::new(metric, combine)))
+            });
+            let all = policy.spec() == policy.entry().name;
+            for objective in objectives.filter(|_| all).chain([None]) {
+                let objective = objective.unwrap_or_else(|| cut.objective());
+                // A metric may need what the flows do not give.
+                let Ok(instance) = cut.clone().with_objective(objective, Weights::Use) else { continue };
+                if let Err(what) = check_plan(&instance, &policy) {
+                    panic!("{name}, {policy:?}, {objective:?}: {what}");
                 }
             }
         }

@@ -89,7 +89,7 @@ fn claim(phase: PhaseId, min: u32, view: &View<'_>) -> Claim {
 }
 
 /// Shares among flows first, then equal shares among the phases of each.
-fn by_flow(claims: &[(PhaseId, Claim)], capacity: f64, instance: &Instance) -> Vec<f64> {
+pub(super) fn by_flow(claims: &[(PhaseId, Claim)], capacity: f64, instance: &Instance) -> Vec<f64> {
     let mut flows: BTreeMap<FlowId, Vec<usize>> = BTreeMap::new();
     for (k, &(phase, _)) in claims.iter().enumerate() {
         flows.entry(instance.flow_of(phase)).or_default().push(k);

@@ -7,6 +7,7 @@ mod completions;
 mod generate;
 mod import;
 mod man;
+mod plan;
 mod policies;
 mod repro;
 mod simulate;
@@ -31,6 +32,7 @@ pub(crate) enum Answer {
     after_help = "\
 Start here:
   slackline compare examples/nightly.toml
+  slackline plan examples/purdue-30.toml --slots 4
   slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
 
 Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input."
@@ -46,6 +48,8 @@ enum Verb {
     Compare(compare::Compare),
     /// Run one policy and write down who ran what, where and when
     Simulate(simulate::Simulate),
+    /// Plan a workload before anything runs: slots, tasks or progress, and how far from optimal
+    Plan(plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
     Check(check::Check),
     /// Bound from below what any schedule of a workload can cost
@@ -72,6 +76,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
     match cli.verb {
         Verb::Compare(verb) => compare::run(&verb),
         Verb::Simulate(verb) => simulate::run(&verb),
+        Verb::Plan(verb) => plan::run(&verb),
         Verb::Check(verb) => check::run(verb),
         Verb::Bound(verb) => bound::run(&verb),
         Verb::Import(verb) => import::run(&verb),

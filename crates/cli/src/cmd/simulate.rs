@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use slackline::Chosen;
 use slackline::simulate::{Simulated, simulate};
-use slackline_report::number::{Unit, counted, number};
-use slackline_report::{flows, headline};
+use slackline_report::flows;
+use slackline_report::number::counted;
 
 use super::Answer;
 use crate::args::output::Form;
@@ -83,12 +83,12 @@ fn write(args: &Simulate, name: &str, loaded: &Loaded, mut simulated: Simulated)
     let mut options = loaded.options.clone();
     recorded::add_simulation(&mut options, &args.simulation);
     let meta = results::meta(loaded, options, args.shape.root_seed(), schedule);
-    let summary = results::headlines(name, instance) + &outcome(schedule, &meta.status);
+    let summary = results::headlines(name, instance) + &results::outcome(schedule, &meta.status);
     match args.output.form() {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most);
-            out::text(file, &format!("{summary}{}\n{flows}", flows::figures(&figures)))
+            out::text(file, &format!("{summary}{}\n{flows}", flows::figures(&figures, &[])))
         }
         Form::Csv => {
             out::talk(summary.trim_end());
@@ -99,13 +99,4 @@ fn write(args: &Simulate, name: &str, loaded: &Loaded, mut simulated: Simulated)
             out::data(file, |out| results::write_schedule(out, instance, schedule, (&figures, &meta)))
         }
     }
-}
-
-/// `edf: sum of response 1,234, lower bound 1,000: within 23.4 % of optimal`.
-fn outcome(schedule: &slackline_model::Schedule, status: &str) -> String {
-    let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
-    let bound = headline::bound(schedule.lower_bound);
-    let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
-    let objective = headline::objective(schedule.objective);
-    format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
 }

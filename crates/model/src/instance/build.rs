@@ -602,7 +602,7 @@ pub(super) fn phase_alone(cluster: &Cluster, phase: &Phase) -> f64 {
 }
 
 /// Fills in what follows from a flow's jobs: work, critical path, time alone.
-fn derive(instance: &mut Instance, flow: FlowId) {
+pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
     let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
     let mut per_lane = [Work::ZERO; 2];
     let mut critical_path = 0f64;

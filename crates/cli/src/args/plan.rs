@@ -1,0 +1,15 @@
+//! How a plan is searched for.
+
+use clap::Args;
+
+use super::value;
+
+/// Flags of planning that a schedule records.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct PlanArgs {
+    /// End searches after this many seconds with the best plan so far; without it they count steps, so
+    /// that the plan is the same everywhere
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
+    pub(crate) budget: Option<f64>,
+}
