@@ -8,12 +8,14 @@
 //! - [`measure`]: clock, memory, hash;
 //! - [`dmrs`]: the linear program and the list of DMRS;
 //! - [`flex`]: epochs of FLEX;
+//! - [`flowflex`]: epochs of FlowFlex, and its minimum-cost flow;
 //! - [`sim`]: the simulator on days of growing size;
 //! - [`woha`]: WOHA's decisions and plans.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
 
 pub mod dmrs;
 pub mod flex;
+pub mod flowflex;
 pub mod measure;
 pub mod sim;
 pub mod woha;
@@ -31,8 +33,13 @@ pub enum Size {
 }
 
 /// All suites.
-pub const SUITES: &[Suite] =
-    &[("dmrs", dmrs::run), ("flex", flex::run), ("sim", sim::run), ("woha", woha::run)];
+pub const SUITES: &[Suite] = &[
+    ("dmrs", dmrs::run),
+    ("flex", flex::run),
+    ("flowflex", flowflex::run),
+    ("sim", sim::run),
+    ("woha", woha::run),
+];
 
 #[cfg(test)]
 mod tests {

@@ -91,6 +91,12 @@ const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 /// O(n log n) for n phases and flows, times the steps of a search for `tail-hall` and `pb-convex` (about 40
 /// and 300); `flow`, `flow-tails` and `levels` are limited in size and take up to some tenths of a second.
 pub fn bounds(instance: &Instance) -> Vec<Bound> {
+    bounds_until(instance, &|| false)
+}
+
+/// [`bounds`], but without those that take long (`flow`, `flow-tails`, `levels`) once `stop` says so; it is
+/// asked before each of them.
+pub fn bounds_until(instance: &Instance, stop: &dyn Fn() -> bool) -> Vec<Bound> {
     let paths = Paths::of(instance);
     let flows = per_flow::with_paths(instance, &paths);
     let combined = |flows: &TiSlice<FlowId, FlowBound>, bound: &dyn Fn(&FlowBound) -> f64| {
@@ -112,7 +118,10 @@ pub fn bounds(instance: &Instance) -> Vec<Bound> {
             let value = prefix_area::prefix_area(instance, &slices, &strong);
             list.push(Bound { name: "tail-hall", value });
         }
-        Combine::Sum => minisum_bounds(instance, &slices, &strong, &mut list),
+        Combine::Sum => {
+            minisum_bounds(instance, &slices, &strong, &mut list);
+            minisum_searches(instance, &slices, &strong, stop, &mut list);
+        }
     }
     // Weights near the end of the floating-point range may end in inf - inf, which bounds nothing.
     list.retain(|bound| !bound.value.is_nan());
@@ -128,7 +137,7 @@ pub fn level_choice(instance: &Instance) -> Option<flow_levels::Choice> {
     flow_levels::choose(instance, &slices, &tails::strengthened(instance, &slices, &flows))
 }
 
-/// The bounds on sums.
+/// The quick bounds on sums.
 fn minisum_bounds(
     instance: &Instance,
     slices: &[tails::Slice],
@@ -145,14 +154,26 @@ fn minisum_bounds(
     if costs().any(|cost| cost.as_linear().is_none() && cost.is_convex()) {
         list.push(Bound { name: "pb-convex", value: minisum::pb_convex(instance, slices, flows) });
     }
-    if instance.flows().len() > FLOW_FLOWS_MAX {
+}
+
+/// The bounds on sums that solve flows or search.
+fn minisum_searches(
+    instance: &Instance,
+    slices: &[tails::Slice],
+    flows: &TiSlice<FlowId, FlowBound>,
+    stop: &dyn Fn() -> bool,
+    list: &mut Vec<Bound>,
+) {
+    if instance.flows().len() > FLOW_FLOWS_MAX || stop() {
         return;
     }
     list.push(Bound { name: "flow", value: plain_flow(instance, slices, flows) });
-    if costs().any(|cost| cost.as_linear().is_none()) {
+    if instance.flows().iter().any(|flow| flow.cost.as_linear().is_none()) && !stop() {
         list.push(Bound { name: "flow-tails", value: flow_tails::bound(instance, slices, flows) });
     }
-    if let Some(choice) = flow_levels::choose(instance, slices, flows) {
+    if !stop()
+        && let Some(choice) = flow_levels::choose(instance, slices, flows)
+    {
         list.push(Bound { name: "levels", value: choice.bound });
     }
 }
@@ -178,5 +199,10 @@ fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<Flow
 
 /// The strongest of [`bounds`]; at least 0 for objectives that cannot be negative.
 pub fn best(instance: &Instance) -> f64 {
-    bounds(instance).iter().map(|bound| bound.value).reduce(f64::max).unwrap_or(0.0)
+    best_of(&bounds(instance))
+}
+
+/// The strongest of some bounds; 0 of none.
+pub fn best_of(bounds: &[Bound]) -> f64 {
+    bounds.iter().map(|bound| bound.value).reduce(f64::max).unwrap_or(0.0)
 }

@@ -30,8 +30,14 @@ pub struct Config<'a> {
     pub steps: u64,
     /// Partial choices of levels the exact search for step costs may look at (0 for no exact search).
     pub nodes: u64,
-    /// Asked before each evaluation of a search; `true` ends it (`--budget`). The closed-form candidates
-    /// and the bound are made in any case.
+    /// Asked before each evaluation of a search and each costly bound; `true` ends it (`--budget`). The
+    /// closed-form candidates are made in any case, so that there is always a valid plan, and
+    /// [`Plan::cut`] says that it was cut. No clock here: the program asks its own.
+    ///
+    /// ```ignore
+    /// let over = || started.elapsed() >= budget;
+    /// let plan = plan(&instance, &Config { cancel: Some(&over), steps: u64::MAX, ..Config::thorough() });
+    /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 

@@ -6,12 +6,15 @@
 //!
 //! **Complexity**: O(n) events for n nodes, each O(slots held) plus one insertion into the ready list.
 
+use slackline_model::Combine;
 use slackline_model::schedule::Allocation;
 
 use super::network::Network;
 
 /// Finished when less than this part of the step is left: rounding of one subtraction.
 const NEAR: f64 = 1e-12;
+/// By what part of the costs a schedule must be above a limit to be given up: rounding of their sum.
+const ABOVE: f64 = 1e-9;
 
 /// Who is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +59,29 @@ pub struct Lister<'a> {
     /// Slots at the present instant, 0 outside of `record`.
     wanted: Vec<u32>,
     completions: Vec<f64>,
+    /// Nodes that have just been done.
+    done: Vec<usize>,
+    flow_of: Vec<u32>,
+    /// Nodes of each flow that are not done.
+    nodes_left: Vec<u32>,
+    /// What each flow costs at the least, and the sum of the absolute values.
+    least: Vec<f64>,
+    magnitude: f64,
+    /// What the schedule costs at the least, as far as it has got.
+    at_least: f64,
     /// Events handled so far, over all schedules.
     steps: u64,
+}
+
+/// How far a schedule is made.
+#[derive(Clone, Copy)]
+enum Until {
+    /// All is done.
+    Done,
+    /// All is done, or it is certain to cost more than this.
+    Above(f64),
+    /// The allocation of the first instant after this time.
+    After(f64),
 }
 
 impl<'a> Lister<'a> {
@@ -72,6 +96,8 @@ impl<'a> Lister<'a> {
         let mut by_release: Vec<usize> = (0..net.flows.len()).collect();
         by_release.sort_by(|&a, &b| net.flows[a].release.total_cmp(&net.flows[b].release).then(a.cmp(&b)));
         let n = net.nodes.len();
+        let least: Vec<f64> = net.flows.iter().map(|f| f.cost.eval(f.earliest)).collect();
+        let flows = net.flows.iter().enumerate();
         Self {
             net,
             by_urgency,
@@ -86,6 +112,12 @@ impl<'a> Lister<'a> {
             running: Vec::new(),
             wanted: vec![0; n],
             completions: Vec::new(),
+            done: Vec::new(),
+            flow_of: flows.flat_map(|(k, f)| f.nodes.clone().map(move |_| k as u32)).collect(),
+            nodes_left: Vec::with_capacity(net.flows.len()),
+            magnitude: least.iter().map(|c| c.abs()).sum(),
+            least,
+            at_least: 0.0,
             steps: 0,
         }
     }
@@ -97,37 +129,51 @@ impl<'a> Lister<'a> {
 
     /// When each flow completes.
     pub fn completions(&mut self, rule: Rule<'_>) -> &[f64] {
-        self.run(rule, f64::INFINITY, None);
+        self.run(rule, Until::Done, None);
         &self.completions
     }
 
     /// The objective's value, and the sum of all costs, which breaks ties between maxima.
     pub fn cost(&mut self, rule: Rule<'_>) -> (f64, f64) {
-        self.run(rule, f64::INFINITY, None);
+        self.run(rule, Until::Done, None);
         costs(self.net, &self.completions)
+    }
+
+    /// The same, or `None` as soon as it is certain that the objective's value is above `limit`: flows that
+    /// are done cost what they cost, the others no less than alone.
+    pub fn cost_up_to(&mut self, rule: Rule<'_>, limit: f64) -> Option<(f64, f64)> {
+        self.run(rule, Until::Above(limit), None).then(|| costs(self.net, &self.completions))
     }
 
     /// The schedule itself, by time.
     pub fn rows(&mut self, rule: Rule<'_>) -> Vec<Allocation> {
         let mut rows = Vec::new();
-        self.run(rule, f64::INFINITY, Some(&mut rows));
+        self.run(rule, Until::Done, Some(&mut rows));
         rows
     }
 
     /// Slots that each ready node gets at time `now`, until the first event after it: the initial
     /// allocation of a plan.
     pub fn first(&mut self, rule: Rule<'_>, now: f64) -> Vec<(usize, u32)> {
-        self.run(rule, now, None);
+        self.run(rule, Until::After(now), None);
         self.ready.iter().zip(&self.given).map(|(&node, &slots)| (node as usize, slots)).collect()
     }
 
-    /// Runs until all is done, or stops with the allocation of the first instant after `until`.
-    fn run(&mut self, rule: Rule<'_>, until: f64, mut rows: Option<&mut Vec<Allocation>>) {
+    /// Runs up to `until`; whether all is done.
+    fn run(&mut self, rule: Rule<'_>, until: Until, mut rows: Option<&mut Vec<Allocation>>) -> bool {
         self.start(rule);
         let (mut arrived, mut now) = (0, 0.0f64);
+        let (instant, limit) = match until {
+            Until::Done => (f64::INFINITY, f64::INFINITY),
+            Until::Above(limit) => (f64::INFINITY, limit + ABOVE * (limit.abs() + self.magnitude)),
+            Until::After(instant) => (instant, f64::INFINITY),
+        };
         loop {
+            if self.at_least > limit {
+                return false;
+            }
             if self.ready.is_empty() {
-                let Some(&next) = self.by_release.get(arrived) else { return };
+                let Some(&next) = self.by_release.get(arrived) else { return true };
                 now = now.max(self.net.flows[next].release);
             }
             while let Some(&flow) = self.by_release.get(arrived)
@@ -142,8 +188,8 @@ impl<'a> Lister<'a> {
             }
             self.steps += 1;
             let step = self.give(rule);
-            if now >= until {
-                return;
+            if now >= instant {
+                return false;
             }
             if let Some(rows) = rows.as_deref_mut() {
                 self.record(now, rows);
@@ -156,7 +202,9 @@ impl<'a> Lister<'a> {
                 (Step { seconds: next - now, ends: false }, next)
             };
             now = end;
-            for node in self.advance(step) {
+            self.advance(step);
+            for k in 0..self.done.len() {
+                let node = self.done[k];
                 if let Some(rows) = rows.as_deref_mut() {
                     self.close(node, now, rows);
                 }
@@ -177,6 +225,9 @@ impl<'a> Lister<'a> {
         self.open.fill((0.0, 0));
         self.completions.clear();
         self.completions.extend(net.flows.iter().map(|f| f.release));
+        self.nodes_left.clear();
+        self.nodes_left.extend(net.flows.iter().map(|f| f.nodes.len() as u32));
+        self.at_least = net.combine.of(self.least.iter().copied());
         if let Rule::Flows(order) = rule {
             let mut next = 0;
             for &flow in order {
@@ -293,26 +344,32 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Lets time pass; returns the nodes that are done, in the order of service.
-    fn advance(&mut self, step: Step) -> Vec<usize> {
-        let mut done = Vec::new();
+    /// Lets time pass; `done` are then the nodes that end, in the order of service.
+    fn advance(&mut self, step: Step) {
+        self.done.clear();
         for k in (0..self.given.len()).rev() {
             let (node, slots) = (self.ready[k] as usize, f64::from(self.given[k]));
             if slots > 0.0 && step.ends && self.left[node] / slots <= step.seconds * (1.0 + NEAR) {
                 self.ready.remove(k);
-                done.push(node);
+                self.done.push(node);
             } else {
                 self.left[node] = (self.left[node] - step.seconds * slots).max(f64::MIN_POSITIVE);
             }
         }
-        done.reverse();
-        done
+        self.done.reverse();
     }
 
     fn complete(&mut self, node: usize, now: f64, rule: Rule<'_>) {
-        // Nodes of a flow are consecutive and flows are in order of their nodes.
-        let flow = self.net.flows.partition_point(|f| f.nodes.end <= node);
+        let flow = self.flow_of[node] as usize;
         self.completions[flow] = now;
+        self.nodes_left[flow] -= 1;
+        if self.nodes_left[flow] == 0 {
+            let cost = self.net.flows[flow].cost.eval(now);
+            match self.net.combine {
+                Combine::Sum => self.at_least += cost - self.least[flow],
+                Combine::Max => self.at_least = self.at_least.max(cost),
+            }
+        }
         for k in 0..self.net.successors(node).len() {
             let next = self.net.successors(node)[k];
             self.blocked_by[next as usize] -= 1;

@@ -1,5 +1,7 @@
 //! Planning: candidates, the best of them, and how far from optimal it can be.
 
+use std::cell::Cell;
+
 use slackline_model::schedule::Allocation;
 use slackline_model::{Combine, Instance};
 use slackline_relax::flow::Grid;
@@ -18,7 +20,14 @@ pub struct Config<'a> {
     pub steps: u64,
     /// How finely the minimum-cost flow cuts time; `None` for the variant without it (section 5.2).
     pub grid: Option<Grid>,
-    /// Asked before each evaluation of a search; `true` ends it (`--budget`).
+    /// Asked before each candidate, evaluation of a search and costly bound; `true` ends the planning
+    /// (`--budget`). What was begun is finished, FIFO's schedule is made in any case, so that there is
+    /// always a valid plan, and [`Plan::cut`] says that it was cut. No clock here: the program asks its own.
+    ///
+    /// ```ignore
+    /// let over = || started.elapsed() >= budget;
+    /// let plan = plan(&instance, &Config { cancel: Some(&over), steps: u64::MAX, ..Config::thorough() })?;
+    /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -114,7 +123,7 @@ pub struct Plan {
     pub bound: f64,
     /// Which candidate won.
     pub candidate: Candidate,
-    /// Whether a search ran out of its budget.
+    /// Whether a search ran out of its steps, or anything was left out because time was up.
     pub cut: bool,
 }
 
@@ -149,25 +158,32 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
     let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
     let net = Network::whole(instance, speed);
     let mut planner = Planner::new(&net);
-    planner.candidates(config.grid);
+    let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
+    planner.candidates(config.grid, &mut budget);
     if net.combine == Combine::Sum
         && config.grid.is_some()
+        && !budget.is_called_off()
         && let Some(choice) = slackline_relax::level_choice(instance)
     {
         let order = by_key(&net, |j| choice.due[slackline_model::FlowId::from(j)]);
         planner.consider(order, Source::Levels);
     }
-    let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
     planner.improve(&mut budget);
     let best = planner.best.clone();
     let (allocations, completions) = planner.realise(&best);
+    let cut = Cell::new(budget.cut);
+    let bounds = slackline_relax::bounds_until(instance, &|| {
+        let stop = config.cancel.is_some_and(|stop| stop());
+        cut.set(cut.get() || stop);
+        stop
+    });
     Ok(Plan {
         cost: net.cost(&completions),
         completions,
         allocations,
-        bound: slackline_relax::best(instance),
+        bound: slackline_relax::best_of(&bounds),
         candidate: best.candidate,
-        cut: budget.cut,
+        cut: cut.get(),
     })
 }
 
@@ -218,22 +234,28 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn candidates(&mut self, grid: Option<Grid>) {
+    fn candidates(&mut self, grid: Option<Grid>, budget: &mut Budget<'_>) {
         let fair = self.lister.cost(list::Rule::Fair);
         let candidate = Candidate { source: Source::Fair, improved: false, realisation: Realisation::List };
         self.offer(Ranked { cost: fair, order: Vec::new(), candidate });
         for rule in Rule::ALL {
+            if budget.is_called_off() {
+                return;
+            }
             self.consider(rule.order(self.net), Source::Rule(rule));
         }
         match (self.net.combine, grid) {
             (Combine::Sum, Some(grid)) => {
                 let relaxed = relaxed(self.net, grid);
                 for alpha in ALPHAS {
+                    if budget.is_called_off() {
+                        return;
+                    }
                     self.consider(rounded(self.net, &relaxed, alpha), Source::Flow(alpha));
                 }
             }
             (Combine::Sum, None) => {}
-            (Combine::Max, _) => self.bisect(),
+            (Combine::Max, _) => self.bisect(budget),
         }
     }
 
@@ -267,11 +289,11 @@ impl<'a> Planner<'a> {
 
     /// Fig. 8, with a relative stop, on realised costs; every probe is a candidate, because success is
     /// not monotone in the level (docs/math.md B3 (iv)).
-    fn bisect(&mut self) {
+    fn bisect(&mut self, budget: &mut Budget<'_>) {
         let alone: Vec<f64> = self.net.flows.iter().map(|f| f.earliest).collect();
         let (mut fail, mut success) = (self.net.cost(&alone), self.best.cost.0);
         for _ in 0..PROBES_MAX {
-            if success - fail <= PRECISION * success.abs().max(fail.abs()) {
+            if success - fail <= PRECISION * success.abs().max(fail.abs()) || budget.is_called_off() {
                 return;
             }
             let level = fail + (success - fail) / 2.0;

@@ -16,10 +16,18 @@ pub struct Budget<'a> {
 }
 
 impl Budget<'_> {
-    fn is_spent(&mut self) -> bool {
-        let spent = self.steps == 0 || self.cancel.is_some_and(|stop| stop());
+    /// Whether nothing is left for another schedule of a search.
+    pub(super) fn is_spent(&mut self) -> bool {
+        let spent = self.steps == 0 || self.is_called_off();
         self.cut |= spent;
         spent
+    }
+
+    /// Whether somebody says stop.
+    pub(super) fn is_called_off(&mut self) -> bool {
+        let stop = self.cancel.is_some_and(|stop| stop());
+        self.cut |= stop;
+        stop
     }
 }
 
@@ -74,9 +82,11 @@ fn best_place(
             return None;
         }
         let before = lister.steps();
-        let found = lister.cost(Rule::Flows(&trial));
+        let found = lister.cost_up_to(Rule::Flows(&trial), best.0.0);
         budget.steps = budget.steps.saturating_sub(lister.steps() - before);
-        if is_less(found, best.0) {
+        if let Some(found) = found
+            && is_less(found, best.0)
+        {
             best = (found, place);
         }
     }

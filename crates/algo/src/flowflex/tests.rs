@@ -1,5 +1,9 @@
 //! Plans held against the judge, the bounds and each other.
 
+mod online;
+mod real;
+mod stop;
+
 use slackline_judge::check;
 use slackline_model::draft::Weights;
 use slackline_model::schedule::{Allocation, Clock, FlowRow, FlowStatus, Schedule, TaskRows};
@@ -79,6 +83,26 @@ fn checked(instance: &Instance, config: &Config<'_>) -> Plan {
         panic!("{:?}, {}: {violation}", instance.objective(), plan.candidate.name());
     }
     plan
+}
+
+#[test]
+fn no_plan_loses_to_fifo_or_fair_on_the_metric_it_was_asked_for() {
+    for seed in 0..25 {
+        for (metric, cost) in METRICS {
+            for combine in [Combine::Sum, Combine::Max] {
+                let settings = [("cost", cost), ("flows", "2..8"), ("jobs", "2..8")];
+                let instance = generated(&settings, seed, Objective::new(metric, combine));
+                let config = Config { cancel: Some(&|| true), ..Config::quick() };
+                let plans = [Config::quick(), config].map(|config| plan(&instance, &config).unwrap().cost);
+                let lists = [Rule::Fifo, Rule::Fair].map(|rule| {
+                    instance.cost_of(&completions(&instance, &ready_list(&instance, rule).unwrap()))
+                });
+                let least = lists[0].min(lists[1]);
+                assert!(plans[0] <= least + 1e-9 * least.abs(), "{metric} {combine:?} {plans:?} {lists:?}");
+                assert!(plans[1] <= lists[0] + 1e-9 * lists[0].abs(), "{metric} {combine:?}");
+            }
+        }
+    }
 }
 
 #[test]
