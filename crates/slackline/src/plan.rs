@@ -185,12 +185,14 @@ pub fn plan(instance: &Instance, policy: &Chosen, options: Options) -> Result<Pl
     let schedule = schedule(instance, policy, &made);
     let report = slackline_judge::check(instance, &schedule).map_err(PlanError::Infeasible)?;
     let why = if called_off.get() { Stopped::Budget } else { Stopped::Steps };
+    let stopped = made.cut.then_some(why);
     Ok(Plan::Schedule(Box::new(Planned {
         schedule,
         metrics: report.metrics,
         winner: made.winner,
-        guarantee: made.guarantee,
-        stopped: made.cut.then_some(why),
+        // What was not tried proves nothing.
+        guarantee: made.guarantee.filter(|_| stopped != Some(Stopped::Budget)),
+        stopped,
     })))
 }
 
@@ -286,9 +288,24 @@ pub struct Augmented {
     pub factor: f64,
     /// A lower bound on the cost of any schedule at the lower speed.
     pub lower_bound: f64,
-    /// What the theorems of FlowFlex promise: the plan costs at most so many times the optimum at the
-    /// lower speed.
-    pub promise: Option<f64>,
+    /// What is promised, the optimum being that at the lower speed.
+    pub promise: Option<Promise>,
+}
+
+/// A cost that is proven to be at most so many times the optimum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// How many times.
+    pub times: u32,
+    /// Where it is proven.
+    pub source: &'static str,
+}
+
+impl std::fmt::Display for Promise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let times = if self.times == 1 { String::new() } else { format!("{} times ", self.times) };
+        write!(f, "at most {times}the optimum ({})", self.source)
+    }
 }
 
 /// Holds plans of `flowflex` for `instance` against machines of speed `base`; `None` on mixed speeds and if

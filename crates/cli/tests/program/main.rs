@@ -2,11 +2,13 @@
 //!
 //! - `verbs`: every verb does what it says;
 //! - `same`: same command, same bytes; another seed, other bytes;
+//! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod plans;
 mod rubbish;
 mod same;
 mod verbs;

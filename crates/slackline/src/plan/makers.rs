@@ -10,7 +10,7 @@ use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Combine, Instance, Metric};
 use slackline_sim::{Options, Sim};
 
-use super::Made;
+use super::{Made, Promise};
 use crate::registry::Chosen;
 
 const REFUSED: &str = "invariant: what the planner does not take was refused";
@@ -61,29 +61,29 @@ pub(crate) fn flowflex(instance: &Instance, _: &Chosen, stop: &dyn Fn() -> bool)
         bound: plan.bound,
         winner: Some(plan.candidate.name()),
         cut: plan.cut && !optimal,
-        guarantee: guarantee.map(|times| format!("at most {times} times the optimum")),
+        guarantee: guarantee.map(|promise| promise.to_string()),
         ..Made::default()
     }
 }
 
-/// What the theorems of FlowFlex promise of its plans on slots `factor` times as fast: so many times the
-/// optimum at speed 1. Theorem 4: 1 with twice the speed for maxima; Theorem 3: 2 with three times the speed
-/// for sums; their corollaries at speed 1, where costs grow in proportion to completions: 2 and 6. All for
-/// universal slots and flows that are there from the start.
-pub(super) fn promise(instance: &Instance, factor: f64) -> Option<f64> {
+/// What FlowFlex promises of its plans on slots `factor` times as fast, for universal slots and flows that
+/// are there from the start. Theorem 4 is for maxima, Theorem 3 for sums; their corollaries need no faster
+/// slots where costs grow in proportion to completions.
+pub(super) fn promise(instance: &Instance, factor: f64) -> Option<Promise> {
     let theory = !instance.cluster().is_typed() && instance.flows().iter().all(|flow| flow.release.0 == 0);
     let proportional = instance
         .flows()
         .iter()
         .all(|flow| flow.cost.as_linear().is_some_and(|(_, intercept)| intercept == 0.0));
-    match instance.objective().combine {
-        _ if !theory => None,
-        Combine::Max if factor >= 2.0 => Some(1.0),
-        Combine::Max if factor >= 1.0 && proportional => Some(2.0),
-        Combine::Sum if factor >= 3.0 => Some(2.0),
-        Combine::Sum if factor >= 1.0 && proportional => Some(6.0),
-        _ => None,
-    }
+    let (times, source) = match instance.objective().combine {
+        _ if !theory || factor < 1.0 => return None,
+        Combine::Max if factor >= 2.0 => (1, "Theorem 4"),
+        Combine::Max if proportional => (2, "Corollary 2"),
+        Combine::Sum if factor >= 3.0 => (2, "Theorem 3"),
+        Combine::Sum if proportional => (6, "Corollary 1"),
+        _ => return None,
+    };
+    Some(Promise { times, source })
 }
 
 pub(crate) fn dmrs(variant: Variant, instance: &Instance, policy: &Chosen) -> Made {

@@ -1,0 +1,162 @@
+//! Plans: every one passes `check`, refusals say why, budgets and speeds are told.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{CONTRACT, NIGHTLY, done, run, run_with, scratch, text};
+
+const PURDUE: &str = "examples/purdue-30.toml";
+
+fn policies() -> Vec<String> {
+    let document: Value = serde_json::from_str(&done(&["policies", "--format", "json"])).unwrap();
+    let names = document.as_array().expect("a list").iter();
+    names.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// Plans to a file and has the program check it; false if the policy refuses.
+fn passes(workload: &str, file: &str, flags: &[&str]) -> bool {
+    let args = [&["plan", workload, "--format", "json", "--output", file], flags].concat();
+    let ran = run(&args);
+    if ran.code == Some(2) && ran.err.contains("plans ") {
+        return false;
+    }
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+    let checked = run(&["check", workload, file]);
+    assert_eq!(checked.code, Some(0), "{args:?}: {}{}", checked.out, checked.err);
+    true
+}
+
+#[test]
+fn plans_of_every_policy_pass_check() {
+    let dir = scratch("plans");
+    let file = dir.join("plan.json");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/instances");
+    let mut documents: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| format!("testdata/instances/{}", entry.unwrap().file_name().to_string_lossy()))
+        .collect();
+    documents.extend([NIGHTLY, PURDUE].map(str::to_owned));
+    documents.sort();
+    for policy in policies().iter().filter(|policy| !policy.starts_with("woha")) {
+        let flags = ["--policy", policy.as_str()];
+        let planned = documents.iter().filter(|document| passes(document, text(&file), &flags)).count();
+        assert!(planned > 5, "{policy} planned {planned} documents");
+    }
+}
+
+#[test]
+fn plans_for_every_objective_pass_check() {
+    let dir = scratch("objectives");
+    let file = dir.join("plan.json");
+    let metrics =
+        ["completion", "response", "makespan", "stretch", "slowdown", "tardy", "tardiness", "lateness"];
+    for metric in metrics {
+        for combine in ["sum", "max"] {
+            for policy in ["flex", "flowflex", "dmrs"] {
+                let flags =
+                    ["--policy", policy, "--metric", metric, "--combine", combine, "--deadlines", "1.2"];
+                assert!(passes(CONTRACT, text(&file), &flags), "{flags:?}");
+            }
+        }
+    }
+    for combine in ["sum", "max"] {
+        let flags = ["--policy", "flex", "--combine", combine];
+        assert!(passes("testdata/instances/service-levels.toml", text(&file), &flags));
+    }
+}
+
+#[test]
+fn what_a_policy_does_not_plan_is_refused_with_the_reason() {
+    for (workload, policy, reason) in [
+        (NIGHTLY, "flex", "flex plans flows of one job, found 4 jobs in flow"),
+        (NIGHTLY, "dmrs", "dmrs plans flows of one job, found 4 jobs in flow"),
+        (NIGHTLY, "flowflex", "flowflex plans universal slots, found map and reduce slots"),
+        (
+            "testdata/instances/mixed-speeds.toml",
+            "fair",
+            "fair plans allocations, which need machines of one",
+        ),
+    ] {
+        let ran = run(&["plan", workload, "--policy", policy]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+        assert!(ran.err.contains(reason), "{}", ran.err);
+    }
+    let ran = run(&["plan", NIGHTLY]);
+    assert!(ran.code == Some(2) && ran.err.contains("expected --policy"), "{}", ran.err);
+}
+
+#[test]
+fn the_table_says_how_good_the_plan_is_and_what_won() {
+    let table = done(&["plan", CONTRACT]);
+    for word in ["flex: sum of response 47.5, lower bound ", "% of optimal", "winner ", "\na "] {
+        assert!(table.contains(word), "{word:?} in\n{table}");
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
+    assert!(done(&["plan", CONTRACT, "--metric", "makespan"]).contains(": optimal"));
+    assert_eq!(done(&["plan", CONTRACT, "--format", "csv"]).lines().count(), 3);
+}
+
+#[test]
+fn a_budget_ends_the_search_with_a_valid_plan() {
+    let dir = scratch("budget");
+    let file = dir.join("plan.json");
+    let flags = ["--slots", "4", "--metric", "completion", "--budget", "0"];
+    for policy in ["flex", "flowflex"] {
+        assert!(passes(PURDUE, text(&file), &[&flags[..], &["--policy", policy]].concat()));
+        let document: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let status = document["status"].as_str().expect("text");
+        assert!(
+            status == "optimal" || status.ends_with(", search ended by the budget"),
+            "{policy}: {status}"
+        );
+        assert_eq!(document["workload"]["options"]["budget"], 0);
+    }
+}
+
+#[test]
+fn faster_machines_are_held_against_those_of_the_workload() {
+    let speed = |flags: &[&str]| done(&[&["plan", CONTRACT, "--policy", "flowflex"], flags].concat());
+    let twice = speed(&["--speed", "2", "--combine", "max"]);
+    assert!(twice.contains("2 times the workload's: cost ") && twice.contains("(Theorem 4)"), "{twice}");
+    assert!(speed(&["--speed", "3"]).contains("at most 2 times the optimum (Theorem 3)"));
+    assert!(!speed(&[]).contains("the workload's"));
+}
+
+/// Two jobs one after the other, with a deadline.
+fn chain(deadline: u32) -> String {
+    format!(
+        "slackline = 1\n[cluster]\nmachines = [{{ name = \"m\", slots = {{ map = 2, reduce = 1 }} }}]\n\
+         [[flows]]\nid = \"f\"\ndeadline = {deadline}.0\njobs = [\n\
+         {{ id = \"a\", map = {{ tasks = 4, seconds = 2.0 }} }},\n\
+         {{ id = \"b\", after = [\"a\"], reduce = {{ tasks = 1, seconds = 3.0 }} }} ]\n"
+    )
+}
+
+#[test]
+fn progress_requirements_come_as_table_documents_and_bytes() {
+    let dir = scratch("progress");
+    let plan = |flags: &[&str]| {
+        run_with(&[&["plan", "-", "--policy", "woha-lpf"], flags].concat(), chain(20).as_bytes())
+    };
+    let table = plan(&[]);
+    assert_eq!(table.code, Some(0), "{}", table.err);
+    for word in ["can be met", "jobs in the order a, b", "tasks\n"] {
+        assert!(table.out.contains(word), "{word:?} in\n{}", table.out);
+    }
+    let document: Value = serde_json::from_str(&plan(&["--format", "json"]).out).unwrap();
+    let flow = &document["plans"][0];
+    assert_eq!((&flow["earliest_completion"], &flow["feasible"]), (&Value::from(7.0), &Value::from(true)));
+    let bytes = flow["bytes"].as_u64().expect("a number");
+    assert!(plan(&["--format", "csv"]).out.starts_with("flow,time_to_deadline,tasks\nf,"));
+    let file = dir.join("f.plan");
+    assert_eq!(plan(&["--output", text(&file)]).code, Some(0));
+    assert_eq!(fs::metadata(&file).unwrap().len(), bytes);
+}
+
+#[test]
+fn a_deadline_that_cannot_be_met_is_a_no() {
+    let ran = run_with(&["plan", "-", "--policy", "woha-hlf"], chain(6).as_bytes());
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.contains("1 of 1 deadline cannot be met"), "{}", ran.out);
+}
