@@ -19,6 +19,12 @@ pub fn peak_mib() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
+/// FNV-1a of some numbers.
+pub fn fnv(values: impl IntoIterator<Item = u64>) -> u64 {
+    let eat = |state: u64, value: u64| (state ^ value).wrapping_mul(0x100_0000_01b3);
+    values.into_iter().fold(0xcbf2_9ce4_8422_2325, eat)
+}
+
 /// FNV-1a of everything in the rows: equal schedules have equal hashes.
 pub fn hash(rows: &TaskRows) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325u64;
