@@ -147,6 +147,43 @@ pub struct JobDraft {
     pub min_slots: PerPhase,
     /// Most slots at a time.
     pub max_slots: PerPhase,
+    /// What its tasks really do. Phases that are left out beside it follow from its inputs when it is run;
+    /// an instance needs them.
+    pub run: Option<RunDraft>,
+}
+
+/// What the tasks of a job really do: programs over files. Schedulers do not look at it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunDraft {
+    /// What is computed.
+    pub work: RunWork,
+    /// Files, globs, directories, or `@job` for the output of an earlier job of the flow.
+    pub inputs: Vec<String>,
+    /// The directory of its output.
+    pub output: String,
+    /// How many reduce tasks; 0 for a job of maps only.
+    pub reducers: Option<u32>,
+}
+
+/// What a job computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunWork {
+    /// A program that is built in.
+    Program {
+        /// Its name.
+        name: String,
+        /// Its arguments, by name.
+        args: Vec<(String, String)>,
+    },
+    /// Commands by the contract of Hadoop Streaming.
+    Commands {
+        /// Lines in, `key TAB value` lines out.
+        mapper: String,
+        /// Lines sorted by key in, lines out.
+        reducer: Option<String>,
+        /// Makes map output smaller before it is moved.
+        combiner: Option<String>,
+    },
 }
 
 /// A phase.

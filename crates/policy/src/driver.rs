@@ -20,6 +20,8 @@ pub struct Config<'a> {
     pub slowstart: f64,
     /// How long a task waits for a slot near its input.
     pub locality_wait: Span,
+    /// How often a task may fail before its flow is given up; at least 1.
+    pub attempts_max: u16,
     /// What the policy believes of durations.
     pub estimates: Estimates,
     /// What corrects the estimates from finished tasks (`--knowledge learned`); `None` to leave them.
@@ -32,12 +34,16 @@ pub struct Config<'a> {
     pub progress: Option<&'a mut dyn FnMut(u64)>,
 }
 
+/// How often a task may fail, unless something else is said; as Hadoop's `mapreduce.map.maxattempts`.
+pub const ATTEMPTS_MAX: u16 = 4;
+
 impl Config<'_> {
     /// No early reduces, no waiting for local slots, true means, no extras.
     pub fn plain(instance: &Instance) -> Self {
         Self {
             slowstart: 1.0,
             locality_wait: Span::ZERO,
+            attempts_max: ATTEMPTS_MAX,
             estimates: Estimates::mean(instance),
             learning: None,
             audit: false,
@@ -113,6 +119,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     ) -> Self {
         let capabilities = engine.capabilities();
         let mut ledger = Ledger::new(instance, config.slowstart, capabilities);
+        ledger.attempts_max = config.attempts_max.max(1);
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }

@@ -92,7 +92,7 @@ pub enum Order {
     },
     /// Map output was lost: tasks that have not ended start anew at the next [`Order::Go`].
     Hold(RowId),
-    /// Stop it and forget it.
+    /// Stop it and forget it. A report that it ended nevertheless is not believed.
     Kill(RowId),
 }
 
@@ -101,6 +101,13 @@ pub enum Order {
 pub enum Report {
     /// All tasks of a batch finished at `at`, not later than now.
     Finished {
+        /// The batch.
+        row: RowId,
+        /// When.
+        at: Time,
+    },
+    /// An attempt ended with an error at `at`, not later than now; its tasks have no output.
+    Failed {
         /// The batch.
         row: RowId,
         /// When.

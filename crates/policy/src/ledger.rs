@@ -1,7 +1,7 @@
 //! The books of a run: the state, the log of everything that ran, the free slots, and the orders
 //! that follow from reports whatever the policy thinks (early reduces go, lost tasks are stopped).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{NewRow, Outcome, TaskRow, TaskRows};
@@ -28,10 +28,14 @@ pub(crate) struct Ledger<'a> {
     /// Running rows of each reduce phase, kept only where reduces may have to wait.
     reduces: Option<TiVec<PhaseId, Vec<RowId>>>,
     /// When held rows last began to compute; only of rows that were held.
-    went: std::collections::BTreeMap<RowId, Time>,
+    went: BTreeMap<RowId, Time>,
     /// Rows on each machine, kept only if machines may die.
     on_machine: Vec<Vec<RowId>>,
     down: BTreeSet<MachineId>,
+    /// How often each task failed that ever did.
+    failures: BTreeMap<(PhaseId, u32), u16>,
+    /// How often a task may fail.
+    pub(crate) attempts_max: u16,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
     /// Scratch: the places of the batch being cut.
@@ -59,13 +63,15 @@ impl<'a> Ledger<'a> {
             capabilities,
             started: vec![None; instance.flows().len()].into(),
             reduces: waits.then(|| vec![Vec::new(); instance.phases().len()].into()),
-            went: std::collections::BTreeMap::new(),
+            went: BTreeMap::new(),
             on_machine: if capabilities.faults {
                 vec![Vec::new(); cluster.n_machines() as usize]
             } else {
                 Vec::new()
             },
             down: BTreeSet::new(),
+            failures: BTreeMap::new(),
+            attempts_max: crate::driver::ATTEMPTS_MAX,
             freed: None,
             piece: Vec::new(),
         }
@@ -79,7 +85,11 @@ impl<'a> Ledger<'a> {
         events: &mut Vec<Event>,
     ) {
         match report {
+            // A batch that was killed may have ended before the engine heard of it.
+            Report::Finished { row, .. } | Report::Failed { row, .. }
+                if self.log.row(row.0 as usize).end != RUNNING => {}
             Report::Finished { row, at } => self.finished(row, at, engine, events),
+            Report::Failed { row, at } => self.failed(row, at, engine, events),
             Report::Arrived(flow) => self.state.arrive(self.instance, flow, self.now, events),
             Report::Down(machine) => self.machine_down(machine, engine, events),
             Report::Up(machine) => self.machine_up(machine, events),
@@ -88,11 +98,10 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
-        self.log.end(id.0 as usize, at, Outcome::Done);
-        let row = *self.log.row(id.0 as usize);
+    /// Gives the slots of a row back, and returns the machine of the first of them.
+    fn free_places(&mut self, row: &TaskRow) -> MachineId {
         let lane = self.instance.lane_of(row.phase);
-        let places = self.log.places(&row);
+        let places = self.log.places(row);
         for &range in places {
             self.free[lane.index()].insert(range);
         }
@@ -100,6 +109,13 @@ impl<'a> Ledger<'a> {
         if let Some(freed) = &mut self.freed {
             freed.insert(machine);
         }
+        machine
+    }
+
+    fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
+        self.log.end(id.0 as usize, at, Outcome::Done);
+        let row = *self.log.row(id.0 as usize);
+        let machine = self.free_places(&row);
         self.forget_reduce(id, row.phase);
         let began = self.went.remove(&id).unwrap_or(row.start);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
@@ -109,6 +125,39 @@ impl<'a> Ledger<'a> {
         if info.kind == PhaseKind::Map && self.state.phase(row.phase).is_done() {
             self.release_reduces(info.job, engine);
         }
+    }
+
+    /// An attempt failed: its tasks run again, unless one has failed too often.
+    fn failed<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
+        self.log.end(id.0 as usize, at, Outcome::Failed);
+        let row = *self.log.row(id.0 as usize);
+        self.free_places(&row);
+        self.forget_reduce(id, row.phase);
+        self.went.remove(&id);
+        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
+        self.state.kill(self.instance, row.phase, tasks, events);
+        let mut worst = 0;
+        for task in row.first..row.first + row.count {
+            let failures = self.failures.entry((row.phase, task)).or_default();
+            *failures += 1;
+            worst = worst.max(*failures);
+        }
+        if worst >= self.attempts_max {
+            self.give_up(self.instance.flow_of(row.phase), engine, events);
+        }
+    }
+
+    /// Stops whatever still runs of a flow and lets nothing more of it start. O(rows of the log), which is
+    /// little beside the attempts that led here.
+    fn give_up<E: Engine + ?Sized>(&mut self, flow: FlowId, engine: &mut E, events: &mut Vec<Event>) {
+        for index in 0..self.log.len() {
+            let row = *self.log.row(index);
+            if row.end == RUNNING && self.instance.flow_of(row.phase) == flow {
+                self.free_places(&row);
+                self.kill(RowId(index as u32), row, engine, events);
+            }
+        }
+        self.state.give_up(self.instance, flow, events);
     }
 
     fn forget_reduce(&mut self, id: RowId, phase: PhaseId) {

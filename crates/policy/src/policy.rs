@@ -61,7 +61,7 @@ pub enum Event {
         /// How long each computed (waiting for maps not counted).
         took: Span,
     },
-    /// Tasks must run again: their machine died with them or with their output.
+    /// Tasks must run again: they failed, or their machine died with them or with their output.
     TasksLost {
         /// Their phase.
         phase: PhaseId,
@@ -74,6 +74,8 @@ pub enum Event {
     JobDone(JobId),
     /// All jobs of a flow are done.
     FlowDone(FlowId),
+    /// A flow was given up, because a task of it failed too often: none of its phases is ready any more.
+    FlowFailed(FlowId),
     /// A machine died.
     MachineDown(MachineId),
     /// A machine came back.

@@ -100,6 +100,7 @@ struct JobState {
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowState {
     arrived: bool,
+    failed: bool,
     jobs_left: u32,
     /// When the last of its tasks so far ended.
     end: Time,
@@ -185,6 +186,11 @@ impl State {
         self.flows[flow].arrived
     }
 
+    /// Whether a flow was given up.
+    pub fn has_failed(&self, flow: FlowId) -> bool {
+        self.flows[flow].failed
+    }
+
     /// When a flow completed, if it did.
     pub fn completion(&self, flow: FlowId) -> Option<Time> {
         let state = &self.flows[flow];
@@ -195,7 +201,7 @@ impl State {
         self.phases[phase].pending.iter().map(|(&first, &(count, _))| (first, count))
     }
 
-    /// Flows that have not completed.
+    /// Flows that have neither completed nor been given up.
     pub fn flows_left(&self) -> usize {
         self.flows_left
     }
@@ -434,6 +440,22 @@ impl State {
         }
     }
 
+    /// A flow is given up: none of its phases is ready any more. Nothing of it may be running.
+    pub(crate) fn give_up(&mut self, instance: &Instance, flow: FlowId, events: &mut Vec<Event>) {
+        if self.flows[flow].failed || self.flows[flow].jobs_left == 0 {
+            return;
+        }
+        self.flows[flow].failed = true;
+        self.flows_left -= 1;
+        for phase in instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()) {
+            self.phases[phase].ready = false;
+            self.ready[instance.lane_of(phase).index()].remove(&phase);
+            self.early.remove(&phase);
+            self.touched.push(phase);
+        }
+        events.push(Event::FlowFailed(flow));
+    }
+
     /// The waiting reduces of a phase compute from now on.
     pub(crate) fn release(&mut self, instance: &Instance, reduce: PhaseId) {
         let waiting = std::mem::take(&mut self.phases[reduce].waiting);
@@ -475,9 +497,10 @@ impl State {
         now: Time,
         events: &mut Vec<Event>,
     ) {
+        let failed = self.flows[instance.flow_of(map)].failed;
         let state = &mut self.phases[map];
         state.done -= tasks.count;
-        if !state.ready {
+        if !state.ready && !failed {
             state.ready = true;
             state.ready_since = now;
             self.ready[instance.lane_of(map).index()].insert(map);

@@ -86,6 +86,7 @@ pub fn simulate(
     let config = Config {
         slowstart: options.slowstart,
         locality_wait: options.locality_wait,
+        attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
         estimates: noise::distorted(instance, options.noise, options.sim.seed),
         learning: None,
         audit: false,

@@ -1,7 +1,8 @@
 //! Every policy of the registry on every instance of `testdata/instances`: simulated under everything the
 //! simulator can do, audited, judged, and done as soon as machines stay up; planned for every objective,
 //! judged, or refused for the reason that the table of policies gives.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
 
 use slackline::plan::{Form, Options, Plan, PlanError, Refused};
 use slackline::{Chosen, plan};
@@ -10,24 +11,8 @@ use slackline_model::{Combine, Instance, MachineId, Metric, Objective, Seed, Spa
 use slackline_sim::{Crash, Crashes};
 use slackline_testkit::harness::{self, Setup, same};
 use slackline_testkit::oracle;
-use slackline_trace::options::ImportOptions;
 
-fn instances() -> Vec<(String, Instance)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/instances");
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
-    files.sort();
-    let read = |path: &std::path::PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let bytes = std::fs::read(path).unwrap();
-        let options = ImportOptions::default();
-        let imported = slackline_trace::workload::read_workload(&name, &bytes, None, &options);
-        let draft = imported.unwrap_or_else(|e| panic!("{e}")).draft;
-        let instance = Instance::new(&draft).unwrap_or_else(|e| panic!("{name}: {e}"));
-        (name, instance)
-    };
-    files.iter().map(read).collect()
-}
+use common::instances;
 
 fn cut(instance: Instance) -> Instance {
     instance.cut(Span(10_000_000))

@@ -1,6 +1,7 @@
 //! Workloads in: our own document in three formats, and every format that can be imported.
 
 mod convert;
+mod run;
 #[cfg(test)]
 mod tests;
 pub(crate) mod wire;

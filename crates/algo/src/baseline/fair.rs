@@ -52,7 +52,7 @@ impl Fair {
             Event::PhaseReady(phase) | Event::PhaseDone(phase) | Event::TasksLost { phase, .. } => {
                 self.stale[view.instance.lane_of(phase).index()] = true;
             }
-            Event::MachineDown(_) | Event::MachineUp(_) => self.stale = [true; 2],
+            Event::MachineDown(_) | Event::MachineUp(_) | Event::FlowFailed(_) => self.stale = [true; 2],
             Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) | Event::Wake => {}
         }
     }

@@ -157,6 +157,10 @@ impl Dmrs {
             }
             Event::MachineDown(machine) => self.machine(machine, false, view),
             Event::MachineUp(machine) => self.machine(machine, true, view),
+            Event::FlowFailed(flow) => {
+                self.jobs.retain(|&job| view.instance.job(job).flow != flow);
+                self.due = self.due.max(Due::List);
+            }
             Event::FlowArrived(_) | Event::FlowDone(_) => {}
         }
     }

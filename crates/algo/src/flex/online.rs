@@ -63,7 +63,7 @@ impl Flex {
             | Event::TasksLost { phase, .. }
             | Event::PhaseDone(phase)
             | Event::PhaseReady(phase) => self.stale[instance.lane_of(phase).index()] = true,
-            Event::MachineDown(_) | Event::MachineUp(_) => self.stale = [true; 2],
+            Event::MachineDown(_) | Event::MachineUp(_) | Event::FlowFailed(_) => self.stale = [true; 2],
             Event::Wake => self.waking = false,
             Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) => {}
         }

@@ -158,7 +158,7 @@ impl Policy for Woha {
                         self.revive(phase, view);
                     }
                 }
-                Event::FlowDone(flow) => self.scheduler.finish(flow),
+                Event::FlowDone(flow) | Event::FlowFailed(flow) => self.scheduler.finish(flow),
                 Event::JobDone(_) | Event::MachineDown(_) | Event::Wake => {}
             }
         }

@@ -322,8 +322,13 @@ impl Builder {
                 }
             }
             if job.map.is_none() && job.reduce.is_none() {
-                self.problems
-                    .add(path.clone(), "found neither a map nor a reduce phase, expected at least one");
+                let found = if job.run.is_some() {
+                    "found a run section without a map or reduce phase, expected at least one phase, or to be \
+                     run for real, where the phases follow from the inputs"
+                } else {
+                    "found neither a map nor a reduce phase, expected at least one"
+                };
+                self.problems.add(path.clone(), found);
             }
             for kind in PhaseKind::ALL {
                 self.check_phase(&path, job, kind);

@@ -64,9 +64,11 @@ impl Placements {
         }
         let instance = ledger.instance;
         let everybody = |event: &Event| match *event {
-            Event::PhaseReady(_) | Event::PhaseDone(_) | Event::TasksLost { .. } | Event::MachineUp(_) => {
-                true
-            }
+            Event::PhaseReady(_)
+            | Event::PhaseDone(_)
+            | Event::TasksLost { .. }
+            | Event::FlowFailed(_)
+            | Event::MachineUp(_) => true,
             // A phase at its cap may go on, whichever machine has its next tasks.
             Event::TasksDone { phase, .. } => instance.phase(phase).cap < ledger.state.phase(phase).total(),
             _ => false,
@@ -109,7 +111,7 @@ fn serve<E: Engine + ?Sized>(
     let mut slots = Vec::new();
     let mut decisions = 0;
     while let Some(head) = queue.front_mut() {
-        if head.count == 0 {
+        if head.count == 0 || ledger.state.has_failed(ledger.instance.flow_of(head.phase)) {
             queue.pop_front();
             continue;
         }

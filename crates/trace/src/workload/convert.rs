@@ -7,7 +7,7 @@ use slackline_model::draft::{
     TasksDraft, Weights,
 };
 
-use super::wire;
+use super::{run, wire};
 use crate::parse::VERSION;
 use crate::wire::{MetricName, Numbers, Pair, Seconds};
 
@@ -101,11 +101,22 @@ fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
             to_phase(phase).map_err(|what| faults.push((format!("{path}.{name}"), what))).ok()
         })
     };
+    let (map, reduce) = (phase("map", job.map), phase("reduce", job.reduce));
+    let run = job.run.and_then(|run| {
+        run::to_run(run).map_err(|(at, what)| faults.push((format!("{path}.run{at}"), what))).ok()
+    });
+    let mut after = job.after;
+    for upstream in run.iter().flat_map(run::upstream) {
+        if !after.iter().any(|known| known == upstream) {
+            after.push(upstream.to_owned());
+        }
+    }
     JobDraft {
-        map: phase("map", job.map),
-        reduce: phase("reduce", job.reduce),
+        map,
+        reduce,
+        run,
         id: job.id,
-        after: job.after,
+        after,
         min_slots: per_phase(job.min_slots),
         max_slots: per_phase(job.max_slots),
     }
@@ -220,6 +231,7 @@ fn from_job(job: &JobDraft) -> wire::Job {
         reduce: job.reduce.as_ref().map(from_phase),
         min_slots: from_per_phase(job.min_slots),
         max_slots: from_per_phase(job.max_slots),
+        run: job.run.as_ref().map(run::from_run),
     }
 }
 

@@ -238,6 +238,7 @@ fn jobs() -> impl Strategy<Value = JobDraft> {
     let some = || prop::option::of(phases());
     (names(), prop::collection::vec(names(), 0..3), some(), some(), per_phase(), per_phase()).prop_map(
         |(id, after, map, reduce, min_slots, max_slots)| JobDraft {
+            run: None,
             id,
             after,
             map,

@@ -1,5 +1,7 @@
 //! The workload document as it is written. Comments on fields become the schema's descriptions.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -183,6 +185,60 @@ pub(crate) struct Job {
     /// Most slots of each phase at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_slots: Option<Numbers>,
+    /// What its tasks really do; `slackline run` derives the phases that are left out from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<Run>,
+}
+
+/// What the tasks of a job really do: a built-in program, or commands by the contract of Hadoop Streaming.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Run {
+    /// A program that is built in, instead of commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) program: Option<String>,
+    /// A command: lines in, `key TAB value` lines out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mapper: Option<String>,
+    /// A command: `key TAB value` lines sorted by key in, lines out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reducer: Option<String>,
+    /// A command that makes map output smaller before it is moved, of the reducer's form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) combiner: Option<String>,
+    /// Files, globs, directories, or `@job` for the output of an earlier job of the flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inputs: Vec<String>,
+    /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete.
+    pub(crate) output: String,
+    /// How many reduce tasks; 0 for a job of maps only. By default 1, or 0 without a reducer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reducers: Option<u32>,
+    /// Arguments of the program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) args: BTreeMap<String, Arg>,
+}
+
+/// An argument of a program: a word, a number, or true or false.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Arg {
+    Flag(bool),
+    Count(i64),
+    Real(f64),
+    Text(String),
+}
+
+impl std::fmt::Display for Arg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Count(n) => n.fmt(f),
+            Self::Real(x) => x.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
 }
 
 /// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one

@@ -94,6 +94,7 @@ impl Entries<'_> {
         self.put_some("reduce", job.reduce.as_ref());
         self.put_some("min_slots", job.min_slots.as_ref());
         self.put_some("max_slots", job.max_slots.as_ref());
+        self.put_some("run", job.run.as_ref());
     }
 }
 
