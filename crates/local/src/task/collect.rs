@@ -1,0 +1,207 @@
+//! The map side of the shuffle: pairs go into a buffer, full buffers are sorted, combined and
+//! spilled, and at the end all spills are merged into one run with a section for each partition.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::TaskError;
+use super::buffer::Buffer;
+use super::command::Streaming;
+use super::error::at;
+use super::merge::{Cursor, Merge, groups};
+use super::partition::Partitioner;
+use super::program::Program;
+use super::segment::{Run, RunWriter};
+
+/// What makes fewer pairs of many with the same key.
+pub(super) enum Combiner {
+    /// Nothing does.
+    None,
+    /// A built-in program.
+    Program(Box<dyn Program>),
+    /// A command.
+    Command(Streaming),
+}
+
+/// Collects the pairs of one map.
+pub(super) struct Collector {
+    directory: PathBuf,
+    memory_bytes: usize,
+    partitioner: Partitioner,
+    buffer: Buffer,
+    combiner: Combiner,
+    spills: Vec<Run>,
+}
+
+impl Collector {
+    /// Scratch files go to `directory`.
+    pub(super) fn new(
+        directory: &Path,
+        memory_bytes: usize,
+        partitioner: Partitioner,
+        combiner: Combiner,
+    ) -> Self {
+        let buffer = Buffer::new(partitioner.partitions(), memory_bytes);
+        let directory = directory.to_owned();
+        Collector { directory, memory_bytes, partitioner, buffer, combiner, spills: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), TaskError> {
+        if self.buffer.is_full_for(key.len() + value.len()) {
+            self.spill()?;
+        }
+        self.buffer.push(self.partitioner.of(key), key, value);
+        Ok(())
+    }
+
+    /// How often the buffer was written out so far.
+    pub(super) fn spills(&self) -> u32 {
+        self.spills.len() as u32
+    }
+
+    fn spill(&mut self) -> Result<(), TaskError> {
+        let path = self.directory.join(format!("spill-{}", self.spills.len()));
+        let run = self.write_buffer(&path, false)?;
+        self.spills.push(run);
+        Ok(())
+    }
+
+    /// Writes everything, merged, as one run at `path`, and removes the spills.
+    pub(super) fn finish(&mut self, path: &Path, durable: bool) -> Result<Run, TaskError> {
+        if self.spills.is_empty() {
+            return self.write_buffer(path, durable);
+        }
+        if !self.buffer.is_empty() {
+            self.spill()?;
+        }
+        // The arena's memory is the merge's from here on.
+        self.buffer = Buffer::new(0, 0);
+        let spills = std::mem::take(&mut self.spills);
+        let partitions = self.partitioner.partitions() as usize;
+        let (directory, memory_bytes) = (self.directory.clone(), self.memory_bytes);
+        let scratch = directory.join("merge");
+        let open = |partition: usize| {
+            let segments = spills.iter().map(|run| run.segment(partition)).collect();
+            Merge::open(segments, &scratch, memory_bytes)
+        };
+        fs::create_dir_all(&scratch).map_err(at("cannot make directory", &scratch))?;
+        let run = self.write(path, durable, partitions, open)?;
+        fs::remove_dir_all(&scratch).map_err(at("cannot remove", &scratch))?;
+        for spill in &spills {
+            fs::remove_file(&spill.path).map_err(at("cannot remove", &spill.path))?;
+        }
+        self.spills = spills;
+        Ok(run)
+    }
+
+    fn write_buffer(&mut self, path: &Path, durable: bool) -> Result<Run, TaskError> {
+        let mut buffer = std::mem::replace(&mut self.buffer, Buffer::new(0, 0));
+        buffer.sort();
+        let partitions = self.partitioner.partitions() as usize;
+        let run = self.write(path, durable, partitions, |partition| Ok(buffer.cursor(partition)))?;
+        buffer.clear();
+        self.buffer = buffer;
+        Ok(run)
+    }
+
+    /// Writes sorted partitions, combined, as a run.
+    fn write<C: Cursor + Send>(
+        &mut self,
+        path: &Path,
+        durable: bool,
+        partitions: usize,
+        open: impl Fn(usize) -> Result<C, TaskError> + Send + Sync,
+    ) -> Result<Run, TaskError> {
+        if let Combiner::Command(command) = &self.combiner {
+            // A command's output need not be in order, so it is sorted again.
+            let directory = self.directory.join("combined");
+            fs::create_dir_all(&directory).map_err(at("cannot make directory", &directory))?;
+            let mut inner =
+                Collector::new(&directory, self.memory_bytes, self.partitioner.clone(), Combiner::None);
+            command.combine(partitions, &open, &mut |key, value| inner.push(key, value))?;
+            let run = inner.finish(path, durable)?;
+            fs::remove_dir_all(&directory).map_err(at("cannot remove", &directory))?;
+            return Ok(run);
+        }
+        let mut out = RunWriter::create(path)?;
+        for partition in 0..partitions {
+            out.begin();
+            let mut cursor = open(partition)?;
+            match &mut self.combiner {
+                Combiner::Program(program) => groups(&mut cursor, |key, values| {
+                    program.combine(key, values, &mut |value| out.push(key, value))
+                })?,
+                _ => {
+                    while let Some((key, value)) = cursor.current() {
+                        out.push(key, value)?;
+                        cursor.advance()?;
+                    }
+                }
+            }
+        }
+        out.finish(durable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::segment::SegmentReader;
+    use super::*;
+
+    type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+    /// What a collector makes of pairs, by partition.
+    fn collected(pairs: &Pairs, partitions: u32, memory_bytes: usize) -> (Vec<Pairs>, u32) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut collector =
+            Collector::new(dir.path(), memory_bytes, Partitioner::Hash(partitions), Combiner::None);
+        for (key, value) in pairs {
+            collector.push(key, value).unwrap();
+        }
+        let run = collector.finish(&dir.path().join("run"), false).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "scratch files are left");
+        let read = |partition| {
+            let mut reader = SegmentReader::open(&run.segment(partition), 16).unwrap();
+            let mut found = Vec::new();
+            while let Some((key, value)) = reader.current() {
+                found.push((key.to_vec(), value.to_vec()));
+                reader.advance().unwrap();
+            }
+            found
+        };
+        ((0..partitions as usize).map(read).collect(), collector.spills())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn spilling_is_a_stable_sort_by_partition(
+            pairs in proptest::collection::vec(
+                (proptest::collection::vec(0u8..4, 0..11), proptest::collection::vec(any::<u8>(), 0..9)),
+                0..60,
+            ),
+            partitions in 1u32..4, memory in 1usize..1500,
+        ) {
+            let partitioner = Partitioner::Hash(partitions);
+            let mut expected = vec![Vec::new(); partitions as usize];
+            for pair in &pairs {
+                expected[partitioner.of(&pair.0) as usize].push(pair.clone());
+            }
+            for partition in &mut expected {
+                partition.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            prop_assert_eq!(collected(&pairs, partitions, memory).0, expected);
+        }
+    }
+
+    #[test]
+    fn a_small_limit_spills() {
+        let pairs: Pairs = (0..500u32).map(|i| (i.to_string().into_bytes(), vec![b'v'; 10])).collect();
+        let (few, many) = (collected(&pairs, 3, 1 << 20), collected(&pairs, 3, 100));
+        assert_eq!(few.0, many.0);
+        assert!(few.1 == 0 && many.1 > 128, "{} and {} spills", few.1, many.1);
+    }
+}

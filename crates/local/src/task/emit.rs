@@ -1,0 +1,79 @@
+//! Where a program's map sends what it makes: the shuffle, a part file, or a sample of keys.
+
+use super::TaskError;
+use super::collect::Collector;
+use super::part::Part;
+
+/// Takes the output of a program's map.
+pub(super) struct Emit {
+    sink: Sink,
+    /// Counted by the program through [`Emit::skip`].
+    pub(super) skipped: u64,
+}
+
+/// Where pairs go.
+pub(super) enum Sink {
+    /// To the reduces.
+    Shuffle(Collector),
+    /// To a part file, of a map without reduces.
+    Part(Part),
+    /// Keys alone, to see how they are distributed.
+    Sample(Vec<Vec<u8>>),
+}
+
+impl Emit {
+    pub(super) fn new(sink: Sink) -> Self {
+        Emit { sink, skipped: 0 }
+    }
+
+    pub(super) fn into_sink(self) -> Sink {
+        self.sink
+    }
+
+    /// Emits a pair. In a part file it is the line `key TAB value`.
+    ///
+    /// # Errors
+    ///
+    /// What writing gives: a full disk, for example.
+    #[inline]
+    pub(super) fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<(), TaskError> {
+        match &mut self.sink {
+            Sink::Shuffle(collector) => collector.push(key, value),
+            Sink::Part(part) => part.pair(key, value),
+            Sink::Sample(keys) => {
+                keys.push(key.to_vec());
+                Ok(())
+            }
+        }
+    }
+
+    /// Emits a line. To a reduce it is a key without a value.
+    ///
+    /// # Errors
+    ///
+    /// What writing gives.
+    #[inline]
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), TaskError> {
+        match &mut self.sink {
+            Sink::Part(part) => part.line(line),
+            _ => self.pair(line, b""),
+        }
+    }
+
+    /// Emits whole records of a format of the program's own, as they are.
+    ///
+    /// # Errors
+    ///
+    /// What writing gives; where there are reduces, an error of the job.
+    pub(super) fn raw(&mut self, bytes: &[u8], records: u64) -> Result<(), TaskError> {
+        match &mut self.sink {
+            Sink::Part(part) => part.raw(bytes, records),
+            _ => Err(TaskError::Job("found reducers, expected none for this program".to_owned())),
+        }
+    }
+
+    /// Counts a record that the program cannot use.
+    pub(super) fn skip(&mut self) {
+        self.skipped += 1;
+    }
+}

@@ -1,0 +1,131 @@
+//! What the commands of an attempt say on standard error: its beginning and its end are kept, within
+//! a bound, on disk as it comes, so that a command that is killed leaves its last words.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// The beginning is kept up to this size, bytes.
+const HEAD: usize = 1 << 17;
+/// The end is kept at least up to this size, in two files that take turns, bytes.
+const TAIL: usize = 1 << 17;
+/// Names of the files in an attempt's directory, in the order of their content.
+const FILES: [&str; 3] = ["stderr.log", "stderr.tail.1", "stderr.tail"];
+/// The last lines that an error message quotes.
+const LINES: usize = 10;
+/// An error message quotes no more than this, bytes.
+const QUOTE: usize = 2000;
+
+/// What is kept of an attempt's standard error. Empty if it said nothing.
+///
+/// # Errors
+///
+/// What the system says, other than that there is no such file.
+pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
+    let part = |name: &str| match fs::read(directory.join(name)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    };
+    let [head, older, newer] = FILES.map(part);
+    let (mut text, older, newer) = (head?.unwrap_or_default(), older?, newer?);
+    if older.is_some() {
+        text.extend_from_slice(b"\n[... some of it is left out here ...]\n");
+    }
+    text.extend(older.unwrap_or_default());
+    text.extend(newer.unwrap_or_default());
+    Ok(text)
+}
+
+/// The last lines of an attempt's standard error, for an error message.
+pub(super) fn last_lines(directory: &Path) -> String {
+    let text = read(directory).unwrap_or_default();
+    let text = text.trim_ascii_end();
+    let newlines = memchr::memrchr_iter(b'\n', text);
+    let start = newlines.take(LINES).nth(LINES - 1).map_or(0, |at| at + 1);
+    let start = start.max(text.len().saturating_sub(QUOTE));
+    String::from_utf8_lossy(&text[start..]).into_owned()
+}
+
+/// Copies a command's standard error to the files until it ends. A disk that is full loses the log,
+/// not the command: the rest is read and dropped.
+pub(super) fn keep(directory: &Path, mut source: impl Read) {
+    let mut block = vec![0; 1 << 16];
+    let mut log = Log { directory, file: None, name: 0, size: 0, room: HEAD };
+    loop {
+        match source.read(&mut block) {
+            Ok(0) => return,
+            Ok(read) => drop(log.write(&block[..read])),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+struct Log<'a> {
+    directory: &'a Path,
+    file: Option<File>,
+    /// Index in [`FILES`] of the open file.
+    name: usize,
+    size: usize,
+    room: usize,
+}
+
+impl Log<'_> {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.size == self.room {
+                self.turn()?;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(self.room - self.size));
+            if self.file.is_none() {
+                // Several commands of an attempt (mapper, combiner) share the head.
+                let path = self.directory.join(FILES[self.name]);
+                self.file = Some(File::options().append(true).create(true).open(path)?);
+            }
+            self.size += now.len();
+            if let Some(file) = &mut self.file {
+                file.write_all(now)?;
+            }
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Goes on in a fresh tail; the one before becomes the older one.
+    fn turn(&mut self) -> io::Result<()> {
+        let [_, older, newer] = FILES.map(|name| self.directory.join(name));
+        self.file = None;
+        if self.name == 2 {
+            fs::rename(&newer, older)?;
+        }
+        (self.name, self.size, self.room) = (2, 0, TAIL);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_and_tail_of_a_flood_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = (0..200_000).map(|i| format!("line {i}")).collect::<Vec<_>>().join("\n") + "\n";
+        keep(dir.path(), text.as_bytes());
+        let kept = String::from_utf8(read(dir.path()).unwrap()).unwrap();
+        assert!(kept.len() <= HEAD + 2 * TAIL + 100, "{} bytes", kept.len());
+        assert!(kept.starts_with("line 0\nline 1\n") && kept.contains("left out"));
+        assert!(kept.ends_with(&text[text.len() - TAIL..]));
+        assert_eq!(last_lines(dir.path()).lines().next(), Some("line 199990"));
+    }
+
+    #[test]
+    fn short_logs_are_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(read(dir.path()).unwrap().is_empty());
+        keep(dir.path(), "one\n".as_bytes());
+        keep(dir.path(), b"two \xff\n".as_slice());
+        assert_eq!(read(dir.path()).unwrap(), b"one\ntwo \xff\n");
+        assert_eq!(last_lines(dir.path()), "one\ntwo \u{fffd}");
+    }
+}

@@ -1,0 +1,277 @@
+//! K-way merge of sorted segments, and groups of equal keys.
+//!
+//! Equal keys come out in the order of their segments. Above [`FAN_IN`] segments the merge takes
+//! several passes over runs of neighbours, which keeps that order. A tournament tree (Knuth, The Art
+//! of Computer Programming 3, 5.4.1) finds the next pair with log2(k) comparisons.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::path::Path;
+
+use super::TaskError;
+use super::error::at;
+use super::segment::{RunWriter, Segment, SegmentReader};
+
+/// Segments that are merged at once.
+const FAN_IN: usize = 128;
+
+/// A sequence of pairs, sorted by key.
+pub(super) trait Cursor {
+    /// The pair it stands at; none at the end.
+    fn current(&self) -> Option<(&[u8], &[u8])>;
+    /// Goes to the next pair.
+    fn advance(&mut self) -> Result<(), TaskError>;
+}
+
+/// Several segments as one sequence.
+pub(super) struct Merge {
+    sources: Vec<SegmentReader>,
+    /// The winners: node 1 is the whole tournament's, nodes 2i and 2i + 1 played for node i, the last
+    /// half are the sources themselves.
+    tree: Vec<u32>,
+}
+
+impl Merge {
+    /// Merges segments through buffers of `memory_bytes` together. Further passes write to `scratch`,
+    /// where they leave nothing but the last pass's runs.
+    pub(super) fn open(
+        mut segments: Vec<Segment>,
+        scratch: &Path,
+        memory_bytes: usize,
+    ) -> Result<Self, TaskError> {
+        segments.retain(|segment| segment.section.records > 0);
+        let mut pass = 0;
+        while segments.len() > FAN_IN {
+            let mut merged = Vec::new();
+            for (i, group) in segments.chunks(FAN_IN).enumerate() {
+                let path = scratch.join(format!("merge-{pass}-{i}"));
+                merged.push(merge_to_file(group, &path, memory_bytes)?);
+                if pass > 0 {
+                    for done in group {
+                        fs::remove_file(&done.path).map_err(at("cannot remove", &done.path))?;
+                    }
+                }
+            }
+            segments = merged;
+            pass += 1;
+        }
+        Self::of(&segments, memory_bytes)
+    }
+
+    fn of(segments: &[Segment], memory_bytes: usize) -> Result<Self, TaskError> {
+        let buffer = (memory_bytes / segments.len().max(1)).clamp(1 << 12, 1 << 20);
+        let sources = segments
+            .iter()
+            .map(|segment| SegmentReader::open(segment, buffer))
+            .collect::<Result<Vec<_>, _>>()?;
+        let n = sources.len();
+        let mut merge = Merge { sources, tree: vec![0; n] };
+        merge.tree.extend(0..n as u32);
+        for node in (1..n).rev() {
+            merge.play(node);
+        }
+        Ok(merge)
+    }
+
+    fn play(&mut self, node: usize) {
+        let (a, b) = (self.tree[2 * node], self.tree[2 * node + 1]);
+        self.tree[node] = if self.is_before(a, b) { a } else { b };
+    }
+
+    /// Whether source `a` gives its pair before source `b`: by key, then by number; ended ones last.
+    #[inline]
+    fn is_before(&self, a: u32, b: u32) -> bool {
+        let (x, y) = (&self.sources[a as usize], &self.sources[b as usize]);
+        match (x.current(), y.current()) {
+            (Some((left, _)), Some((right, _))) => {
+                let order = x.prefix().cmp(&y.prefix()).then_with(|| left.cmp(right));
+                order.then(a.cmp(&b)) == Ordering::Less
+            }
+            (left, right) => left.is_some() || (right.is_none() && a < b),
+        }
+    }
+
+    #[inline]
+    fn winner(&self) -> usize {
+        // With one source its leaf is node 1.
+        self.tree[1] as usize
+    }
+}
+
+impl Cursor for Merge {
+    #[inline]
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        if self.sources.is_empty() { None } else { self.sources[self.winner()].current() }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<(), TaskError> {
+        if self.sources.is_empty() {
+            return Ok(());
+        }
+        let winner = self.winner();
+        self.sources[winner].advance()?;
+        let mut node = (winner + self.sources.len()) >> 1;
+        while node > 0 {
+            self.play(node);
+            node /= 2;
+        }
+        Ok(())
+    }
+}
+
+fn merge_to_file(group: &[Segment], path: &Path, memory_bytes: usize) -> Result<Segment, TaskError> {
+    let mut merge = Merge::of(group, memory_bytes)?;
+    let mut out = RunWriter::create(path)?;
+    out.begin();
+    while let Some((key, value)) = merge.current() {
+        out.push(key, value)?;
+        merge.advance()?;
+    }
+    Ok(out.finish(false)?.segment(0))
+}
+
+/// The values of one key, one after the other.
+pub(super) struct Values<'a> {
+    cursor: &'a mut dyn Cursor,
+    key: &'a [u8],
+    state: State,
+}
+
+/// Where [`Values`] stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first value, at which the cursor stands already.
+    Fresh,
+    /// The cursor stands at a value that was given.
+    Given,
+    /// The cursor stands behind the last value.
+    Over,
+}
+
+impl Values<'_> {
+    /// The next value; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// What reading the map outputs gives.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TaskError> {
+        if self.state == State::Given {
+            self.cursor.advance()?;
+        }
+        if self.state != State::Over {
+            let same = self.cursor.current().is_some_and(|(key, _)| key == self.key);
+            self.state = if same { State::Given } else { State::Over };
+        }
+        if self.state == State::Over {
+            return Ok(None);
+        }
+        Ok(self.cursor.current().map(|(_, value)| value))
+    }
+}
+
+/// Calls `visit` for each key of a sorted sequence, in order; values that it leaves are passed over.
+pub(super) fn groups(
+    cursor: &mut dyn Cursor,
+    mut visit: impl FnMut(&[u8], &mut Values<'_>) -> Result<(), TaskError>,
+) -> Result<(), TaskError> {
+    let mut key = Vec::new();
+    while let Some((first, _)) = cursor.current() {
+        key.clear();
+        key.extend_from_slice(first);
+        let mut values = Values { cursor, key: &key, state: State::Fresh };
+        visit(&key, &mut values)?;
+        while values.next()?.is_some() {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Writes each list of pairs, sorted, as a segment, and merges them.
+    fn merged(lists: &[Vec<(Vec<u8>, Vec<u8>)>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut segments = Vec::new();
+        for (i, list) in lists.iter().enumerate() {
+            let mut out = RunWriter::create(&dir.path().join(i.to_string())).unwrap();
+            out.begin();
+            for (key, value) in list {
+                out.push(key, value).unwrap();
+            }
+            segments.push(out.finish(false).unwrap().segment(0));
+        }
+        let mut merge = Merge::open(segments, dir.path(), 1).unwrap();
+        let mut found = Vec::new();
+        while let Some((key, value)) = merge.current() {
+            found.push((key.to_vec(), value.to_vec()));
+            merge.advance().unwrap();
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn merge_is_a_stable_sort(
+            mut lists in proptest::collection::vec(
+                proptest::collection::vec(
+                    (proptest::collection::vec(0u8..3, 0..12), proptest::collection::vec(any::<u8>(), 0..5)),
+                    0..20,
+                ),
+                0..9,
+            ),
+        ) {
+            for list in &mut lists {
+                list.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            let mut expected = lists.concat();
+            expected.sort_by(|a, b| a.0.cmp(&b.0));
+            prop_assert_eq!(merged(&lists), expected);
+        }
+    }
+
+    #[test]
+    fn many_segments_and_long_values_take_several_passes() {
+        let lists: Vec<_> = (0..300u32)
+            .map(|i| {
+                (0..3u32)
+                    .map(|j| {
+                        (format!("{:03}", j * 300 + i % 7).into_bytes(), vec![i as u8; 3000 * j as usize])
+                    })
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let mut expected = lists.concat();
+        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        assert!(merged(&lists) == expected);
+    }
+
+    #[test]
+    fn groups_pass_over_what_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut out = RunWriter::create(&dir.path().join("run")).unwrap();
+        out.begin();
+        for (key, value) in [("a", "1"), ("a", "2"), ("b", "3"), ("b", "4"), ("b", "5")] {
+            out.push(key.as_bytes(), value.as_bytes()).unwrap();
+        }
+        let segment = out.finish(false).unwrap().segment(0);
+        let mut merge = Merge::open(vec![segment.clone()], dir.path(), 1).unwrap();
+        let mut found = Vec::new();
+        groups(&mut merge, |key, values| {
+            let first = values.next()?.unwrap().to_vec();
+            found.push([key, &first].concat());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, [b"a1", b"b3"]);
+
+        // A file that lost its end is refused.
+        let bytes = fs::read(&segment.path).unwrap();
+        fs::write(&segment.path, &bytes[..bytes.len() - 1]).unwrap();
+        let Err(error) = Merge::open(vec![segment], dir.path(), 1) else { panic!("read") };
+        assert!(error.to_string().ends_with("19 bytes, expected 20"), "{error}");
+    }
+}

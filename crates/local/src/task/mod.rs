@@ -1,0 +1,60 @@
+//! What one attempt of one task does: a map attempt reads splits and leaves partitioned, sorted
+//! output; a reduce attempt merges one partition of all maps and leaves a part file.
+//!
+//! An attempt writes into its own directory and nowhere else. Whoever runs it commits by renaming: a
+//! map's directory as a whole, or the part file (`part-00000`) of a reduce or map-only task into the
+//! job's output. Bytes stay bytes: nothing here requires UTF-8.
+//!
+//! What a caller does for one job:
+//!
+//! 1. [`describe`] tells what the job's program needs: inputs, reducers, a look at all input first.
+//! 2. [`plan`] cuts the inputs into maps (or says how many maps a generator has).
+//! 3. [`prepare`], where `describe` asks for it, once before the first map.
+//! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
+//!    worker process ([`crate::worker`]) or in this one.
+//!
+//! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
+//! on its input, splits, partitions and program, never on memory limits or on which task ran when.
+
+mod buffer;
+mod collect;
+mod command;
+mod emit;
+mod error;
+mod input;
+pub mod log;
+mod map;
+mod merge;
+mod part;
+mod partition;
+mod prepare;
+pub mod program;
+mod reduce;
+mod segment;
+mod spec;
+mod split;
+
+pub use error::TaskError;
+pub use map::MAP_OUTPUT;
+pub use part::part_name;
+pub use prepare::prepare;
+pub use program::{Argument, Info, Shape, describe, programs};
+pub use spec::{Args, Job, Outcome, Spec, Split, Task};
+pub use split::{of_inputs, plan};
+
+use std::fs;
+
+/// Runs one attempt to its end, in this process and in its directory, which is made where it is
+/// missing.
+///
+/// # Errors
+///
+/// Whatever stops the attempt, with the file and place or the command and the last lines of its
+/// standard error. What the attempt has written stays where it is.
+pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
+    fs::create_dir_all(&spec.directory).map_err(error::at("cannot make directory", &spec.directory))?;
+    match &spec.task {
+        Task::Map { .. } => map::run(spec),
+        Task::Reduce { .. } => reduce::run(spec),
+    }
+}

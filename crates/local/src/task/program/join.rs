@@ -1,0 +1,115 @@
+//! `join`: lines of two inputs that have a key in common.
+//!
+//! The values of a key come in the order of the maps, and the maps of the first input come before
+//! those of the second; so the lines of the first are kept, those of the second pass by.
+
+use super::super::emit::Emit;
+use super::super::merge::Values;
+use super::super::part::Part;
+use super::super::{Split, TaskError};
+use super::{Argument, Info, Program, field};
+
+pub(super) const INFO: Info = Info {
+    name: "join",
+    about: "pairs lines of two inputs with equal keys: lines `key TAB rest of the left line TAB rest of the right line`, sorted by key within a part; lines without the field are skipped and counted",
+    arguments: &[
+        Argument {
+            name: "left",
+            about: "which field of the first input's lines (separated by tabs, from 1) is the key (1)",
+        },
+        Argument { name: "right", about: "the same of the second input (1)" },
+        Argument {
+            name: "kind",
+            about: "`inner`, `left`, `right` or `full`: whose lines are kept, with an empty other side, if nothing matches them (inner)",
+        },
+    ],
+    inputs: 2..=2,
+    make: |arguments, _| {
+        let number = |name| {
+            let number = arguments.whole(name)?.unwrap_or(1);
+            if number == 0 {
+                Err(arguments.problem(name, "found 0, expected 1 or more"))
+            } else {
+                Ok(number as usize)
+            }
+        };
+        let kind = arguments.choice("kind", &["inner", "left", "right", "full"])?;
+        Ok(Box::new(Join {
+            fields: [number("left")?, number("right")?],
+            keeps_left: matches!(kind, "left" | "full"),
+            keeps_right: matches!(kind, "right" | "full"),
+            input: 0,
+            value: Vec::new(),
+        }))
+    },
+};
+
+struct Join {
+    fields: [usize; 2],
+    keeps_left: bool,
+    keeps_right: bool,
+    /// Which input is read: 0 or 1.
+    input: u8,
+    /// Room for a value: the input and the rest of a line.
+    value: Vec<u8>,
+}
+
+impl Program for Join {
+    fn open(&mut self, split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
+        if split.input > 1 {
+            return Err(TaskError::Job(format!("join: found input {}, expected 0 or 1", split.input)));
+        }
+        self.input = split.input as u8;
+        Ok(())
+    }
+
+    fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        let number = self.fields[usize::from(self.input)];
+        let Some(key) = field(record, number) else {
+            emit.skip();
+            return Ok(());
+        };
+        self.value.clear();
+        self.value.push(self.input);
+        let others = record.split(|&byte| byte == b'\t').enumerate().filter(|(i, _)| i + 1 != number);
+        for (nth, (_, other)) in others.enumerate() {
+            if nth > 0 {
+                self.value.push(b'\t');
+            }
+            self.value.extend_from_slice(other);
+        }
+        emit.pair(key, &self.value)
+    }
+
+    fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError> {
+        let mut lefts: Vec<Vec<u8>> = Vec::new();
+        let mut is_matched = false;
+        while let Some(value) = values.next()? {
+            match value.split_first() {
+                Some((0, left)) => lefts.push(left.to_vec()),
+                Some((_, right)) => {
+                    is_matched = true;
+                    for left in &lefts {
+                        put(part, key, left, right)?;
+                    }
+                    if lefts.is_empty() && self.keeps_right {
+                        put(part, key, b"", right)?;
+                    }
+                }
+                None => {}
+            }
+        }
+        if !is_matched && self.keeps_left {
+            for left in &lefts {
+                put(part, key, left, b"")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put(part: &mut Part, key: &[u8], left: &[u8], right: &[u8]) -> Result<(), TaskError> {
+    part.raw(key, 0)?;
+    part.raw(b"\t", 0)?;
+    part.pair(left, right)
+}

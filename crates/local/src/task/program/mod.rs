@@ -1,0 +1,271 @@
+//! The built-in programs, one a file: what the benchmarks of the papers ran.
+//!
+//! A program is a line in [`PROGRAMS`] and an implementation of [`Program`].
+
+mod arguments;
+mod generate_text;
+mod grep;
+mod histogram;
+mod inverted_index;
+mod join;
+mod sequence_count;
+mod sort;
+mod tally;
+mod teragen;
+mod terasort;
+mod wordcount;
+
+use std::ops::RangeInclusive;
+
+use super::emit::Emit;
+use super::input::Format;
+use super::merge::Values;
+use super::part::Part;
+use super::{Args, Job, Split, TaskError};
+use arguments::Arguments;
+
+/// A built-in program, as help shows it.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Its arguments.
+    pub arguments: &'static [Argument],
+    /// How many inputs it takes.
+    pub inputs: RangeInclusive<usize>,
+    make: Make,
+}
+
+/// Makes an instance from arguments and the bytes that its tables may take.
+type Make = fn(&Arguments<'_>, u64) -> Result<Box<dyn Program>, TaskError>;
+
+/// An argument of a program.
+#[derive(Debug)]
+pub struct Argument {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means, and what it is where it is not given.
+    pub about: &'static str,
+}
+
+/// What a job's program needs from whoever runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How many inputs it takes.
+    pub inputs: RangeInclusive<usize>,
+    /// How many maps a generator has; none where maps come from the splits.
+    pub maps: Option<u32>,
+    /// Whether it never has reduces.
+    pub is_map_only: bool,
+    /// Whether [`super::prepare`] must run before the first map if there is more than one reducer.
+    pub needs_preparation: bool,
+}
+
+/// What a program does. An attempt has an instance of its own, and another one that combines.
+pub(super) trait Program: Send {
+    /// What a record of its input is.
+    fn format(&self) -> Format {
+        Format::Lines
+    }
+
+    /// How many maps it has, if it makes its own input.
+    fn maps(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether it never has reduces.
+    fn is_map_only(&self) -> bool {
+        false
+    }
+
+    /// Whether its partitions are ranges of keys, in order.
+    fn is_ranged(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Self::combine`] makes fewer values.
+    fn combines(&self) -> bool {
+        false
+    }
+
+    /// Called before the records of each split of a map.
+    fn open(&mut self, _split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Called with each record of a map.
+    fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
+
+    /// Called at the end of a map.
+    fn finish(&mut self, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Does the work of map `index` of `maps`, where [`Self::maps`] says that there are some.
+    fn generate(&mut self, _index: u32, _maps: u32, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Gives values that stand for all values of a key, any number of times.
+    fn combine(
+        &mut self,
+        _key: &[u8],
+        values: &mut Values<'_>,
+        put: &mut dyn FnMut(&[u8]) -> Result<(), TaskError>,
+    ) -> Result<(), TaskError> {
+        while let Some(value) = values.next()? {
+            put(value)?;
+        }
+        Ok(())
+    }
+
+    /// Called with each key of a partition, in order. Values come in the order of the maps.
+    fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError>;
+}
+
+/// All programs, in the order in which help shows them.
+static PROGRAMS: [Info; 10] = [
+    wordcount::INFO,
+    sort::INFO,
+    terasort::INFO,
+    grep::INFO,
+    inverted_index::INFO,
+    histogram::INFO,
+    sequence_count::INFO,
+    join::INFO,
+    generate_text::INFO,
+    teragen::INFO,
+];
+
+/// All built-in programs, for help.
+pub fn programs() -> &'static [Info] {
+    &PROGRAMS
+}
+
+/// What a job needs. Checks its program and arguments on the way.
+///
+/// # Errors
+///
+/// A program or an argument that there is not, with those that there are.
+pub fn describe(job: &Job) -> Result<Shape, TaskError> {
+    match job {
+        Job::Commands { .. } => {
+            Ok(Shape { inputs: 1..=usize::MAX, maps: None, is_map_only: false, needs_preparation: false })
+        }
+        Job::Program { program, args } => {
+            let built = build(program, args, 0)?;
+            Ok(Shape {
+                inputs: info(program)?.inputs.clone(),
+                maps: built.maps(),
+                is_map_only: built.is_map_only(),
+                needs_preparation: built.is_ranged(),
+            })
+        }
+    }
+}
+
+/// An instance of a program, which may take a quarter of `memory_bytes` for tables of its own.
+pub(super) fn build(name: &str, args: &Args, memory_bytes: u64) -> Result<Box<dyn Program>, TaskError> {
+    let info = info(name)?;
+    let arguments = Arguments::new(info, args)?;
+    (info.make)(&arguments, memory_bytes / 4)
+}
+
+fn info(name: &str) -> Result<&'static Info, TaskError> {
+    PROGRAMS.iter().find(|info| info.name == name).ok_or_else(|| {
+        let names: Vec<_> = PROGRAMS.iter().map(|info| info.name).collect();
+        TaskError::Job(format!("found program {name:?}, expected one of {}", names.join(", ")))
+    })
+}
+
+/// Field `number` of a line, fields being separated by tabs; number 0 is the line. None if there are
+/// fewer.
+fn field(line: &[u8], number: usize) -> Option<&[u8]> {
+    match number {
+        0 => Some(line),
+        _ => line.split(|&byte| byte == b'\t').nth(number - 1),
+    }
+}
+
+/// The words of a line: what stands between spaces, tabs and their like (ASCII).
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// What a program says that never reduces.
+fn never_reduces(name: &str) -> TaskError {
+    TaskError::Job(format!("{name}: found a reduce, expected none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn problem(program: &str, args: &serde_json::Value) -> String {
+        let args = serde_json::from_value(args.clone()).unwrap();
+        describe(&Job::Program { program: program.to_owned(), args }).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn wrong_programs_and_arguments_are_told_the_right_ones() {
+        assert!(
+            problem("wordcout", &json!({}))
+                .starts_with("found program \"wordcout\", expected one of wordcount, sort, terasort, grep, ")
+        );
+        let cases = [
+            ("wordcount", json!({"x": 1}), "wordcount: found argument \"x\", expected none"),
+            ("grep", json!({}), "grep: found no argument \"pattern\", expected one"),
+            ("grep", json!({"pattern": 1}), "grep: pattern: found 1, expected a string"),
+            (
+                "grep",
+                json!({"pattern": "a", "output": "x"}),
+                "grep: output: found \"x\", expected one of lines, matches",
+            ),
+            (
+                "join",
+                json!({"kind": "outer"}),
+                "join: kind: found \"outer\", expected one of inner, left, right, full",
+            ),
+            ("histogram", json!({"width": 0}), "histogram: width: found 0, expected a number above 0"),
+            ("histogram", json!({"feld": 0}), "histogram: found argument \"feld\", expected field, width"),
+            (
+                "generate-text",
+                json!({"bytes": "3 apples"}),
+                "generate-text: bytes: found \"3 apples\", expected a size such as 64MiB or a whole number",
+            ),
+            ("teragen", json!({"records": -1}), "teragen: records: found -1, expected a whole number"),
+            ("sort", json!({"numeric": "yes"}), "sort: numeric: found \"yes\", expected true or false"),
+        ];
+        for (program, args, expected) in cases {
+            assert_eq!(problem(program, &args), expected);
+        }
+        assert!(problem("grep", &json!({"pattern": "("})).starts_with("grep: pattern: "));
+    }
+
+    #[test]
+    fn shapes_say_what_a_job_needs() {
+        let shape = |program: &str, args: serde_json::Value| {
+            let args = serde_json::from_value(args).unwrap();
+            describe(&Job::Program { program: program.to_owned(), args }).unwrap()
+        };
+        let teragen = shape("teragen", json!({"records": 10, "maps": 3}));
+        assert_eq!((teragen.inputs, teragen.maps, teragen.is_map_only), (0..=0, Some(3), true));
+        assert!(shape("terasort", json!({})).needs_preparation);
+        assert_eq!(shape("join", json!({})).inputs, 2..=2);
+        assert!(!shape("wordcount", json!({})).needs_preparation);
+    }
+
+    #[test]
+    fn fields_count_from_one() {
+        let get = |number| field(b"a\t\tc", number);
+        assert_eq!(
+            [get(0), get(1), get(2), get(3), get(4)],
+            [Some(b"a\t\tc".as_slice()), Some(b"a"), Some(b""), Some(b"c"), None]
+        );
+        assert_eq!(words(b" a\tbc  d\r").collect::<Vec<_>>(), [b"a".as_slice(), b"bc", b"d"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! What an attempt is told and what it reports: the two documents between an engine and its workers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Arguments of a built-in program by name; the values are strings, numbers or booleans.
+pub type Args = BTreeMap<String, serde_json::Value>;
+
+/// What a job's tasks do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Job {
+    /// A built-in program, see [`super::programs`].
+    Program {
+        /// Its name.
+        program: String,
+        /// Its arguments.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        args: Args,
+    },
+    /// Commands of the shell that follow the contract of Hadoop Streaming: lines in, `key TAB value`
+    /// lines out; combiner and reducer get lines that are sorted by the bytes of the key.
+    Commands {
+        /// Gets the lines of the input.
+        mapper: String,
+        /// Gets sorted parts of one map's output and gives lines with the same keys.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        combiner: Option<String>,
+        /// Gets one sorted partition; its output is the part file. Without one the sorted pairs are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reducer: Option<String>,
+    },
+}
+
+/// A piece of an input file: the lines that begin after `offset` and up to `offset + length`.
+///
+/// A line that begins right at a border belongs to the split before it, so that every line belongs to
+/// one split whatever the borders are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// The file.
+    pub path: PathBuf,
+    /// Where it begins, in bytes.
+    #[serde(default)]
+    pub offset: u64,
+    /// Its length in bytes; none means the whole file, as for compressed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// Which of the job's inputs it comes from, from 0.
+    #[serde(default)]
+    pub input: u32,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// What to do.
+    pub job: Job,
+    /// Which part of it.
+    pub task: Task,
+    /// The attempt's own directory; it writes nowhere else.
+    pub directory: PathBuf,
+    /// How much memory its buffers may take, in bytes. A record larger than that (or than 1 MiB) is an
+    /// error.
+    pub memory_bytes: u64,
+    /// Whether output is forced to disk before the attempt reports success.
+    #[serde(default)]
+    pub durable: bool,
+}
+
+/// The part of a job that an attempt does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Task {
+    /// One map.
+    Map {
+        /// Its number, from 0.
+        index: u32,
+        /// How many maps the job has.
+        maps: u32,
+        /// What it reads; empty for generators.
+        splits: Vec<Split>,
+        /// How many partitions it makes; 0 means that its output is a part file.
+        partitions: u32,
+        /// What [`super::prepare`] wrote, where the program wants it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prepared: Option<PathBuf>,
+    },
+    /// One reduce.
+    Reduce {
+        /// Its partition, from 0.
+        partition: u32,
+        /// The directories of the committed maps, in the order of the maps' numbers.
+        maps: Vec<PathBuf>,
+    },
+}
+
+/// What an attempt did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Records (lines or pairs) read.
+    pub records_in: u64,
+    /// Bytes read, after decompression.
+    pub bytes_in: u64,
+    /// Records written: pairs of a map (after combining), lines of a part file.
+    pub records_out: u64,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Records that the program could not use, such as a line without a number for `histogram`.
+    pub skipped: u64,
+    /// How often the map's buffer was written out before the last time.
+    pub spills: u32,
+    /// Bytes of each partition of a map's output; empty where there are no partitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partition_bytes: Vec<u64>,
+}

@@ -1,0 +1,243 @@
+//! Inputs to splits: files, directories and patterns, cut by size; small files share a map.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::at;
+use super::{Job, Shape, Split, TaskError, describe};
+
+/// A map takes no more than this many files, however small they are.
+const FILES_MAX: usize = 1000;
+/// The last split of a file may be longer than the others by this factor, so that no tiny one is left
+/// (the factor of Hadoop's `FileInputFormat`).
+const SLOP: f64 = 1.1;
+
+/// What each map of a job reads: [`of_inputs`], or as many empty lists as a generator has maps.
+///
+/// # Errors
+///
+/// A program or argument that there is not, or an input that is missing; see [`of_inputs`].
+pub fn plan(job: &Job, inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>, TaskError> {
+    let Shape { maps, inputs: wanted, .. } = describe(job)?;
+    if !wanted.contains(&inputs.len()) {
+        let (low, high) = (wanted.start(), wanted.end());
+        let expected = match (*low, *high) {
+            (0, 0) => "none".to_owned(),
+            (low, high) if low == high => low.to_string(),
+            (low, _) => format!("at least {low}"),
+        };
+        return Err(TaskError::Job(format!("found {} inputs, expected {expected}", inputs.len())));
+    }
+    match maps {
+        Some(maps) => Ok(vec![Vec::new(); maps as usize]),
+        None => of_inputs(inputs, split_bytes),
+    }
+}
+
+/// Cuts inputs into what each map reads, about `split_bytes` each (at least 1), in the order of the
+/// inputs and of names. Small neighbours of one input share a map; compressed files are not cut.
+///
+/// An input is a file, a directory (with all below it) or a pattern (`dir/*.txt`). Files and
+/// directories whose names begin with `_` or `.` are left out of directories and patterns.
+///
+/// # Errors
+///
+/// An input that is not there, a directory without files, a pattern that no file matches.
+pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>, TaskError> {
+    let split_bytes = split_bytes.max(1);
+    let mut maps = Vec::new();
+    for (input, pattern) in inputs.iter().enumerate() {
+        let mut batch = Batch { splits: Vec::new(), bytes: 0 };
+        for path in files(pattern)? {
+            let bytes = fs::metadata(&path).map_err(at("cannot read", &path))?.len();
+            for split in of_file(&path, bytes, input as u32, split_bytes) {
+                batch.add(split, bytes, split_bytes, &mut maps);
+            }
+        }
+        batch.close(&mut maps);
+    }
+    Ok(maps)
+}
+
+/// Whether a file is read through a decoder, which its name tells.
+pub(super) fn compression(path: &Path) -> Option<Compression> {
+    match path.extension()?.to_str()? {
+        "gz" => Some(Compression::Gzip),
+        "zst" | "zstd" => Some(Compression::Zstd),
+        _ => None,
+    }
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Zstd,
+}
+
+/// Splits that are going to share a map.
+struct Batch {
+    splits: Vec<Split>,
+    bytes: u64,
+}
+
+impl Batch {
+    fn add(&mut self, split: Split, file_bytes: u64, split_bytes: u64, maps: &mut Vec<Vec<Split>>) {
+        let bytes = split.length.unwrap_or(file_bytes);
+        if self.bytes + bytes > split_bytes || self.splits.len() >= FILES_MAX {
+            self.close(maps);
+        }
+        self.splits.push(split);
+        self.bytes += bytes;
+    }
+
+    fn close(&mut self, maps: &mut Vec<Vec<Split>>) {
+        if !self.splits.is_empty() {
+            maps.push(std::mem::take(&mut self.splits));
+        }
+        self.bytes = 0;
+    }
+}
+
+/// The splits of one file.
+fn of_file(path: &Path, bytes: u64, input: u32, split_bytes: u64) -> Vec<Split> {
+    let split = |offset, length| Split { path: path.to_owned(), offset, length, input };
+    if compression(path).is_some() {
+        return vec![split(0, None)];
+    }
+    let (mut splits, mut offset) = (Vec::new(), 0);
+    while (bytes - offset) as f64 > split_bytes as f64 * SLOP {
+        splits.push(split(offset, Some(split_bytes)));
+        offset += split_bytes;
+    }
+    splits.push(split(offset, Some(bytes - offset)));
+    splits
+}
+
+/// The files an input stands for, in the order of their names.
+fn files(pattern: &str) -> Result<Vec<PathBuf>, TaskError> {
+    let missing =
+        |problem: &str| TaskError::Missing { pattern: pattern.to_owned(), problem: problem.to_owned() };
+    let path = Path::new(pattern);
+    let mut found = Vec::new();
+    if path.is_dir() {
+        below(path, &mut found)?;
+        if found.is_empty() {
+            return Err(missing("the directory holds no input files"));
+        }
+    } else if path.exists() {
+        found.push(path.to_owned());
+    } else if pattern.contains(['*', '?', '[']) {
+        matching(pattern, &mut found)?;
+        if found.is_empty() {
+            return Err(missing("no file matches"));
+        }
+    } else {
+        return Err(missing("no such file or directory"));
+    }
+    Ok(found)
+}
+
+/// Adds the files that match a pattern, and those below directories that do.
+fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> Result<(), TaskError> {
+    let wrong = |problem: String| TaskError::Missing { pattern: pattern.to_owned(), problem };
+    let paths = glob::glob(pattern).map_err(|e| wrong(format!("not a pattern: {e}")))?;
+    for path in paths {
+        let path = path.map_err(|e| wrong(e.to_string()))?;
+        if is_hidden(&path) {
+            continue;
+        }
+        if path.is_dir() {
+            below(&path, found)?;
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Adds all files below a directory.
+fn below(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), TaskError> {
+    let wrong = || at("cannot list", directory);
+    let mut entries = fs::read_dir(directory)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(wrong())?
+        .into_iter()
+        .map(|entry| entry.path())
+        .collect::<Vec<_>>();
+    entries.sort();
+    for path in entries.into_iter().filter(|path| !is_hidden(path)) {
+        if path.is_dir() {
+            below(&path, found)?;
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name says that a file is no input (`_SUCCESS`, `.crc`), as in Hadoop.
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'_' | b'.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_cut_by_size_and_small_ones_share_a_map() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in
+            [("a", 10), ("b", 20), ("c", 100), ("d.gz", 90), ("e", 5), ("_SUCCESS", 1), (".x", 1)]
+        {
+            fs::write(dir.path().join(name), vec![b'\n'; bytes]).unwrap();
+        }
+        let maps = of_inputs(&[dir.path().to_str().unwrap().to_owned()], 40).unwrap();
+        let shape = maps
+            .iter()
+            .map(|splits| {
+                splits
+                    .iter()
+                    .map(|s| {
+                        (s.path.file_name().unwrap().to_str().unwrap(), s.offset, s.length.unwrap_or(999))
+                    })
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>();
+        assert_eq!(
+            shape,
+            [
+                vec![("a", 0, 10), ("b", 0, 20)],
+                vec![("c", 0, 40)],
+                vec![("c", 40, 40)],
+                vec![("c", 80, 20)],
+                vec![("d.gz", 0, 999)],
+                vec![("e", 0, 5)],
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_str().unwrap();
+        let problem =
+            |name: &str| of_inputs(&[format!("{root}/{name}")], 1).unwrap_err().to_string().replace(root, "");
+        assert_eq!(problem("no"), "input \"/no\": no such file or directory");
+        assert_eq!(problem("*.txt"), "input \"/*.txt\": no file matches");
+        assert_eq!(problem(""), "input \"/\": the directory holds no input files");
+    }
+
+    #[test]
+    fn patterns_take_files_and_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("out/part")).unwrap();
+        for name in ["out/part/x", "out/_logs", "out.txt", "two.txt"] {
+            fs::write(dir.path().join(name), "x\n").unwrap();
+        }
+        let found = files(&format!("{}/o*", dir.path().display())).unwrap();
+        let names: Vec<_> = found.iter().map(|p| p.strip_prefix(dir.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("out/part/x"), Path::new("out.txt")]);
+    }
+}
