@@ -1,6 +1,31 @@
 //! The local engine: map and reduce tasks that really run, as processes of this machine.
 //!
-//! [`task`] is what one attempt of one task does; [`worker`] is the process it does it in.
+//! In reading order:
+//! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in;
+//! - [`resolve`](mod@resolve): from a flow file to tasks;
+//! - [`journal`]: what a run has done, on disk; [`layout`]: where its files are;
+//! - `process`: worker processes, watched and killed as groups; `clock`: real time;
+//! - [`engine`]: the engine that a policy drives;
+//! - `rest`: what is left of a run that is taken up again;
+//! - [`run`]: a run from its beginning, or from where it was, to its end;
+//! - [`happened`]: what happened, as documents.
+//!
+//! **Never knows**: scheduling. Which task starts where and when is said by the policy that drives the engine.
 
+pub mod clock;
+pub mod engine;
+pub mod happened;
+pub mod journal;
+pub mod layout;
+mod process;
+pub mod resolve;
+mod rest;
+pub mod run;
 pub mod task;
 pub mod worker;
+
+pub use engine::{Happening, Interrupt, Observer, Settings};
+pub use journal::{Ended, Identity, TaskId};
+pub use process::WorkerCommand;
+pub use resolve::{JobPlan, Resolved, resolve};
+pub use run::{RunEnd, RunError, Session};

@@ -1,0 +1,41 @@
+//! The one file of the local engine that owns the wall clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use slackline_model::Time;
+
+/// Time since the start of a run, which may have been before this process was.
+#[derive(Clone, Copy, Debug)]
+pub struct RunClock {
+    /// The start of this process's part.
+    here: Instant,
+    /// How long the run had been going on then.
+    before: Duration,
+}
+
+impl RunClock {
+    /// The clock of a run that started so many microseconds after 1970.
+    pub fn since(started: u64) -> Self {
+        let before = Duration::from_micros(unix_micros().saturating_sub(started));
+        #[expect(clippy::disallowed_methods, reason = "a real engine lives in real time")]
+        Self { here: Instant::now(), before }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Time {
+        Time(u64::try_from((self.before + self.here.elapsed()).as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Microseconds since 1970.
+pub fn unix_micros() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "a run remembers when it started")]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// Waits.
+pub(crate) fn pause(time: Duration) {
+    #[expect(clippy::disallowed_methods, reason = "an old process takes a moment to go")]
+    std::thread::sleep(time);
+}

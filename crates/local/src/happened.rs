@@ -1,0 +1,114 @@
+//! What happened, as documents: the workload with what its tasks really took, and the schedule.
+
+use std::collections::BTreeMap;
+
+use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Outcome, TaskRows};
+use slackline_model::{Draft, FlowId, Instance, PhaseId, Schedule, SlotRange, Time};
+
+use crate::journal::{Attempt, Ended, TaskId};
+
+/// The workload in which every finished task takes what it took; the others keep their estimates.
+pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
+    let mut took: BTreeMap<TaskId, f64> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
+        took.insert(attempt.id, (attempt.end - attempt.start) as f64 / 1e6);
+    }
+    let mut draft = draft.clone();
+    let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+    for (job, index) in jobs.zip(0..) {
+        for (phase, reduce) in [(&mut job.map, false), (&mut job.reduce, true)] {
+            let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = phase else { continue };
+            for (seconds, task) in seconds.iter_mut().zip(0..) {
+                *seconds = took.get(&TaskId { job: index, reduce, task }).copied().unwrap_or(*seconds);
+            }
+        }
+    }
+    draft
+}
+
+/// The schedule of what happened on `instance`, that of the measured workload, whose jobs are in the order of
+/// the run's.
+pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowstart: f64) -> Schedule {
+    let mut tasks = TaskRows::new();
+    let mut tries: BTreeMap<TaskId, u16> = BTreeMap::new();
+    let mut flows: Vec<Progress> = vec![Progress::default(); instance.flows().len()];
+    for attempt in attempts {
+        let Some(phase) = phase_of(instance, attempt.id) else { continue };
+        let next = tries.entry(attempt.id).or_default();
+        let row = NewRow {
+            phase,
+            first: attempt.id.task,
+            count: 1,
+            start: Time(attempt.start),
+            end: Time(attempt.end),
+            attempt: *next,
+            outcome: match attempt.ended {
+                Ended::Done(_) => Outcome::Done,
+                Ended::Failed(_) => Outcome::Failed,
+                Ended::Killed => Outcome::Killed,
+            },
+        };
+        *next = next.saturating_add(1);
+        tasks.push(row, &[SlotRange { first: attempt.slot, len: 1 }]);
+        flows[instance.flow_of(phase).index()].note(&row);
+    }
+    let rows: Vec<FlowRow> = (instance.flows().keys().zip(&flows))
+        .map(|(flow, progress)| flow_row(instance, flow, progress))
+        .collect();
+    let costs: Option<Vec<f64>> = rows.iter().map(|row| row.cost).collect();
+    Schedule {
+        policy: policy.to_owned(),
+        minima: false,
+        clock: Clock::Measured,
+        slowstart,
+        objective: instance.objective(),
+        cost: costs.map(|costs| instance.objective().combine.of(costs)),
+        lower_bound: None,
+        gap: None,
+        metrics: Vec::new(),
+        flows: rows,
+        tasks,
+        allocations: Vec::new(),
+    }
+}
+
+/// How far a flow came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    start: Option<Time>,
+    end: Time,
+    done: u64,
+}
+
+impl Progress {
+    fn note(&mut self, row: &NewRow) {
+        self.start = Some(self.start.map_or(row.start, |start| start.min(row.start)));
+        if row.outcome == Outcome::Done {
+            self.end = self.end.max(row.end);
+            self.done += 1;
+        }
+    }
+}
+
+fn flow_row(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowRow {
+    let info = instance.flow(flow);
+    let tasks: u64 = (info.jobs().flat_map(|job| instance.job(job).phases()))
+        .map(|phase| instance.phase(phase).tasks().map_or(0, |tasks| u64::from(tasks.count())))
+        .sum();
+    let completion = (progress.done == tasks).then(|| progress.end.seconds());
+    FlowRow {
+        flow,
+        release: info.release.seconds(),
+        start: progress.start.map(Time::seconds),
+        completion,
+        cost: completion.map(|c| info.cost.eval(c)),
+        status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
+    }
+}
+
+/// The phase of a task of the run.
+fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
+    let job = instance.jobs().get(slackline_model::JobId(id.job))?;
+    if id.reduce { job.reduce } else { job.map }
+}

@@ -1,0 +1,164 @@
+//! Worker processes: started in a group of their own, watched, killed as a group.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::task::Spec;
+use crate::worker::Report;
+
+/// How a worker is started: a program that does [`crate::worker::main`] when it is given these arguments.
+#[derive(Clone, Debug)]
+pub struct WorkerCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// What a watcher says when its worker has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) number: u64,
+    /// What the worker reported, or why it did not.
+    pub(crate) report: Result<Report, String>,
+}
+
+/// A worker at work. Dropping it closes its standard input, which it takes as an order to die.
+pub(crate) struct Worker {
+    _stdin: ChildStdin,
+    group: Group,
+}
+
+/// The process group of a worker, until it has been waited for: after that the number may be another's.
+#[derive(Clone)]
+struct Group(Arc<Mutex<Option<rustix::process::Pid>>>);
+
+impl Group {
+    fn kill(&self) {
+        let group = self.0.lock().expect("invariant: nobody panics while holding the lock");
+        if let Some(pid) = *group {
+            // It may have ended by itself just now.
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+
+    /// Kills what is left of the group and forgets its number.
+    fn close(&self) {
+        self.kill();
+        *self.0.lock().expect("invariant: nobody panics while holding the lock") = None;
+    }
+}
+
+impl Worker {
+    /// Starts a worker. Before it is told what to do, `pid_file` says who it is, so that a later engine can
+    /// make sure that it is gone.
+    ///
+    /// # Errors
+    /// The program cannot be started, or the file cannot be written; then nothing runs.
+    pub(crate) fn start(
+        command: &WorkerCommand,
+        (number, spec): (u64, &Spec),
+        pid_file: &Path,
+        ended: Sender<Ended>,
+    ) -> io::Result<Self> {
+        use std::os::unix::process::CommandExt;
+        let mut child = Command::new(&command.program)
+            .args(&command.args)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let pid = rustix::process::Pid::from_child(&child);
+        let group = Group(Arc::new(Mutex::new(Some(pid))));
+        let told = tell(&mut child, spec, pid_file);
+        let stdin = match told {
+            Ok(stdin) => stdin,
+            Err(error) => {
+                group.close();
+                let _ = child.wait();
+                return Err(error);
+            }
+        };
+        let watched = group.clone();
+        thread::spawn(move || {
+            let report = watch(child, &watched);
+            // Nobody listens any more if the engine has ended.
+            let _ = ended.send(Ended { number, report });
+        });
+        Ok(Self { _stdin: stdin, group })
+    }
+
+    /// Kills it and everything it started.
+    pub(crate) fn kill(&self) {
+        self.group.kill();
+    }
+}
+
+/// Writes down who the worker is, then tells it what to do.
+fn tell(child: &mut Child, spec: &Spec, pid_file: &Path) -> io::Result<ChildStdin> {
+    let began = began(child.id()).unwrap_or_default();
+    fs::write(pid_file, format!("{} {began}", child.id()))?;
+    let mut stdin = child.stdin.take().expect("invariant: standard input was piped");
+    let mut line = serde_json::to_string(spec).expect("invariant: an attempt can be written as JSON");
+    line.push('\n');
+    stdin.write_all(line.as_bytes())?;
+    Ok(stdin)
+}
+
+/// Reads the worker's report to its end, then makes sure that nothing of its group stays.
+fn watch(mut child: Child, group: &Group) -> Result<Report, String> {
+    /// A report with the last words of a command is far shorter.
+    const REPORT_MAX: u64 = 1 << 20;
+    let mut text = String::new();
+    let stdout = child.stdout.take().expect("invariant: standard output was piped");
+    let read = stdout.take(REPORT_MAX).read_to_string(&mut text);
+    group.close();
+    let status = child.wait();
+    match (read, serde_json::from_str(&text)) {
+        (Ok(_), Ok(report)) => Ok(report),
+        _ => Err(match status {
+            Ok(status) => format!("its process ended without a report: {status}"),
+            Err(e) => format!("its process cannot be waited for: {e}"),
+        }),
+    }
+}
+
+/// When a process began, in ticks since the machine did; `None` if there is no such process.
+fn began(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; fields are counted from its end.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Makes sure that the worker of a pid file is gone, with its group.
+///
+/// # Errors
+/// It cannot be killed, or does not go within ten seconds.
+pub(crate) fn fence(pid_file: &Path) -> io::Result<()> {
+    let text = fs::read_to_string(pid_file)?;
+    let mut words = text.split_whitespace().map(str::parse::<u64>);
+    let (Some(Ok(pid)), Some(Ok(start))) = (words.next(), words.next()) else { return Ok(()) };
+    let is_there = || began(pid as u32) == Some(start);
+    if let Some(group) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw)
+        && is_there()
+    {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        for _ in 0..1000 {
+            if !is_there() {
+                return Ok(());
+            }
+            crate::clock::pause(Duration::from_millis(10));
+        }
+        return Err(io::Error::other(format!(
+            "process {pid} of an earlier run is still there, expected it to be gone"
+        )));
+    }
+    Ok(())
+}
