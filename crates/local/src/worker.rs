@@ -3,7 +3,8 @@
 //! Its protocol: the [`task::Spec`] is the first line of standard input, as JSON; a [`Report`] is the
 //! only line of standard output; the exit code is 0 or 1. Whoever starts it keeps its standard input
 //! open: when that closes, because its engine closed it or died in whatever way, the worker kills its
-//! process group, itself and all commands included. An engine starts it as leader of a process group
+//! process group, itself and all commands included. (`std::process::Child::wait` closes it too: take it
+//! out of the child first.) An engine starts it as leader of a process group
 //! of its own (a worker that is not makes itself one), and kills that group when the attempt is over
 //! in any way, so that no background process of a command stays.
 

@@ -1,0 +1,147 @@
+//! What goes wrong in a task, and what it says.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+use slackline_local::task::{self, Task};
+
+use crate::job::{Trial, text};
+
+fn failure(trial: &Trial, input: &str) -> String {
+    let file = trial.write("in", input);
+    let error = trial.run(&[file]).unwrap_err().to_string();
+    error.replace(trial.dir.path().to_str().unwrap(), "")
+}
+
+#[test]
+fn a_command_that_fails_is_quoted() {
+    let trial = Trial::of(json!({ "mapper": "cat; echo what happened >&2; echo and why >&2; exit 1" }));
+    assert_eq!(
+        failure(&trial, "a\n"),
+        "mapper \"cat; echo what happened >&2; echo and why >&2; exit 1\": exit status: 1; \
+         its standard error ends:\nwhat happened\nand why"
+    );
+    assert_eq!(task::log::read(&trial.path("map-0")).unwrap(), b"what happened\nand why\n");
+
+    let trial = Trial::of(json!({ "mapper": "cat", "reducer": "no-such-program" }));
+    let message = failure(&trial, "a\n");
+    assert!(message.starts_with("reducer \"no-such-program\": exit status: 127;"), "{message}");
+    assert!(message.contains("not found"), "{message}");
+
+    let trial = Trial::of(json!({ "mapper": "cat", "combiner": "cat; kill -9 $$" }));
+    assert_eq!(failure(&trial, "a\n"), "combiner \"cat; kill -9 $$\": signal: 9 (SIGKILL)");
+    assert!(!trial.path("map-0/map.index").exists());
+}
+
+#[test]
+fn a_flood_on_standard_error_neither_blocks_nor_fills() {
+    let trial = Trial::of(json!({
+        "mapper": "cat; awk 'BEGIN { for (i = 0; i < 1000000; i++) print \"noise\", i }' >&2"
+    }));
+    let file = trial.write("in", "a\tb\n");
+    assert_eq!(trial.run(&[file]).unwrap().text(), "a\tb\n");
+    let log = String::from_utf8(task::log::read(&trial.path("map-0")).unwrap()).unwrap();
+    assert!(log.starts_with("noise 0\n") && log.ends_with("noise 999999\n") && log.len() < 500_000);
+}
+
+#[test]
+fn input_that_is_missing_is_named() {
+    let trial = Trial::program("wordcount", json!({}));
+    let missing = trial.path("none").to_str().unwrap().to_owned();
+    let error = trial.run(&[missing]).unwrap_err();
+    assert!(!error.is_worth_another_attempt());
+    assert!(error.to_string().ends_with("/none\": no such file or directory"), "{error}");
+
+    // It may also vanish between plan and attempt.
+    let error = task::run(&trial.map_of("/nowhere/x")).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read /nowhere/x: No such file or directory (os error 2)");
+    let task = Task::Reduce { partition: 0, maps: vec!["/nowhere".into()] };
+    let error = task::run(&trial.spec(task, &trial.path("reduce-0"))).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read /nowhere/map.index: No such file or directory (os error 2)");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let trial = Trial::program("wordcount", json!({}));
+    let file = trial.write("in", "a\n");
+    let mut spec = trial.map_of(&file);
+    // A file stands where the directory should be; permissions would not stop an administrator.
+    spec.directory = file.clone().into();
+    let error = task::run(&spec).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot make directory {file}: ")), "{error}");
+    fs::create_dir_all(trial.path("map-0/map.out")).unwrap();
+    let error = task::run(&trial.map_of(&file)).unwrap_err().to_string();
+    assert!(error.starts_with("cannot write ") && error.contains("map-0/map.out: "), "{error}");
+}
+
+/// A disk that is full wherever something is written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_stops_the_attempt() {
+    let input = text(9, 3000);
+    let cases = [
+        (Trial::program("sort", json!({})).with(1, 1 << 30, 1 << 30), "map.out"),
+        (Trial::program("sort", json!({})).with(1, 1 << 30, 30_000), "spill-1"),
+        (Trial::program("grep", json!({ "pattern": "a" })).with(0, 1 << 30, 1 << 20), "part-00000"),
+        (Trial::of(json!({ "mapper": "cat" })).with(0, 1 << 30, 1 << 20), "part-00000"),
+        // The command is killed, and would go on for ever.
+        (Trial::of(json!({ "mapper": "yes" })).with(0, 1 << 30, 1 << 20), "part-00000"),
+        (Trial::of(json!({ "mapper": "yes" })).with(1, 1 << 30, 30_000), "spill-2"),
+    ];
+    for (trial, full) in cases {
+        let file = trial.write("in", &input);
+        fs::create_dir(trial.path("map-0")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", trial.path("map-0").join(full)).unwrap();
+        let error = task::run(&trial.map_of(&file)).unwrap_err();
+        let found = error.to_string();
+        assert!(error.is_worth_another_attempt());
+        assert!(found.starts_with("cannot write ") && found.contains(full), "{found}");
+        assert!(found.ends_with("No space left on device (os error 28)"), "{found}");
+        assert!(!trial.path("map-0/map.index").exists());
+    }
+}
+
+#[test]
+fn input_that_is_too_long_or_damaged_is_refused_with_its_place() {
+    let trial = Trial::program("wordcount", json!({})).with(1, 1 << 30, 1000);
+    let message = failure(&trial, &format!("short\n{}", "x".repeat(3 << 20)));
+    assert_eq!(message, "/in, at byte 6: a record of more than 1048576 bytes, expected at most that many");
+
+    let trial = Trial::of(json!({ "mapper": "head -c 3000000 /dev/zero" })).with(1, 1 << 30, 1000);
+    let message = failure(&trial, "a\n");
+    assert!(message.contains("its output cannot be used: a record of more than 1048576 bytes"), "{message}");
+}
+
+#[test]
+fn wrong_reducers_are_refused() {
+    let trial = Trial::program("sort", json!({})).with(2, 1 << 20, 1 << 20);
+    let file = trial.write("in", "a\n");
+    let message = task::run(&trial.map_of(&file)).unwrap_err().to_string();
+    assert_eq!(message, "sort: found no sampled boundaries, expected them for more than one reducer");
+    let trial = Trial::program("teragen", json!({ "records": 5 }));
+    let message = task::run(&trial.map_of(&file)).unwrap_err().to_string();
+    assert_eq!(message, "teragen: found 2 reducers, expected none");
+}
+
+#[test]
+fn damaged_map_output_is_refused() {
+    let trial = Trial::program("wordcount", json!({}));
+    let file = trial.write("in", text(4, 100));
+    task::run(&trial.map_of(&file)).unwrap();
+    let output = trial.path("map-0").join(task::MAP_OUTPUT);
+    let mut bytes = fs::read(&output).unwrap();
+    let reduce = Task::Reduce { partition: 0, maps: vec![trial.path("map-0")] };
+    let spec = trial.spec(reduce, &trial.path("reduce-0"));
+    task::run(&spec).unwrap();
+    bytes[..9].fill(0xff);
+    fs::write(&output, &bytes).unwrap();
+    let message = task::run(&spec).unwrap_err().to_string();
+    assert!(message.contains("a pair is cut short"), "{message}");
+    fs::write(&output, &bytes[..5]).unwrap();
+    let message = task::run(&spec).unwrap_err().to_string();
+    assert!(message.contains("5 bytes, expected "), "{message}");
+}
+
+/// How long something may take that takes milliseconds, on a machine that is busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,159 @@
+//! The worker as a process: its protocol, and that nothing of it outlives its engine.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "processes are waited for")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use slackline_local::task::Spec;
+use slackline_local::worker::Report;
+
+use crate::failures::PATIENCE;
+use crate::job::Trial;
+
+/// Starts a worker as an engine does.
+fn start(spec: &Spec) -> Child {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_slackline-worker"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let line = serde_json::to_string(spec).unwrap() + "\n";
+    child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+    child
+}
+
+fn report(child: &mut Child) -> Report {
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Waits until a condition holds.
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process still runs: it is there and no zombie.
+fn runs(pid: &str) -> bool {
+    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    let state = String::from_utf8(output.stdout).unwrap();
+    !state.trim().is_empty() && !state.starts_with('Z')
+}
+
+fn kill(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// A job whose mapper leaves two sleeping processes' ids in a file, and hangs.
+fn hanging() -> Trial {
+    Trial::of(json!({ "mapper": "sleep 600 & echo $! $$ > pids.new; mv pids.new pids; sleep 600" }))
+}
+
+/// The processes of the hanging mapper, once they are there.
+fn pids(file: &Path) -> Vec<String> {
+    eventually("the mapper has started", || file.exists());
+    let pids: Vec<String> = fs::read_to_string(file).unwrap().split_whitespace().map(str::to_owned).collect();
+    assert!(pids.len() == 2 && pids.iter().all(|pid| runs(pid)));
+    pids
+}
+
+/// The hanging job's map, its file of ids in the trial's directory.
+fn hanging_map(trial: &mut Trial) -> Spec {
+    let file = trial.write("in", "a\n");
+    let slackline_local::task::Job::Commands { mapper, .. } = &mut trial.job else { panic!("no commands") };
+    *mapper = format!("cd {}; {mapper}", trial.dir.path().display());
+    trial.map_of(&file)
+}
+
+#[test]
+fn a_worker_reports_and_exits() {
+    let trial = Trial::program("wordcount", json!({}));
+    let file = trial.write("in", "a b a\n");
+    let mut child = start(&trial.map_of(&file));
+    let Report::Done(outcome) = report(&mut child) else { panic!("failed") };
+    assert_eq!((outcome.records_in, outcome.records_out, outcome.bytes_in), (1, 2, 6));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+
+    let mut child = start(&trial.map_of("/nowhere"));
+    let Report::Failed { message, retry } = report(&mut child) else { panic!("done") };
+    assert!(retry && message.starts_with("cannot read /nowhere: "), "{message}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_worker_without_an_attempt_says_so() {
+    let output = Command::new(env!("CARGO_BIN_EXE_slackline-worker")).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("{\"failed\":{\"message\":\"standard input holds no attempt: "), "{text}");
+}
+
+#[test]
+fn closing_its_input_ends_a_worker_and_its_commands() {
+    let mut trial = hanging();
+    let mut child = start(&hanging_map(&mut trial));
+    let pids = pids(&trial.path("pids"));
+    drop(child.stdin.take());
+    eventually("the worker is dead", || !runs(&child.id().to_string()));
+    eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
+    assert!(!child.wait().unwrap().success());
+}
+
+/// Set where this test program is to be the engine that is killed.
+const ENGINE: &str = "SLACKLINE_TEST_ENGINE";
+
+/// No test unless [`ENGINE`] is set: an engine that starts a worker, says its id and waits.
+#[test]
+fn engine_to_be_killed() {
+    let Ok(spec) = std::env::var(ENGINE) else { return };
+    let mut child = start(&serde_json::from_str(&spec).unwrap());
+    // Held, because `wait` closes it.
+    let _stdin = child.stdin.take();
+    println!("\nworker {}", child.id());
+    child.wait().unwrap();
+}
+
+#[test]
+fn killing_the_engine_ends_workers_and_their_commands() {
+    let mut trial = hanging();
+    let spec = serde_json::to_string(&hanging_map(&mut trial)).unwrap();
+    let mut engine = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "process::engine_to_be_killed", "--nocapture"])
+        .env(ENGINE, spec)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The pipe stays open: an engine that cannot write to it would end by itself.
+    let mut lines = BufReader::new(engine.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let worker = lines.find_map(|line| line.strip_prefix("worker ").map(str::to_owned)).unwrap();
+    let pids = pids(&trial.path("pids"));
+    assert!(runs(&worker));
+    kill("-KILL", engine.id());
+    engine.wait().unwrap();
+    eventually("the worker is dead", || !runs(&worker));
+    eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
+}
+
+/// As an engine does after a time-out.
+#[test]
+fn killing_the_group_ends_a_task_that_hangs() {
+    let mut trial = hanging();
+    let mut child = start(&hanging_map(&mut trial));
+    let pids = pids(&trial.path("pids"));
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
+    assert!(!trial.path("map-0/map.index").exists());
+}
