@@ -19,6 +19,8 @@ type Problem = Box<dyn std::error::Error + Send + Sync>;
 enum By {
     /// The policy drives the simulator.
     Simulate,
+    /// The policy plans the whole workload.
+    Plan,
 }
 
 /// What varies from point to point.
@@ -134,44 +136,42 @@ impl Sweep {
         self.objectives.iter().map(of_objective).collect()
     }
 
-    /// Numbers of every policy on an instance, by measure.
+    /// Numbers of every policy on an instance, by measure. The bound that costs are divided by is the best
+    /// that anybody knows: planners may know a better one than the relaxations alone.
     fn policies_on(&self, instance: &Instance, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Problem> {
         let bounds = relax::bounds(instance);
-        let bound = bounds.iter().map(|b| b.value).filter(|v| v.is_finite()).reduce(f64::max);
+        let mut bound = bounds.iter().map(|b| b.value).filter(|v| v.is_finite()).reduce(f64::max);
         let mut runs = Vec::new();
         for policy in &self.policies {
-            runs.push(self.run(instance, policy, bound, seed)?);
+            let run = self.run(instance, policy, seed)?;
+            bound = [bound, run.bound].into_iter().flatten().reduce(f64::max);
+            runs.push(run);
         }
-        let measured = |run: &Vec<(&'static str, f64)>| {
-            self.settings.measures.iter().map(|m| measure(m, run, &runs[0])).collect()
-        };
-        Ok(runs.iter().map(measured).collect())
+        // A bound holds for the durations of the workload, not for distorted ones.
+        let bound = bound.filter(|_| self.settings.simulation.jitter.unwrap_or(0.0) == 0.0);
+        let numbers: Vec<Numbers> = runs.into_iter().map(|run| run.against(bound)).collect();
+        let measured =
+            |run: &Numbers| self.settings.measures.iter().map(|m| measure(m, run, &numbers[0])).collect();
+        Ok(numbers.iter().map(measured).collect())
     }
 
-    /// The named numbers of one policy.
-    fn run(
-        &self,
-        instance: &Instance,
-        policy: &Chosen,
-        bound: Option<f64>,
-        seed: u64,
-    ) -> Result<Vec<(&'static str, f64)>, Problem> {
+    /// One policy on an instance.
+    fn run(&self, instance: &Instance, policy: &Chosen, seed: u64) -> Result<Run, Problem> {
         let (schedule, metrics) = match self.settings.by {
             By::Simulate => {
-                let done = slackline::simulate(instance, policy, &self.options(seed), bound, None)?;
+                let done = slackline::simulate(instance, policy, &self.options(seed), None, None)?;
                 (done.schedule, done.metrics)
             }
+            By::Plan => match slackline::plan(instance, policy, slackline::plan::Options::default())? {
+                slackline::Plan::Schedule(planned) => (planned.schedule, planned.metrics),
+                slackline::Plan::Progress(_) => {
+                    let found =
+                        format!("{} plans progress, expected a policy that plans schedules", policy.spec());
+                    return Err(found.into());
+                }
+            },
         };
-        let mut numbers = metrics.entries();
-        numbers.extend(schedule.cost.map(|cost| ("cost", cost)));
-        if let (Some(cost), Some(bound)) = (schedule.cost, bound) {
-            numbers.push(("lower_bound", bound));
-            if bound > 0.0 {
-                numbers.extend([("ratio", cost / bound), ("gap", (cost - bound) / bound)]);
-            }
-            numbers.push(("ratio1", (cost + 1.0) / (bound + 1.0)));
-        }
-        Ok(numbers)
+        Ok(Run { cost: schedule.cost, bound: schedule.lower_bound, metrics: metrics.entries() })
     }
 
     fn options(&self, seed: u64) -> Options {
@@ -204,6 +204,33 @@ impl Sweep {
             }
         }
         points
+    }
+}
+
+/// Named numbers of a run.
+type Numbers = Vec<(&'static str, f64)>;
+
+/// What one policy gave.
+struct Run {
+    cost: Option<f64>,
+    /// A lower bound that it knows of itself.
+    bound: Option<f64>,
+    metrics: Numbers,
+}
+
+impl Run {
+    /// All numbers, cost against this bound included.
+    fn against(self, bound: Option<f64>) -> Numbers {
+        let mut numbers = self.metrics;
+        numbers.extend(self.cost.map(|cost| ("cost", cost)));
+        if let (Some(cost), Some(bound)) = (self.cost, bound) {
+            numbers.push(("lower_bound", bound));
+            if bound > 0.0 {
+                numbers.extend([("ratio", cost / bound), ("gap", (cost - bound) / bound)]);
+            }
+            numbers.push(("ratio1", (cost + 1.0) / (bound + 1.0)));
+        }
+        numbers
     }
 }
 
