@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use slackline::judge::Metrics;
 use slackline::load;
 use slackline::simulate::Simulated;
 use slackline_model::schedule::FlowStatus;
@@ -16,19 +17,28 @@ use crate::recorded::Options;
 
 /// The figures of a simulation, in the order of the comparison document.
 pub(crate) fn figures(simulated: &Simulated) -> Figures {
-    let schedule = &simulated.schedule;
-    let mut metrics = simulated.metrics.entries();
-    metrics.push(("decisions", simulated.decisions as f64));
+    let mut figures = figures_of(&simulated.schedule, &simulated.metrics);
+    figures.metrics.push(("decisions", Some(simulated.decisions as f64)));
     if let Some(timings) = simulated.timings {
-        metrics.push(("decision_seconds_p99", timings.decision_seconds_p99));
-        metrics.push(("seconds", timings.seconds));
+        figures.metrics.push(("decision_seconds_p99", Some(timings.decision_seconds_p99)));
+        figures.metrics.push(("seconds", Some(timings.seconds)));
     }
+    figures
+}
+
+/// The figures of a schedule. Those of flows that are done are none if none is.
+pub(crate) fn figures_of(schedule: &Schedule, metrics: &Metrics) -> Figures {
+    let failed = failed(schedule);
+    let nothing = failed > 0 && failed == schedule.flows.len();
+    let of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
+    let known =
+        |&(name, value): &(&'static str, f64)| (name, Some(value).filter(|_| !nothing || of_all(name)));
     Figures {
         cost: schedule.cost,
         lower_bound: schedule.lower_bound,
         gap: schedule.gap,
-        failed: failed(schedule),
-        metrics,
+        failed,
+        metrics: metrics.entries().iter().map(known).collect(),
     }
 }
 
@@ -76,7 +86,8 @@ pub(crate) fn write_schedule(
     schedule: &mut Schedule,
     (figures, meta): (&Figures, &Meta),
 ) -> io::Result<()> {
-    schedule.metrics = figures.metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let known = figures.metrics.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?)));
+    schedule.metrics = known.collect();
     slackline_trace::write_schedule(out, instance, schedule, meta)
 }
 

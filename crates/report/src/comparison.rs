@@ -25,14 +25,15 @@ pub struct Figures {
     pub gap: Option<f64>,
     /// Flows that failed.
     pub failed: usize,
-    /// Metrics by their names in the comparison document, in its order.
-    pub metrics: Vec<(&'static str, f64)>,
+    /// Metrics by their names in the comparison document, in its order; `None` where they are about flows
+    /// that are done and none is.
+    pub metrics: Vec<(&'static str, Option<f64>)>,
 }
 
 impl Figures {
     /// The metric of that name.
     pub fn metric(&self, name: &str) -> Option<f64> {
-        self.metrics.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
+        self.metrics.iter().find(|(known, _)| *known == name)?.1
     }
 }
 
@@ -131,7 +132,7 @@ pub fn csv(rows: &[Row]) -> String {
     let header: Vec<&str> = ["policy", "cost", "lower_bound", "gap"]
         .into_iter()
         .chain(metrics.clone())
-        .chain(["refused"])
+        .chain(["failed", "refused"])
         .collect();
     let record = |row: &Row| {
         let figures = row.result.as_ref().ok();
@@ -139,6 +140,7 @@ pub fn csv(rows: &[Row]) -> String {
         cells.extend([figures.and_then(|f| f.cost), figures.and_then(|f| f.lower_bound)].map(exact));
         cells.push(exact(figures.and_then(|f| f.gap)));
         cells.extend(metrics.iter().map(|name| exact(figures.and_then(|f| f.metric(name)))));
+        cells.push(figures.map_or_else(String::new, |f| f.failed.to_string()));
         cells.push(row.result.as_ref().err().cloned().unwrap_or_default());
         cells
     };
@@ -158,7 +160,10 @@ fn entry(row: &Row) -> ComparisonEntry {
         Ok(f) => ComparisonEntry::Ran {
             policy,
             objective: ObjectiveResult::new(f.cost, f.lower_bound),
-            metrics: f.metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+            metrics: (f.metrics.iter())
+                .map(|&(name, value)| (name.to_owned(), value))
+                .chain([("failed".to_owned(), Some(f.failed as f64))])
+                .collect(),
         },
     }
 }

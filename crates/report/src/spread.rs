@@ -68,6 +68,7 @@ fn value(figures: &Figures, name: &str) -> Option<f64> {
         "cost" => figures.cost,
         "lower_bound" => figures.lower_bound,
         "gap" => figures.gap,
+        "failed" => Some(figures.failed as f64),
         _ => figures.metric(name),
     }
 }
@@ -156,6 +157,7 @@ fn names(all: &[Runs]) -> Vec<&'static str> {
             names.push(name);
         }
     }
+    names.push("failed");
     names
 }
 

@@ -67,6 +67,27 @@ pub fn list<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)]) -> String {
     out
 }
 
+/// The same, with what does not fit into `width` columns on lines of its own below.
+pub fn wrapped<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)], width: usize) -> String {
+    let names = entries.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(names + 4).max(20);
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    for (name, what) in entries {
+        lines.push((name.as_ref(), String::new()));
+        for word in what.as_ref().split(' ') {
+            let line = &lines[lines.len() - 1].1;
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+                lines.push(("", String::new()));
+            }
+            let at = lines.len() - 1;
+            let line = &mut lines[at].1;
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    list(&lines)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +112,11 @@ a�b
     #[test]
     fn a_list_lines_up() {
         assert_eq!(list(&[("a", "x"), ("long", "")]), "  a     x\n  long\n");
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let found = wrapped(&[("a", "one two three four five six"), ("bb", "x")], 24);
+        assert_eq!(found, "  a   one two three four\n      five six\n  bb  x\n");
     }
 }

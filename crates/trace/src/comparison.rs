@@ -19,8 +19,8 @@ pub enum ComparisonEntry {
         /// Its value of the objective.
         objective: ObjectiveResult,
         /// Metrics by name, in the order of the document; wall-clock figures only when they were
-        /// asked for. Finite.
-        metrics: Vec<(String, f64)>,
+        /// asked for. Finite; `None` of flows none of which was done.
+        metrics: Vec<(String, Option<f64>)>,
     },
     /// It does not take this workload.
     Refused {
@@ -66,9 +66,9 @@ pub(crate) struct Entry {
     /// Its value of the objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objective: Option<ObjectiveResult>,
-    /// Metrics by name.
+    /// Metrics by name; null where they are about flows that are done and none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    metrics: Option<Named>,
+    metrics: Option<Named<Option<f64>>>,
     /// Why the policy does not take this workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn entries_come_back_in_order() {
-        let metrics = vec![("makespan".to_owned(), 17.5), ("deadlines".to_owned(), 0.0)];
+        let metrics = vec![("makespan".to_owned(), None), ("deadlines".to_owned(), Some(0.0))];
         let entries = [
             ComparisonEntry::Ran {
                 policy: "fifo".into(),

@@ -234,11 +234,29 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// Named numbers in the order of the document, each name once.
+/// Named numbers in the order of the document, each name once; with `Option<f64>`, some of them null.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Named(pub(crate) Vec<(String, f64)>);
+pub(crate) struct Named<V = f64>(pub(crate) Vec<(String, V)>);
 
-impl JsonSchema for Named {
+/// A number of a [`Named`], if it is one.
+pub(crate) trait Number {
+    /// Its value.
+    fn number(&self) -> Option<f64>;
+}
+
+impl Number for f64 {
+    fn number(&self) -> Option<f64> {
+        Some(*self)
+    }
+}
+
+impl Number for Option<f64> {
+    fn number(&self) -> Option<f64> {
+        *self
+    }
+}
+
+impl<V: JsonSchema> JsonSchema for Named<V> {
     fn inline_schema() -> bool {
         true
     }
@@ -248,35 +266,35 @@ impl JsonSchema for Named {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        std::collections::BTreeMap::<String, f64>::json_schema(generator)
+        std::collections::BTreeMap::<String, V>::json_schema(generator)
     }
 }
 
-impl Serialize for Named {
+impl<V: Serialize> Serialize for Named<V> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
-struct NamedVisitor;
+struct NamedVisitor<V>(std::marker::PhantomData<V>);
 
-impl<'de> Visitor<'de> for NamedVisitor {
-    type Value = Named;
+impl<'de, V: Deserialize<'de> + Number> Visitor<'de> for NamedVisitor<V> {
+    type Value = Named<V>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a table of numbers by name")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<V>, A::Error> {
         let mut seen = std::collections::BTreeSet::new();
         let mut list = Vec::new();
-        while let Some((name, value)) = map.next_entry::<String, f64>()? {
+        while let Some((name, value)) = map.next_entry::<String, V>()? {
             if !seen.insert(name.clone()) {
                 return Err(A::Error::custom(format!("found {name:?} a second time")));
             }
-            if !value.is_finite() {
+            if let Some(number) = value.number().filter(|number| !number.is_finite()) {
                 return Err(A::Error::custom(format!(
-                    "found {value} for {name:?}, expected a finite number"
+                    "found {number} for {name:?}, expected a finite number"
                 )));
             }
             list.push((name, value));
@@ -285,9 +303,9 @@ impl<'de> Visitor<'de> for NamedVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Named {
+impl<'de, V: Deserialize<'de> + Number> Deserialize<'de> for Named<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(NamedVisitor)
+        deserializer.deserialize_map(NamedVisitor(std::marker::PhantomData))
     }
 }
 

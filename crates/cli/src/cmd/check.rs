@@ -4,15 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use slackline::judge;
+use serde_json::{Map, Value, json};
+use slackline::judge::{self, Report};
+use slackline_model::Schedule;
 use slackline_report::headline;
-use slackline_report::number::counted;
+use slackline_report::number::{counted, exact};
 use slackline_trace::{TraceError, read_schedule, read_schedule_meta, sha256};
 
 use super::Answer;
-use crate::args::{Shape, value};
+use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape, value};
 use crate::input::Source;
-use crate::{out, recorded};
+use crate::{out, recorded, results};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -22,7 +25,7 @@ Example:
 
 The options that the schedule records (import, cluster, objective, deadlines, grain) are applied
 again, so that none need be repeated; flags given here win. If the schedule is not feasible, the
-exit code is 1 and the first violation is named.")]
+exit code is 1 and the first violation is named. JSON has `valid`, and metrics or the violation.")]
 pub(crate) struct Check {
     /// Workload document or trace that the schedule was made for; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -35,9 +38,36 @@ pub(crate) struct Check {
     grain: Option<f64>,
     #[command(flatten)]
     shape: Shape,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What was decided.
+enum Verdict {
+    Feasible {
+        schedule: Box<Schedule>,
+        report: Box<Report>,
+    },
+    /// A word for programs and a sentence for people.
+    Not {
+        kind: &'static str,
+        why: String,
+    },
 }
 
 pub(crate) fn run(args: Check) -> anyhow::Result<Answer> {
+    let output = args.output.clone();
+    let verdict = decide(args)?;
+    let text = match output.form() {
+        Form::Table => line(&verdict),
+        Form::Json => format!("{:#}\n", document(&verdict)),
+        Form::Csv => csv(&verdict),
+    };
+    out::text(output.file(), &text)?;
+    Ok(if matches!(verdict, Verdict::Feasible { .. }) { Answer::Yes } else { Answer::No })
+}
+
+fn decide(args: Check) -> anyhow::Result<Verdict> {
     if [&args.workload, &args.schedule].iter().all(|path| path.as_os_str() == "-") {
         bail!("found - twice, expected only one of WORKLOAD and SCHEDULE from standard input");
     }
@@ -50,10 +80,10 @@ pub(crate) fn run(args: Check) -> anyhow::Result<Answer> {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
     } else if meta.sha256 != found {
         let (schedule, workload) = (&written.name, &workload.name);
-        return no(&format!(
-            "{schedule}: made for a workload with SHA-256 {}, found {found} in {workload}",
-            meta.sha256,
-        ));
+        let made_for = &meta.sha256;
+        let why =
+            format!("{schedule}: made for a workload with SHA-256 {made_for}, found {found} in {workload}");
+        return Ok(Verdict::Not { kind: "workload", why });
     }
     let recorded = Shape { seed: shape.seed.or(Some(meta.seed)), ..shape };
     let mut loaded = workload.load(&args.shape.or(recorded))?;
@@ -62,35 +92,79 @@ pub(crate) fn run(args: Check) -> anyhow::Result<Answer> {
     }
     let (schedule, _) = match read_schedule(&written.name, &written.bytes, &loaded.instance) {
         Ok(read) => read,
-        Err(error @ TraceError::Mismatch(_)) => return no(&error.to_string()),
+        Err(error @ TraceError::Mismatch(_)) => {
+            return Ok(Verdict::Not { kind: "mismatch", why: error.to_string() });
+        }
         Err(error) => return Err(error.into()),
     };
-    match judge::check(&loaded.instance, &schedule) {
-        Err(violation) => no(&violation.to_string()),
-        Ok(report) => {
-            let rows = counted(report.rows as u64, "row");
-            let mut line = format!(
-                "feasible: {} under {}, {} {}, {rows}",
-                headline::objective(schedule.objective),
-                schedule.policy,
-                if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
-                // The sum of no costs is minus nothing.
-                report.cost + 0.0,
-            );
-            if report.tasks > 0 {
-                line.extend([", ", &counted(report.tasks, "task")]);
-            }
-            if report.failed > 0 {
-                line.extend([", ", &counted(report.failed as u64, "flow"), " failed"]);
-            }
-            out::text(None, &(line + "\n"))?;
-            Ok(Answer::Yes)
-        }
-    }
+    Ok(match judge::check(&loaded.instance, &schedule) {
+        Err(violation) => Verdict::Not { kind: violation.kind(), why: violation.to_string() },
+        Ok(report) => Verdict::Feasible { schedule: Box::new(schedule), report: Box::new(report) },
+    })
 }
 
-/// The answer is no, and why.
-fn no(why: &str) -> anyhow::Result<Answer> {
-    out::text(None, &format!("not feasible: {why}\n"))?;
-    Ok(Answer::No)
+/// The answer in a line.
+fn line(verdict: &Verdict) -> String {
+    let (schedule, report) = match verdict {
+        Verdict::Not { why, .. } => return format!("not feasible: {why}\n"),
+        Verdict::Feasible { schedule, report } => (schedule, report),
+    };
+    let mut line = format!(
+        "feasible: {} under {}, {} {}, {}",
+        headline::objective(schedule.objective),
+        schedule.policy,
+        if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
+        cost(report),
+        counted(report.rows as u64, "row"),
+    );
+    if report.tasks > 0 {
+        line.extend([", ", &counted(report.tasks, "task")]);
+    }
+    if report.failed > 0 {
+        line.extend([", ", &counted(report.failed as u64, "flow"), " failed"]);
+    }
+    line + "\n"
+}
+
+/// The sum of no costs is minus nothing, which nobody wants to read.
+fn cost(report: &Report) -> f64 {
+    report.cost + 0.0
+}
+
+fn document(verdict: &Verdict) -> Value {
+    let (schedule, report) = match verdict {
+        Verdict::Not { kind, why } => {
+            return json!({ "valid": false, "violation": { "kind": kind, "message": why } });
+        }
+        Verdict::Feasible { schedule, report } => (schedule, report),
+    };
+    let figures = results::figures_of(schedule, &report.metrics);
+    json!({
+        "valid": true,
+        "policy": schedule.policy,
+        "objective": {
+            "metric": schedule.objective.metric.name(),
+            "combine": schedule.objective.combine.name(),
+        },
+        "cost": cost(report),
+        "rows": report.rows,
+        "failed": report.failed,
+        "metrics": figures.metrics.iter().map(|&(name, value)| (name.to_owned(), json!(value))).collect::<Map<_, _>>(),
+    })
+}
+
+fn csv(verdict: &Verdict) -> String {
+    let header = ["valid", "violation", "message", "cost", "rows", "tasks", "failed"];
+    let row = match verdict {
+        Verdict::Not { kind, why } => {
+            let known = ["false".to_owned(), (*kind).to_owned(), why.clone()];
+            known.into_iter().chain(std::iter::repeat_n(String::new(), 4)).collect::<Vec<_>>()
+        }
+        Verdict::Feasible { report, .. } => {
+            let counts = [report.rows as u64, report.tasks, report.failed as u64].map(|n| n.to_string());
+            let known = ["true".to_owned(), String::new(), String::new(), exact(Some(cost(report)))];
+            known.into_iter().chain(counts).collect()
+        }
+    };
+    slackline_report::csv(&header, [row])
 }

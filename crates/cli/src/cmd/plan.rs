@@ -8,8 +8,8 @@ use anyhow::Context;
 use clap::Args;
 use slackline::Chosen;
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Stopped};
+use slackline_report::flows;
 use slackline_report::number::{Unit, number};
-use slackline_report::{Figures, flows};
 
 use super::Answer;
 use crate::args::output::Form;
@@ -112,13 +112,7 @@ fn write(
     let augmented = augmented.map(|of| Augmented { promise: of.promise.filter(|_| promised), ..of });
     let remarks = remarks(&planned, args.plan.budget, augmented);
     let mut schedule = planned.schedule;
-    let figures = Figures {
-        cost: schedule.cost,
-        lower_bound: schedule.lower_bound,
-        gap: schedule.gap,
-        failed: 0,
-        metrics: planned.metrics.entries(),
-    };
+    let figures = results::figures_of(&schedule, &planned.metrics);
     let mut options = loaded.options.clone();
     recorded::add_plan(&mut options, &args.plan);
     let mut meta = results::meta(loaded, options, args.shape.root_seed(), &schedule);

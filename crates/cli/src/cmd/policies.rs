@@ -2,8 +2,9 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use slackline::Chosen;
 use slackline::registry::{Entry, policies};
-use slackline_report::table::list;
+use slackline_report::table::wrapped;
 use slackline_report::{Align, Table};
 
 use super::Answer;
@@ -11,25 +12,37 @@ use crate::args::OutputArgs;
 use crate::args::output::Form;
 use crate::out;
 
+/// Columns that a terminal has.
+const WIDTH: usize = 110;
+
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Examples:
+  slackline policies
+  slackline policies fair
+
 A parameter follows the name: --policy fair:by=flow")]
 pub(crate) struct Policies {
+    /// Say everything of this policy
+    #[arg(value_name = "NAME", value_parser = Chosen::parse)]
+    name: Option<Chosen>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(crate) fn run(args: &Policies) -> anyhow::Result<Answer> {
+    let one = args.name.as_ref().map(Chosen::entry);
+    let entries = one.map_or(policies(), std::slice::from_ref);
     let text = match args.output.form() {
-        Form::Table => table(),
-        Form::Csv => csv(),
-        Form::Json => format!("{:#}\n", Value::Array(policies().iter().map(document).collect())),
+        Form::Table => one.map_or_else(table, details),
+        Form::Csv => csv(entries),
+        Form::Json => format!("{:#}\n", Value::Array(entries.iter().map(document).collect())),
     };
     out::text(args.output.file(), &text)?;
     Ok(Answer::Yes)
 }
 
-/// Name and value of everything that fits a cell.
+/// Name and value of everything that is said of a policy.
 fn cells(entry: &Entry) -> [(&'static str, &'static str); 10] {
     let can = entry.capabilities;
     [
@@ -46,35 +59,40 @@ fn cells(entry: &Entry) -> [(&'static str, &'static str); 10] {
     ]
 }
 
-fn table() -> String {
-    // The last two are sentences and go below.
-    const SHOWN: usize = 8;
-    let headings: Vec<_> = policies()
-        .first()
-        .into_iter()
-        .flat_map(cells)
-        .take(SHOWN)
-        .map(|(name, _)| (name, Align::Left))
-        .collect();
-    let mut table = Table::new(&headings);
-    let mut text = String::new();
-    for entry in policies() {
-        table.row(cells(entry).into_iter().take(SHOWN).map(|(_, value)| value));
-        let mut lines = vec![("what it does".to_owned(), entry.summary.to_owned())];
-        lines.push(("source".to_owned(), entry.source.to_owned()));
-        for param in entry.params {
-            let values = param.expected();
-            lines.push((
-                format!("{}={values}", param.name),
-                format!("{} [default: {}]", param.help, param.values[0]),
-            ));
-        }
-        text.extend(["\n", entry.name, "\n", &list(&lines)]);
-    }
-    table.render() + &text
+/// The first words, up to where they go into detail.
+fn short(text: &str) -> &str {
+    text.split([',', ';', ':']).next().unwrap_or(text)
 }
 
-fn csv() -> String {
+fn table() -> String {
+    // Sentences go below, and the rest into the details.
+    const SHOWN: [&str; 6] =
+        ["policy", "flows of jobs", "typed slots", "mixed speeds", "plan gives", "minima"];
+    let mut table = Table::new(&SHOWN.map(|name| (name, Align::Left)));
+    for entry in policies() {
+        let shown = cells(entry).into_iter().filter(|(name, _)| SHOWN.contains(name));
+        let cell = |(name, value)| if name == "mixed speeds" { value } else { short(value) };
+        table.row(shown.map(cell));
+    }
+    let summaries: Vec<_> = policies().iter().map(|entry| (entry.name, entry.summary)).collect();
+    let more = "\n`slackline policies NAME` says more, and lists the parameters.\n";
+    table.render() + "\n" + &wrapped(&summaries, WIDTH) + more
+}
+
+fn details(entry: &Entry) -> String {
+    let mut lines: Vec<(String, String)> =
+        cells(entry).into_iter().skip(1).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    lines.rotate_right(1);
+    let mut text = format!("{}\n{}", entry.name, wrapped(&lines, WIDTH));
+    for param in entry.params {
+        let what = format!("{} [default: {}]", param.help, param.values[0]);
+        text.extend(["\n", entry.name, ":", param.name, "=", &param.expected(), "\n"]);
+        text += &wrapped(&[("", what)], WIDTH);
+    }
+    text
+}
+
+fn csv(entries: &[Entry]) -> String {
     let header: Vec<&str> =
         policies().first().into_iter().flat_map(cells).map(|(name, _)| name).chain(["parameters"]).collect();
     let row = |entry: &Entry| {
@@ -82,7 +100,7 @@ fn csv() -> String {
         let parameters = parameters.collect::<Vec<_>>().join(" ");
         cells(entry).into_iter().map(|(_, value)| value.to_owned()).chain([parameters]).collect::<Vec<_>>()
     };
-    slackline_report::csv(&header, policies().iter().map(row))
+    slackline_report::csv(&header, entries.iter().map(row))
 }
 
 fn document(entry: &Entry) -> Value {

@@ -139,3 +139,17 @@ fn the_examples_of_the_contract_pass() {
         }
     }
 }
+
+#[test]
+fn answers_come_as_documents_too() {
+    let (file, document) = schedule("check_documents");
+    let json = |ran: &crate::Ran| serde_json::from_str::<serde_json::Value>(&ran.out).unwrap();
+    let check = |format: &str| run(&["check", CONTRACT, text(&file), "--format", format]);
+    let yes = json(&check("json"));
+    assert_eq!((&yes["valid"], &yes["metrics"]["makespan"]), (&true.into(), &25.0.into()));
+    assert!(check("csv").out.starts_with("valid,violation,message,cost,rows,tasks,failed\ntrue,,,60,"));
+    fs::write(&file, document.replacen("\"cost\": 60.0", "\"cost\": 50.0", 1)).unwrap();
+    let ran = check("json");
+    let no = json(&ran);
+    assert_eq!((ran.code, &no["valid"], &no["violation"]["kind"]), (Some(1), &false.into(), &"cost".into()));
+}

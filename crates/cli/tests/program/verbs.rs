@@ -178,9 +178,12 @@ fn bounds_have_a_table_and_a_document() {
 #[test]
 fn policies_come_from_the_registry() {
     let table = done(&["policies"]);
-    for word in ["fifo", "fair", "edf", "by=job|flow"] {
+    for word in ["fifo", "fair", "edf", "allocations", "tasks", "progress requirements"] {
         assert!(table.contains(word), "{table}");
     }
+    assert!(table.lines().all(|line| line.chars().count() <= 110), "{table}");
+    assert!(done(&["policies", "fair"]).contains("fair:by=job|flow"));
+    assert!(run(&["policies", "fare"]).err.contains("expected one of fifo"));
     let document = json(&done(&["policies", "--format", "json"]));
     assert_eq!(document[0]["name"], "fifo");
     assert_eq!(document[0]["parameters"][0]["default"], "job");
@@ -207,6 +210,11 @@ fn flows_that_cannot_finish_are_a_no() {
     assert!(ran.err.contains("2 flows failed"), "{}", ran.err);
     let args = ["compare", CONTRACT, "--crash", "node-0@5", "--crash", "node-1@5"];
     assert_eq!(run(&args).code, Some(1));
+    let document = json(&run(&[&args[..], &["--format", "json"]].concat()).out);
+    let metrics = &document[0]["metrics"];
+    assert_eq!((&metrics["failed"], &metrics["mean_response"]), (&2.0.into(), &Value::Null));
+    let csv = run(&[&args[..], &["--format", "csv"]].concat()).out;
+    assert!(csv.lines().next().is_some_and(|line| line.ends_with(",failed,refused")), "{csv}");
     let back = ["simulate", CONTRACT, "--policy", "fifo", "--crash", "node-0@5+1,node-1@5+1"];
     assert_eq!(run(&back).code, Some(0));
 }
