@@ -10,7 +10,7 @@ use slackline_model::schedule::{Clock, FlowRow, FlowStatus};
 use slackline_model::{FlowId, Instance, Schedule};
 use slackline_policy::Estimates;
 
-use crate::registry::Chosen;
+use crate::registry::{Chosen, policies};
 use crate::simulate::claim_bound;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
@@ -218,12 +218,20 @@ pub fn refused(instance: &Instance, policy: &Chosen) -> Option<Refused> {
 /// takes it (which none does if flows have several jobs and slots are typed or speeds are mixed). Phases
 /// that are given only as work count as cut.
 pub fn default_policy(instance: &Instance) -> Option<Chosen> {
-    let fits = |name: &&str| {
-        let policy = Chosen::parse(name).expect("invariant: names of the registry are valid");
-        let reason = refused(instance, &policy);
-        reason.is_none_or(|reason| matches!(reason, Refused::NotCut { .. })).then_some(policy)
-    };
-    ["flex", "flowflex", "dmrs"].iter().find_map(fits)
+    ["flex", "flowflex", "dmrs"].into_iter().find(|name| plans(name, instance)).map(chosen)
+}
+
+/// Names of all policies that plan an instance. Phases that are given only as work count as cut.
+pub fn planners(instance: &Instance) -> Vec<&'static str> {
+    policies().iter().map(|entry| entry.name).filter(|name| plans(name, instance)).collect()
+}
+
+fn plans(name: &str, instance: &Instance) -> bool {
+    refused(instance, &chosen(name)).is_none_or(|reason| matches!(reason, Refused::NotCut { .. }))
+}
+
+fn chosen(name: &str) -> Chosen {
+    Chosen::parse(name).expect("invariant: names of the registry are valid")
 }
 
 /// The rows as a schedule whose claims the judge can check.

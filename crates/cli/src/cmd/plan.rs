@@ -60,10 +60,12 @@ pub(crate) fn run(args: &PlanVerb) -> anyhow::Result<Answer> {
     loaded.tell(&source.name);
     let policy = match &args.policy {
         Some(policy) => policy.clone(),
-        None => plan::default_policy(&loaded.instance).context(
-            "found flows of several jobs on typed slots or mixed speeds, expected --policy: fifo, fair, edf or \
-             woha-… (slackline policies says what each plans)",
-        )?,
+        None => plan::default_policy(&loaded.instance).with_context(|| {
+            let planners = plan::planners(&loaded.instance).join(", ");
+            format!(
+                "found flows of several jobs on typed slots or mixed speeds, expected --policy, one of {planners}"
+            )
+        })?,
     };
     if policy.plan_form().needs_tasks() {
         loaded.prepare(&source.name, args.grain)?;
