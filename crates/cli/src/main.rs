@@ -5,6 +5,7 @@
 //! - [`cmd`]: one file a verb;
 //! - [`input`]: from a workload argument to an instance;
 //! - [`recorded`]: options as a schedule records them, so that `check` needs none repeated;
+//! - [`history`]: the file of `--history`;
 //! - [`lower`]: the lower bounds of an instance;
 //! - [`results`]: from what the library found to what is printed of it;
 //! - [`out`]: everything that is printed or written;
@@ -14,6 +15,7 @@
 
 mod args;
 mod cmd;
+mod history;
 mod input;
 mod lower;
 mod out;

@@ -55,13 +55,15 @@ pub(crate) fn of_shape(shape: &Shape, import: BTreeMap<String, String>) -> Optio
     options
 }
 
-/// What shaped a run beyond its workload; what is at its default changes nothing and is left out.
-pub(crate) fn add_simulation(options: &mut Options, simulation: &SimulationArgs) {
+/// What shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
+/// history it is the hash that counts.
+pub(crate) fn add_simulation(options: &mut Options, simulation: &SimulationArgs, history: Option<&str>) {
     let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
     put(options, "heartbeat", above_zero(simulation.heartbeat));
     put(options, "slowstart", Some(simulation.slowstart).filter(|f| *f < 1.0));
     put(options, "noise", above_zero(simulation.noise));
-    put(options, "knowledge", Some("mean"));
+    put(options, "knowledge", Some(simulation.knowledge.name()));
+    put(options, "history", history);
     put(options, "jitter", above_zero(simulation.jitter));
     let crashes: Vec<String> = simulation.crash.iter().map(ToString::to_string).collect();
     put(options, "crash", Some(crashes.join(",")).filter(|crashes| !crashes.is_empty()));
@@ -123,14 +125,16 @@ mod tests {
             "--slowstart=0.05",
             "--grain=7.5",
             "--budget=0.5",
+            "--knowledge=learned",
         ]);
         let mut options = of_shape(&given.shape, BTreeMap::new());
-        add_simulation(&mut options, &given.simulation);
+        add_simulation(&mut options, &given.simulation, Some("00ff"));
         add_grain(&mut options, 7.5);
         add_plan(&mut options, &given.plan);
         let (shape, grain) = read(&options).unwrap();
         assert_eq!((shape, grain), (given.shape, Some(7.5)));
         assert_eq!(options["machines"], 600);
+        assert_eq!((&options["knowledge"], &options["history"]), (&"learned".into(), &"00ff".into()));
         assert_eq!(options["crash"], "a-1@5+60,b@7");
     }
 

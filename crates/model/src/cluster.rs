@@ -207,10 +207,21 @@ impl Cluster {
         sum
     }
 
+    /// The mean speed of all slots.
+    pub fn mean_speed(&self) -> f64 {
+        let speed: f64 = self.lanes().iter().map(|&lane| self.capacity(lane)).sum();
+        let slots: f64 = self.lanes().iter().map(|&lane| f64::from(self.slots(lane))).sum();
+        speed / slots
+    }
+
+    /// Which group `machine` is of. O(log groups).
+    pub fn group_id_of(&self, machine: MachineId) -> GroupId {
+        GroupId::from(self.groups.raw.partition_point(|g| g.first <= machine) - 1)
+    }
+
     /// The group of `machine`. O(log groups).
     pub fn group_of(&self, machine: MachineId) -> &Group {
-        let at = self.groups.raw.partition_point(|g| g.first <= machine) - 1;
-        &self.groups.raw[at]
+        &self.groups[self.group_id_of(machine)]
     }
 
     /// The name of `machine`: `name-3`, or `name` for a group of one.

@@ -9,6 +9,7 @@
 //! - [`draft`]: an instance as somebody wrote it down, unchecked;
 //! - [`instance`]: an instance that exists is valid;
 //! - [`schedule`]: who ran what, where and when;
+//! - [`history`]: what finished tasks took, from run to run;
 //! - [`seed`]: a number for each component from one root.
 //!
 //! **Never knows**: I/O, clocks, randomness, file formats.
@@ -18,6 +19,7 @@ pub mod cluster;
 pub mod cost;
 pub mod draft;
 pub mod error;
+pub mod history;
 pub mod id;
 pub mod instance;
 pub mod schedule;
@@ -29,6 +31,7 @@ pub use cluster::{Cluster, Lane, SlotRange};
 pub use cost::{Combine, CostFn, Metric, Objective};
 pub use draft::Draft;
 pub use error::{Invalid, Problem};
+pub use history::History;
 pub use id::{FlowId, GroupId, JobId, MachineId, PhaseId, PhaseKind};
 pub use instance::Instance;
 pub use schedule::Schedule;

@@ -67,9 +67,9 @@ fn audit_phases(ledger: &Ledger<'_>, counts: &TiVec<slackline_model::PhaseId, Co
         assert_eq!((state.running(), state.done()), (found.running, found.done), "{name}: running, done");
         assert_eq!(state.unstarted() + state.running() + state.done(), state.total(), "{name}: tasks add up");
         assert!(state.running() <= info.cap, "{name} is above its cap");
-        let pending: u32 = ledger.state.pending_tasks(phase).map(|(_, count)| count).sum();
+        let pending: u32 = ledger.state.phase(phase).pending().map(|(_, count)| count).sum();
         assert_eq!(pending, state.unstarted(), "{name}: pending tasks");
-        for (first, count) in ledger.state.pending_tasks(phase) {
+        for (first, count) in ledger.state.phase(phase).pending() {
             assert!(
                 (first..first + count).all(|t| !found.seen[t as usize]),
                 "{name}: pending tasks have not run"

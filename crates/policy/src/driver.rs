@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus, TaskRows};
-use slackline_model::{FlowId, Instance, MachineId, Schedule, Span, Time};
+use slackline_model::{FlowId, History, Instance, MachineId, Schedule, Span, Time};
 
 use crate::assign::{Assigner, Scope};
 use crate::audit;
@@ -66,6 +66,8 @@ pub struct Run {
     pub decisions: u64,
     /// How many reports the engine sent.
     pub reports: u64,
+    /// What is known of finished tasks now, if the run learned.
+    pub history: Option<History>,
     /// Nanoseconds each instant's decisions took, if a stopwatch was given.
     pub decision_nanos: Vec<u64>,
     slowstart: f64,
@@ -215,6 +217,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             started: self.ledger.started,
             decisions: self.assigner.decisions,
             reports: self.n_reports,
+            history: self.config.learning.map(Learning::into_history),
             decision_nanos: self.nanos,
             slowstart: self.config.slowstart,
             minima: self.minima,

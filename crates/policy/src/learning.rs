@@ -1,130 +1,241 @@
 //! What a policy may believe if it knows nothing but finished tasks and a history (`--knowledge
-//! learned`).
+//! learned`): the size of the tasks of every phase and the speed of every group of machines.
 //!
 //! **Paper**: FLEX §2.5 and §4.2: the time of each finished task is logged and the rest of its phase
-//! extrapolated from the average seen so far; periodic jobs are seeded from past runs. A phase of which
-//! neither says anything is taken for an average phase of its kind.
+//! extrapolated from the average seen so far; periodic jobs are seeded from past runs. DMRS §V: the
+//! execution database also gives the speeds of the machines.
+//!
+//! A phase is believed to be what its own finished tasks are; before that, what the history and earlier
+//! recurrences of its flow say; before that, an average phase of its kind.
+//!
+//! Times are sizes over speeds, so both are only known up to a common factor. It is set so that the mean
+//! speed of all slots is the true one: that fixes the unit and tells a policy nothing.
 
 use std::collections::BTreeMap;
 
+use slackline_model::history::{History, PhaseName, Record};
 use slackline_model::id::TiVec;
-use slackline_model::{Instance, PhaseId, PhaseKind, Span};
+use slackline_model::{Cluster, FlowId, GroupId, Instance, JobId, PhaseId, PhaseKind, Span};
 
 use crate::policy::Event;
 use crate::view::Estimates;
 
-/// Mean seconds of a task at speed 1 by phase, from earlier runs. A value, handed in at the start.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct History {
-    seconds: BTreeMap<String, f64>,
-}
-
-impl History {
-    /// Nothing known.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Notes the mean task of the phase of that [`key`]; the last note counts.
-    pub fn insert(&mut self, key: String, seconds: f64) {
-        self.seconds.insert(key, seconds);
-    }
-
-    /// Mean seconds of a task of `phase`, if known.
-    pub fn seconds(&self, instance: &Instance, phase: PhaseId) -> Option<f64> {
-        self.seconds.get(&key(instance, phase)).copied()
-    }
-}
-
-/// How a phase is found again in another run: `flow/job/map`, where every recurrence of a flow
-/// (`nightly#3`) goes by the flow's name.
-pub fn key(instance: &Instance, phase: PhaseId) -> String {
-    let info = instance.phase(phase);
-    let job = instance.job(info.job);
-    let flow = &instance.flow(job.flow).id;
-    let flow = match flow.rsplit_once('#') {
-        Some((name, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => flow,
-    };
-    format!("{flow}/{}/{}", job.id, info.kind)
-}
-
 /// Length of a task of which nothing at all is known.
 const UNKNOWN: Span = Span(1_000_000);
 
-/// Tasks seen so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Seen {
-    count: u64,
-    seconds: f64,
-}
+/// Speeds are looked at again when this fraction of all tasks is new, so that it costs O(log tasks) times
+/// what it costs once.
+const FRESH: u64 = 16;
 
-impl Seen {
-    fn add(&mut self, count: u32, each: f64) {
-        self.count += u64::from(count);
-        self.seconds += each * f64::from(count);
-    }
-
-    fn mean(self) -> Option<Span> {
-        (self.count > 0).then(|| Span::from_seconds_nearest(self.seconds / self.count as f64))
-    }
-}
+/// What each group has finished of something, by group: those of the cluster, then those only the
+/// history knows. Shorter than that if the rest is nothing.
+type Records = Vec<Record>;
 
 /// Turns finished tasks into estimates.
 #[derive(Clone, Debug)]
 pub struct Learning {
-    phases: TiVec<PhaseId, Seen>,
-    /// Phases the history knew.
-    known: TiVec<PhaseId, bool>,
-    kinds: [Seen; 2],
+    groups: Vec<String>,
+    /// Phases of the history and the instance by name, with what all of that name have finished.
+    names: Vec<(PhaseName, Records)>,
+    name_of: TiVec<PhaseId, usize>,
+    /// What each phase has finished itself.
+    own: TiVec<PhaseId, Records>,
+    kinds: [Records; 2],
+    speeds: Vec<f64>,
+    tasks: u64,
+    /// How many tasks there were when the speeds were looked at.
+    tasks_then: u64,
 }
 
 impl Learning {
-    /// What is believed before anything has run, and what will correct it.
+    /// What is believed before anything has run, and what will correct it. O(phases · log + records).
     pub fn start(instance: &Instance, history: &History) -> (Self, Estimates) {
+        let mut groups: Vec<String> =
+            instance.cluster().groups().iter().map(|group| group.name.clone()).collect();
+        let mut names: Vec<(PhaseName, Records)> = Vec::new();
+        let mut at: BTreeMap<PhaseName, usize> = BTreeMap::new();
+        let mut index = |name: PhaseName, names: &mut Vec<(PhaseName, Records)>| {
+            *at.entry(name).or_insert_with_key(|name| {
+                names.push((name.clone(), Records::new()));
+                names.len() - 1
+            })
+        };
+        let mut kinds = [Records::new(), Records::new()];
+        let mut tasks = 0;
+        for (name, group, record) in history.records() {
+            let number = groups.iter().position(|known| known == group).unwrap_or_else(|| {
+                groups.push(group.to_owned());
+                groups.len() - 1
+            });
+            let k = index(name.clone(), &mut names);
+            add(&mut names[k].1, number, record);
+            add(&mut kinds[kind_index(name.kind)], number, record);
+            tasks += record.tasks;
+        }
+        let phases = instance.phases().keys();
+        let name_of = phases.map(|phase| index(PhaseName::of(instance, phase), &mut names)).collect();
         let n = instance.phases().len();
         let mut learning = Self {
-            phases: vec![Seen::default(); n].into(),
-            known: vec![false; n].into(),
-            kinds: [Seen::default(); 2],
+            speeds: vec![1.0; groups.len()],
+            groups,
+            names,
+            name_of,
+            own: vec![Records::new(); n].into(),
+            kinds,
+            tasks,
+            tasks_then: tasks,
         };
-        let mut task: TiVec<PhaseId, Span> = vec![UNKNOWN; n].into();
-        for phase in instance.phases().keys() {
-            if let Some(seconds) = history.seconds(instance, phase) {
-                task[phase] = Span::from_seconds_nearest(seconds);
-                learning.known[phase] = true;
-            }
-        }
-        (learning, Estimates { task })
+        let cluster = instance.cluster();
+        let speed = vec![1.0; cluster.groups().len()].into();
+        let mut estimates = Estimates { task: vec![UNKNOWN; n].into(), speed, each: false };
+        learning.look_again(instance, &mut estimates);
+        (learning, estimates)
     }
 
-    /// Takes in the events of an instant. O(events).
+    /// Takes in the events of an instant. O(events · groups), and now and then O(phases · groups²).
     pub fn learn(&mut self, events: &[Event], instance: &Instance, estimates: &mut Estimates) {
         for event in events {
             match *event {
                 Event::TasksDone { phase, count, machine, took } => {
-                    let each = took.seconds() * instance.cluster().group_of(machine).speed;
-                    self.phases[phase].add(count, each);
-                    self.kinds[index(instance.phase(phase).kind)].add(count, each);
-                    if let Some(mean) = self.phases[phase].mean() {
-                        estimates.task[phase] = mean;
-                    }
+                    let group = instance.cluster().group_id_of(machine).index();
+                    let tasks = u64::from(count);
+                    let record = Record { tasks, seconds: took.seconds() * f64::from(count) };
+                    add(&mut self.own[phase], group, record);
+                    add(&mut self.names[self.name_of[phase]].1, group, record);
+                    add(&mut self.kinds[kind_index(instance.phase(phase).kind)], group, record);
+                    self.tasks += tasks;
+                    estimates.task[phase] = self.estimate(instance, phase);
                 }
-                Event::PhaseReady(phase) if self.phases[phase].count == 0 && !self.known[phase] => {
-                    let kind = self.kinds[index(instance.phase(phase).kind)];
-                    estimates.task[phase] = kind.mean().unwrap_or(UNKNOWN);
-                }
+                Event::FlowArrived(flow) => self.refresh(instance, flow, estimates),
+                Event::PhaseReady(phase) => self.refresh_job(instance, instance.phase(phase).job, estimates),
                 _ => {}
             }
+        }
+        if (self.tasks - self.tasks_then).saturating_mul(FRESH) > self.tasks {
+            self.tasks_then = self.tasks;
+            self.look_again(instance, estimates);
+        }
+    }
+
+    /// The history with what this run has seen.
+    pub fn into_history(self) -> History {
+        let mut history = History::new();
+        for (name, records) in self.names {
+            for (group, record) in self.groups.iter().zip(records) {
+                if record.tasks > 0 {
+                    history.insert(name.clone(), group.clone(), record);
+                }
+            }
+        }
+        history
+    }
+
+    fn refresh(&self, instance: &Instance, flow: FlowId, estimates: &mut Estimates) {
+        for job in instance.flow(flow).jobs() {
+            self.refresh_job(instance, job, estimates);
+        }
+    }
+
+    fn refresh_job(&self, instance: &Instance, job: JobId, estimates: &mut Estimates) {
+        for phase in instance.job(job).phases() {
+            estimates.task[phase] = self.estimate(instance, phase);
+        }
+    }
+
+    fn estimate(&self, instance: &Instance, phase: PhaseId) -> Span {
+        let kind = kind_index(instance.phase(phase).kind);
+        let known = [&self.own[phase], &self.names[self.name_of[phase]].1, &self.kinds[kind]];
+        known.into_iter().find_map(|records| self.mean(records)).unwrap_or(UNKNOWN)
+    }
+
+    /// Mean size of a task.
+    fn mean(&self, records: &Records) -> Option<Span> {
+        let tasks: u64 = records.iter().map(|record| record.tasks).sum();
+        let size: f64 = records.iter().zip(&self.speeds).map(|(record, speed)| record.seconds * speed).sum();
+        (tasks > 0).then(|| Span::from_seconds_nearest(size / tasks as f64))
+    }
+
+    /// All estimates anew.
+    fn look_again(&mut self, instance: &Instance, estimates: &mut Estimates) {
+        let cluster = instance.cluster();
+        self.speeds = relative_speeds(self.names.iter().map(|(_, records)| records), self.groups.len());
+        let factor = cluster.mean_speed() / mean_of_slots(cluster, &self.speeds);
+        self.speeds.iter_mut().for_each(|speed| *speed *= factor);
+        for (group, speed) in estimates.speed.iter_mut_enumerated() {
+            *speed = self.speeds[group.index()];
+        }
+        for phase in instance.phases().keys() {
+            estimates.task[phase] = self.estimate(instance, phase);
         }
     }
 }
 
-fn index(kind: PhaseKind) -> usize {
+fn kind_index(kind: PhaseKind) -> usize {
     match kind {
         PhaseKind::Map => 0,
         PhaseKind::Reduce => 1,
     }
+}
+
+fn add(records: &mut Records, group: usize, record: Record) {
+    if records.len() <= group {
+        records.resize(group + 1, Record::default());
+    }
+    records[group] = records[group].and(record.tasks, record.seconds);
+}
+
+/// The mean of the speeds of the cluster's slots.
+fn mean_of_slots(cluster: &Cluster, speeds: &[f64]) -> f64 {
+    let (mut sum, mut slots) = (0.0, 0.0);
+    for (group, info) in cluster.groups().iter_enumerated() {
+        let of_lane = |&lane| cluster.machine_slots(lane, info.first).map_or(0, |range| range.len);
+        let each: u32 = cluster.lanes().iter().map(of_lane).sum();
+        let number = f64::from(each) * f64::from(info.count);
+        sum += speeds[GroupId::index(group)] * number;
+        slots += number;
+    }
+    sum / slots
+}
+
+/// Speeds of groups relative to each other, from what they took for the same phases: the size of a task
+/// is the mean of time · speed, a speed is the size of all that was finished over the time that took.
+///
+/// With T the time and n the tasks of phase p on group g, one substituted into the other gives the work
+/// `w_g = Σ_p n_pg / n_p · Σ_h T_ph v_h`: the work is handed round among the groups that share phases, and
+/// none is lost, so it settles as a Markov chain does. Groups that share nothing with others keep a mean
+/// speed of 1. O(phases · groups² + rounds · groups²).
+fn relative_speeds<'a>(phases: impl Iterator<Item = &'a Records>, n: usize) -> Vec<f64> {
+    /// Most rounds; each halves the error or better unless groups share next to nothing.
+    const ROUNDS: usize = 1_000;
+    /// Relative change that is none.
+    const SETTLED: f64 = 1e-12;
+    if n < 2 {
+        return vec![1.0; n];
+    }
+    let (mut share, mut time) = (vec![0.0; n * n], vec![0.0; n]);
+    for records in phases {
+        let tasks: u64 = records.iter().map(|record| record.tasks).sum();
+        for (g, to) in records.iter().enumerate().filter(|(_, to)| to.tasks > 0) {
+            let part = to.tasks as f64 / tasks as f64;
+            time[g] += to.seconds;
+            for (h, from) in records.iter().enumerate() {
+                share[g * n + h] += part * from.seconds;
+            }
+        }
+    }
+    let mut speeds = vec![1.0; n];
+    for _ in 0..ROUNDS {
+        let work = |row: &[f64]| -> f64 { row.iter().zip(&speeds).map(|(time, speed)| time * speed).sum() };
+        let next: Vec<f64> = (share.chunks(n).zip(&time).zip(&speeds))
+            .map(|((row, &time), &speed)| if time > 0.0 { work(row) / time } else { speed })
+            .collect();
+        let settled = next.iter().zip(&speeds).all(|(a, b)| (a - b).abs() <= SETTLED * b);
+        speeds = next;
+        if settled {
+            break;
+        }
+    }
+    speeds
 }
 
 #[cfg(test)]
@@ -135,46 +246,84 @@ mod tests {
 
     use super::*;
 
-    fn instance() -> Instance {
+    fn instance(machines: &[(&str, u32, f64)]) -> Instance {
         let phase = |tasks, seconds| Some(TasksDraft::Uniform { tasks, seconds }.into());
         let job =
             JobDraft { id: "sum".into(), map: phase(4, 9.0), reduce: phase(2, 5.0), ..Default::default() };
         let repeat = Some(Repeat { every: 100.0, times: 2 });
+        let machine = |&(name, count, speed): &(&str, u32, f64)| MachineDraft {
+            name: name.into(),
+            count,
+            speed,
+            slots: Slots::Universal(2),
+            rack: None,
+        };
         Instance::new(&Draft {
-            machines: vec![MachineDraft {
-                name: "node".into(),
-                count: 1,
-                speed: 2.0,
-                slots: Slots::Universal(2),
-                rack: None,
-            }],
+            machines: machines.iter().map(machine).collect(),
             flows: vec![FlowDraft { repeat, ..FlowDraft::new("nightly", vec![job]) }],
             ..Draft::default()
         })
         .unwrap()
     }
 
+    fn done(phase: u32, count: u32, machine: u32, took: f64) -> Event {
+        let took = Span::from_seconds_nearest(took);
+        Event::TasksDone { phase: PhaseId(phase), count, machine: MachineId(machine), took }
+    }
+
+    fn seconds(estimates: &Estimates) -> Vec<f64> {
+        estimates.task.iter().map(|task| task.seconds()).collect()
+    }
+
     #[test]
     fn finished_tasks_correct_a_history_and_help_the_unknown() {
-        let instance = instance();
+        let instance = instance(&[("node", 1, 2.0)]);
+        let map = PhaseName::of(&instance, PhaseId(2));
+        assert_eq!((map.flow.as_str(), map.job.as_str(), map.kind), ("nightly", "sum", PhaseKind::Map));
         let mut history = History::new();
-        assert_eq!(key(&instance, PhaseId(2)), "nightly/sum/map");
-        history.insert("nightly/sum/map".into(), 7.0);
+        assert!(history.insert(map.clone(), "node".into(), Record { tasks: 10, seconds: 35.0 }));
+        assert!(!history.insert(map, "node".into(), Record::default()));
         let (mut learning, mut estimates) = Learning::start(&instance, &history);
-        let seconds =
-            |estimates: &Estimates| estimates.task.iter().map(|task| task.seconds()).collect::<Vec<_>>();
+        // The machine is twice as fast as the one that sizes are measured on.
         assert_eq!(seconds(&estimates), [7.0, 1.0, 7.0, 1.0]);
-        let done = |phase, count, took| Event::TasksDone {
-            phase: PhaseId(phase),
-            count,
-            machine: MachineId(0),
-            took: Span::from_seconds_nearest(took),
-        };
-        // The machine is twice as fast as the one seconds are measured on.
-        learning.learn(&[done(0, 1, 4.0), done(0, 3, 5.0)], &instance, &mut estimates);
-        learning.learn(&[done(1, 2, 3.0)], &instance, &mut estimates);
-        let ready = [Event::PhaseReady(PhaseId(2)), Event::PhaseReady(PhaseId(3))];
-        learning.learn(&ready, &instance, &mut estimates);
-        assert_eq!(seconds(&estimates), [9.5, 6.0, 7.0, 6.0]);
+        learning.learn(&[done(0, 1, 0, 4.0), done(0, 3, 0, 5.0)], &instance, &mut estimates);
+        learning.learn(&[done(1, 2, 0, 3.0)], &instance, &mut estimates);
+        // The second recurrence is believed to be what is known of the flow, with the history.
+        assert_eq!(seconds(&estimates), [9.5, 6.0, 108.0 / 14.0, 6.0].map(|s: f64| (s * 1e6).round() / 1e6));
+        let known: Vec<_> = learning.into_history().records().map(|(_, _, record)| record).collect();
+        assert_eq!(known, [Record { tasks: 14, seconds: 54.0 }, Record { tasks: 2, seconds: 6.0 }]);
+    }
+
+    #[test]
+    fn a_phase_of_which_nothing_is_known_is_an_average_one_of_its_kind() {
+        let instance = instance(&[("node", 1, 1.0)]);
+        let (mut learning, mut estimates) = Learning::start(&instance, &History::new());
+        let other = PhaseName { flow: "other".into(), job: "sum".into(), kind: PhaseKind::Reduce };
+        learning.learn(&[done(0, 4, 0, 3.0)], &instance, &mut estimates);
+        assert_eq!(seconds(&estimates), [3.0, 1.0, 3.0, 1.0]);
+        let mut history = History::new();
+        history.insert(other, "node".into(), Record { tasks: 2, seconds: 16.0 });
+        let (_, estimates) = Learning::start(&instance, &history);
+        assert_eq!(seconds(&estimates), [1.0, 8.0, 1.0, 8.0]);
+    }
+
+    #[test]
+    fn speeds_come_out_of_times_of_the_same_phases() {
+        // Speeds 8, 1 and 3, sizes 24 and 12; no phase ran on all groups, and the last group on none.
+        let instance = instance(&[("fast", 1, 8.0), ("slow", 2, 1.0), ("odd", 1, 3.0), ("new", 1, 4.0)]);
+        let (mut learning, mut estimates) = Learning::start(&instance, &History::new());
+        assert_eq!(estimates.speed.raw, [3.4; 4]);
+        let events = [done(0, 2, 0, 3.0), done(0, 1, 1, 24.0), done(1, 1, 2, 12.0), done(1, 1, 3, 4.0)];
+        learning.learn(&events, &instance, &mut estimates);
+        let relative = |group: usize| estimates.speed.raw[group] / estimates.speed.raw[1];
+        assert!((relative(0) - 8.0).abs() < 1e-9, "{:?}", estimates.speed);
+        assert!((relative(2) - 3.0).abs() < 1e-9, "{:?}", estimates.speed);
+        assert!((mean_of_slots(instance.cluster(), &estimates.speed.raw) - 3.4).abs() < 1e-9);
+        let unit = estimates.speed.raw[1];
+        assert!((seconds(&estimates)[0] - 24.0 * unit).abs() < 1e-5);
+        assert!((seconds(&estimates)[1] - 12.0 * unit).abs() < 1e-5);
+        // The next run begins there.
+        let (_, again) = Learning::start(&instance, &learning.into_history());
+        assert_eq!(again.speed, estimates.speed);
     }
 }

@@ -73,6 +73,11 @@ impl PhaseState {
         self.pending.range(..=task).next_back().is_some_and(|(&first, &(count, _))| task < first + count)
     }
 
+    /// Tasks that still have to start: (first, how many), in order.
+    pub fn pending(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.pending.iter().map(|(&first, &(count, _))| (first, count))
+    }
+
     /// Whether all tasks are done.
     pub fn is_done(&self) -> bool {
         self.done == self.total
@@ -195,10 +200,6 @@ impl State {
     pub fn completion(&self, flow: FlowId) -> Option<Time> {
         let state = &self.flows[flow];
         (state.jobs_left == 0).then_some(state.end)
-    }
-
-    pub(crate) fn pending_tasks(&self, phase: PhaseId) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.phases[phase].pending.iter().map(|(&first, &(count, _))| (first, count))
     }
 
     /// Flows that have neither completed nor been given up.

@@ -1,7 +1,7 @@
 //! What a policy may look at: the instance, the state of every phase, the time, and estimates.
 
 use slackline_model::id::TiVec;
-use slackline_model::{Instance, PhaseId, Span, Time};
+use slackline_model::{GroupId, Instance, PhaseId, Span, Time};
 
 use crate::state::{PhaseState, State};
 
@@ -38,20 +38,29 @@ impl View<'_> {
     }
 }
 
-/// What a policy believes of durations (`--knowledge`, `--noise`): the mean task of each phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a policy believes of durations (`--knowledge`, `--noise`).
+#[derive(Clone, Debug, PartialEq)]
 pub struct Estimates {
-    /// Estimated mean length of a task of each phase at speed 1.
+    /// Mean length of a task of each phase at speed 1.
     pub task: TiVec<PhaseId, Span>,
+    /// Speed of the machines of each group.
+    pub speed: TiVec<GroupId, f64>,
+    /// Whether the proportions of the tasks within a phase are known too, as to a master that knows the
+    /// sizes of its splits; a policy that looks at single tasks takes them from the instance.
+    pub each: bool,
 }
 
 impl Estimates {
-    /// The true means.
+    /// The true means and speeds, nothing of single tasks.
     pub fn mean(instance: &Instance) -> Self {
         let mean = |phase: &slackline_model::instance::Phase| {
             let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
             Span(phase.work().0 / u64::from(count))
         };
-        Self { task: instance.phases().iter().map(mean).collect() }
+        Self {
+            task: instance.phases().iter().map(mean).collect(),
+            speed: instance.cluster().groups().iter().map(|group| group.speed).collect(),
+            each: false,
+        }
     }
 }

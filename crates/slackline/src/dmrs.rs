@@ -2,7 +2,7 @@
 
 use slackline_algo::dmrs::lp::Form;
 use slackline_algo::dmrs::order::Key;
-use slackline_algo::dmrs::{Dmrs, History, OnlineConfig, Reoptimise, Sizes, SpeedSource, Variant};
+use slackline_algo::dmrs::{Dmrs, OnlineConfig, Reoptimise, Variant};
 use slackline_model::Instance;
 
 use crate::registry::{Capabilities, Param};
@@ -30,20 +30,6 @@ const KEY: Param = Param {
     help: "what of the linear program jobs are sorted by: C - p/(2 mu_j), C - p/(2 mu), or C",
 };
 
-const SIZES: Param = Param {
-    name: "sizes",
-    values: &["mean", "each"],
-    range: None,
-    help: "what is known of single tasks: nothing but the mean of their phase, or their proportions",
-};
-
-const SPEEDS: Param = Param {
-    name: "speeds",
-    values: &["known", "learned"],
-    range: None,
-    help: "whether machine speeds are given, or learned from finished tasks",
-};
-
 const REOPTIMISE: Param = Param {
     name: "reoptimise",
     values: &["yes", "no"],
@@ -52,13 +38,13 @@ const REOPTIMISE: Param = Param {
 };
 
 /// Parameters of `dmrs`; the other two take those of them that come first.
-pub(crate) const PARAMS: &[Param] = &[SIZES, SPEEDS, REOPTIMISE, LP, KEY];
+pub(crate) const PARAMS: &[Param] = &[REOPTIMISE, LP, KEY];
 
 /// Parameters of `dmrs-map-only`.
-pub(crate) const MAP_ONLY_PARAMS: &[Param] = &[SIZES, SPEEDS, REOPTIMISE];
+pub(crate) const MAP_ONLY_PARAMS: &[Param] = &[REOPTIMISE];
 
-/// Parameters of `dmrs-identical`, which knows no speeds and keeps to its list.
-pub(crate) const IDENTICAL_PARAMS: &[Param] = &[SIZES];
+/// Parameters of `dmrs-identical`, which keeps to its list.
+pub(crate) const IDENTICAL_PARAMS: &[Param] = &[];
 
 /// How a variant plans: the parameters that a plan depends on.
 pub(crate) fn plan_config(variant: Variant, choices: &[usize]) -> slackline_algo::dmrs::Config {
@@ -68,17 +54,15 @@ pub(crate) fn plan_config(variant: Variant, choices: &[usize]) -> slackline_algo
 
 /// The policy of a variant; parameters it does not have are at their defaults.
 pub(crate) fn build(variant: Variant, instance: &Instance, choices: &[usize]) -> Dmrs {
-    Dmrs::new(instance, online_config(variant, choices), History::new())
+    Dmrs::new(instance, online_config(variant, choices))
 }
 
 fn online_config(variant: Variant, choices: &[usize]) -> OnlineConfig {
     let choice = |at: usize| choices.get(at).copied().unwrap_or(0);
     OnlineConfig {
         variant,
-        sizes: [Sizes::Mean, Sizes::Each][choice(0)],
-        speeds: [SpeedSource::Known, SpeedSource::Learned][choice(1)],
-        reoptimise: [Reoptimise::OnDeparture, Reoptimise::Never][choice(2)],
-        form: [Form::Strong, Form::Paper][choice(3)],
-        key: [Key::OwnRate, Key::FullRate, Key::Completion][choice(4)],
+        reoptimise: [Reoptimise::OnDeparture, Reoptimise::Never][choice(0)],
+        form: [Form::Strong, Form::Paper][choice(1)],
+        key: [Key::OwnRate, Key::FullRate, Key::Completion][choice(2)],
     }
 }

@@ -2,12 +2,23 @@
 
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::Clock;
-use slackline_model::{Instance, Schedule, Span};
-use slackline_policy::Config;
+use slackline_model::{History, Instance, Schedule, Span};
+use slackline_policy::{Config, Estimates, Learning};
 use slackline_sim::{Sim, noise};
 
 use crate::registry::Chosen;
 use crate::stopwatch::Stopwatch;
+
+/// What a policy may know of durations and speeds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Knowledge {
+    /// The mean of each phase and the speeds.
+    Mean,
+    /// Each task and the speeds; policies that do not look at single tasks know the means.
+    Exact,
+    /// Nothing but finished tasks: those of this history and those of the run.
+    Learned(History),
+}
 
 /// How to simulate.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +27,10 @@ pub struct Options {
     pub sim: slackline_sim::Options,
     /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
     pub slowstart: f64,
-    /// Standard deviation of the logarithm of the factor by which estimates are off.
+    /// What the policy knows.
+    pub knowledge: Knowledge,
+    /// Standard deviation of the logarithm of the factor by which what it knows is off; what is learned
+    /// was measured.
     pub noise: f64,
     /// How long a task waits for a slot near its input.
     pub locality_wait: Span,
@@ -30,6 +44,7 @@ impl Options {
         Self {
             sim: slackline_sim::Options::exact(),
             slowstart: 1.0,
+            knowledge: Knowledge::Mean,
             noise: 0.0,
             locality_wait: Span::ZERO,
             timings: false,
@@ -53,6 +68,8 @@ pub struct Simulated {
     pub decisions: u64,
     /// How many reports the engine sent.
     pub reports: u64,
+    /// What is known of finished tasks now, with [`Knowledge::Learned`].
+    pub history: Option<History>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
 }
@@ -83,12 +100,13 @@ pub fn simulate(
 ) -> Result<Simulated, Violation> {
     let stopwatch = Stopwatch::start();
     let clock = || stopwatch.nanos();
+    let (learning, estimates) = known(instance, options);
     let config = Config {
         slowstart: options.slowstart,
         locality_wait: options.locality_wait,
         attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
-        estimates: noise::distorted(instance, options.noise, options.sim.seed),
-        learning: None,
+        estimates,
+        learning,
         audit: false,
         stopwatch: options.timings.then_some(&clock as &dyn Fn() -> u64),
         // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
@@ -96,18 +114,28 @@ pub fn simulate(
     };
     let mut built = policy.build(instance);
     let mut engine = Sim::new(instance, options.sim.clone());
-    let run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
+    let mut run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
     let timings = options.timings.then(|| Timings {
         seconds: stopwatch.seconds(),
         decision_seconds_p99: percentile_99(run.decision_nanos.clone()) as f64 / 1e9,
     });
-    let (decisions, reports) = (run.decisions, run.reports);
+    let (decisions, reports, history) = (run.decisions, run.reports, run.history.take());
     let mut schedule = run.schedule(instance, policy.spec(), options.clock());
     if options.clock() == Clock::Exact {
         claim_bound(&mut schedule, bound);
     }
     let metrics = slackline_judge::check(instance, &schedule)?.metrics;
-    Ok(Simulated { schedule, metrics, decisions, reports, timings })
+    Ok(Simulated { schedule, metrics, decisions, reports, history, timings })
+}
+
+/// What the policy knows at the start, and what will correct it.
+fn known(instance: &Instance, options: &Options) -> (Option<Learning>, Estimates) {
+    if let Knowledge::Learned(history) = &options.knowledge {
+        let (learning, estimates) = Learning::start(instance, history);
+        return (Some(learning), estimates);
+    }
+    let estimates = noise::distorted(instance, options.noise, options.sim.seed);
+    (None, Estimates { each: options.knowledge == Knowledge::Exact, ..estimates })
 }
 
 /// Puts a lower bound and the gap to it into a schedule.

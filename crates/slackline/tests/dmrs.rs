@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use slackline::policy::{Config, Policy};
+use slackline::policy::{Config, Estimates, Learning, Policy};
 use slackline::sim::{Crash, Crashes, Options, Sim, noise};
 use slackline_algo::baseline::{By, Fifo};
-use slackline_algo::dmrs::{self, Dmrs, History, OnlineConfig, Sizes, SpeedSource, Variant};
+use slackline_algo::dmrs::{self, Dmrs, OnlineConfig, Variant};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::schedule::{Clock, FlowStatus};
 use slackline_model::{
-    Combine, Draft, Instance, MachineId, Metric, Objective, PhaseId, Schedule, Seed, Span, Time,
+    Combine, Draft, History, Instance, MachineId, Metric, Objective, PhaseId, Schedule, Seed, Span, Time,
 };
 use slackline_trace::generate;
 
@@ -23,30 +23,49 @@ fn paper(options: &[(&str, &str)], seed: u64) -> Instance {
     Instance::new(&draft).unwrap().cut(Span(10_000_000))
 }
 
-/// A run with the driver's audit on, judged.
-fn run(instance: &Instance, policy: &mut dyn Policy, options: &Options, sigma: f64) -> Schedule {
-    run_early(instance, policy, options, (sigma, 1.0))
+/// What a policy may know.
+enum Known<'a> {
+    /// The means and speeds, off by this deviation.
+    Means(f64),
+    /// Each task.
+    Exact,
+    /// Nothing but finished tasks.
+    Learned(&'a History),
 }
 
-fn run_early(
+/// A run with the driver's audit on, judged.
+fn run(instance: &Instance, policy: &mut dyn Policy, options: &Options, sigma: f64) -> Schedule {
+    run_knowing(instance, policy, options, (&Known::Means(sigma), 1.0)).0
+}
+
+/// The same with what is known at its end.
+fn run_knowing(
     instance: &Instance,
     policy: &mut dyn Policy,
     options: &Options,
-    (sigma, slowstart): (f64, f64),
-) -> Schedule {
+    (known, slowstart): (&Known<'_>, f64),
+) -> (Schedule, Option<History>) {
     let clock = if options.jitter > 0.0 { Clock::Measured } else { Clock::Exact };
-    let estimates = noise::distorted(instance, sigma, options.seed);
-    let config = Config { audit: true, slowstart, estimates, ..Config::plain(instance) };
+    let (learning, estimates) = match known {
+        Known::Means(sigma) => (None, noise::distorted(instance, *sigma, options.seed)),
+        Known::Exact => (None, Estimates { each: true, ..Estimates::mean(instance) }),
+        Known::Learned(history) => {
+            let (learning, estimates) = Learning::start(instance, history);
+            (Some(learning), estimates)
+        }
+    };
+    let config = Config { audit: true, slowstart, estimates, learning, ..Config::plain(instance) };
     let mut engine = Sim::new(instance, options.clone());
-    let run = slackline::policy::run(instance, policy, &mut engine, config);
+    let mut run = slackline::policy::run(instance, policy, &mut engine, config);
+    let history = run.history.take();
     let schedule = run.schedule(instance, policy.name(), clock);
     slackline::judge::check(instance, &schedule).unwrap();
-    schedule
+    (schedule, history)
 }
 
 fn completed(instance: &Instance, variant: Variant, options: &Options, sigma: f64) -> f64 {
     let config = OnlineConfig { variant, ..OnlineConfig::default() };
-    let mut policy = Dmrs::new(instance, config, History::new());
+    let mut policy = Dmrs::new(instance, config);
     let schedule = run(instance, &mut policy, options, sigma);
     assert!(
         schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done),
@@ -136,9 +155,8 @@ fn online_without_arrivals_is_the_plan() {
     for seed in 0..5 {
         let instance = paper(&[("mix", "b"), ("benchmark", "sort"), ("interval", "0")], seed);
         let plan = dmrs::plan(&instance, dmrs::Config::default()).unwrap();
-        let config = OnlineConfig { sizes: Sizes::Each, ..OnlineConfig::default() };
-        let mut policy = Dmrs::new(&instance, config, History::new());
-        let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
+        let mut policy = Dmrs::new(&instance, OnlineConfig::default());
+        let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&Known::Exact, 1.0));
         assert_eq!(schedule.cost, Some(plan.cost), "seed {seed}");
         assert_eq!(policy.reoptimised(), 0);
         let gap = plan.cost / plan.lower_bound.unwrap() - 1.0;
@@ -182,13 +200,13 @@ fn every_variant_finishes_whatever_happens() {
             let instance = uneven(seed, slots, true);
             let options = Options { seed: Seed(seed), ..options.clone() };
             for variant in VARIANTS {
-                for speeds in [SpeedSource::Known, SpeedSource::Learned] {
-                    let config = OnlineConfig { variant, speeds, ..OnlineConfig::default() };
-                    let mut policy = Dmrs::new(&instance, config, History::new());
+                for known in [Known::Means(0.5), Known::Exact, Known::Learned(&History::new())] {
+                    let config = OnlineConfig { variant, ..OnlineConfig::default() };
+                    let mut policy = Dmrs::new(&instance, config);
                     let slowstart = if seed < 3 { 1.0 } else { 0.3 };
-                    let schedule = run_early(&instance, &mut policy, &options, (0.5, slowstart));
+                    let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&known, slowstart));
                     let done = schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done);
-                    assert!(done, "world {world} seed {seed} {variant:?} {speeds:?}");
+                    assert!(done, "world {world} seed {seed} {variant:?}");
                 }
             }
         }
@@ -205,7 +223,7 @@ fn making_the_list_anew_helps_against_wrong_estimates() {
             [(dmrs::Reoptimise::OnDeparture, &mut with), (dmrs::Reoptimise::Never, &mut without)]
         {
             let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
-            let mut policy = Dmrs::new(&instance, config, History::new());
+            let mut policy = Dmrs::new(&instance, config);
             *sum += run(&instance, &mut policy, &options, 0.5).cost.unwrap();
         }
     }
@@ -232,16 +250,16 @@ fn learned_speeds_bring_a_second_run_nearer_to_its_plan() {
     for seed in 0..5 {
         // Groups of jobs that are the same in both runs; nothing is known of the machines.
         let instance = paper(&[("mix", "a"), ("benchmark", "terasort"), ("interval", "0")], seed);
-        let config = OnlineConfig { speeds: SpeedSource::Learned, ..OnlineConfig::default() };
         let mut history = History::new();
         let mut distances = Vec::new();
         let mut costs = Vec::new();
         for _ in 0..2 {
-            let mut policy = Dmrs::new(&instance, config, history);
-            let schedule = run(&instance, &mut policy, &Options::exact(), 0.0);
+            let mut policy = Dmrs::new(&instance, OnlineConfig::default());
+            let (schedule, known) =
+                run_knowing(&instance, &mut policy, &Options::exact(), (&Known::Learned(&history), 1.0));
             distances.push(distance(&policy, &instance, &schedule));
             costs.push(schedule.cost.unwrap());
-            history = policy.history().clone();
+            history = known.unwrap();
         }
         println!("seed {seed}: off the plan by {distances:.1?} s, cost {costs:.0?}");
         assert!(distances[1] < 0.01 * distances[0], "{distances:?}");
@@ -262,7 +280,10 @@ fn dmrs_is_ahead_of_the_papers_baselines() {
                 costs[k] += completed(&instance, variant, &Options::exact(), 0.0);
             }
             let mut fifo = Fifo::new(&instance, By::Job);
-            costs[3] += run_early(&instance, &mut fifo, &Options::exact(), (0.0, 0.05)).cost.unwrap();
+            costs[3] += run_knowing(&instance, &mut fifo, &Options::exact(), (&Known::Means(0.0), 0.05))
+                .0
+                .cost
+                .unwrap();
         }
         let less = |k: usize| 100.0 * (1.0 - costs[0] / costs[k]);
         println!(

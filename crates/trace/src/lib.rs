@@ -6,6 +6,7 @@
 //! - [`workload`]: the workload document, and [`read_workload`], which takes any format;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`]: the comparison document, and that of bounds;
+//! - [`history`]: the history document;
 //! - [`schema`]: their JSON Schemas;
 //! - [`options`]: what importers assume where a trace is silent;
 //! - `swim`: traces of the SWIM project;
@@ -21,6 +22,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod format;
 pub mod generate;
+pub mod history;
 mod oozie;
 pub mod options;
 mod parse;
@@ -40,6 +42,7 @@ pub use comparison::{
 pub use diagnostic::Diagnostic;
 pub use error::{Fault, Faults, Place, TraceError};
 pub use format::Format;
+pub use history::{read_history, write_history};
 pub use options::{ImportOptions, OptionError};
 pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
 use slackline_random as random;

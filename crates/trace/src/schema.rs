@@ -1,18 +1,19 @@
-//! The published JSON Schemas of the three documents, made from the structs that read them.
+//! The published JSON Schemas of the documents, made from the structs that read them.
 //!
 //! `docs/schema/*.schema.json` are checked in; a test holds them against these, and writes them anew
 //! when `SLACKLINE_BLESS` is set.
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::{comparison, schedule, workload};
+use crate::{comparison, history, schedule, workload};
 
 /// The schemas by the names of their documents, as JSON text.
-pub fn schemas() -> [(&'static str, String); 3] {
+pub fn schemas() -> [(&'static str, String); 4] {
     [
         ("workload", text::<workload::wire::Workload>()),
         ("schedule", text::<schedule::wire::Whole<'_>>()),
         ("comparison", text::<Vec<comparison::Entry>>()),
+        ("history", text::<history::Document>()),
     ]
 }
 
@@ -31,7 +32,7 @@ mod tests {
 
     fn validator(document: &str) -> jsonschema::Validator {
         let schemas = schemas();
-        let (_, schema) = schemas.iter().find(|(name, _)| *name == document).expect("one of three");
+        let (_, schema) = schemas.iter().find(|(name, _)| *name == document).expect("a document of ours");
         jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap()
     }
 
@@ -73,5 +74,7 @@ mod tests {
             crate::comparison::ComparisonEntry::Refused { policy: "flex".into(), reason: "why".into() };
         let comparison: Value = serde_json::from_str(&comparison::write_comparison(&[entry])).unwrap();
         validator("comparison").validate(&comparison).unwrap();
+        let history: Value = serde_json::from_str(&example("history.json")).unwrap();
+        validator("history").validate(&history).unwrap();
     }
 }

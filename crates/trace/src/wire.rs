@@ -97,12 +97,21 @@ impl From<Combine> for CombineName {
 }
 
 /// Map or reduce.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum PhaseName {
     Map,
     Reduce,
+}
+
+impl From<PhaseKind> for PhaseName {
+    fn from(kind: PhaseKind) -> Self {
+        match kind {
+            PhaseKind::Map => Self::Map,
+            PhaseKind::Reduce => Self::Reduce,
+        }
+    }
 }
 
 impl From<PhaseName> for PhaseKind {

@@ -13,7 +13,8 @@
 //! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is made
 //!    anew when the best slot of the next task is no longer the planned one ([`online`]).
 //! 5. The baselines of §VI are planned with what they know and followed as it comes ([`replay`]).
-//! 6. Speeds and task times may be learned ([`history`]).
+//! 6. Speeds and task times are what the driver believes of them, which may be learned
+//!    ([`slackline_policy::learning`], the execution database).
 //!
 //! **Guarantee**: Σ w_j C_j ≤ (2 + 2(m−1)/D) · LP when all jobs are released at 0, (3 + 2(m−1)/D) · LP
 //! otherwise (Theorem 1; D is [`order::skewness`]), for slots of either kind and phases without caps.
@@ -61,7 +62,6 @@
 //! ```
 
 mod beliefs;
-pub mod history;
 pub mod list;
 pub mod lp;
 pub mod model;
@@ -74,8 +74,6 @@ mod replay;
 mod tests;
 mod variant;
 
-pub use beliefs::{Sizes, SpeedSource};
-pub use history::History;
 pub use online::{Config as OnlineConfig, Dmrs, Reoptimise};
 pub use plan::{Config, Plan, Refusal, plan};
 pub use variant::Variant;

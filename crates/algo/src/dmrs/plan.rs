@@ -9,7 +9,7 @@ use super::lp::{self, Form};
 use super::model;
 use super::order::{self, Key};
 use super::replay::replay;
-use super::variant::{Variant, mean_speed};
+use super::variant::Variant;
 
 /// How to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn list(
     let cluster = instance.cluster();
     let speed = |group: GroupId| match config.variant {
         Variant::Full | Variant::MapOnly => cluster.groups()[group].speed,
-        Variant::Identical => mean_speed(cluster),
+        Variant::Identical => cluster.mean_speed(),
     };
     // Step 1.
     let considered: Vec<lp::Job> = lp_jobs.iter().map(|&job| config.variant.considers(job)).collect();

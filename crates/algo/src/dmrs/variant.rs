@@ -1,6 +1,6 @@
 //! DMRS and the two schedulers that the paper measures it against (§VI).
 
-use slackline_model::{Cluster, PhaseKind};
+use slackline_model::PhaseKind;
 
 use super::lp::{Job, Side};
 
@@ -39,12 +39,4 @@ impl Variant {
             Self::MapOnly => Job { reduce: Side::default(), ..job },
         }
     }
-}
-
-/// The mean speed of all slots.
-pub(super) fn mean_speed(cluster: &Cluster) -> f64 {
-    let lanes = cluster.lanes();
-    let speed: f64 = lanes.iter().map(|&lane| cluster.capacity(lane)).sum();
-    let slots: f64 = lanes.iter().map(|&lane| f64::from(cluster.slots(lane))).sum();
-    speed / slots
 }

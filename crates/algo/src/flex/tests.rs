@@ -455,8 +455,9 @@ fn flows_of_several_jobs_and_mixed_speeds_are_refused() {
 
 /// What a simulation of the policy gives, judged, with mean response.
 fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, learned: bool) -> f64 {
+    use slackline_model::History;
     use slackline_model::schedule::Clock;
-    use slackline_policy::{Config, History, Learning, run};
+    use slackline_policy::{Config, Learning, run};
     use slackline_sim::{Options, Sim};
 
     let mut config = Config { audit: true, ..Config::plain(instance) };

@@ -1,18 +1,35 @@
 //! What the simulated cluster does beyond running every task for exactly its time.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use slackline::sim::{Crash, Crashes};
-use slackline::simulate::Options;
-use slackline_model::{Instance, Seed, Span, Time};
+use slackline::simulate::{Knowledge, Options};
+use slackline_model::{History, Instance, Seed, Span, Time};
 
 use super::value::{self, CrashArg};
 
 /// What a policy may know of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Knowledge {
-    // The mean of each phase.
+pub(crate) enum Known {
+    /// The mean of each phase, and the machines' speeds
     Mean,
+    /// Each task, for policies that look at single tasks (dmrs), and the machines' speeds
+    Exact,
+    /// Neither durations nor speeds: only tasks that have finished, in this run or in --history
+    Learned,
+}
+
+impl Known {
+    /// The name of the value.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Exact => "exact",
+            Self::Learned => "learned",
+        }
+    }
 }
 
 /// Flags of the simulator.
@@ -33,7 +50,10 @@ pub(crate) struct SimulationArgs {
     pub(crate) noise: f64,
     /// What policies may know of durations
     #[arg(long, value_enum, default_value = "mean")]
-    pub(crate) knowledge: Knowledge,
+    pub(crate) knowledge: Known,
+    /// What finished tasks took in earlier runs, for --knowledge learned; `simulate` adds this run's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
     /// Tasks really take longer or shorter by random factors (mean 1): standard deviation of their logarithm
     #[arg(long, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) jitter: f64,
@@ -55,12 +75,22 @@ pub(crate) struct SimulationArgs {
 }
 
 impl SimulationArgs {
-    /// The options for an instance.
+    /// The options for an instance, and for a history where one is asked for.
     ///
     /// # Errors
     /// A crash of a machine that the cluster does not have.
-    pub(crate) fn options(&self, instance: &Instance, seed: u64) -> anyhow::Result<Options> {
+    pub(crate) fn options(
+        &self,
+        instance: &Instance,
+        seed: u64,
+        history: &History,
+    ) -> anyhow::Result<Options> {
         Ok(Options {
+            knowledge: match self.knowledge {
+                Known::Mean => Knowledge::Mean,
+                Known::Exact => Knowledge::Exact,
+                Known::Learned => Knowledge::Learned(history.clone()),
+            },
             sim: slackline::sim::Options {
                 seed: Seed(seed),
                 heartbeat: Span::from_seconds_nearest(self.heartbeat),
@@ -72,6 +102,26 @@ impl SimulationArgs {
             locality_wait: Span::from_seconds_nearest(self.locality_wait),
             timings: self.timings,
         })
+    }
+
+    /// Whether what policies may know was asked for in a way that makes sense.
+    ///
+    /// # Errors
+    /// Flags that do not go together.
+    pub(crate) fn check_knowledge(&self) -> anyhow::Result<()> {
+        if self.knowledge == Known::Learned && self.noise > 0.0 {
+            bail!(
+                "--noise: found {} with --knowledge learned, expected 0: what is learned was measured (see --jitter)",
+                self.noise
+            );
+        }
+        if self.knowledge != Known::Learned && self.history.is_some() {
+            bail!(
+                "--history: found --knowledge {}, expected --knowledge learned with it",
+                self.knowledge.name()
+            );
+        }
+        Ok(())
     }
 
     fn crashes(&self, instance: &Instance) -> anyhow::Result<Crashes> {

@@ -12,6 +12,7 @@ use slackline_report::{Figures, Row, comparison, headline, spread};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::history::Past;
 use crate::input::{Loaded, Source};
 use crate::progress::Progress;
 use crate::{lower, out, recorded, results};
@@ -25,7 +26,8 @@ Examples:
   slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
 
 The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be
-better by more. With --seeds, figures are means ± half their 95 % interval.")]
+better by more. With --seeds, figures are means ± half their 95 % interval. A --history is only read:
+every run begins with the same.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -58,6 +60,7 @@ struct Round {
 }
 
 pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
+    let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
     let policies = policies(args);
     if let Some(dir) = &args.schedules {
@@ -78,7 +81,13 @@ pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
         }
         let runs = policies.len() * seeds.len();
         let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
-        rounds.push(round(args, &source, &policies, (&loaded, seed), (progress, k * policies.len()))?);
+        rounds.push(round(
+            args,
+            (&source, &past),
+            &policies,
+            (&loaded, seed),
+            (progress, k * policies.len()),
+        )?);
     }
     drop(progress);
     write(args, &policies, &seeds, &rounds)?;
@@ -107,13 +116,13 @@ fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
 /// Runs all policies with one seed.
 fn round(
     args: &Compare,
-    source: &Source,
+    (source, past): (&Source, &Past),
     policies: &[Chosen],
     (loaded, seed): (&Loaded, u64),
     (progress, base): (&Progress, usize),
 ) -> anyhow::Result<Round> {
     let instance = &loaded.instance;
-    let options = args.simulation.options(instance, seed)?;
+    let options = args.simulation.options(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
     let bound = lower::bounds(instance).best.filter(|_| args.simulation.jitter == 0.0);
     let threads = args.threads.map_or_else(
@@ -128,7 +137,7 @@ fn round(
     if let Some(dir) = &args.schedules {
         let suffix = if args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
         for one in &mut compared {
-            keep(dir, &suffix, args, (loaded, seed), one)?;
+            keep(dir, &suffix, (args, past), (loaded, seed), one)?;
         }
     }
     let objective = headline::objective(instance.objective());
@@ -148,7 +157,7 @@ fn row(compared: &Compared) -> Row {
 fn keep(
     dir: &Path,
     suffix: &str,
-    args: &Compare,
+    (args, past): (&Compare, &Past),
     (loaded, seed): (&Loaded, u64),
     compared: &mut Compared,
 ) -> anyhow::Result<()> {
@@ -156,7 +165,7 @@ fn keep(
     let file = dir.join(format!("{}{suffix}.json", safe(compared.policy.spec())));
     let figures = results::figures(simulated);
     let mut options = loaded.options.clone();
-    recorded::add_simulation(&mut options, &args.simulation);
+    recorded::add_simulation(&mut options, &args.simulation, past.sha256.as_deref());
     let schedule = &mut simulated.schedule;
     let meta = results::meta(loaded, options, seed, schedule);
     out::data(Some(&file), |out| results::write_schedule(out, &loaded.instance, schedule, (&figures, &meta)))

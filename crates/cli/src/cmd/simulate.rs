@@ -11,9 +11,10 @@ use slackline_report::number::counted;
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::history::Past;
 use crate::input::{Loaded, Source};
 use crate::progress::Progress;
-use crate::{lower, out, recorded, results};
+use crate::{history, lower, out, recorded, results};
 
 /// Flows that the table shows unless all are asked for.
 const SHOWN: usize = 20;
@@ -24,6 +25,7 @@ Examples:
   slackline simulate examples/nightly.toml --policy edf
   slackline simulate examples/nightly.toml --policy fair:by=flow --output fair.json
   slackline check examples/nightly.toml fair.json
+  slackline simulate examples/nightly.toml --policy flex --knowledge learned --history past.json
 
 JSON is the schedule document; CSV has a row a flow. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
@@ -45,19 +47,20 @@ pub(crate) struct Simulate {
 }
 
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
+    let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
     let mut loaded = source.load(&args.shape)?;
     loaded.tell(&source.name);
     loaded.prepare(&source.name, args.simulation.grain)?;
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
-    let options = args.simulation.options(instance, seed)?;
+    let options = args.simulation.options(instance, seed, &past.history)?;
     results::warn_of_load(instance);
     let bound = lower::bounds(instance).best;
     let progress = Progress::new(1, instance.n_tasks());
     let mut told = |done| progress.at(0, done);
     let result = simulate(instance, &args.policy, &options, bound, Some(&mut told));
     drop(progress);
-    let simulated = match result {
+    let mut simulated = match result {
         Ok(simulated) => simulated,
         Err(violation) => {
             out::talk(format_args!("error: {}: not feasible: {violation}", args.policy.spec()));
@@ -65,7 +68,13 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
         }
     };
     let failed = results::failed(&simulated.schedule);
-    write(args, source.short_name(), &loaded, simulated)?;
+    let known = simulated.history.take();
+    // What was learned is worth keeping even if nobody reads the result.
+    let written = write(args, source.short_name(), (&loaded, &past), simulated);
+    if let (Some(file), Some(known)) = (&args.simulation.history, known) {
+        history::write(file, &known)?;
+    }
+    written?;
     if failed == 0 {
         return Ok(Answer::Yes);
     }
@@ -76,12 +85,17 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
-fn write(args: &Simulate, name: &str, loaded: &Loaded, mut simulated: Simulated) -> anyhow::Result<()> {
+fn write(
+    args: &Simulate,
+    name: &str,
+    (loaded, past): (&Loaded, &Past),
+    mut simulated: Simulated,
+) -> anyhow::Result<()> {
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = results::figures(&simulated);
     let schedule = &mut simulated.schedule;
     let mut options = loaded.options.clone();
-    recorded::add_simulation(&mut options, &args.simulation);
+    recorded::add_simulation(&mut options, &args.simulation, past.sha256.as_deref());
     let meta = results::meta(loaded, options, args.shape.root_seed(), schedule);
     let summary = results::headlines(name, instance) + &results::outcome(schedule, &meta.status);
     match args.output.form() {

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod history;
 mod plans;
 mod rubbish;
 mod same;

@@ -1,7 +1,7 @@
 //! The policy through the simulator: initial allocations, arrivals, early reduces, wrong beliefs.
 
-use slackline_model::{PhaseId, PhaseKind, Span, Time};
-use slackline_policy::{Action, Config, Event, History, Learning, Policy, Style, View, run};
+use slackline_model::{History, PhaseId, PhaseKind, Span, Time};
+use slackline_policy::{Action, Config, Event, Learning, Policy, Style, View, run};
 use slackline_sim::{Options, Sim};
 
 use super::*;

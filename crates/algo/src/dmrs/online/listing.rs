@@ -1,0 +1,161 @@
+//! The job scheduler and the task scheduler: what is left of the ready jobs becomes an order and a list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::{GroupId, JobId, PhaseId, PhaseKind, Time};
+use slackline_policy::{Action, View};
+
+use super::super::list::{self, List, Placed};
+use super::super::lp::{self, Side};
+use super::super::queues::At;
+use super::super::{model, order};
+use super::{Dmrs, Due};
+
+/// How many tasks are placed ahead at least, for each slot and in all.
+const AHEAD: (u64, u64) = (2, 500);
+
+impl Dmrs {
+    /// The job scheduler: σ from the linear program over what is left of the ready jobs.
+    pub(super) fn sort(&mut self, view: &View<'_>) {
+        let ends = self.queues.ends(self.beliefs.speeds(), view.now);
+        let mut ids = Vec::with_capacity(self.jobs.len());
+        let mut jobs = Vec::with_capacity(self.jobs.len());
+        for &id in &self.jobs {
+            let info = view.instance.job(id);
+            let side = |kind| {
+                let Some(phase) = info.phase(kind) else { return Side::default() };
+                let (mut work, mut longest) = self.beliefs.left(view, phase);
+                let running = ends.get(&phase).map_or(&[][..], Vec::as_slice);
+                for &(end, group) in running {
+                    let rest = end.since(view.now).seconds() * self.beliefs.speeds().0[group];
+                    work += rest;
+                    longest = longest.max(rest);
+                }
+                let count = view.phase(phase).unstarted().saturating_add(running.len() as u32);
+                Side { work, longest, tasks: count.min(view.instance.phase(phase).cap) }
+            };
+            let weight = model::weight(view.instance.flow(info.flow));
+            let (map, reduce) = (side(PhaseKind::Map), side(PhaseKind::Reduce));
+            jobs.push(self.config.variant.considers(lp::Job { weight, release: 0.0, map, reduce }));
+            ids.push(id);
+        }
+        let system = model::system(view.instance.cluster(), |group| self.beliefs.speeds().0[group]);
+        let solution = lp::solve(&jobs, &system, self.config.form);
+        let order = order::order(&jobs, &system, &solution, self.config.key);
+        self.order = order.into_iter().map(|at| ids[at]).collect();
+    }
+
+    /// Whether the list can go on as it is after σ was made anew: everything went as it was listed, and the
+    /// jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
+    /// jobs that are not on it are taken over. O(jobs).
+    pub(super) fn goes_on(&mut self, view: &View<'_>) -> bool {
+        if self.departed || self.list.is_none() {
+            return false;
+        }
+        let has_left = |job: &&JobId| {
+            self.jobs.contains(job)
+                && view.instance.job(**job).phases().any(|phase| view.phase(phase).unstarted() > 0)
+        };
+        let listed: BTreeSet<JobId> = self.listed.iter().copied().collect();
+        let mut order = self.order.iter().filter(has_left);
+        if self.listed.iter().filter(has_left).any(|job| order.next() != Some(job)) {
+            return false;
+        }
+        self.unplanned = self.order.iter().copied().filter(|job| !listed.contains(job)).collect();
+        true
+    }
+
+    /// The task scheduler: a list of all tasks to start, from what the slots do now.
+    pub(super) fn replan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
+        self.queues.clear();
+        out.push(Action::ClearPlacements);
+        let mut slots = [Vec::new(), Vec::new()];
+        let mut vacant = Vec::new();
+        for (at, slot) in self.queues.iter() {
+            if let Some(running) = slot.running
+                && view.phase(running.phase).is_pending(running.task)
+            {
+                // It was handed over and has not begun, or was stopped.
+                vacant.push(at);
+            }
+        }
+        for at in vacant {
+            self.vacate(at, view.now);
+        }
+        self.loose.clear();
+        for job in self.jobs.clone() {
+            if let Some(reduce) = view.instance.job(job).reduce {
+                self.loosen(reduce, view);
+            }
+        }
+        let speeds = self.beliefs.speeds().clone();
+        let mut held = Vec::new();
+        for (at, slot) in self.queues.iter() {
+            let waits = slot.running.is_some_and(|r| view.state.is_early(view.instance, r.phase));
+            if waits {
+                held.push(at);
+            } else if slot.up {
+                let (speed, free) = (speeds.0[slot.group], speeds.free(slot, view.now));
+                slots[at.lane].push(list::Slot { number: at.slot, speed, free });
+            }
+        }
+        for at in held {
+            self.queues.slot_mut(at).held = true;
+        }
+        self.list = Some(List::new(slots));
+        let jobs = &self.jobs;
+        self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
+        self.listed.clear();
+        (self.due, self.departed, self.started) = (Due::Nothing, false, 0);
+        self.awake.extend(&self.idle);
+        self.extend(view);
+    }
+
+    /// Lists further jobs until enough tasks are in the queues, if they have run low or a slot has nothing
+    /// to do.
+    pub(super) fn extend(&mut self, view: &View<'_>) {
+        let Some(mut list) = self.list.take() else { return };
+        let slots = self.queues.lane(0).len() + self.queues.lane(1).len();
+        let wanted = (AHEAD.0 * slots as u64).max(AHEAD.1);
+        let queues = &self.queues;
+        let is_hungry = |&at: &At| queues.slot(at).queue.is_empty() && self.idle.contains(&at);
+        let is_due = queues.queued() * 2 <= wanted || self.awake.iter().any(is_hungry);
+        if is_due && queues.queued() < wanted && !self.unplanned.is_empty() {
+            let ends = self.queues.ends(self.beliefs.speeds(), view.now);
+            while self.queues.queued() < wanted
+                && let Some(id) = self.unplanned.pop_front()
+            {
+                let job = self.rest_of(id, &ends, view);
+                let queues = &mut self.queues;
+                let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
+                if let Some(end) = list.place(&job, &mut report) {
+                    self.forecast.entry(id).or_insert(end);
+                }
+                self.listed.push(id);
+            }
+            self.awake.extend(&self.idle);
+        }
+        self.list = Some(list);
+    }
+
+    /// The tasks of a job that have not begun.
+    fn rest_of(
+        &self,
+        id: JobId,
+        ends: &BTreeMap<PhaseId, Vec<(Time, GroupId)>>,
+        view: &View<'_>,
+    ) -> list::Job {
+        let phase = |id: PhaseId| {
+            let info = view.instance.phase(id);
+            let running = ends.get(&id).into_iter().flatten().map(|&(end, _)| end).collect();
+            let lane = view.instance.lane_of(id).index();
+            let runs = self.beliefs.pending(view, id);
+            let mut phase = list::Phase { id, lane, cap: info.cap, running, runs };
+            phase.sort();
+            phase
+        };
+        let placed = |id: &PhaseId| self.config.variant.places(view.instance.phase(*id).kind);
+        let phases = view.instance.job(id).phases().filter(placed).map(phase).collect();
+        list::Job { ready: view.now, phases }
+    }
+}

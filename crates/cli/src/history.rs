@@ -1,0 +1,52 @@
+//! The file of `--history`: read at the start, written at the end, looked at nowhere else.
+
+use std::path::Path;
+
+use anyhow::Context;
+use slackline_model::History;
+use slackline_report::number::counted;
+
+use crate::args::SimulationArgs;
+use crate::out;
+
+/// A history as it was read.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// What is known.
+    pub(crate) history: History,
+    /// Hash of the file; `None` if there was none.
+    pub(crate) sha256: Option<String>,
+}
+
+impl Past {
+    /// Reads the file, if one was named; one that does not exist is a history in which nothing happened.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no history; flags that do not go with one.
+    pub(crate) fn read(simulation: &SimulationArgs) -> anyhow::Result<Self> {
+        simulation.check_knowledge()?;
+        let Some(path) = &simulation.history else { return Ok(Self::default()) };
+        let name = path.display().to_string();
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                out::talk(format_args!("{name}: does not exist, so nothing is known yet"));
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(error).with_context(|| format!("{name}: cannot be read")),
+        };
+        let history = slackline_trace::read_history(&name, &bytes)?;
+        Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)) })
+    }
+}
+
+/// Writes what is known now.
+///
+/// # Errors
+/// Whatever the file system says.
+pub(crate) fn write(path: &Path, history: &History) -> anyhow::Result<()> {
+    out::data(Some(path), |out| slackline_trace::write_history(out, history))?;
+    let rows = counted(history.records().count() as u64, "record");
+    out::talk(format_args!("{}: {rows} of finished tasks", path.display()));
+    Ok(())
+}

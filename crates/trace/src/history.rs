@@ -1,0 +1,163 @@
+//! The history document: what finished tasks took, from run to run (`--history FILE`).
+//!
+//! One row for each phase and group of machines, each on a line of its own.
+
+use std::io::{self, Write};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use slackline_model::History;
+use slackline_model::history::{PhaseName as ModelName, Record};
+
+use crate::error::{Fault, Faults, TraceError};
+use crate::format::{Format, text};
+use crate::parse::{VERSION, check_version, parse};
+use crate::source::places;
+use crate::wire::PhaseName;
+
+/// What finished tasks took.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Slackline history")]
+pub(crate) struct Document {
+    /// Version of the format: 1.
+    slackline: u32,
+    /// A row for each phase and group.
+    history: Vec<Row>,
+}
+
+/// What a group of machines has finished of a phase.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// The flow; recurrences go by the name of the flow that recurs.
+    flow: String,
+    /// The job.
+    job: String,
+    /// The phase.
+    phase: PhaseName,
+    /// The group of machines.
+    group: String,
+    /// How many tasks; at least 1.
+    #[schemars(range(min = 1))]
+    tasks: u64,
+    /// How long they took together, seconds.
+    #[schemars(range(min = 0.0))]
+    seconds: f64,
+}
+
+/// Reads a history.
+///
+/// # Errors
+/// A document that is no history, with the line where it is one no more; a phase and group given twice.
+pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
+    let text = text(name, bytes)?;
+    let format = Format::guess(name, &text).filter(|format| format.is_native()).unwrap_or(Format::Json);
+    let document: Document = parse(name, &text, format)?;
+    check_version(name, &text, format, document.slackline)?;
+    let mut history = History::new();
+    for (k, row) in document.history.into_iter().enumerate() {
+        add(&mut history, row).map_err(|(field, what)| {
+            let path = format!("history[{k}].{field}");
+            let place = places(&text, format, &[&path])[0];
+            TraceError::Input(Faults { file: name.to_owned(), list: vec![Fault { place, path, what }] })
+        })?;
+    }
+    Ok(history)
+}
+
+fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
+    /// So many that no sum of them can go wrong.
+    const TASKS_MAX: u64 = 1 << 53;
+    if !(1..=TASKS_MAX).contains(&row.tasks) {
+        return Err(("tasks", format!("found {}, expected 1 to {TASKS_MAX}", row.tasks)));
+    }
+    if !(0.0..=1e18).contains(&row.seconds) {
+        return Err(("seconds", format!("found {}, expected seconds from 0 to 1e18", row.seconds)));
+    }
+    let what = format!(
+        "found the {} phase of job {:?} of flow {:?} on group {:?} a second time, expected one row for each",
+        slackline_model::PhaseKind::from(row.phase),
+        row.job,
+        row.flow,
+        row.group
+    );
+    let name = ModelName { flow: row.flow, job: row.job, kind: row.phase.into() };
+    let record = Record { tasks: row.tasks, seconds: row.seconds };
+    if history.insert(name, row.group, record) { Ok(()) } else { Err(("flow", what)) }
+}
+
+/// Writes a history as JSON.
+///
+/// # Errors
+/// Whatever the writer says.
+pub fn write_history(out: &mut dyn Write, history: &History) -> io::Result<()> {
+    writeln!(out, "{{ \"slackline\": {VERSION}, \"history\": [")?;
+    let mut before = "";
+    for (phase, group, record) in history.records() {
+        let row = Row {
+            flow: phase.flow.clone(),
+            job: phase.job.clone(),
+            phase: phase.kind.into(),
+            group: group.to_owned(),
+            tasks: record.tasks,
+            seconds: record.seconds,
+        };
+        write!(out, "{before}  {}", serde_json::to_string(&row)?)?;
+        before = ",\n";
+    }
+    if !before.is_empty() {
+        writeln!(out)?;
+    }
+    writeln!(out, "] }}")
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+
+    use super::*;
+
+    fn history() -> History {
+        let mut history = History::new();
+        for (job, kind, group, tasks, seconds) in [
+            ("extract", PhaseKind::Map, "fast", 12, 96.25),
+            ("extract", PhaseKind::Map, "slow", 2, 128.0),
+            ("a \"b\"", PhaseKind::Reduce, "slow", 1, 0.0),
+        ] {
+            let name = ModelName { flow: "nightly".into(), job: job.into(), kind };
+            assert!(history.insert(name, group.into(), Record { tasks, seconds }));
+        }
+        history
+    }
+
+    #[test]
+    fn a_history_comes_back() {
+        for history in [history(), History::new()] {
+            let mut bytes = Vec::new();
+            write_history(&mut bytes, &history).unwrap();
+            assert_eq!(read_history("h.json", &bytes).unwrap(), history);
+            let lines = bytes.iter().filter(|&&b| b == b'\n').count();
+            assert_eq!(lines, 2 + history.records().count());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let row = r#"{"flow":"f","job":"j","phase":"map","group":"g","tasks":2,"seconds":3.0}"#;
+        let error = |rows: &str| {
+            let text = format!("{{\"slackline\": 1, \"history\": [\n{rows}\n]}}");
+            read_history("h.json", text.as_bytes()).unwrap_err().to_string()
+        };
+        let twice = error(&format!("{row},\n{row}"));
+        assert!(twice.starts_with("h.json:3:") && twice.contains("a second time"), "{twice}");
+        let unknown = error(&row.replace("tasks", "task"));
+        assert!(unknown.starts_with("h.json:2:") && unknown.contains("did you mean `tasks`"), "{unknown}");
+        let none = error(&row.replace(":2,", ":0,"));
+        assert!(none.contains("history[0].tasks: found 0, expected 1 to"), "{none}");
+        let negative = error(&row.replace("3.0", "-3.0"));
+        assert!(negative.starts_with("h.json:2:") && negative.contains("found -3"), "{negative}");
+        let other = read_history("h.json", br#"{"slackline": 2, "past": []}"#).unwrap_err().to_string();
+        assert!(other.contains("found slackline = 2, expected version 1"), "{other}");
+    }
+}
