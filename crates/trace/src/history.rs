@@ -137,7 +137,7 @@ mod tests {
             let mut bytes = Vec::new();
             write_history(&mut bytes, &history).unwrap();
             assert_eq!(read_history("h.json", &bytes).unwrap(), history);
-            let lines = bytes.iter().filter(|&&b| b == b'\n').count();
+            let lines = std::str::from_utf8(&bytes).unwrap().lines().count();
             assert_eq!(lines, 2 + history.records().count());
         }
     }

@@ -46,9 +46,10 @@
 //! - D7 A task's progress is not reported to policies: one that is overdue is taken to be as late again
 //!   as it is, where the paper divides the data left by the speed.
 //! - D8 Map-only hands a ready reduce to the slot that has been free longest; the paper says "random".
-//! - D9 Online, only some tasks are placed ahead (at least four a slot); the list goes on from where it
-//!   stopped when half of them have started, so that nothing is placed differently. The linear program
-//!   counts machines that are down.
+//! - D9 Online, only some tasks are placed ahead (at least two a slot); the list goes on from where it
+//!   stopped when half of them have started or a slot has nothing to do, so that nothing is placed
+//!   differently. At an arrival it is made anew only if something has departed from it or the jobs on it
+//!   do not come first in the new order. The linear program counts machines that are down.
 //!
 //! **Example**
 //! ```
