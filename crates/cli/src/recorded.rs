@@ -91,11 +91,18 @@ pub(crate) fn read(options: &Options) -> anyhow::Result<(Shape, Option<f64>)> {
         Value::String(text) => format!("--{name}={text}"),
         other => format!("--{name}={other}"),
     };
-    let read = Recorded::try_parse_from(options.iter().map(argument)).map_err(|error| {
+    // Texts of files: on the command line these flags name the files themselves.
+    let mut texts = Shape::default();
+    let mut left = options.clone();
+    for (name, text) in texts.texts() {
+        *text = left.remove(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    let mut read = Recorded::try_parse_from(left.iter().map(argument)).map_err(|error| {
         let message = error.to_string();
         let first = message.lines().next().unwrap_or_default();
         anyhow!("workload.options: {}", first.strip_prefix("error: ").unwrap_or(first))
     })?;
+    read.shape = read.shape.or(texts);
     Ok((read.shape, read.simulation.grain))
 }
 
@@ -143,6 +150,14 @@ mod tests {
         let assumed = slackline_trace::ImportOptions::default().to_pairs(slackline_trace::Format::Swim);
         let (shape, grain) = read(&of_shape(&Shape::default(), assumed)).unwrap();
         assert_eq!((shape.split.as_deref(), shape.seed, grain), (Some("134217728"), Some(0), None));
+    }
+
+    #[test]
+    fn texts_of_files_come_back_without_the_files() {
+        let texts = [("properties", "maps = 3"), ("actions", "{}"), ("cases", "a=b")];
+        let import = texts.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
+        let (shape, _) = read(&of_shape(&Shape::default(), import)).unwrap();
+        assert_eq!(shape.import(), texts);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_algo::woha::lag::{BTree, Heap, Lags, SkipList};
+use slackline_algo::woha::lag::{BTree, Heap, Lags, Measure, SkipList};
 use slackline_algo::woha::plan::Mismatch;
 use slackline_algo::woha::{Cap, JobOrder, Late, Plan, Progress, Woha, WorkflowScheduler};
 use slackline_model::{FlowId, Instance};
@@ -34,6 +34,12 @@ pub(crate) const PARAMS: &[Param] = &[
         range: None,
         help: "the structure that orders flows by lag; changes speed, never decisions",
     },
+    Param {
+        name: "lag",
+        values: &["tasks", "time"],
+        range: None,
+        help: "what a flow's lag behind its plan is counted in: tasks, as the paper does, or how long the next one is overdue",
+    },
 ];
 
 /// The generator that a policy makes its plans with; `None` if it is not one of WOHA's.
@@ -63,10 +69,11 @@ pub fn with_plans(
 
 /// The policy with the chosen value of each of [`PARAMS`].
 pub(crate) fn build(name: &str, order: JobOrder, instance: &Instance, choices: &[usize]) -> Woha {
+    let measure = if PARAMS[4].values[choices[4]] == "tasks" { Measure::Tasks } else { Measure::Time };
     let list: Box<dyn WorkflowScheduler + Send> = match PARAMS[3].values[choices[3]] {
-        "btree" => Box::new(Lags::<BTree>::default()),
-        "skip" => Box::new(Lags::<SkipList>::default()),
-        _ => Box::new(Lags::<Heap>::default()),
+        "btree" => Box::new(Lags::<BTree>::by(measure)),
+        "skip" => Box::new(Lags::<SkipList>::by(measure)),
+        _ => Box::new(Lags::<Heap>::by(measure)),
     };
     let late = if PARAMS[2].values[choices[2]] == "follow" { Late::Follow } else { Late::Yield };
     Woha::new(name, instance, Box::new(progress(order, choices)), list).with_late(late)

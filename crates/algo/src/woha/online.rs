@@ -98,10 +98,10 @@ impl Woha {
         let goal = view.instance.flow(flow).deadline.map_or(Goal::Whenever, |deadline| {
             let admission = Admission::of(&plan, Some(deadline), view.now);
             self.admissions.push((flow, admission));
-            if admission.feasible || self.late == Late::Follow {
-                Goal::Deadline(deadline)
-            } else {
-                Goal::Hopeless(admission.earliest_completion)
+            match self.late {
+                Late::Follow => Goal::Follow(deadline),
+                Late::Yield if admission.feasible => Goal::Deadline(deadline),
+                Late::Yield => Goal::Hopeless(admission.earliest_completion),
             }
         });
         self.active.set_order(flow, plan.order(), view.instance);

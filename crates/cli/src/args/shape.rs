@@ -72,6 +72,21 @@ pub(crate) struct Shape {
     /// Durations by rate: bytes a task writes a second [default: 24MiB]
     #[arg(long, value_name = "BYTES", value_parser = value::import("output-rate"), help_heading = "Import")]
     pub(crate) output_rate: Option<String>,
+    /// WOHA workflows: inputs that no job writes and no dataset declares: refuse or assume [default: refuse]
+    #[arg(long, value_name = "WHAT", value_parser = value::import("missing-inputs"), help_heading = "Import")]
+    pub(crate) missing_inputs: Option<String>,
+    /// Oozie: job.properties of the workflow
+    #[arg(long, value_name = "FILE", value_parser = value::text_of, help_heading = "Import")]
+    pub(crate) properties: Option<String>,
+    /// Oozie: TOML or JSON with the task counts and seconds of actions, which a workflow does not say
+    #[arg(long, value_name = "FILE", value_parser = value::text_of, help_heading = "Import")]
+    pub(crate) actions: Option<String>,
+    /// Oozie: which way to go at decisions [default: the default of each]
+    #[arg(long, value_name = "DECISION=TARGET,…", value_parser = value::import("cases"), help_heading = "Import")]
+    pub(crate) cases: Option<String>,
+    /// WfFormat: factor on all runtimes [default: 1]
+    #[arg(long, value_name = "F", value_parser = value::import("runtime-scale"), help_heading = "Import")]
+    pub(crate) runtime_scale: Option<String>,
 
     /// Seed of everything that is drawn [default: 0]
     #[arg(long, value_name = "N")]
@@ -95,8 +110,18 @@ impl Shape {
             ("map-rate", &self.map_rate),
             ("shuffle-rate", &self.shuffle_rate),
             ("output-rate", &self.output_rate),
+            ("missing-inputs", &self.missing_inputs),
+            ("properties", &self.properties),
+            ("actions", &self.actions),
+            ("cases", &self.cases),
+            ("runtime-scale", &self.runtime_scale),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect()
+    }
+
+    /// The flags that name files, whose texts a schedule records, so that the files are not needed again.
+    pub(crate) fn texts(&mut self) -> [(&'static str, &mut Option<String>); 2] {
+        [("properties", &mut self.properties), ("actions", &mut self.actions)]
     }
 
     /// Everything given here, the rest from `other`. Slots count as one flag: a kind of slots given here
@@ -116,6 +141,11 @@ impl Shape {
             map_rate: self.map_rate.or(other.map_rate),
             shuffle_rate: self.shuffle_rate.or(other.shuffle_rate),
             output_rate: self.output_rate.or(other.output_rate),
+            missing_inputs: self.missing_inputs.or(other.missing_inputs),
+            properties: self.properties.or(other.properties),
+            actions: self.actions.or(other.actions),
+            cases: self.cases.or(other.cases),
+            runtime_scale: self.runtime_scale.or(other.runtime_scale),
             machines: self.machines.or(other.machines),
             map_slots: slot(self.map_slots, other.map_slots),
             reduce_slots: slot(self.reduce_slots, other.reduce_slots),

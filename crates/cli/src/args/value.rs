@@ -89,6 +89,11 @@ pub(crate) fn import(name: &'static str) -> impl Fn(&str) -> Result<String, Stri
     }
 }
 
+/// The text of a file.
+pub(crate) fn text_of(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
+}
+
 /// `MACHINE@T`, or `MACHINE@T+D` for a machine that comes back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CrashArg {

@@ -3,7 +3,7 @@
 use slackline_model::{FlowId, Lane, Time};
 
 use super::queue::{Family, Queue};
-use super::record::{Rank, Record};
+use super::record::{Measure, Rank, Record};
 use crate::woha::plan::Plan;
 use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
@@ -12,6 +12,7 @@ use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 /// With n flows: a requirement that falls due, a task assigned or lost, a flow that comes or goes
 /// O(log n); the first flow O(1 + flows not accepted).
 pub struct Lags<F: Family> {
+    measure: Measure,
     /// By flow.
     records: Vec<Option<Record>>,
     /// L^ct: flows that still have requirements to fire, by when.
@@ -22,11 +23,17 @@ pub struct Lags<F: Family> {
 
 impl<F: Family> Default for Lags<F> {
     fn default() -> Self {
-        Self { records: Vec::new(), changes: F::Of::default(), lanes: [F::Of::default(), F::Of::default()] }
+        Self::by(Measure::default())
     }
 }
 
 impl<F: Family> Lags<F> {
+    /// Flows by their lag in that measure.
+    pub fn by(measure: Measure) -> Self {
+        let (changes, lanes) = (F::Of::default(), [F::Of::default(), F::Of::default()]);
+        Self { measure, records: Vec::new(), changes, lanes }
+    }
+
     fn record(&mut self, flow: FlowId) -> &mut Record {
         self.records
             .get_mut(flow.index())
@@ -53,7 +60,7 @@ impl<F: Family> WorkflowScheduler for Lags<F> {
         if self.records.len() <= flow.index() {
             self.records.resize_with(flow.index() + 1, || None);
         }
-        let record = Record::new(plan, goal);
+        let record = Record::new(plan, goal, self.measure);
         if let Some(at) = record.next_change() {
             self.changes.insert(at, flow.0);
         }
@@ -114,8 +121,8 @@ impl<F: Family> WorkflowScheduler for Lags<F> {
                 return true;
             };
             let wins_ties = (first.due, flow) < (rank.due, id);
-            let tasks = rank.ahead - first.ahead + i64::from(wins_ties);
-            turn = Some(Turn { flow: FlowId(flow), tasks: u32::try_from(tasks).unwrap_or(u32::MAX).max(1) });
+            let record = self.records[flow as usize].as_ref().expect("invariant: the flow was submitted");
+            turn = Some(Turn { flow: FlowId(flow), tasks: record.tasks_until(rank, wins_ties) });
             false
         });
         turn

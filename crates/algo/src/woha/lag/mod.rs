@@ -27,5 +27,5 @@ pub use heap::Heap;
 pub use lists::Lags;
 pub use naive::Naive;
 pub use queue::{Family, Queue};
-pub use record::Rank;
+pub use record::{Measure, Rank};
 pub use skip_list::SkipList;

@@ -4,6 +4,7 @@
 
 use slackline_model::{FlowId, Lane, Time};
 
+use super::record::Measure;
 use crate::woha::plan::Plan;
 use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
@@ -17,26 +18,38 @@ struct Flow {
 
 impl Flow {
     /// Negated lag and deadline, those without deadline last.
-    fn order(&self, now: Time) -> (bool, i64, Time) {
-        let due = match self.goal {
-            Goal::Deadline(due) => due,
-            Goal::Hopeless(due) => return (false, self.started, due),
-            Goal::Whenever => return (true, self.started, Time(u64::MAX)),
+    fn order(&self, measure: Measure, now: Time) -> (u8, i64, Time) {
+        let due = match (self.goal, measure) {
+            (Goal::Deadline(due), _) if now <= due => due,
+            (Goal::Follow(due), _) => due,
+            (Goal::Deadline(due) | Goal::Hopeless(due), Measure::Tasks) => return (0, self.started, due),
+            (Goal::Deadline(due) | Goal::Hopeless(due), Measure::Time) => return (1, 0, due),
+            (Goal::Whenever, _) => return (2, self.started, Time(u64::MAX)),
         };
+        if measure == Measure::Time {
+            let next = self.plan.steps().iter().find(|step| step.req as i64 > self.started);
+            return (0, due.0 as i64 - next.map_or(0, |step| step.ttd.0 as i64), due);
+        }
         let due_now = |ttd: u64| u128::from(due.0) <= u128::from(now.0) + u128::from(ttd);
         let required = self.plan.steps().iter().rfind(|step| due_now(step.ttd.0)).map_or(0, |step| step.req);
-        (false, self.started - i64::try_from(required).unwrap_or(i64::MAX), due)
+        (0, self.started - i64::try_from(required).unwrap_or(i64::MAX), due)
     }
 }
 
 /// Recomputation.
 #[derive(Clone, Debug, Default)]
 pub struct Naive {
+    measure: Measure,
     flows: Vec<Option<Flow>>,
     now: Time,
 }
 
 impl Naive {
+    /// Flows by their lag in that measure.
+    pub fn by(measure: Measure) -> Self {
+        Self { measure, ..Self::default() }
+    }
+
     fn flow(&mut self, flow: FlowId) -> &mut Flow {
         self.flows.get_mut(flow.index()).and_then(Option::as_mut).expect("invariant: the flow was submitted")
     }
@@ -71,7 +84,7 @@ impl WorkflowScheduler for Naive {
         let mut best = None;
         for (id, flow) in self.flows.iter().enumerate() {
             let Some(flow) = flow.as_ref().filter(|flow| flow.lanes[lane.index()]) else { continue };
-            let key = (flow.order(self.now), id);
+            let key = (flow.order(self.measure, self.now), id);
             if best.is_none_or(|best| key < best) && accept(FlowId::from(id)) {
                 best = Some(key);
             }

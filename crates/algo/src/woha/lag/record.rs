@@ -5,14 +5,43 @@ use slackline_model::Time;
 use crate::woha::plan::{Plan, Step};
 use crate::woha::scheduler::Goal;
 
-/// What a flow without deadline is ahead of its plan, beside its started tasks: more than any flow
-/// has tasks, so that it comes after all others (deviation D10).
-const NO_DEADLINE: i64 = 1 << 52;
+/// In what the lag of a flow behind its plan is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Tasks required by now that were not started, as in the paper.
+    #[default]
+    Tasks,
+    /// How long ago the next task should have been started (deviation D13).
+    Time,
+}
+
+impl Measure {
+    /// Where flows rank whose deadline cannot be met, among those that are ahead of their plans or after
+    /// them (deviation D11).
+    pub(super) fn hopeless(self, due: Time, started: i64) -> Rank {
+        match self {
+            Self::Tasks => Rank { ahead: started, due },
+            // More than any instant.
+            Self::Time => Rank { ahead: 1 << 61, due },
+        }
+    }
+
+    /// Where flows rank that have no deadline: after all others, fewest started tasks first (deviation
+    /// D10). No flow has so many tasks, and no instant is so late.
+    pub(super) fn whenever(self, started: i64) -> Rank {
+        let base = match self {
+            Self::Tasks => 1 << 52,
+            Self::Time => 1 << 62,
+        };
+        Rank { ahead: base + started, due: Time(u64::MAX) }
+    }
+}
 
 /// What flows are ordered by: the smallest is served first; ties go to the lower id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Tasks started less tasks required: the lag, negated.
+    /// By tasks: those started less those required, the lag negated. By time: the microsecond at which
+    /// the next task should be started, below zero if that was before all time.
     pub ahead: i64,
     /// When the flow is to be done.
     pub due: Time,
@@ -23,47 +52,100 @@ pub struct Rank {
 pub(super) struct Record {
     steps: Vec<Step>,
     goal: Goal,
-    /// How many requirements have fired.
-    fired: u32,
+    measure: Measure,
+    /// By tasks: how many requirements have fired. By time: how many the started tasks fulfil.
+    past: u32,
     /// Lanes it is in.
     pub(super) lanes: [bool; 2],
-    /// What the last requirement that fired asks for.
+    /// By tasks: what the last requirement that fired asks for.
     required: i64,
     /// ρ: tasks started.
     started: i64,
 }
 
 impl Record {
-    pub(super) fn new(plan: Plan, goal: Goal) -> Self {
-        let steps = if matches!(goal, Goal::Deadline(_)) { plan.into_steps() } else { Vec::new() };
-        Self { steps, goal, fired: 0, lanes: [false; 2], required: 0, started: 0 }
+    pub(super) fn new(plan: Plan, goal: Goal, measure: Measure) -> Self {
+        let follows = matches!(goal, Goal::Deadline(_) | Goal::Follow(_));
+        let steps = if follows { plan.into_steps() } else { Vec::new() };
+        Self { steps, goal, measure, past: 0, lanes: [false; 2], required: 0, started: 0 }
     }
 
     pub(super) fn rank(&self) -> Rank {
-        let ahead = self.started - self.required;
-        match self.goal {
-            Goal::Deadline(due) | Goal::Hopeless(due) => Rank { ahead, due },
-            Goal::Whenever => Rank { ahead: ahead + NO_DEADLINE, due: Time(u64::MAX) },
+        match (self.goal, self.measure) {
+            (Goal::Deadline(due) | Goal::Follow(due), Measure::Tasks) => Rank { ahead: self.started - self.required, due },
+            (Goal::Deadline(due) | Goal::Follow(due), Measure::Time) => {
+                let ttd = self.steps.get(self.past as usize).map_or(0, |step| step.ttd.0);
+                Rank { ahead: signed(due.0) - signed(ttd), due }
+            }
+            (Goal::Hopeless(due), measure) => measure.hopeless(due, self.started),
+            (Goal::Whenever, measure) => measure.whenever(self.started),
         }
     }
 
-    /// When the next requirement falls due, if there is one. The time may have passed already.
-    pub(super) fn next_change(&self) -> Option<Time> {
-        let Goal::Deadline(due) = self.goal else { return None };
-        let step = self.steps.get(self.fired as usize)?;
-        Some(Time(due.0.saturating_sub(step.ttd.0)))
+    /// How many tasks the flow may start, at least one, before its rank is no longer less than another
+    /// flow's; `wins` if it goes first when both are equal.
+    pub(super) fn tasks_until(&self, other: Rank, wins: bool) -> u32 {
+        let tasks = match (self.goal, self.measure) {
+            (Goal::Deadline(due) | Goal::Follow(due), Measure::Time) => {
+                let first = |ttd: u64| {
+                    let rank = signed(due.0) - signed(ttd);
+                    rank < other.ahead || (wins && rank == other.ahead)
+                };
+                let before = self.steps.partition_point(|step| first(step.ttd.0));
+                match before.checked_sub(1).map(|last| self.steps[last].req) {
+                    _ if first(0) => i64::MAX,
+                    Some(req) => signed(req) - self.started,
+                    None => 1,
+                }
+            }
+            // Its rank does not change.
+            (Goal::Hopeless(_), Measure::Time) => i64::MAX,
+            _ => other.ahead - self.rank().ahead + i64::from(wins),
+        };
+        u32::try_from(tasks.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Fires the requirements that are due by `now`.
+    /// When the next requirement falls due or, after the last, the deadline passes, if anything changes
+    /// then; the time may have passed already. By time no requirement changes anything: what is due when
+    /// is in the rank.
+    pub(super) fn next_change(&self) -> Option<Time> {
+        let (Goal::Deadline(due) | Goal::Follow(due)) = self.goal else { return None };
+        match (self.measure, self.steps.get(self.past as usize)) {
+            (Measure::Tasks, Some(step)) => Some(Time(due.0.saturating_sub(step.ttd.0))),
+            // One instant later: a flow that is done at its deadline is in time.
+            _ => matches!(self.goal, Goal::Deadline(_)).then_some(Time(due.0.saturating_add(1))),
+        }
+    }
+
+    /// Fires the requirements that are due by `now`, and gives the flow up if its deadline has passed.
     pub(super) fn fire(&mut self, now: Time) {
+        if let Goal::Deadline(due) = self.goal
+            && due < now
+        {
+            self.goal = Goal::Hopeless(due);
+            return;
+        }
         while self.next_change().is_some_and(|at| at <= now) {
-            self.required = i64::try_from(self.steps[self.fired as usize].req).unwrap_or(i64::MAX);
-            self.fired += 1;
+            self.required = signed(self.steps[self.past as usize].req);
+            self.past += 1;
         }
     }
 
     /// Counts tasks that were started, or, negative, that must run again.
     pub(super) fn count(&mut self, tasks: i64) {
         self.started += tasks;
+        if self.measure == Measure::Time {
+            let fulfilled = |step: Option<&Step>| step.is_some_and(|step| signed(step.req) <= self.started);
+            while fulfilled(self.steps.get(self.past as usize)) {
+                self.past += 1;
+            }
+            while self.past > 0 && !fulfilled(self.steps.get(self.past as usize - 1)) {
+                self.past -= 1;
+            }
+        }
     }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

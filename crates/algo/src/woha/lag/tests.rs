@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use slackline_model::{FlowId, Lane, Span, Time};
 
 use super::queue::{Family, Queue};
-use super::{BTree, Heap, Lags, Naive, SkipList};
+use super::{BTree, Heap, Lags, Measure, Naive, SkipList};
 use crate::woha::plan::{Plan, Step};
 use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 
@@ -63,9 +63,9 @@ impl Pair<'_> {
 }
 
 /// One stream of random calls; returns how many of them assigned tasks.
-fn stream(seed: u64, fast: &mut dyn WorkflowScheduler, calls: u64) -> u64 {
+fn stream(seed: u64, measure: Measure, fast: &mut dyn WorkflowScheduler, calls: u64) -> u64 {
     let mut draw = Draw(seed);
-    let mut pair = Pair { naive: Naive::default(), fast };
+    let mut pair = Pair { naive: Naive::by(measure), fast };
     let mut live: BTreeSet<u32> = BTreeSet::new();
     let (mut now, mut assigned) = (0, 0);
     for _ in 0..calls {
@@ -81,6 +81,7 @@ fn stream(seed: u64, fast: &mut dyn WorkflowScheduler, calls: u64) -> u64 {
                     let goal = match draw.below(9) {
                         0 => Goal::Whenever,
                         1 => Goal::Hopeless(at),
+                        2 | 3 => Goal::Follow(at),
                         _ => Goal::Deadline(at),
                     };
                     pair.tell(|s| {
@@ -108,8 +109,11 @@ fn stream(seed: u64, fast: &mut dyn WorkflowScheduler, calls: u64) -> u64 {
 }
 
 fn check<F: Family + 'static>() {
-    let assigned: u64 = (0..500).map(|seed| stream(seed, &mut Lags::<F>::default(), 440)).sum();
-    assert!(assigned >= 133_000, "only {assigned} assignments");
+    for measure in [Measure::Tasks, Measure::Time] {
+        let one = |seed| stream(seed, measure, &mut Lags::<F>::by(measure), 440);
+        let assigned: u64 = (0..500).map(one).sum();
+        assert!(assigned >= 133_000, "only {assigned} assignments");
+    }
 }
 
 #[test]
