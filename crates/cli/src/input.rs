@@ -165,6 +165,11 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
     }
 }
 
+/// The grain that was asked for, or the usual one.
+pub(crate) fn grain_span(seconds: Option<f64>) -> Span {
+    Span::from_seconds_nearest(seconds.unwrap_or(GRAIN))
+}
+
 impl Loaded {
     /// Makes it ready for a simulation: see [`Self::cut`].
     ///
@@ -198,9 +203,8 @@ impl Loaded {
         let malleable =
             |phase: &slackline_model::instance::Phase| matches!(phase.amount, Amount::Malleable(_));
         if self.instance.phases().iter().any(malleable) {
-            let grain = grain.unwrap_or(GRAIN);
-            recorded::add_grain(&mut self.options, grain);
-            self.instance = self.instance.clone().cut(Span::from_seconds_nearest(grain));
+            recorded::add_grain(&mut self.options, grain.unwrap_or(GRAIN));
+            self.instance = self.instance.clone().cut(grain_span(grain));
         }
     }
 
@@ -220,7 +224,13 @@ pub(crate) fn tell(name: &str, diagnostics: &[Diagnostic]) {
 /// Puts the cluster of the flags into a draft. What no flag says is taken from the draft, if all its machines
 /// are equal.
 fn set_cluster(draft: &mut Draft, shape: &Shape) -> anyhow::Result<()> {
-    let given = [shape.machines, shape.map_slots, shape.slots, shape.total_slots].iter().any(Option::is_some)
+    let machines = shape.machines.map(|range| {
+        range.only().with_context(|| {
+            format!("--machines: found {range}, expected one number: a range is for tune with --until")
+        })
+    });
+    let machines = machines.transpose()?;
+    let given = [machines, shape.map_slots, shape.slots, shape.total_slots].iter().any(Option::is_some)
         || shape.speed.is_some();
     if !given {
         return Ok(());
@@ -237,8 +247,8 @@ fn set_cluster(draft: &mut Draft, shape: &Shape) -> anyhow::Result<()> {
         };
         format!("found {found}, expected {flags} as well")
     };
-    let total = shape.total_slots.filter(|_| shape.machines.is_none());
-    let count = shape.machines.or(total).or(before.as_ref().map(|m| m.count));
+    let total = shape.total_slots.filter(|_| machines.is_none());
+    let count = machines.or(total).or(before.as_ref().map(|m| m.count));
     let count = count.with_context(|| missing("--machines N"))?;
     let slots = match (shape.map_slots.zip(shape.reduce_slots), shape.slots, shape.total_slots) {
         (Some((map, reduce)), ..) => Some(Slots::Typed { map, reduce }),

@@ -4,6 +4,8 @@
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
 //! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
+//! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
+//! - [`capacity`]: the smallest cluster that meets a condition;
 //! - [`load`]: how much work arrives for each slot;
 //! - [`table`]: the policies as a document;
 //! - [`woha`]: WOHA with plans made elsewhere.
@@ -11,6 +13,7 @@
 //! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
 
+pub mod capacity;
 pub mod compare;
 mod dmrs;
 pub mod load;
@@ -19,6 +22,7 @@ pub mod registry;
 pub mod simulate;
 mod stopwatch;
 pub mod table;
+pub mod tune;
 pub mod woha;
 
 pub use compare::{Compared, compare};

@@ -150,7 +150,7 @@ pub fn write_bounds(bounds: &Bounds) -> String {
     })
 }
 
-fn pretty(document: &impl Serialize) -> String {
+pub(crate) fn pretty(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document).expect("invariant: keys are strings");
     text.push('\n');
     text

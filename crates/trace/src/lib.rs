@@ -30,6 +30,7 @@ pub mod schedule;
 pub mod schema;
 pub mod source;
 mod swim;
+pub mod tuning;
 mod wfformat;
 mod wire;
 mod woha_xml;

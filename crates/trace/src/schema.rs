@@ -5,15 +5,17 @@
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::{comparison, history, schedule, workload};
+use crate::{comparison, history, schedule, tuning, workload};
 
 /// The schemas by the names of their documents, as JSON text.
-pub fn schemas() -> [(&'static str, String); 4] {
+pub fn schemas() -> [(&'static str, String); 6] {
     [
         ("workload", text::<workload::wire::Workload>()),
         ("schedule", text::<schedule::wire::Whole<'_>>()),
         ("comparison", text::<Vec<comparison::Entry>>()),
         ("history", text::<history::Document>()),
+        ("tuning", text::<tuning::Tuning>()),
+        ("capacity", text::<tuning::Capacity>()),
     ]
 }
 

@@ -56,6 +56,11 @@ impl Splits {
         Ok(Self { nodes, budget })
     }
 
+    /// How many nodes there are; 1 where a total is divided.
+    pub fn nodes(self) -> u32 {
+        self.nodes
+    }
+
     /// How many splits there are.
     pub fn count(self) -> u32 {
         self.budget - 1

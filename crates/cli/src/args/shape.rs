@@ -13,8 +13,8 @@ use super::value;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Cluster")]
-    pub(crate) machines: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = value::machines, help_heading = "Cluster")]
+    pub(crate) machines: Option<value::Machines>,
     /// Map slots of each machine (Hadoop 1); goes with --reduce-slots
     #[arg(long, value_name = "N", requires = "reduce_slots", help_heading = "Cluster")]
     pub(crate) map_slots: Option<u32>,

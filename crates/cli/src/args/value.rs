@@ -46,6 +46,46 @@ pub(crate) fn deviation(text: &str) -> Result<f64, String> {
     number(text, 0.0..=3.0, "a number from 0 to 3")
 }
 
+/// A number of machines; for `tune`, a range of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Machines {
+    /// The least.
+    pub(crate) least: u32,
+    /// The most; the same where it is one number.
+    pub(crate) most: u32,
+}
+
+impl Machines {
+    /// That many.
+    pub(crate) fn one(number: u32) -> Self {
+        Self { least: number, most: number }
+    }
+
+    /// The number, if it is one.
+    pub(crate) fn only(self) -> Option<u32> {
+        (self.least == self.most).then_some(self.least)
+    }
+}
+
+impl std::fmt::Display for Machines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.only() {
+            Some(number) => write!(f, "{number}"),
+            None => write!(f, "{}..{}", self.least, self.most),
+        }
+    }
+}
+
+/// Reads [`Machines`]: `600`, or `10..200` with both ends in it.
+pub(crate) fn machines(text: &str) -> Result<Machines, String> {
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.parse().ok().filter(|n: &u32| *n > 0);
+    let machines = number(least).zip(number(most)).map(|(least, most)| Machines { least, most });
+    machines.filter(|machines| machines.least <= machines.most).ok_or_else(|| {
+        "expected a number from 1, or for tune a range from small to large such as 10..200".to_owned()
+    })
+}
+
 /// A format that can be imported.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))
@@ -136,6 +176,15 @@ mod tests {
         }
         for text in ["", "node", "node@", "node@x", "node@-1", "node@5+", "node@5+0", "node@NaN"] {
             assert!(crash(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn machines_are_a_number_or_a_range() {
+        assert_eq!(machines("600"), Ok(Machines::one(600)));
+        assert_eq!(machines("10..200").unwrap().to_string(), "10..200");
+        for text in ["", "0", "x", "5..2", "0..3", "1..", "..4", "-1", "1...3"] {
+            assert!(machines(text).is_err(), "{text}");
         }
     }
 

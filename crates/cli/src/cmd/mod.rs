@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 mod bound;
+mod capacity;
 mod check;
 mod compare;
 mod completions;
@@ -11,6 +12,7 @@ mod plan;
 mod policies;
 mod repro;
 mod simulate;
+mod tune;
 
 use clap::{Parser, Subcommand};
 
@@ -52,6 +54,8 @@ enum Verb {
     Plan(plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
     Check(check::Check),
+    /// Find the best division of map and reduce slots, or the smallest cluster that does
+    Tune(tune::Tune),
     /// Bound from below what any schedule of a workload can cost
     Bound(bound::Bound),
     /// Turn a trace into a workload document
@@ -78,6 +82,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::Simulate(verb) => simulate::run(&verb),
         Verb::Plan(verb) => plan::run(&verb),
         Verb::Check(verb) => check::run(verb),
+        Verb::Tune(verb) => tune::run(&verb),
         Verb::Bound(verb) => bound::run(&verb),
         Verb::Import(verb) => import::run(&verb),
         Verb::Generate(verb) => generate::run(&verb),

@@ -1,0 +1,211 @@
+//! Capacity: the smallest cluster on which a workload meets a condition under a policy, by simulation.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use slackline_judge::{Metrics, Violation};
+use slackline_model::{Draft, Instance, Invalid, Span};
+
+use crate::registry::Chosen;
+use crate::simulate::{Options, simulate};
+
+/// A condition on a metric, such as `missed=0` or `mean_response<300`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    metric: &'static str,
+    relation: Relation,
+    value: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    AtMost,
+    Below,
+    Equal,
+    AtLeast,
+    Above,
+}
+
+/// Longer signs first, so that `<=` is not read as `<`.
+const SIGNS: [(&str, Relation); 5] = [
+    ("<=", Relation::AtMost),
+    (">=", Relation::AtLeast),
+    ("<", Relation::Below),
+    (">", Relation::Above),
+    ("=", Relation::Equal),
+];
+
+/// Why a text is no condition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoCondition {
+    /// Nothing is compared.
+    #[error("expected METRIC<NUMBER, such as missed=0 or mean_response<300, with one of < <= = >= >")]
+    Sign,
+    /// No such metric.
+    #[error("found metric {found:?}, expected one of {}", .known.join(", "))]
+    Metric {
+        /// What was found.
+        found: String,
+        /// The metrics there are.
+        known: Vec<&'static str>,
+    },
+    /// What it is compared with is no number.
+    #[error("found {0:?}, expected a finite number after the sign")]
+    Number(String),
+}
+
+impl FromStr for Condition {
+    type Err = NoCondition;
+
+    /// Reads a metric of the comparison document, one of `<= >= < > =`, and a number.
+    fn from_str(text: &str) -> Result<Self, NoCondition> {
+        let split = |&(sign, relation): &(&str, Relation)| {
+            text.split_once(sign).map(|(metric, value)| (metric.trim(), relation, value.trim()))
+        };
+        let (name, relation, value) = SIGNS.iter().find_map(split).ok_or(NoCondition::Sign)?;
+        let known: Vec<&'static str> = Metrics::default().entries().iter().map(|(name, _)| *name).collect();
+        let Some(&metric) = known.iter().find(|known| **known == name) else {
+            return Err(NoCondition::Metric { found: name.to_owned(), known });
+        };
+        let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = number.ok_or_else(|| NoCondition::Number(value.to_owned()))?;
+        Ok(Self { metric, relation, value: number })
+    }
+}
+
+impl Condition {
+    /// Whether a value of the metric meets it.
+    pub fn holds(&self, found: f64) -> bool {
+        match self.relation {
+            Relation::AtMost => found <= self.value,
+            Relation::Below => found < self.value,
+            Relation::Equal => found == self.value,
+            Relation::AtLeast => found >= self.value,
+            Relation::Above => found > self.value,
+        }
+    }
+
+    /// The metric's name.
+    pub fn metric(&self) -> &'static str {
+        self.metric
+    }
+
+    fn of(&self, metrics: &Metrics) -> f64 {
+        let entry = metrics.entries().into_iter().find(|(name, _)| *name == self.metric);
+        entry.expect("invariant: conditions are on metrics there are").1
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = SIGNS.iter().find(|(_, relation)| *relation == self.relation).map_or("", |(sign, _)| sign);
+        write!(f, "{}{sign}{}", self.metric, self.value)
+    }
+}
+
+/// What a search for capacity came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    /// The smallest number of machines that does; `None` if no number does.
+    pub found: Option<u32>,
+    /// Every number tried and the metric it gave, in order; `None` if flows failed.
+    pub tried: Vec<(u32, Option<f64>)>,
+}
+
+/// Why a search for capacity stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum CapacityError {
+    /// The workload cannot run on a cluster of that size.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A part of this program is wrong.
+    #[error("{machines} machines: not feasible: {violation}")]
+    Violation {
+        /// How many machines there were.
+        machines: u32,
+        /// What the judge found.
+        violation: Violation,
+    },
+}
+
+/// Simulates `policy` on that many machines of the draft's first group, fewest first, until the
+/// condition holds. Phases given as work are cut into tasks of `grain`. `progress` is told each size
+/// before it is tried.
+///
+/// More machines may do worse (Graham's anomalies), so every number is tried in turn and none is
+/// skipped because another failed; for the same reason, numbers above the answer may fail again.
+///
+/// # Errors
+/// A draft that is not valid with some number of machines; a schedule the judge refuses.
+///
+/// # Panics
+/// If the draft has no machines.
+pub fn smallest(
+    draft: &Draft,
+    (policy, condition): (&Chosen, &Condition),
+    machines: RangeInclusive<u32>,
+    (options, grain): (&Options, Span),
+    progress: &dyn Fn(u32),
+) -> Result<Capacity, CapacityError> {
+    let mut draft = draft.clone();
+    let mut tried = Vec::new();
+    for count in machines {
+        progress(count);
+        draft.machines[0].count = count;
+        let instance = Instance::new(&draft)?.cut(grain);
+        let simulated = simulate(&instance, policy, options, None, None)
+            .map_err(|violation| CapacityError::Violation { machines: count, violation })?;
+        let value = simulated.schedule.cost.map(|_| condition.of(&simulated.metrics));
+        tried.push((count, value));
+        if value.is_some_and(|value| condition.holds(value)) {
+            return Ok(Capacity { found: Some(count), tried });
+        }
+    }
+    Ok(Capacity { found: None, tried })
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_as_they_are_written() {
+        for text in ["missed=0", "mean_response<300", "p99_response<=12.5", "utilisation>=0.5", "tasks>3"] {
+            assert_eq!(text.parse::<Condition>().unwrap().to_string(), text);
+        }
+        for text in ["", "missed", "missed=", "missed=x", "mised=0", "missed=NaN", "missed==0"] {
+            assert!(text.parse::<Condition>().is_err(), "{text}");
+        }
+        let error = "mised=0".parse::<Condition>().unwrap_err().to_string();
+        assert!(error.starts_with(r#"found metric "mised", expected one of makespan, "#), "{error}");
+    }
+
+    /// Ten tasks of six seconds, due by the deadline, on machines of one slot.
+    fn draft(deadline: f64) -> Draft {
+        let map = Some(TasksDraft::Uniform { tasks: 10, seconds: 6.0 }.into());
+        let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
+        let flow = FlowDraft { deadline: Some(deadline), ..FlowDraft::new("f", vec![job]) };
+        let slots = Slots::Universal(1);
+        let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+        Draft { machines: vec![machine], flows: vec![flow], ..Draft::default() }
+    }
+
+    fn search(deadline: f64, machines: RangeInclusive<u32>) -> Capacity {
+        let policy = Chosen::parse("edf").unwrap();
+        let condition = "missed=0".parse().unwrap();
+        let options = (&Options::exact(), Span(10_000_000));
+        smallest(&draft(deadline), (&policy, &condition), machines, options, &|_| ()).unwrap()
+    }
+
+    #[test]
+    fn the_smallest_cluster_is_found_and_what_was_tried_is_told() {
+        let found = search(18.0, 2..=9);
+        assert_eq!(found.found, Some(4));
+        assert_eq!(found.tried, [(2, Some(1.0)), (3, Some(1.0)), (4, Some(0.0))]);
+        assert_eq!(search(5.0, 8..=10).found, None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Slot configuration: the best division of map and reduce slots and the order of the jobs.
+
+use slackline_algo::ordering::ex::ex_mk_sf_jr;
+use slackline_algo::ordering::orders::TooMany;
+use slackline_algo::ordering::split::{Best, as_submitted, at_split, mk_sf_jr, mk_tct_sf_jr, proportional};
+use slackline_algo::ordering::workload::Workload;
+use slackline_model::Instance;
+
+pub use slackline_algo::ordering::estimator::Mode;
+pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
+pub use slackline_algo::ordering::plan::{Plan, Refusal, in_order};
+pub use slackline_algo::ordering::split::{Choice, Config, NotDivisible, Splits};
+pub use slackline_algo::ordering::workload::NotOffline;
+
+/// How the best split is sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Least makespan with the orders of MK_JR.
+    MkSfJr,
+    /// Least makespan with the orders of MK_TCT_JR: Algorithm 5 as printed.
+    MkTctSfJr,
+    /// Least makespan over all orders, for few jobs.
+    ExMkSfJr,
+}
+
+impl Method {
+    /// All methods.
+    pub const ALL: [Self; 3] = [Self::MkSfJr, Self::MkTctSfJr, Self::ExMkSfJr];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MkSfJr => "mk-sf-jr",
+            Self::MkTctSfJr => "mk-tct-sf-jr",
+            Self::ExMkSfJr => "ex-mk-sf-jr",
+        }
+    }
+
+    /// The rule whose orders it searches, or is compared with.
+    pub const fn rule(self) -> Rule {
+        match self {
+            Self::MkSfJr | Self::ExMkSfJr => Rule::MkJr,
+            Self::MkTctSfJr => Rule::MkTctJr,
+        }
+    }
+}
+
+/// What to tune and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The splits to choose from.
+    pub splits: Splits,
+    /// How.
+    pub method: Method,
+    /// How reduces are issued, and which times may make the orders.
+    pub config: Config,
+    /// Scale the best of these splits instead of searching all (the proportional rule, MK_SF_JR only).
+    pub proportional: Option<Splits>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuned {
+    /// What the method chooses.
+    pub best: Choice,
+    /// As many map as reduce slots, jobs in the order of the method's rule.
+    pub default: Choice,
+    /// The same slots, jobs in the order of the document.
+    pub submitted: Choice,
+    /// The splits and orders that nothing beats in both makespan and total completion time.
+    pub pareto: Vec<Choice>,
+    /// What the paper's Algorithm 5 returns.
+    pub paper: Choice,
+    /// What the exact search finds, if the proportional rule was asked for.
+    pub exact: Option<Choice>,
+    /// Splits that were estimated for `best`.
+    pub evaluated: u32,
+    /// Splits there are.
+    pub candidates: u32,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TuneError {
+    /// The workload is none of the paper's.
+    #[error(transparent)]
+    NotOffline(#[from] NotOffline),
+    /// Too many jobs for all orders.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+}
+
+/// Finds the best split and order.
+///
+/// # Errors
+/// Workloads that are not offline (flows of several jobs, releases after 0), too many jobs for
+/// [`Method::ExMkSfJr`].
+pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> {
+    let workload = Workload::from_instance(instance)?;
+    let Request { splits, method, config, .. } = *request;
+    let searched = match method {
+        Method::ExMkSfJr => Some(ex_mk_sf_jr(&workload, splits, config.mode)?),
+        Method::MkSfJr => Some(mk_sf_jr(&workload, splits, config)),
+        Method::MkTctSfJr => None,
+    };
+    let front = mk_tct_sf_jr(&workload, splits, config);
+    let exact = searched.unwrap_or_else(|| Best {
+        choice: front.paper.clone(),
+        evaluated: front.evaluated,
+        candidates: front.candidates,
+    });
+    let scaled = request.proportional.map(|small| proportional(&workload, splits, small, config));
+    let half = splits.half();
+    let (best, exact) = match scaled {
+        None => (exact, None),
+        Some(scaled) => (scaled, Some(exact.choice)),
+    };
+    Ok(Tuned {
+        default: at_split(&workload, half, method.rule(), config),
+        submitted: as_submitted(&workload, half, config.mode),
+        best: best.choice,
+        pareto: front.choices,
+        paper: front.paper,
+        exact,
+        evaluated: best.evaluated,
+        candidates: splits.count(),
+    })
+}
