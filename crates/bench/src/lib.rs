@@ -9,6 +9,7 @@
 //! - [`dmrs`]: the linear program and the list of DMRS;
 //! - [`flex`]: epochs of FLEX;
 //! - [`flowflex`]: epochs of FlowFlex, and its minimum-cost flow;
+//! - [`ordering`]: exact sweeps over splits of slots;
 //! - [`sim`]: the simulator on days of growing size;
 //! - [`woha`]: WOHA's decisions and plans.
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
@@ -17,6 +18,7 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod measure;
+pub mod ordering;
 pub mod sim;
 pub mod woha;
 
@@ -37,6 +39,7 @@ pub const SUITES: &[Suite] = &[
     ("dmrs", dmrs::run),
     ("flex", flex::run),
     ("flowflex", flowflex::run),
+    ("ordering", ordering::run),
     ("sim", sim::run),
     ("woha", woha::run),
 ];

@@ -6,6 +6,7 @@
 //! - [`per_flow`](mod@per_flow): the earliest completion of each flow, had it the cluster for itself;
 //! - [`tails`]: phases cut into slices: stronger single-flow bounds, mean tails;
 //! - [`prefix_area`](mod@prefix_area): the bound on maxima, by bisection with the EDF test;
+//! - [`johnson`]: Johnson's rule and the fluid flow shop of typed slots;
 //! - [`pb`]: the closed-form linear program of mean busy times, and its separation oracle;
 //! - [`minisum`]: that program and the release-date bound on sums of linear costs;
 //! - [`convex`]: the same for convex costs, by tangents;
@@ -61,7 +62,7 @@ mod tests;
 pub mod transport;
 
 use slackline_model::id::TiSlice;
-use slackline_model::{Combine, FlowId, Instance};
+use slackline_model::{Combine, FlowId, Instance, Metric};
 
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
@@ -69,8 +70,8 @@ pub use per_flow::{FlowBound, per_flow};
 /// A lower bound on the objective of every feasible schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `tail-hall`, `pb`,
-    /// `wspt-release`, `pb-convex`, `flow`, `flow-tails`, `levels`.
+    /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `tail-hall`, `fluid-johnson`,
+    /// `pb`, `wspt-release`, `pb-convex`, `flow`, `flow-tails`, `levels`.
     pub name: &'static str,
     /// The bound, in units of the objective.
     pub value: f64,
@@ -84,7 +85,7 @@ const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 /// All lower bounds that apply to the instance's objective, each valid on its own.
 ///
 /// `critical-path`, `area` and `alone` (which is at least both) for every objective; `prefix-area` and the
-/// stronger `tail-hall` for maxima; for sums `pb` and `wspt-release` where flows cost in proportion to their
+/// stronger `tail-hall` for maxima; `fluid-johnson` for the makespan on typed slots; for sums `pb` and `wspt-release` where flows cost in proportion to their
 /// completion, `pb-convex` where costs are convex, `flow` and `flow-tails` for any costs but of few flows
 /// only, `levels` where all costs are steps. Their maximum is a bound too, their sum is not.
 ///
@@ -117,6 +118,11 @@ pub fn bounds_until(instance: &Instance, stop: &dyn Fn() -> bool) -> Vec<Bound> 
             list.push(Bound { name: "prefix-area", value });
             let value = prefix_area::prefix_area(instance, &slices, &strong);
             list.push(Bound { name: "tail-hall", value });
+            if instance.objective().metric == Metric::Makespan
+                && let Some(value) = johnson::fluid_bound(instance, &paths)
+            {
+                list.push(Bound { name: "fluid-johnson", value });
+            }
         }
         Combine::Sum => {
             minisum_bounds(instance, &slices, &strong, &mut list);

@@ -76,6 +76,25 @@ fn typed_lanes_count_separately_and_together() {
     assert!((best(&instance) - 14.0).abs() < 1e-9);
 }
 
+/// Maps end at 5, 15 and 20, reduces at 10, 25 and 28. Heads and tails alone make it 3 + 18 or 18 + 3.
+#[test]
+fn makespans_on_typed_slots_are_bounded_by_johnsons_rule() {
+    let job = |maps: u32, reduces: u32| JobDraft {
+        reduce: Some(TasksDraft::Uniform { tasks: reduces, seconds: 1.0 }.into()),
+        ..one_phase(maps, 1.0)
+    };
+    let flows: Vec<FlowDraft> = [(5, 3), (10, 10), (3, 5)]
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(j, id)| flow(id, 2.0, 1.0, job(j.0, j.1)))
+        .collect();
+    let at = |slots| instance(slots, flows.clone(), Metric::Makespan, Combine::Max);
+    let typed = at(Slots::Typed { map: 1, reduce: 1 });
+    assert!((value(&typed, "fluid-johnson") - 28.0).abs() < 1e-9);
+    assert!((value(&typed, "tail-hall") - 23.0).abs() < 1e-3);
+    assert!(bounds(&at(Slots::Universal(2))).iter().all(|bound| bound.name != "fluid-johnson"));
+}
+
 #[test]
 fn lateness_may_be_bounded_below_zero() {
     let flows = vec![FlowDraft { deadline: Some(100.0), ..flow("a", 0.0, 1.0, one_phase(1, 1.0)) }];

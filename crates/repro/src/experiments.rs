@@ -23,8 +23,10 @@ impl Experiment {
 
 /// All experiments, in the order in which they are listed.
 pub fn experiments() -> &'static [Experiment] {
-    const ALL: &[Experiment] =
-        &[Experiment { id: "baselines", text: include_str!("../../../experiments/baselines/spec.toml") }];
+    const ALL: &[Experiment] = &[
+        Experiment { id: "baselines", text: include_str!("../../../experiments/baselines/spec.toml") },
+        Experiment { id: "job-ordering", text: include_str!("../../../experiments/job-ordering/spec.toml") },
+    ];
     ALL
 }
 

@@ -2,7 +2,7 @@
 
 use crate::ReproError;
 use crate::spec::{Figure, SpecError};
-use crate::sweep;
+use crate::{ordering, sweep};
 
 /// A file of a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,11 +43,18 @@ pub struct Kind {
 
 /// All kinds.
 pub fn kinds() -> &'static [Kind] {
-    const ALL: &[Kind] = &[Kind {
-        name: "sweep",
-        summary: "workloads against policies and objectives, over seeds and one parameter that varies",
-        make: sweep::make,
-    }];
+    const ALL: &[Kind] = &[
+        Kind {
+            name: "sweep",
+            summary: "workloads against policies and objectives, over seeds and one parameter that varies",
+            make: sweep::make,
+        },
+        Kind {
+            name: "ordering",
+            summary: "job orders and slot configurations by the estimator of the job-ordering paper",
+            make: ordering::make,
+        },
+    ];
     ALL
 }
 

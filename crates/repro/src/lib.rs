@@ -6,6 +6,7 @@
 //! - [`kinds`]: the kinds of figure there are, and what a figure is made into;
 //! - `sweep`: the kind that most figures are: workloads against policies, objectives, seeds and one
 //!   parameter that varies;
+//! - `ordering`: the kind of the job-ordering paper's figures;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - `parallel`: cells of a figure on several threads, in order.
@@ -15,6 +16,7 @@
 
 pub mod experiments;
 pub mod kinds;
+mod ordering;
 mod parallel;
 pub mod rows;
 pub mod spec;

@@ -26,10 +26,10 @@ enum By {
 /// What varies from point to point.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Vary {
+pub(crate) struct Vary {
     /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, or a parameter of the generator.
-    param: String,
-    values: Vec<Word>,
+    pub(crate) param: String,
+    pub(crate) values: Vec<Word>,
 }
 
 /// Options of the simulator; see the flags of that name.

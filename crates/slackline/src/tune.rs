@@ -6,6 +6,7 @@ use slackline_algo::ordering::split::{Best, as_submitted, at_split, mk_sf_jr, mk
 use slackline_algo::ordering::workload::Workload;
 use slackline_model::Instance;
 
+pub use slackline_algo::ordering;
 pub use slackline_algo::ordering::estimator::Mode;
 pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
 pub use slackline_algo::ordering::plan::{Plan, Refusal, in_order};

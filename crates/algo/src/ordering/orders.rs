@@ -223,8 +223,8 @@ pub fn all_orders(
     Ok((best, worst))
 }
 
-/// Turns an order into the next one of the dictionary; false after the last.
-fn next_order(order: &mut [JobId]) -> bool {
+/// Turns an order into the next one of the dictionary; false after the last. O(n).
+pub fn next_order(order: &mut [JobId]) -> bool {
     let Some(pivot) = order.windows(2).rposition(|pair| pair[0] < pair[1]) else { return false };
     let swap = order.iter().rposition(|&job| job > order[pivot]).expect("invariant: pivot + 1 is larger");
     order.swap(pivot, swap);

@@ -201,13 +201,19 @@ pub struct Front {
 pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Front {
     let mut probe = Probe::new(workload, splits, config);
     let paper = probe.best(Rule::MkTctJr, Goal::Makespan);
+    let fastest = probe.best(Rule::MkJr, Goal::Makespan);
+    let shortest = probe.best(Rule::MkTctJr, Goal::TotalCompletion);
+    let floors = [
+        (Rule::MkTctJr, (paper.makespan.0.into(), shortest.total_completion)),
+        (Rule::MkJr, (fastest.makespan.0.into(), 0)),
+    ];
     let mut front = Vec::new();
-    // These are cheap to find and rule much out.
-    keep(&mut front, paper.clone());
-    keep(&mut front, probe.best(Rule::MkJr, Goal::Makespan));
-    for rule in [Rule::MkTctJr, Rule::MkJr] {
+    for end in [paper.clone(), fastest, shortest] {
+        keep(&mut front, end);
+    }
+    for (rule, floor) in floors {
         for &times in config.times(rule) {
-            let mut search = ForBoth { probe: &mut probe, rule, times, front };
+            let mut search = ForBoth { probe: &mut probe, rule, times, floor, front };
             sweep::best_first(splits.points(), &mut search);
             front = search.front;
         }
@@ -365,6 +371,9 @@ struct ForBoth<'p, 'a> {
     probe: &'p mut Probe<'a>,
     rule: Rule,
     times: Times,
+    /// Makespan and total completion time that no split gives less of with these orders. What is past an
+    /// end of the front is so ruled out by one goal, however weak its bound for the other.
+    floor: (u128, u128),
     front: Vec<Choice>,
 }
 
@@ -383,8 +392,8 @@ impl Search for ForBoth<'_, '_> {
 
     fn bound(&mut self, range: RangeInclusive<u32>, whole: Option<Self::Bound>) -> Self::Bound {
         let (_, makespan, total) = whole.unwrap_or_default();
-        let makespan = self.probe.bound(Goal::Makespan, &range).max(makespan);
-        let total = self.probe.bound(Goal::TotalCompletion, &range).max(total);
+        let makespan = self.probe.bound(Goal::Makespan, &range).max(makespan).max(self.floor.0);
+        let total = self.probe.bound(Goal::TotalCompletion, &range).max(total).max(self.floor.1);
         let quick = (makespan.saturating_mul(total), makespan, total);
         if is_narrow(&range, whole.as_ref()) || self.is_hopeless(quick) {
             return quick;

@@ -13,8 +13,8 @@ use crate::args::Shape;
 use crate::args::output::Form;
 use crate::args::value::Machines;
 use crate::input::{Source, grain_span};
+use crate::out;
 use crate::progress::Cells;
-use crate::{out, results};
 
 /// Sizes that the table shows unless all are asked for: the last ones.
 const SHOWN: usize = 20;
@@ -49,8 +49,11 @@ pub(super) fn run(
     };
     drop(cells);
     let head = format!(
-        "{}{}: {}\n",
-        results::headlines(source.short_name(), &loaded.instance),
+        "{}: {}, {}, {}\n{}: {}\n",
+        source.short_name(),
+        counted(loaded.instance.flows().len() as u64, "flow"),
+        counted(loaded.instance.jobs().len() as u64, "job"),
+        counted(loaded.instance.n_tasks(), "task"),
         policy.spec(),
         outcome(&found, condition, machines)
     );
@@ -69,11 +72,9 @@ pub(super) fn run(
 fn outcome(found: &Capacity, condition: &Condition, machines: Machines) -> String {
     match found.found {
         Some(count) => format!(
-            "{} of {machines} the smallest with {condition}",
-            match count {
-                1 => "1 machine is".to_owned(),
-                _ => format!("{} are", counted(count.into(), "machine")),
-            }
+            "{} {} the fewest in {machines} with {condition}",
+            counted(count.into(), "machine"),
+            if count == 1 { "is" } else { "are" },
         ),
         None => format!("no number of machines in {machines} gives {condition}"),
     }

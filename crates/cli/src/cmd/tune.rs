@@ -262,48 +262,51 @@ fn compared<'a>(request: &Request, tuned: &'a Tuned) -> Rows<'a> {
 }
 
 fn table(request: &Request, tuned: &Tuned, order: &[String], all: bool) -> String {
-    let rows = compared(request, tuned);
-    let mut text = choices(&rows);
-    let (makespan, total) = seconds(&tuned.best);
-    let gain = |of: f64, than: f64| {
-        let gain = if than > 0.0 { 1.0 - of / than } else { 0.0 };
-        number(gain, Unit::Percent)
+    let shown = if all { order.len() } else { order.len().min(SHOWN) };
+    let more = match order.len() - shown {
+        0 => String::new(),
+        more => format!(", … ({more} more; --all shows them)"),
     };
-    for (than, name) in [(&tuned.default, "half and half in that order"), (&tuned.submitted, "as submitted")]
-    {
+    [
+        choices(&compared(request, tuned)),
+        gains(tuned),
+        format!("order: {}{more}\n", order[..shown].join(", ")),
+        front(tuned),
+    ]
+    .join("\n")
+}
+
+/// What the best split gains over the usual one, and loses by the proportional rule.
+fn gains(tuned: &Tuned) -> String {
+    let percent =
+        |of: f64, than: f64| number(if than > 0.0 { (than - of) / than } else { 0.0 }, Unit::Percent);
+    let (makespan, total) = seconds(&tuned.best);
+    let gain = |name: &str, than: &Choice| {
         let (slower, longer) = seconds(than);
-        text += &format!(
-            "\ngain over {name}: makespan {}, total completion {}",
-            gain(makespan, slower),
-            gain(total, longer)
-        );
-    }
-    if let Some(exact) = &tuned.exact {
+        let (makespan, total) = (percent(makespan, slower), percent(total, longer));
+        format!("gain over half and half{name}: makespan {makespan}, total completion {total}\n")
+    };
+    let loss = tuned.exact.as_ref().map_or_else(String::new, |exact| {
         let (least, _) = seconds(exact);
         let loss = if least > 0.0 { makespan / least - 1.0 } else { 0.0 };
-        text += &format!("\nloss of the proportional rule: makespan {}", number(loss, Unit::Percent));
+        format!("loss of the proportional rule: makespan {}\n", number(loss, Unit::Percent))
+    });
+    gain("", &tuned.default) + &gain(" as submitted", &tuned.submitted) + &loss
+}
+
+/// The Pareto front, with the paper's choice marked.
+fn front(tuned: &Tuned) -> String {
+    let value = |choice: &Choice| (choice.makespan, choice.total_completion);
+    let is_paper = |choice: &Choice| value(choice) == value(&tuned.paper);
+    let mark = |choice: &Choice| if is_paper(choice) { "Algorithm 5" } else { "" };
+    let mut rows: Rows<'_> =
+        tuned.pareto.iter().map(|choice| (mark(choice), choice, order_name(choice))).collect();
+    let mut note = "";
+    if !tuned.pareto.iter().any(is_paper) {
+        rows.push(("Algorithm 5", &tuned.paper, order_name(&tuned.paper)));
+        note = "Algorithm 5, the paper's choice, is beaten in both by one of the others\n";
     }
-    let shown = if all { order.len() } else { order.len().min(SHOWN) };
-    text += &format!("\n\norder: {}", order[..shown].join(", "));
-    if shown < order.len() {
-        text += &format!(", … ({} more; --all shows them)", order.len() - shown);
-    }
-    text += "\n\nnot beaten in both makespan and total completion time:\n";
-    let paper = |choice: &Choice| {
-        (choice.makespan, choice.total_completion) == (tuned.paper.makespan, tuned.paper.total_completion)
-    };
-    let mut front: Rows<'_> = (tuned.pareto.iter())
-        .map(|choice| (if paper(choice) { "Algorithm 5" } else { "" }, choice, order_name(choice)))
-        .collect();
-    let beaten = !tuned.pareto.iter().any(paper);
-    if beaten {
-        front.push(("Algorithm 5", &tuned.paper, order_name(&tuned.paper)));
-    }
-    text += &choices(&front);
-    if beaten {
-        text += "Algorithm 5, the paper's choice, is beaten by one of the others\n";
-    }
-    text
+    format!("not beaten in both makespan and total completion time:\n{}{note}", choices(&rows))
 }
 
 fn choices(rows: &Rows<'_>) -> String {

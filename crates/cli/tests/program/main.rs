@@ -82,6 +82,7 @@ fn text(path: &std::path::Path) -> &str {
 }
 
 const NIGHTLY: &str = "examples/nightly.toml";
+const PURDUE: &str = "examples/purdue-30.toml";
 const CONTRACT: &str = "examples/contract/workload.toml";
 
 /// A few rows in the form of the SWIM traces, made up.

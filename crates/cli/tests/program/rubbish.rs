@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{CONTRACT, NIGHTLY, run, run_with, scratch, text};
+use crate::{CONTRACT, NIGHTLY, PURDUE, run, run_with, scratch, text};
 
 /// Runs every verb that reads a workload on a file that is none.
 fn refused(name: &str, content: &[u8], expected: &str) {
@@ -100,6 +100,18 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["compare", NIGHTLY, "--metric", "sla"], "steps"),
         (vec!["compare", NIGHTLY, "--slots", "0"], ""),
         (vec!["compare", NIGHTLY, "--machines", "4000000000", "--slots", "4000000000"], ""),
+        (vec!["compare", NIGHTLY, "--machines", "10..200"], "found 10..200, expected one number"),
+        (vec!["tune", NIGHTLY, "--machines", "5..2"], "a range from small to large"),
+        (vec!["tune", NIGHTLY, "--machines", "2..5"], "found 2..5, expected one number"),
+        (vec!["tune", NIGHTLY], "found 2 jobs, expected one"),
+        (vec!["tune", CONTRACT, "--total-slots", "1"], "two slots each"),
+        (vec!["tune", CONTRACT, "--total-slots", "4000000000"], "fewer than 2^31"),
+        (vec!["tune", CONTRACT, "--heartbeat", "3"], "--until"),
+        (vec!["tune", CONTRACT, "--proportional", "1"], "two slots each"),
+        (vec!["tune", CONTRACT, "--until", "missed=0"], "--policy"),
+        (vec!["tune", CONTRACT, "--until", "mised=0", "--policy", "edf"], "one of makespan, "),
+        (vec!["tune", CONTRACT, "--until", "missed=0", "--policy", "edf"], "--machines A..B"),
+        (vec!["tune", PURDUE, "--method", "ex-mk-sf-jr"], "found 30 jobs, expected at most 9"),
         (vec!["generate", "facebook"], "facebook-day"),
         (vec!["generate", "purdue", "--set", "job=3"], "jobs"),
         (vec!["generate", "purdue", "--set", "jobs"], "KEY=VALUE"),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{CONTRACT, NIGHTLY, TRACE, done, run, run_with, scratch, text};
+use crate::{CONTRACT, NIGHTLY, PURDUE, TRACE, done, run, run_with, scratch, text};
 
 fn json(document: &str) -> Value {
     serde_json::from_str(document).expect("the document is JSON")
@@ -217,4 +217,67 @@ fn flows_that_cannot_finish_are_a_no() {
     assert!(csv.lines().next().is_some_and(|line| line.ends_with(",failed,refused")), "{csv}");
     let back = ["simulate", CONTRACT, "--policy", "fifo", "--crash", "node-0@5+1,node-1@5+1"];
     assert_eq!(run(&back).code, Some(0));
+}
+
+/// The best split of eighty slots, next to half and half and to the order of the document.
+#[test]
+fn tune_finds_the_best_split_and_order() {
+    let args = ["tune", PURDUE, "--total-slots", "80"];
+    let table = done(&args);
+    for words in
+        ["79 splits", "half and half", "gain over half and half as submitted: makespan ", "Algorithm 5"]
+    {
+        assert!(table.contains(words), "{words:?} in\n{table}");
+    }
+    assert!(table.contains("order: J5, J6, "), "{table}");
+    let document = json(&done(&[&args[..], &["--format", "json"]].concat()));
+    let (best, default) = (&document["best"], &document["default"]);
+    assert_eq!((&best["map_slots"], &best["reduce_slots"]), (&59.into(), &21.into()));
+    assert_eq!((&default["map_slots"], &default["reduce_slots"]), (&40.into(), &40.into()));
+    assert_eq!(best["order"].as_array().map(Vec::len), Some(30));
+    let makespan = |choice: &Value| choice["makespan"].as_f64().expect("a number");
+    assert!(makespan(best) < 0.75 * makespan(default));
+    let front = document["pareto"].as_array().expect("a list");
+    let total = |choice: &Value| choice["total_completion"].as_f64().expect("a number");
+    assert_eq!(makespan(&front[0]), makespan(best));
+    assert!(front.windows(2).all(|w| makespan(&w[0]) < makespan(&w[1]) && total(&w[0]) > total(&w[1])));
+    assert_eq!(document["candidates"], 79);
+    let csv = done(&[&args[..], &["--format", "csv"]].concat());
+    assert_eq!(csv.lines().count(), 1 + 4 + front.len());
+}
+
+#[test]
+fn tune_compares_the_proportional_rule_with_the_exact_answer() {
+    let table = done(&["tune", PURDUE, "--machines", "20", "--slots", "4", "--proportional", "8"]);
+    assert!(table.contains("loss of the proportional rule: makespan "), "{table}");
+    assert!(table.contains("3 splits"), "{table}");
+}
+
+#[test]
+fn tuned_schedules_pass_the_judge() {
+    let file = scratch("tuned").join("best.json");
+    for (mode, nodes) in
+        [("wc", &["--total-slots", "80"][..]), ("strict", &["--machines", "20", "--slots", "4"])]
+    {
+        let args = ["tune", PURDUE, "--mode", mode, "--schedule", text(&file), "--format", "json"];
+        let document = json(&done(&[&args[..], nodes].concat()));
+        assert!(done(&["check", PURDUE, text(&file)]).starts_with("feasible"));
+        let schedule = json(&fs::read_to_string(&file).unwrap());
+        let makespan =
+            schedule["flows"].as_array().unwrap().iter().map(|flow| flow["completion"].as_f64().unwrap());
+        assert_eq!(document["best"]["makespan"].as_f64(), makespan.reduce(f64::max));
+    }
+}
+
+#[test]
+fn tune_finds_the_smallest_cluster_that_does() {
+    let args = ["tune", NIGHTLY, "--policy", "edf", "--until", "missed=0", "--machines"];
+    let table = done(&[&args[..], &["1..50"]].concat());
+    assert!(table.contains("9 machines are the fewest in 1..50 with missed=0"), "{table}");
+    let found = json(&done(&[&args[..], &["7..50", "--format", "json"]].concat()));
+    assert_eq!(found["machines"], 9);
+    assert_eq!(found["tried"].as_array().map(Vec::len), Some(3));
+    let none = run(&[&args[..], &["1..3"]].concat());
+    assert_eq!(none.code, Some(1));
+    assert!(none.out.contains("no number of machines in 1..3 gives missed=0"), "{}", none.out);
 }
