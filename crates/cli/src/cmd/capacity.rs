@@ -12,6 +12,7 @@ use super::tune::Tune;
 use crate::args::Shape;
 use crate::args::output::Form;
 use crate::args::value::Machines;
+use crate::history::Past;
 use crate::input::{Source, grain_span};
 use crate::out;
 use crate::progress::Cells;
@@ -32,7 +33,9 @@ pub(super) fn run(
     loaded.tell(&source.name);
     loaded.prepare(&source.name, args.simulation.grain)?;
     // Crashes are of machines that every size has.
-    let options = args.simulation.options(&source.load(&small)?.instance, args.shape.root_seed())?;
+    let past = Past::read(&args.simulation)?;
+    let smallest_instance = source.load(&small)?.instance;
+    let options = args.simulation.options(&smallest_instance, args.shape.root_seed(), &past.history)?;
     let (draft, _) = source.shape(&large)?.into_draft(&source.name)?;
     let grain = grain_span(args.simulation.grain);
     let cells = Cells::new();

@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Tune) -> anyhow::Result<Answer> {
 /// Flags of the simulator say nothing about splits.
 fn refuse_simulation(args: &Tune) -> anyhow::Result<()> {
     let mut given = recorded::Options::new();
-    recorded::add_simulation(&mut given, &args.simulation);
+    recorded::add_simulation(&mut given, &args.simulation, None);
     given.remove("knowledge");
     if let Some(flag) = given.keys().next() {
         bail!("--{flag}: found no --until, expected one: splits are estimated, not simulated");
