@@ -45,16 +45,6 @@ pub enum Reoptimise {
     Never,
 }
 
-/// What is out of date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    Nothing,
-    /// The list: machines came or went, or tasks were lost.
-    List,
-    /// The order too: a job became ready.
-    Order,
-}
-
 /// The DMRS policy.
 #[derive(Clone, Debug)]
 pub struct Dmrs {
@@ -74,8 +64,10 @@ pub struct Dmrs {
     /// Slots without a task, and those of them that may start one now.
     idle: BTreeSet<At>,
     awake: BTreeSet<At>,
-    /// What has to be made anew.
-    due: Due,
+    /// σ is out of date: a job became ready.
+    reorder: bool,
+    /// The list is: machines came or went, or tasks were lost.
+    relist: bool,
     /// Some task was off its time since the list was made.
     departed: bool,
     /// Follows a plan made elsewhere.
@@ -102,7 +94,8 @@ impl Dmrs {
             loose: BTreeMap::new(),
             awake: idle.clone(),
             idle,
-            due: Due::Nothing,
+            reorder: false,
+            relist: false,
             departed: false,
             fixed: false,
             started: 0,
@@ -136,7 +129,7 @@ impl Dmrs {
             Event::TasksDone { phase, machine, took, count } => {
                 self.tasks_done(phase, count, (machine, took), view);
             }
-            Event::TasksLost { .. } => self.due = self.due.max(Due::List),
+            Event::TasksLost { .. } => self.relist = true,
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
             Event::PhaseDone(_) | Event::Wake => self.awake.extend(&self.idle),
             Event::JobDone(job) => {
@@ -146,7 +139,7 @@ impl Dmrs {
             Event::MachineUp(machine) => self.machine(machine, true, view),
             Event::FlowFailed(flow) => {
                 self.jobs.retain(|&job| view.instance.job(job).flow != flow);
-                self.due = self.due.max(Due::List);
+                self.relist = true;
             }
             Event::FlowArrived(_) | Event::FlowDone(_) => {}
         }
@@ -172,7 +165,7 @@ impl Dmrs {
                 self.departed |= took.0.abs_diff(expected.0) > slack(expected).0;
             }
             if slot.held {
-                self.due = self.due.max(Due::List);
+                self.relist = true;
             }
             self.vacate(at, view.now);
         }
@@ -195,7 +188,7 @@ impl Dmrs {
     fn phase_ready(&mut self, phase: PhaseId, view: &View<'_>) {
         self.loosen(phase, view);
         if self.jobs.insert(view.instance.phase(phase).job) {
-            self.due = Due::Order;
+            self.reorder = true;
         }
         self.awake.extend(&self.idle);
     }
@@ -209,7 +202,7 @@ impl Dmrs {
     }
 
     fn machine(&mut self, machine: MachineId, up: bool, view: &View<'_>) {
-        self.due = self.due.max(Due::List);
+        self.relist = true;
         for lane in 0..2 {
             for at in self.queues.of_machine(lane, machine) {
                 self.queues.slot_mut(at).up = up;
@@ -236,16 +229,14 @@ impl Policy for Dmrs {
         // Not before: what has ended was expected with the speeds believed until now.
         self.beliefs.update(view.estimates);
         if !self.fixed {
-            if self.due == Due::Order {
+            if std::mem::take(&mut self.reorder) {
                 self.sort(view);
-                if self.goes_on(view) {
-                    self.due = Due::Nothing;
-                }
+                self.relist |= !self.goes_on(view);
             }
-            if self.due == Due::Nothing {
-                self.extend(view);
-            } else {
+            if self.relist {
                 self.replan(view, out);
+            } else {
+                self.extend(view);
             }
         }
         self.start(view, out);

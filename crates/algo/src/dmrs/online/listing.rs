@@ -9,7 +9,7 @@ use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
 use super::super::queues::At;
 use super::super::{model, order};
-use super::{Dmrs, Due};
+use super::Dmrs;
 
 /// How many tasks are placed ahead at least, for each slot and in all.
 const AHEAD: (u64, u64) = (2, 500);
@@ -106,7 +106,7 @@ impl Dmrs {
         let jobs = &self.jobs;
         self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
         self.listed.clear();
-        (self.due, self.departed, self.started) = (Due::Nothing, false, 0);
+        (self.relist, self.departed, self.started) = (false, false, 0);
         self.awake.extend(&self.idle);
         self.extend(view);
     }
