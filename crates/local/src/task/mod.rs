@@ -28,7 +28,7 @@ mod merge;
 mod part;
 mod partition;
 mod prepare;
-pub mod program;
+mod program;
 mod reduce;
 mod segment;
 mod spec;

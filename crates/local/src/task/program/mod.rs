@@ -191,7 +191,15 @@ fn field(line: &[u8], number: usize) -> Option<&[u8]> {
 
 /// The words of a line: what stands between spaces, tabs and their like (ASCII).
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let start = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        let word = &rest[start..];
+        let end = word.iter().position(u8::is_ascii_whitespace).unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        rest = after;
+        Some(word)
+    })
 }
 
 /// What a program says that never reduces.

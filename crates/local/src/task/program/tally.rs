@@ -7,30 +7,49 @@ use super::super::merge::Values;
 use super::super::partition::hash;
 use super::super::segment::{put_varint, take_varint};
 
-/// Bytes that a key takes beside its own: its entry and its slot in the table.
-const OVERHEAD: usize = size_of::<Entry>() + 10;
+/// Bytes that a key takes beside its own: its slot in a table that is at least half full.
+const OVERHEAD: usize = 2 * size_of::<Slot>() + 2;
 
 /// How often keys were seen. Keys come out in the order in which they were first seen.
+///
+/// Most words are short, so that looking one up touches its slot and nothing else.
 pub(super) struct Tally {
+    /// The keys, one after the other.
     arena: Vec<u8>,
-    entries: Vec<Entry>,
-    /// Indices of entries.
-    table: HashTable<u32>,
+    table: HashTable<Slot>,
     limit: usize,
 }
 
-struct Entry {
-    hash: u64,
+struct Slot {
+    /// See [`digest`].
+    digest: u64,
     start: u32,
     length: u32,
     count: u64,
 }
 
+impl Slot {
+    fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.start as usize..(self.start + self.length) as usize]
+    }
+}
+
+/// A key of up to eight bytes is told by its length and this; of longer ones it says how they begin.
+#[inline]
+fn digest(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk() {
+        return u64::from_le_bytes(*first);
+    }
+    if let Some((first, last)) = key.first_chunk().zip(key.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
+    }
+    key.iter().fold(0, |digest, &byte| digest << 8 | u64::from(byte))
+}
+
 impl Tally {
     /// Takes about `limit` bytes, but at least one key.
     pub(super) fn new(limit: u64) -> Self {
-        let limit = limit.min(1 << 31) as usize;
-        Tally { arena: Vec::new(), entries: Vec::new(), table: HashTable::new(), limit }
+        Tally { arena: Vec::new(), table: HashTable::new(), limit: limit.min(1 << 31) as usize }
     }
 
     /// Counts a key once. If there was no more room, everything before it goes to `put` and is
@@ -41,15 +60,15 @@ impl Tally {
         key: &[u8],
         put: impl FnMut(&[u8], u64) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
-        let hash = hash(key);
-        let (arena, entries) = (&self.arena, &self.entries);
-        let found = self.table.find(hash, |&at| {
-            let entry = &entries[at as usize];
-            entry.hash == hash && &arena[entry.start as usize..(entry.start + entry.length) as usize] == key
+        let (hash, digest, arena) = (hash(key), digest(key), &self.arena);
+        let found = self.table.find_mut(hash, |slot| {
+            slot.digest == digest
+                && slot.length as usize == key.len()
+                && (key.len() <= 8 || slot.key(arena) == key)
         });
         match found {
-            Some(&at) => self.entries[at as usize].count += 1,
-            None => self.insert(hash, key, put)?,
+            Some(slot) => slot.count += 1,
+            None => self.insert(hash, digest, key, put)?,
         }
         Ok(())
     }
@@ -57,19 +76,18 @@ impl Tally {
     #[cold]
     fn insert(
         &mut self,
-        hash: u64,
+        hash_of_key: u64,
+        digest: u64,
         key: &[u8],
         put: impl FnMut(&[u8], u64) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
-        if self.arena.len() + key.len() + (self.entries.len() + 1) * OVERHEAD > self.limit {
+        if self.arena.len() + key.len() + (self.table.len() + 1) * OVERHEAD > self.limit {
             self.drain(put)?;
         }
-        let (start, length) = (self.arena.len() as u32, key.len() as u32);
+        let slot = Slot { digest, start: self.arena.len() as u32, length: key.len() as u32, count: 1 };
         self.arena.extend_from_slice(key);
-        let at = self.entries.len() as u32;
-        self.entries.push(Entry { hash, start, length, count: 1 });
-        let entries = &self.entries;
-        self.table.insert_unique(hash, at, |&other| entries[other as usize].hash);
+        let arena = &self.arena;
+        self.table.insert_unique(hash_of_key, slot, |slot| hash(slot.key(arena)));
         Ok(())
     }
 
@@ -78,11 +96,14 @@ impl Tally {
         &mut self,
         mut put: impl FnMut(&[u8], u64) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
-        for entry in self.entries.drain(..) {
-            put(&self.arena[entry.start as usize..(entry.start + entry.length) as usize], entry.count)?;
+        let mut slots: Vec<Slot> = self.table.drain().collect();
+        // The table's own order differs from platform to platform. (An empty key begins where the next
+        // one does.)
+        slots.sort_unstable_by_key(|slot| (slot.start, slot.length));
+        for slot in &slots {
+            put(slot.key(&self.arena), slot.count)?;
         }
         self.arena.clear();
-        self.table.clear();
         Ok(())
     }
 }
@@ -106,6 +127,30 @@ pub(super) fn sum(values: &mut Values<'_>) -> Result<u64, TaskError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_of_all_lengths_are_told_apart() {
+        let mut keys: Vec<Vec<u8>> = (0..12).map(|length| vec![b'a'; length]).collect();
+        for length in 1..12 {
+            for at in 0..length {
+                let mut key = vec![b'a'; length];
+                key[at] = if at % 2 == 0 { 0 } else { b'b' };
+                keys.push(key);
+            }
+        }
+        let mut tally = Tally::new(1 << 20);
+        for key in keys.iter().chain(&keys) {
+            tally.add(key, |_, _| panic!("there is room")).unwrap();
+        }
+        let mut found = Vec::new();
+        tally
+            .drain(|key, count| {
+                found.push((key.to_vec(), count));
+                Ok(())
+            })
+            .unwrap();
+        assert!(found == keys.into_iter().map(|key| (key, 2)).collect::<Vec<_>>(), "{found:?}");
+    }
 
     #[test]
     fn small_tallies_are_emptied_on_the_way() {
