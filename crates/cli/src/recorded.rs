@@ -95,7 +95,8 @@ pub(crate) fn read(options: &Options) -> anyhow::Result<(Shape, Option<f64>)> {
     let mut texts = Shape::default();
     let mut left = options.clone();
     for (name, text) in texts.texts() {
-        *text = left.remove(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        *text =
+            left.remove(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     }
     let mut read = Recorded::try_parse_from(left.iter().map(argument)).map_err(|error| {
         let message = error.to_string();

@@ -69,10 +69,11 @@ pub struct ResolveError {
 /// The first job that cannot be run: no `run` section, a program or input that is not there, an output that
 /// two jobs write.
 pub fn resolve(draft: &Draft, split_bytes: u64) -> Result<Resolved, ResolveError> {
-    let mut draft = Draft { flows: expanded(&draft.flows), ..draft.clone() };
+    let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows).into_iter().unzip();
+    let mut draft = Draft { flows, ..draft.clone() };
     let mut jobs: Vec<JobPlan> = Vec::new();
     let mut outputs: BTreeMap<PathBuf, String> = BTreeMap::new();
-    for (f, flow) in draft.flows.iter_mut().enumerate() {
+    for (&f, flow) in origins.iter().zip(&mut draft.flows) {
         let first = jobs.len();
         for at in order(flow) {
             let path = format!("flows[{f}].jobs[{at}]");
@@ -274,12 +275,12 @@ fn mean(phase: &PhaseDraft) -> Option<f64> {
     }
 }
 
-/// Recurring flows as one flow a copy.
-fn expanded(flows: &[FlowDraft]) -> Vec<FlowDraft> {
+/// Recurring flows as one flow a copy, each with the index of the flow it comes from.
+fn expanded(flows: &[FlowDraft]) -> Vec<(usize, FlowDraft)> {
     let mut all = Vec::new();
-    for flow in flows {
+    for (index, flow) in flows.iter().enumerate() {
         let Some(repeat) = flow.repeat else {
-            all.push(flow.clone());
+            all.push((index, flow.clone()));
             continue;
         };
         for k in 0..repeat.times {
@@ -294,7 +295,7 @@ fn expanded(flows: &[FlowDraft]) -> Vec<FlowDraft> {
             for run in copy.jobs.iter_mut().filter_map(|job| job.run.as_mut()) {
                 run.output = format!("{}-{k}", run.output.trim_end_matches('/'));
             }
-            all.push(copy);
+            all.push((index, copy));
         }
     }
     all

@@ -120,7 +120,15 @@ impl Found {
         let head = Head { identity, started: unix_micros(), jobs: resolved.jobs, workload, sessions: 1 };
         journal.write_head(&head)?;
         let recovered = Recovered::default();
-        Ok(Session { layout, journal, head, draft: resolved.draft, attempts: Vec::new(), recovered })
+        Ok(Session {
+            layout,
+            journal,
+            head,
+            draft: resolved.draft,
+            attempts: Vec::new(),
+            before: 0,
+            recovered,
+        })
     }
 
     /// Takes up the run that is there; `draft` is that of [`Self::workload`].
@@ -136,10 +144,49 @@ impl Found {
         head.sessions += 1;
         journal.write_head(&head)?;
         let attempts = journal.attempts()?;
-        let mut session = Session { layout, journal, head, draft, attempts, recovered: Recovered::default() };
+        let (before, recovered) = (attempts.len(), Recovered::default());
+        let mut session = Session { layout, journal, head, draft, attempts, before, recovered };
         session.recover()?;
         Ok(session)
     }
+}
+
+/// Removes a run: its files, and the outputs it made. A directory without a run stays as it is.
+///
+/// # Errors
+/// Another process is at work on it, or something cannot be removed.
+pub fn discard(root: &Path) -> Result<(), RunError> {
+    let layout = Layout::new(root);
+    if !layout.journal().exists() {
+        return Ok(());
+    }
+    let journal = Journal::open(&layout.journal())?;
+    if let Some(head) = journal.head()? {
+        fence(&layout)?;
+        for job in &head.jobs {
+            layout::remove(&job.output).map_err(file(&job.output))?;
+        }
+    }
+    drop(journal);
+    layout::remove(root).map_err(file(root))
+}
+
+/// Fences off every attempt of an earlier session; returns how many there were.
+fn fence(layout: &Layout) -> Result<usize, RunError> {
+    let pids = layout.pids();
+    let entries = match fs::read_dir(&pids) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(e) => return Err(file(&pids)(e)),
+    };
+    let mut fenced = 0;
+    for entry in entries {
+        let path = entry.map_err(file(&pids))?.path();
+        process::fence(&path).map_err(file(&path))?;
+        fenced += 1;
+    }
+    layout::remove(&pids).map_err(file(&pids))?;
+    Ok(fenced)
 }
 
 /// What taking up a run found.
@@ -169,6 +216,8 @@ pub struct Session {
     head: Head,
     draft: Draft,
     attempts: Vec<Attempt>,
+    /// How many of the attempts ended before this session.
+    before: usize,
     recovered: Recovered,
 }
 
@@ -203,6 +252,11 @@ impl Session {
         &self.attempts
     }
 
+    /// Attempts that have ended since this process took the run up.
+    pub fn new_attempts(&self) -> &[Attempt] {
+        &self.attempts[self.before..]
+    }
+
     /// Tasks that are done.
     pub fn done(&self) -> BTreeSet<TaskId> {
         let done = self.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_)));
@@ -224,7 +278,7 @@ impl Session {
     /// Makes sure that nothing of an earlier session is at work, that what it recorded is in its place and
     /// that what it did not record is nowhere.
     fn recover(&mut self) -> Result<(), RunError> {
-        self.fence()?;
+        self.recovered.cut_short = fence(&self.layout)?;
         let done = self.done();
         self.recovered.done = done.len();
         for attempt in self.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
@@ -251,22 +305,6 @@ impl Session {
             outcome.map_err(file(&job.output))?;
         }
         Ok(())
-    }
-
-    /// Fences off every attempt of an earlier session before a new one starts.
-    fn fence(&mut self) -> Result<(), RunError> {
-        let pids = self.layout.pids();
-        let entries = match fs::read_dir(&pids) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(file(&pids)(e)),
-        };
-        for entry in entries {
-            let path = entry.map_err(file(&pids))?.path();
-            process::fence(&path).map_err(file(&path))?;
-            self.recovered.cut_short += 1;
-        }
-        layout::remove(&pids).map_err(file(&pids))
     }
 
     /// Runs what is left under `policy`, whose instance is that of [`Self::rest`]. `stop` is given what

@@ -260,7 +260,7 @@ impl ImportOptions {
 }
 
 /// Bytes: a whole number, with a unit if it is followed by one (KiB, MiB, GiB, TiB or kB, MB, GB, TB).
-fn parse_size(text: &str) -> Option<u64> {
+pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit: u64 = match text[digits..].trim_start() {
         "" | "B" => 1,

@@ -75,8 +75,8 @@ impl SourceMap {
         }
     }
 
-    /// The faults (path, what), the first of them with their places.
-    pub(crate) fn error(&self, faults: Vec<(String, String)>) -> TraceError {
+    /// An error of the faults (path, what), the first of them with their places.
+    pub fn error(&self, faults: Vec<(String, String)>) -> TraceError {
         let paths: Vec<_> = faults.iter().take(PLACED_MAX).map(|(path, _)| path.as_str()).collect();
         let places = self.places(&paths).into_iter().chain(std::iter::repeat(None));
         let fault = |((path, what), place)| Fault { place, path, what };

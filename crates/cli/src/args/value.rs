@@ -86,6 +86,12 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
     })
 }
 
+/// Bytes, with or without a unit.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    slackline_trace::parse_size(text)
+        .ok_or_else(|| "expected a size such as 64MiB, at least 1 byte".to_owned())
+}
+
 /// A format that can be imported.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))

@@ -10,7 +10,9 @@ mod import;
 mod man;
 mod plan;
 mod policies;
+mod programs;
 mod repro;
+mod run;
 mod simulate;
 mod tune;
 
@@ -62,6 +64,10 @@ enum Verb {
     Import(import::Import),
     /// Make a synthetic workload
     Generate(generate::Generate),
+    /// Really run flows on this machine, under any policy
+    Run(run::Run),
+    /// List the programs that jobs can run without anything installed
+    Programs(programs::Programs),
     /// Make the figures of the papers again
     Repro(repro::Repro),
     /// List the policies, what they take and their parameters
@@ -86,6 +92,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::Bound(verb) => bound::run(&verb),
         Verb::Import(verb) => import::run(&verb),
         Verb::Generate(verb) => generate::run(&verb),
+        Verb::Run(verb) => run::run(&verb),
+        Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),
         Verb::Policies(verb) => policies::run(&verb),
         Verb::Completions(verb) => completions::run(&verb),

@@ -4,6 +4,7 @@
 //! - `same`: same command, same bytes; another seed, other bytes;
 //! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
+//! - `runs`: flows that really run, also after kill -9;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
@@ -11,6 +12,7 @@ mod checks;
 mod history;
 mod plans;
 mod rubbish;
+mod runs;
 mod same;
 mod verbs;
 

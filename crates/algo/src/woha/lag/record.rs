@@ -72,7 +72,9 @@ impl Record {
 
     pub(super) fn rank(&self) -> Rank {
         match (self.goal, self.measure) {
-            (Goal::Deadline(due) | Goal::Follow(due), Measure::Tasks) => Rank { ahead: self.started - self.required, due },
+            (Goal::Deadline(due) | Goal::Follow(due), Measure::Tasks) => {
+                Rank { ahead: self.started - self.required, due }
+            }
             (Goal::Deadline(due) | Goal::Follow(due), Measure::Time) => {
                 let ttd = self.steps.get(self.past as usize).map_or(0, |step| step.ttd.0);
                 Rank { ahead: signed(due.0) - signed(ttd), due }

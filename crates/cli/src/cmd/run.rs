@@ -1,0 +1,290 @@
+//! `run`: flows that really run, on this machine, under any policy.
+
+mod live;
+mod outcome;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use slackline::Chosen;
+use slackline::policy::{Config, Learning};
+use slackline_local::run::{Found, discard, find};
+use slackline_local::{Identity, Resolved, RunEnd, Session, Settings, WorkerCommand, resolve};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{MachineDraft, TasksDraft};
+use slackline_model::history::{PhaseName, Record};
+use slackline_model::{Combine, Draft, History, Instance, Metric, Objective, Span};
+use slackline_report::number::counted;
+use slackline_trace::{Format, ImportOptions, TraceError, read_workload, sha256, write_workload};
+
+use super::Answer;
+use crate::args::{OutputArgs, value};
+use crate::input::{Source, tell};
+use crate::{history, out};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline run examples/first-run.toml
+  slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=3600
+  slackline run flows.toml --history past.json
+
+A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or
+run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write key TAB value lines.
+An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline
+programs` lists what is built in.
+
+Killed at any moment, the same command goes on where the run was. The journal, the logs of failed attempts,
+the resolved workload and the schedule of what happened are in the directory of --state.")]
+pub(crate) struct Run {
+    /// Flow file: a workload document whose jobs say what they run, or WOHA XML with commands
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    /// Policy, with parameters as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", default_value = "flowflex", value_parser = Chosen::parse, help_heading = "Policy")]
+    policy: Chosen,
+    /// What a flow costs, instead of the workload's metric
+    #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
+    metric: Option<Metric>,
+    /// Whether the sum or the maximum of the costs is to be small
+    #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
+    combine: Option<Combine>,
+    /// A deadline: seconds after the start of the run, or a time such as 2026-03-01T06:00:00Z; may be given
+    /// several times
+    #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
+    deadline: Vec<(String, When)>,
+    /// What tasks took in earlier runs; read at the start, written at the end
+    #[arg(long, value_name = "FILE", help_heading = "Policy")]
+    history: Option<PathBuf>,
+
+    /// Tasks at a time [default: as many as there are processors]
+    #[arg(long, value_name = "N", conflicts_with = "map_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
+    slots: Option<u32>,
+    /// Maps at a time; goes with --reduce-slots
+    #[arg(long, value_name = "N", requires = "reduce_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
+    map_slots: Option<u32>,
+    /// Reduces at a time; goes with --map-slots
+    #[arg(long, value_name = "N", requires = "map_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
+    reduce_slots: Option<u32>,
+    /// Bytes of input a map reads
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = value::size, help_heading = "Machine")]
+    split: u64,
+    /// Memory for the buffers of each task
+    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = value::size, help_heading = "Machine")]
+    task_memory: u64,
+    /// Kill an attempt that takes longer; it counts as failed
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero, help_heading = "Machine")]
+    timeout: Option<f64>,
+    /// How often a task may fail before its flow is given up
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Machine")]
+    attempts: u16,
+    /// Reduces may take slots once this fraction of their job's maps is done; 1 for not early
+    #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Machine")]
+    slowstart: f64,
+
+    /// Where the run keeps its files [default: .slackline/ and the name of the flow file]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    state: Option<PathBuf>,
+    /// Begin anew: remove what an earlier run of this state left, its outputs included
+    #[arg(long, help_heading = "Output")]
+    again: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A moment: seconds after the start of the run, or a time of day.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    Seconds(f64),
+    /// Microseconds since 1970.
+    Unix(i64),
+}
+
+fn deadline(text: &str) -> Result<(String, When), String> {
+    let (flow, when) = text.split_once('=').ok_or("expected FLOW=WHEN")?;
+    if let Ok(seconds) = when.parse::<f64>() {
+        return value::seconds(&seconds.to_string()).map(|seconds| (flow.to_owned(), When::Seconds(seconds)));
+    }
+    let time: jiff::Timestamp = when.parse().map_err(|e| {
+        format!("expected seconds after the start, or a time such as 2026-03-01T06:00:00Z: {e}")
+    })?;
+    Ok((flow.to_owned(), When::Unix(time.as_microsecond())))
+}
+
+pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
+    let source = Source::read(&args.workload)?;
+    let root = args.state.clone().unwrap_or_else(|| default_state(&args.workload));
+    if args.again {
+        discard(&root)?;
+    }
+    let past = past(args)?;
+    let identity = identity(args, &source);
+    let found = find(&root, &identity).map_err(|error| {
+        anyhow::Error::from(error).context("another --state keeps both runs, --again begins this one anew")
+    })?;
+    let mut session = match found.workload().map(str::to_owned) {
+        Some(workload) => take_up(found, &workload)?,
+        None => begin(args, &source, (found, identity), &past)?,
+    };
+    let end = go(args, &mut session, &past)?;
+    let answer = outcome::write(args, &session, source.short_name(), end)?;
+    if let Some(file) = &args.history {
+        history::write(file, &outcome::history(&past, &session)?)?;
+    }
+    Ok(answer)
+}
+
+/// The history of `--history`; one that does not exist is one in which nothing happened.
+fn past(args: &Run) -> anyhow::Result<History> {
+    let Some(path) = args.history.as_deref().filter(|path| path.exists()) else { return Ok(History::new()) };
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
+    Ok(slackline_trace::read_history(&name, &bytes)?)
+}
+
+fn default_state(workload: &Path) -> PathBuf {
+    let stem = workload.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
+    Path::new(".slackline").join(if stem == "-" { "run".to_owned() } else { stem })
+}
+
+/// What makes this run this run: whoever changes it begins another.
+fn identity(args: &Run, source: &Source) -> Identity {
+    let mut options = BTreeMap::from([
+        ("--policy".to_owned(), args.policy.spec().to_owned()),
+        ("--split".to_owned(), args.split.to_string()),
+        ("--slowstart".to_owned(), args.slowstart.to_string()),
+        ("the slots".to_owned(), format!("{:?}", slots(args))),
+    ]);
+    options.extend(args.metric.map(|metric| ("--metric".to_owned(), metric.to_string())));
+    options.extend(args.combine.map(|combine| ("--combine".to_owned(), combine.name().to_owned())));
+    if !args.deadline.is_empty() {
+        options.insert("--deadline".to_owned(), format!("{:?}", args.deadline));
+    }
+    Identity { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256(&source.bytes), options }
+}
+
+fn slots(args: &Run) -> Slots {
+    match (args.map_slots.zip(args.reduce_slots), args.slots) {
+        (Some((map, reduce)), _) => Slots::Typed { map, reduce },
+        (None, Some(slots)) => Slots::Universal(slots),
+        (None, None) => {
+            let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            Slots::Universal(u32::try_from(processors).unwrap_or(1))
+        }
+    }
+}
+
+/// Resolves the flow file and begins the run.
+fn begin(
+    args: &Run,
+    source: &Source,
+    (found, identity): (Found, Identity),
+    past: &History,
+) -> anyhow::Result<Session> {
+    let imported = read_workload(&source.name, &source.bytes, None, &ImportOptions::default())?;
+    tell(&source.name, &imported.diagnostics);
+    let mut draft = imported.draft;
+    // This machine is the cluster, whatever the document was written for.
+    draft.machines =
+        vec![MachineDraft { name: "local".to_owned(), count: 1, speed: 1.0, slots: slots(args), rack: None }];
+    let objective = draft.objective;
+    draft.objective =
+        Objective::new(args.metric.unwrap_or(objective.metric), args.combine.unwrap_or(objective.combine));
+    set_deadlines(args, &mut draft)?;
+    let resolved = resolve(&draft, args.split)
+        .map_err(|error| imported.source.error(vec![(error.path, error.problem)]))?;
+    let instance = Instance::new(&resolved.draft)
+        .map_err(|invalid| TraceError::from_invalid(&invalid, &imported.source))?;
+    let resolved = Resolved { draft: remembered(&resolved.draft, &instance, past), ..resolved };
+    let workload = write_workload(&resolved.draft, Format::Json);
+    Ok(found.begin(identity, resolved, workload)?)
+}
+
+fn set_deadlines(args: &Run, draft: &mut Draft) -> anyhow::Result<()> {
+    let now = slackline_local::clock::unix_micros();
+    for (id, when) in &args.deadline {
+        let known: Vec<String> = draft.flows.iter().map(|flow| flow.id.clone()).collect();
+        let Some(flow) = draft.flows.iter_mut().find(|flow| flow.id == *id) else {
+            bail!("--deadline: found flow {id:?}, expected one of {}", known.join(", "));
+        };
+        let seconds = match *when {
+            When::Seconds(seconds) => seconds,
+            When::Unix(micros) => (micros - i64::try_from(now).unwrap_or(i64::MAX)) as f64 / 1e6,
+        };
+        if seconds < 0.0 {
+            bail!("--deadline: found a time for flow {id:?} that has passed, expected one to come");
+        }
+        flow.deadline = Some(seconds);
+    }
+    Ok(())
+}
+
+/// The draft with the durations that a history knows.
+fn remembered(draft: &Draft, instance: &Instance, past: &History) -> Draft {
+    let mut known: BTreeMap<&PhaseName, Record> = BTreeMap::new();
+    for (name, _, record) in past.records() {
+        let so_far = known.entry(name).or_default();
+        *so_far = so_far.and(record.tasks, record.seconds);
+    }
+    let mut draft = draft.clone();
+    let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+    for (job, info) in jobs.zip(instance.jobs()) {
+        for (phase, id) in [(&mut job.map, info.map), (&mut job.reduce, info.reduce)] {
+            let (Some(phase), Some(id)) = (phase, id) else { continue };
+            let Some(record) = known.get(&PhaseName::of(instance, id)).filter(|r| r.tasks > 0) else {
+                continue;
+            };
+            if let TasksDraft::Each(seconds) = &mut phase.tasks {
+                seconds.fill(record.seconds / record.tasks as f64);
+            }
+        }
+    }
+    draft
+}
+
+/// Goes on with a run that was begun.
+fn take_up(found: Found, workload: &str) -> anyhow::Result<Session> {
+    let read = read_workload("journal", workload.as_bytes(), Some(Format::Json), &ImportOptions::default())?;
+    let session = found.resume(read.draft)?;
+    let recovered = session.recovered();
+    out::talk(format_args!(
+        "going on with a run that was begun: {} done, {} cut short",
+        counted(recovered.done as u64, "task"),
+        counted(recovered.cut_short as u64, "attempt"),
+    ));
+    Ok(session)
+}
+
+/// Runs what is left.
+fn go(args: &Run, session: &mut Session, past: &History) -> anyhow::Result<RunEnd> {
+    let Some(instance) = session.rest()? else {
+        out::talk("nothing is left to do; --again begins anew");
+        return Ok(RunEnd::Done);
+    };
+    let mut policy = args.policy.build(&instance);
+    let (learning, estimates) = Learning::start(&instance, past);
+    let config = Config {
+        slowstart: args.slowstart,
+        attempts_max: args.attempts,
+        learning: Some(learning),
+        estimates,
+        ..Config::plain(&instance)
+    };
+    let settings = Settings {
+        worker: WorkerCommand {
+            program: std::env::current_exe().context("this program cannot find itself to start workers")?,
+            args: vec!["worker".to_owned()],
+        },
+        memory_bytes: args.task_memory,
+        timeout: args.timeout.map(Span::from_seconds_nearest),
+    };
+    let mut live = live::Live::new(session);
+    let stop = |interrupt: slackline_local::Interrupt| {
+        // Without a handler ctrl-C ends the program, and the next run clears up.
+        let _ = ctrlc::set_handler(move || interrupt.stop());
+    };
+    Ok(session.run(&instance, policy.as_mut(), (config, settings), &mut live, stop)?)
+}

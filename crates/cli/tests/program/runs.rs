@@ -1,0 +1,213 @@
+//! Flows that really run: right results, documents that `check` accepts, runs that go on after kill -9.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::{Ran, ran, scratch};
+
+/// The program in a directory of the test's own.
+fn slackline(dir: &Path, args: &[&str]) -> Ran {
+    ran(&command(dir, args).output().expect("the program starts"))
+}
+
+fn command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
+    command.current_dir(dir).args(args);
+    command
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// All part files of an output by name; nothing else but the mark of success may be there.
+fn parts(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entry = |e: std::io::Result<fs::DirEntry>| {
+        let path = e.expect("an entry").path();
+        (path.file_name().expect("a name").to_string_lossy().into_owned(), fs::read(path).expect("a file"))
+    };
+    let mut parts: BTreeMap<String, Vec<u8>> = fs::read_dir(dir).expect("an output").map(entry).collect();
+    assert!(parts.remove("_SUCCESS").is_some(), "{} is complete", dir.display());
+    assert!(parts.keys().all(|name| name.starts_with("part-")), "{:?}", parts.keys());
+    parts
+}
+
+/// Six jobs over a generated text, on two slots with many small tasks.
+const FLOW: &str = r#"
+slackline = 1
+[[flows]]
+id = "library"
+deadline = 300.0
+jobs = [
+  { id = "text", run = { program = "generate-text", output = "text", args = { bytes = "2MB", maps = 3, words = 500 } } },
+  { id = "words", run = { program = "wordcount", inputs = ["@text"], output = "words", reducers = 2 } },
+  { id = "index", run = { program = "inverted-index", inputs = ["@text"], output = "index", reducers = 2 } },
+  { id = "sorted", run = { program = "sort", inputs = ["@words"], output = "sorted", reducers = 2 } },
+  { id = "joined", run = { program = "join", inputs = ["@words", "@index"], output = "joined", reducers = 2 } },
+]
+[[flows]]
+id = "commands"
+jobs = [ { id = "lines", run = { mapper = "grep -c ''", inputs = ["in.txt"], output = "lines" } } ]
+"#;
+
+const OUTPUTS: [&str; 6] = ["text", "words", "index", "sorted", "joined", "lines"];
+
+fn prepared(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    fs::write(dir.join("flow.toml"), FLOW).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
+    dir
+}
+
+const RUN: [&str; 6] = ["run", "flow.toml", "--slots", "2", "--state", "state"];
+
+/// What a run left, by job and part.
+fn results(dir: &Path) -> Vec<BTreeMap<String, Vec<u8>>> {
+    OUTPUTS.iter().map(|output| parts(&dir.join(output))).collect()
+}
+
+fn checked(dir: &Path) {
+    let checked = slackline(dir, &["check", "state/workload.json", "state/schedule.json"]);
+    assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+}
+
+#[test]
+fn results_are_those_of_an_independent_computation() {
+    let dir = prepared("run-results");
+    let ran = slackline(&dir, &RUN);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    for word in ["library", "commands", "predicted", "flowflex ran", "state/schedule.json"] {
+        assert!(ran.out.contains(word), "{word:?} in\n{}", ran.out);
+    }
+    checked(&dir);
+    let text: Vec<(String, String)> = (parts(&dir.join("text")).into_keys())
+        .map(|part| (format!("text/{part}"), read(&dir.join("text").join(part))))
+        .collect();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for word in text.iter().flat_map(|(_, text)| text.split_whitespace()) {
+        *counts.entry(word).or_default() += 1;
+    }
+    let lines = |job: &str| -> Vec<String> {
+        let bytes = parts(&dir.join(job)).into_values().flatten().collect();
+        String::from_utf8(bytes).expect("text").lines().map(str::to_owned).collect()
+    };
+    let mut expected: Vec<String> = counts.iter().map(|(word, n)| format!("{word}\t{n}")).collect();
+    let mut words = lines("words");
+    words.sort();
+    assert_eq!(words, expected);
+    expected.sort();
+    assert_eq!(lines("sorted"), expected, "the parts one after the other are in order");
+    let mut index: Vec<String> = (counts.keys())
+        .map(|word| {
+            let holds = |(name, text): &&(String, String)| {
+                text.split_whitespace().any(|other| other == *word).then_some(name.as_str()).is_some()
+            };
+            let files: Vec<&str> = text.iter().filter(holds).map(|(name, _)| name.as_str()).collect();
+            format!("{word}\t{}", files.join(","))
+        })
+        .collect();
+    index.sort();
+    let mut found = lines("index");
+    found.sort();
+    assert_eq!(found, index);
+    assert_eq!(lines("joined").len(), counts.len());
+    assert_eq!(lines("lines"), ["3"]);
+    // The same command finds nothing left to do; --again does it anew.
+    let twice = slackline(&dir, &RUN);
+    assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
+    let again = slackline(&dir, &[&RUN[..], &["--again"]].concat());
+    assert!(again.code == Some(0) && again.err.contains("library/joined done"), "{}", again.err);
+}
+
+/// `SLACKLINE_SCALE=k` kills k times as often.
+#[test]
+fn a_run_that_is_killed_goes_on_and_gives_the_same() {
+    let calm = prepared("run-calm");
+    assert_eq!(slackline(&calm, &RUN).code, Some(0));
+    let expected = results(&calm);
+    let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
+    let dir = prepared("run-killed");
+    let (mut kills, mut state) = (0, 12_345u64);
+    while kills < 4 * scale {
+        let mut child =
+            command(&dir, &RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        // Any sequence of pauses will do; this one is the same every time.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis(30 + (state >> 33) % 400));
+        let ended = child.try_wait().expect("it can be asked").is_some();
+        child.kill().expect("it can be killed");
+        child.wait().expect("it is gone");
+        kills += 1;
+        if ended {
+            break;
+        }
+    }
+    let last = slackline(&dir, &RUN);
+    assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);
+    assert_eq!(results(&dir), expected);
+    // The judge accepts one finished attempt a task: none that had committed ran again.
+    checked(&dir);
+}
+
+#[test]
+fn what_cannot_be_run_is_said_with_its_place() {
+    let dir = prepared("run-wrong");
+    let error = |flow: &str, expected: &str| {
+        fs::write(
+            dir.join("wrong.toml"),
+            format!("slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n{flow}\n]\n"),
+        )
+        .expect("a flow file");
+        let ran = slackline(&dir, &["run", "wrong.toml", "--state", "wrong"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(expected) && ran.err.contains("wrong.toml:"), "{expected:?} in {}", ran.err);
+    };
+    error("{ id = 'a', map = { tasks = 1, seconds = 1.0 } }", "found no run section");
+    error(
+        "{ id = 'a', run = { program = 'wordcuont', inputs = ['in.txt'], output = 'o' } }",
+        "expected one of wordcount",
+    );
+    error("{ id = 'a', run = { program = 'wordcount', inputs = ['no.txt'], output = 'o' } }", "no such file");
+    error(
+        "{ id = 'a', run = { program = 'wordcount', inputs = ['*.none'], output = 'o' } }",
+        "no file matches",
+    );
+    error("{ id = 'a', run = { program = 'wordcount', inputs = ['@b'], output = 'o' } }", "expected");
+    error(
+        "{ id = 'a', run = { program = 'sort', inputs = ['in.txt'], output = 'o' } },\n\
+         { id = 'b', run = { program = 'sort', inputs = ['in.txt'], output = 'o/below' } }",
+        "overlaps",
+    );
+    fs::create_dir(dir.join("lines")).expect("a directory");
+    fs::write(dir.join("lines/old"), "").expect("a file");
+    let ran = slackline(&dir, &RUN);
+    assert!(ran.code == Some(2) && ran.err.contains("found output directory lines"), "{}", ran.err);
+}
+
+#[test]
+fn a_flow_that_fails_leaves_the_others_and_its_log() {
+    let dir = prepared("run-fails");
+    let flows = r#"
+slackline = 1
+[[flows]]
+id = "bad"
+jobs = [ { id = "j", run = { mapper = "echo this is why >&2; exit 3", inputs = ["in.txt"], output = "bad" } } ]
+[[flows]]
+id = "good"
+jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "good" } } ]
+"#;
+    fs::write(dir.join("flow.toml"), flows).expect("a flow file");
+    let ran = slackline(&dir, &RUN);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    for word in ["bad/j map 0 failed", "exit status: 3", "this is why", "log: state/logs/"] {
+        assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
+    }
+    assert_eq!(parts(&dir.join("good"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
+    assert!(!dir.join("bad/_SUCCESS").exists());
+    checked(&dir);
+    let other = slackline(&dir, &[&RUN[..], &["--policy", "fifo"]].concat());
+    assert!(other.code == Some(2) && other.err.contains("--policy differs"), "{}", other.err);
+}
