@@ -70,6 +70,8 @@ pub(crate) fn add_simulation(options: &mut Options, simulation: &SimulationArgs,
     put(options, "crash-rate", simulation.crash_rate);
     put(options, "repair", simulation.repair);
     put(options, "locality-wait", above_zero(simulation.locality_wait));
+    let plans: Vec<String> = simulation.plan_file.iter().map(|path| path.display().to_string()).collect();
+    put(options, "plan-file", Some(plans.join(",")).filter(|plans| !plans.is_empty()));
 }
 
 /// What shaped a plan beyond its workload.

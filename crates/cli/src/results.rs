@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use slackline::judge::Metrics;
 use slackline::load;
 use slackline::simulate::Simulated;
+use slackline::woha::Admission;
 use slackline_model::schedule::FlowStatus;
-use slackline_model::{Instance, Schedule};
+use slackline_model::{FlowId, Instance, Schedule, Time};
 use slackline_report::number::{Unit, number};
 use slackline_report::{Figures, headline};
 use slackline_trace::Meta;
@@ -98,4 +99,29 @@ pub(crate) fn outcome(schedule: &Schedule, status: &str) -> String {
     let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
     let objective = headline::objective(schedule.objective);
     format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
+}
+
+/// Which flows were told at their arrival that their deadline cannot be met, and when they can be done at
+/// the earliest: a line each, at most ten of them, after an empty one; nothing if there are none.
+pub(crate) fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> String {
+    const SHOWN: usize = 10;
+    let hopeless: Vec<_> = admissions.iter().filter(|(_, admission)| !admission.feasible).collect();
+    let mut text = String::new();
+    for (flow, admission) in hopeless.iter().take(SHOWN) {
+        let flow = instance.flow(*flow);
+        let due = flow.deadline.map_or(0.0, Time::seconds);
+        let (due, earliest) = (
+            number(due, Unit::Measure),
+            number(admission.earliest_completion.seconds(), Unit::Measure),
+        );
+        let line = format!(
+            "\n{}: deadline {due} cannot be met, {earliest} at the earliest with the whole cluster",
+            flow.id
+        );
+        text.push_str(&line);
+    }
+    if hopeless.len() > SHOWN {
+        text.push_str(&format!("\n… and {} more flows", hopeless.len() - SHOWN));
+    }
+    if text.is_empty() { text } else { text + "\n" }
 }

@@ -1,13 +1,16 @@
 //! Runs one policy on the simulator and has the result judged.
 
+use std::collections::BTreeMap;
+
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::Clock;
-use slackline_model::{History, Instance, Schedule, Span};
-use slackline_policy::{Config, Estimates, Learning};
+use slackline_model::{FlowId, History, Instance, Schedule, Span};
+use slackline_policy::{Config, Estimates, Learning, Policy};
 use slackline_sim::{Sim, noise};
 
 use crate::registry::Chosen;
 use crate::stopwatch::Stopwatch;
+use crate::woha;
 
 /// What a policy may know of durations and speeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +39,9 @@ pub struct Options {
     pub locality_wait: Span,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
+    /// Plans made elsewhere, which fit their flows ([`woha::PlanFile::assign`]); policies other than
+    /// WOHA's have no use for them.
+    pub plans: BTreeMap<FlowId, woha::Plan>,
 }
 
 impl Options {
@@ -48,6 +54,7 @@ impl Options {
             noise: 0.0,
             locality_wait: Span::ZERO,
             timings: false,
+            plans: BTreeMap::new(),
         }
     }
 
@@ -70,6 +77,8 @@ pub struct Simulated {
     pub reports: u64,
     /// What is known of finished tasks now, with [`Knowledge::Learned`].
     pub history: Option<History>,
+    /// What WOHA told the flows with a deadline when they arrived.
+    pub admissions: Vec<(FlowId, woha::Admission)>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
 }
@@ -112,9 +121,15 @@ pub fn simulate(
         // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
         progress: progress.map(|p| p as &mut dyn FnMut(u64)),
     };
-    let mut built = policy.build(instance);
+    let mut woha = woha::with_plans(policy, instance, options.plans.clone())
+        .map(|built| built.expect("invariant: plans were assigned to flows they fit"));
+    let mut other = None;
+    let built: &mut dyn Policy = match &mut woha {
+        Some(woha) => woha,
+        None => other.insert(policy.build(instance)).as_mut(),
+    };
     let mut engine = Sim::new(instance, options.sim.clone());
-    let mut run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
+    let mut run = slackline_policy::run(instance, built, &mut engine, config);
     let timings = options.timings.then(|| Timings {
         seconds: stopwatch.seconds(),
         decision_seconds_p99: percentile_99(run.decision_nanos.clone()) as f64 / 1e9,
@@ -125,7 +140,8 @@ pub fn simulate(
         claim_bound(&mut schedule, bound);
     }
     let metrics = slackline_judge::check(instance, &schedule)?.metrics;
-    Ok(Simulated { schedule, metrics, decisions, reports, history, timings })
+    let admissions = woha.map(|woha| woha.admissions().to_vec()).unwrap_or_default();
+    Ok(Simulated { schedule, metrics, decisions, reports, history, admissions, timings })
 }
 
 /// What the policy knows at the start, and what will correct it.

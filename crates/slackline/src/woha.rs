@@ -1,10 +1,14 @@
 //! WOHA from its parameters, and plans that were made elsewhere.
+//!
+//! Child: `plan_file`, the file that such plans come in.
+
+mod plan_file;
 
 use std::collections::BTreeMap;
 
 use slackline_algo::woha::lag::{BTree, Heap, Lags, Measure, SkipList};
 use slackline_algo::woha::plan::Mismatch;
-use slackline_algo::woha::{Cap, JobOrder, Late, Plan, Progress, Woha, WorkflowScheduler};
+use slackline_algo::woha::{Cap, JobOrder, Late, Progress, Woha, WorkflowScheduler};
 use slackline_model::{FlowId, Instance};
 
 use crate::registry::{Chosen, Param};
@@ -41,6 +45,9 @@ pub(crate) const PARAMS: &[Param] = &[
         help: "what a flow's lag behind its plan is counted in: tasks, as the paper does, or how long the next one is overdue",
     },
 ];
+
+pub use plan_file::{PlanFile, PlanFileError, Unfit};
+pub use slackline_algo::woha::{Admission, Plan};
 
 /// The generator that a policy makes its plans with; `None` if it is not one of WOHA's.
 pub fn generator(policy: &Chosen) -> Option<Progress> {

@@ -1,14 +1,18 @@
 //! What the simulated cluster does beyond running every task for exactly its time.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use slackline::Chosen;
 use slackline::sim::{Crash, Crashes};
 use slackline::simulate::{Knowledge, Options};
-use slackline_model::{History, Instance, Seed, Span, Time};
+use slackline::woha::{self, PlanFile};
+use slackline_model::{FlowId, History, Instance, Seed, Span, Time};
 
 use super::value::{self, CrashArg};
+use crate::input::Source;
 
 /// What a policy may know of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,6 +73,9 @@ pub(crate) struct SimulationArgs {
     /// A task whose input lies on certain machines waits this long for one of them
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
+    /// WOHA: follow the plans of FILE, as slackline plan --output writes them; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan_file: Vec<PathBuf>,
     /// Measure how long things really take; the output is then never the same twice
     #[arg(long)]
     pub(crate) timings: bool,
@@ -78,7 +85,7 @@ impl SimulationArgs {
     /// The options for an instance, and for a history where one is asked for.
     ///
     /// # Errors
-    /// A crash of a machine that the cluster does not have.
+    /// A crash of a machine that the cluster does not have; plans that are none or of other flows.
     pub(crate) fn options(
         &self,
         instance: &Instance,
@@ -101,6 +108,7 @@ impl SimulationArgs {
             noise: self.noise,
             locality_wait: Span::from_seconds_nearest(self.locality_wait),
             timings: self.timings,
+            plans: self.plans(instance)?,
         })
     }
 
@@ -122,6 +130,31 @@ impl SimulationArgs {
             );
         }
         Ok(())
+    }
+
+    /// The plans of all plan files.
+    fn plans(&self, instance: &Instance) -> anyhow::Result<BTreeMap<FlowId, woha::Plan>> {
+        let mut plans = BTreeMap::new();
+        for path in &self.plan_file {
+            let source = Source::read(path)?;
+            PlanFile::decode(&source.bytes)
+                .map_err(anyhow::Error::from)
+                .and_then(|file| Ok(file.assign(instance, &mut plans)?))
+                .with_context(|| source.name.clone())?;
+        }
+        Ok(plans)
+    }
+
+    /// Refuses plan files if none of the policies follows plans.
+    ///
+    /// # Errors
+    /// Then.
+    pub(crate) fn check_policies(&self, policies: &[Chosen]) -> anyhow::Result<()> {
+        if self.plan_file.is_empty() || policies.iter().any(|policy| woha::generator(policy).is_some()) {
+            return Ok(());
+        }
+        let found: Vec<&str> = policies.iter().map(Chosen::spec).collect();
+        bail!("--plan-file: found policy {}, expected woha-hlf, woha-lpf or woha-mpf", found.join(", "))
     }
 
     fn crashes(&self, instance: &Instance) -> anyhow::Result<Crashes> {

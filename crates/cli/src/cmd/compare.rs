@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
     let policies = policies(args);
+    args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }

@@ -26,6 +26,7 @@ Examples:
   slackline simulate examples/nightly.toml --policy fair:by=flow --output fair.json
   slackline check examples/nightly.toml fair.json
   slackline simulate examples/nightly.toml --policy flex --knowledge learned --history past.json
+  slackline simulate examples/nightly.toml --policy woha-lpf --plan-file nightly.plan
 
 JSON is the schedule document; CSV has a row a flow. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
@@ -48,6 +49,7 @@ pub(crate) struct Simulate {
 
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
+    args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     let source = Source::read(&args.workload)?;
     let mut loaded = source.load(&args.shape)?;
     loaded.tell(&source.name);
@@ -93,6 +95,7 @@ fn write(
 ) -> anyhow::Result<()> {
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = results::figures(&simulated);
+    let warnings = results::admissions(instance, &simulated.admissions);
     let schedule = &mut simulated.schedule;
     let mut options = loaded.options.clone();
     recorded::add_simulation(&mut options, &args.simulation, past.sha256.as_deref());
@@ -102,14 +105,16 @@ fn write(
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most);
-            out::text(file, &format!("{summary}{}\n{flows}", flows::figures(&figures, &[])))
+            out::text(file, &format!("{summary}{}\n{flows}{warnings}", flows::figures(&figures, &[])))
         }
         Form::Csv => {
             out::talk(summary.trim_end());
+            out::talk(warnings.trim());
             out::text(file, &flows::csv(instance, schedule))
         }
         Form::Json => {
             out::talk(summary.trim_end());
+            out::talk(warnings.trim());
             out::data(file, |out| results::write_schedule(out, instance, schedule, (&figures, &meta)))
         }
     }

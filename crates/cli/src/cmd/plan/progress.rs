@@ -1,9 +1,9 @@
 //! Progress requirements as they are printed, and as a scheduler takes them.
 
-use anyhow::bail;
 use serde_json::{Value, json};
 use slackline::Chosen;
 use slackline::plan::Requirements;
+use slackline::woha::PlanFile;
 use slackline_model::{Instance, Time};
 use slackline_report::number::{Unit, column, counted, exact};
 use slackline_report::{Align, Table};
@@ -42,7 +42,8 @@ pub(super) fn write(
         out::talk(summary.trim_end());
     }
     if compact {
-        let bytes = compact_form(instance, plans)?;
+        let bytes = compact_form(instance, policy, plans).encode();
+        out::talk(format_args!("{} in {}", counted(plans.len() as u64, "plan"), counted(bytes.len() as u64, "byte")));
         out::data(file, |out| out.write_all(&bytes))?;
     } else {
         let text = match output.form() {
@@ -55,15 +56,10 @@ pub(super) fn write(
     Ok(if hopeless > 0 { Answer::No } else { Answer::Yes })
 }
 
-/// The bytes that a scheduler takes.
-fn compact_form(instance: &Instance, plans: &[Requirements]) -> anyhow::Result<Vec<u8>> {
-    match plans {
-        [only] => Ok(only.plan.encode()),
-        _ => bail!(
-            "found {}, expected one: a plan goes with the flow it is submitted with (--format json takes all)",
-            counted(instance.flows().len() as u64, "flow")
-        ),
-    }
+/// The file that a scheduler takes.
+fn compact_form(instance: &Instance, policy: &Chosen, plans: &[Requirements]) -> PlanFile {
+    let plan = |of: &Requirements| (instance.flow(of.flow).id.clone(), of.plan.clone());
+    PlanFile { policy: policy.spec().to_owned(), plans: plans.iter().map(plan).collect() }
 }
 
 /// A row a flow.
