@@ -110,10 +110,8 @@ pub(crate) fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]
     for (flow, admission) in hopeless.iter().take(SHOWN) {
         let flow = instance.flow(*flow);
         let due = flow.deadline.map_or(0.0, Time::seconds);
-        let (due, earliest) = (
-            number(due, Unit::Measure),
-            number(admission.earliest_completion.seconds(), Unit::Measure),
-        );
+        let (due, earliest) =
+            (number(due, Unit::Measure), number(admission.earliest_completion.seconds(), Unit::Measure));
         let line = format!(
             "\n{}: deadline {due} cannot be met, {earliest} at the earliest with the whole cluster",
             flow.id

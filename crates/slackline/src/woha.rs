@@ -16,9 +16,9 @@ use crate::registry::{Chosen, Param};
 pub(crate) const PARAMS: &[Param] = &[
     Param {
         name: "cap",
-        values: &["search", "scan", "none"],
+        values: &["none", "search", "scan"],
         range: None,
-        help: "slots a plan counts on: the fewest that meet the deadline by binary search or exactly, or all",
+        help: "slots a plan counts on: all, or the fewest that meet the deadline, by binary search as in the paper or exactly",
     },
     Param {
         name: "pooled",
@@ -30,7 +30,7 @@ pub(crate) const PARAMS: &[Param] = &[
         name: "late",
         values: &["yield", "follow"],
         range: None,
-        help: "whether a flow that cannot meet its deadline gives way to flows that lag, or is due at once",
+        help: "whether a flow that will miss its deadline gives way to those that can meet theirs, or follows its plan",
     },
     Param {
         name: "list",
@@ -40,9 +40,9 @@ pub(crate) const PARAMS: &[Param] = &[
     },
     Param {
         name: "lag",
-        values: &["tasks", "time"],
+        values: &["time", "tasks"],
         range: None,
-        help: "what a flow's lag behind its plan is counted in: tasks, as the paper does, or how long the next one is overdue",
+        help: "what a flow's lag behind its plan is counted in: when its next task is due, or tasks as in the paper",
     },
 ];
 
@@ -89,8 +89,8 @@ pub(crate) fn build(name: &str, order: JobOrder, instance: &Instance, choices: &
 fn progress(order: JobOrder, choices: &[usize]) -> Progress {
     let cap = match PARAMS[0].values[choices[0]] {
         "scan" => Cap::Scan,
-        "none" => Cap::None,
-        _ => Cap::Search,
+        "search" => Cap::Search,
+        _ => Cap::None,
     };
     Progress { order, cap, pooled: PARAMS[1].values[choices[1]] == "yes" }
 }

@@ -76,14 +76,14 @@ fn woha_sec4a_fig2_a_cap_of_six_misses_a_deadline_and_a_cap_of_two_does_not() {
         assert_eq!(with(2), [8.0, 9.0, 9.0]);
     }
     // By search W3, which has time, counts on one slot only.
-    let found = simulate(&instance, "woha-lpf:pooled=yes");
+    let found = simulate(&instance, "woha-lpf:pooled=yes:cap=search:lag=tasks");
     assert!(found[0] <= 9.0 && found[1] <= 9.0 && found[2] <= 50.0, "{found:?}");
 }
 
 #[test]
 fn plans_made_elsewhere_are_followed_and_others_are_refused() {
     let instance = fig2();
-    let policy = Chosen::parse("woha-hlf:pooled=yes:cap=none").unwrap();
+    let policy = Chosen::parse("woha-hlf:pooled=yes:cap=none:lag=tasks").unwrap();
     let estimates = Estimates::mean(&instance);
     let generator = Progress { cap: Cap::Fixed(2), ..woha::generator(&policy).unwrap() };
     let plan = |flow: u32| {
@@ -122,6 +122,27 @@ fn hopeless_flows_are_told_and_do_not_push_others_past_their_deadlines() {
         policy.admissions().iter().map(|(_, a)| (a.feasible, a.earliest_completion)).collect();
     let at = |seconds| Time::from_seconds_nearest(seconds);
     assert_eq!(answers, [(false, at(50.0)), (true, at(10.0))]);
+}
+
+#[test]
+fn the_last_tasks_of_a_small_flow_do_not_wait_for_a_large_one_that_lags() {
+    // Both are late by load: lag in tasks lets the large one catch up first, lag in time does not.
+    let large = ("large", 0.0, Some(110.0), vec![job("j", &[], 400, 0)]);
+    let small = ("small", 10.0, Some(26.0), vec![job("j", &[], 40, 0), job("k", &["j"], 10, 0)]);
+    let instance = instance(Slots::Universal(4), 1, vec![large, small]);
+    let tasks = simulate(&instance, "woha-lpf:cap=search:lag=tasks:late=follow");
+    let time = simulate(&instance, "woha-lpf");
+    assert!(tasks[1] > 26.0, "{tasks:?}");
+    assert!(time[1] <= 26.0, "{time:?}");
+}
+
+#[test]
+fn a_flow_that_falls_behind_gives_way_to_one_that_can_be_in_time() {
+    // Each could meet its deadline alone; both cannot. The one that is overdue first gives way.
+    let one = |id, deadline| (id, 0.0, Some(deadline), vec![job("j", &[], 40, 0)]);
+    let instance = instance(Slots::Universal(4), 1, vec![one("a", 12.0), one("b", 12.0), one("c", 30.0)]);
+    let done = simulate(&instance, "woha-mpf");
+    assert_eq!(done.iter().zip([12.0, 12.0, 30.0]).filter(|(done, due)| *done > due).count(), 1, "{done:?}");
 }
 
 #[test]
@@ -165,7 +186,8 @@ fn the_structure_of_the_lists_changes_nothing_even_when_tasks_are_lost() {
             let mut naive = Woha::new("woha", &instance, Box::new(generator), Box::<Naive>::default());
             let expected = run(&mut naive);
             for list in ["heap", "btree", "skip"] {
-                let mut policy = Chosen::parse(&format!("woha-hlf:list={list}")).unwrap().build(&instance);
+                let spec = format!("woha-hlf:list={list}:cap=search:lag=tasks");
+                let mut policy = Chosen::parse(&spec).unwrap().build(&instance);
                 assert_eq!(run(policy.as_mut()), expected, "{list}, {slots:?}, {slowstart}");
             }
         }

@@ -11,7 +11,7 @@
 //! 2. It rehearses the flow alone on the cluster, list scheduling by that order, and notes how many
 //!    tasks have been started by which time ([`generate`]). Counted back from the end these are the
 //!    progress requirements: so many tasks so long before the deadline.
-//! 3. It caps the slots of the rehearsal at the fewest with which the deadline is still met, so that
+//! 3. It may cap the slots of the rehearsal at the fewest with which the deadline is still met, so that
 //!    the plan does not count on the whole cluster shortly before the deadline.
 //! 4. Order and requirements are the [`plan`], a few kilobytes at most. The master does no analysis.
 //! 5. When a slot is free the master serves the flow that lags most behind its requirement
@@ -49,10 +49,19 @@
 //!   list of a lane only while it may have.
 //! - D9: tasks that must run again lower the true progress and raise the lag.
 //! - D10: flows without deadline come after all others, fewest started tasks first.
-//! - D11: nothing is required of a flow that cannot meet its deadline even alone, so that it gets what
-//!   flows that lag leave. Followed literally (`late=follow`), everything overdue is due at once, and
+//! - D11: nothing is required of a flow that cannot meet its deadline even alone (`late=yield`), so that
+//!   it gets what flows that lag leave. Followed literally (`late=follow`), everything overdue is due at once, and
 //!   the flow pushes others past their deadlines for nothing.
 //! - D12: maxima of phases are kept in the rehearsal.
+//! - D13: lag is counted in time by default ([`lag::Measure`], `lag=tasks` for the paper's): the flow
+//!   whose next task is due earliest comes first. Counted in tasks, the larger of two flows that are
+//!   behind always lags more, so that the small one, or one with only its last few tasks to run, waits
+//!   until the large one has caught up.
+//! - D14: a flow that is behind its plan, or whose deadline has passed, gives way (`late=yield`) until it
+//!   is in time again; a plan on the whole cluster (`cap=none`, the default) that is overdue cannot be
+//!   caught up. The smallest cap leaves no slack: whoever has to share with anybody is late at once.
+//!   Both defaults are measured on four workloads (`record/woha.md`); the paper's algorithm is
+//!   `cap=search:lag=tasks:late=follow`.
 //!
 //! **Example**
 //! ```

@@ -40,10 +40,10 @@ pub trait WorkflowScheduler {
 /// When a flow is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// At its deadline, by following its plan; what is overdue already is due at once. When the deadline
-    /// has passed nothing is required any more.
+    /// At its deadline, by following its plan; what is overdue already is due at once. It gives way to
+    /// others while it cannot be in time any more.
     Deadline(Time),
-    /// The same, and what is required stays required when the deadline has passed.
+    /// The same, and it never gives way.
     Follow(Time),
     /// Its deadline cannot be met: at this time at the earliest, and nothing is required of it.
     Hopeless(Time),

@@ -87,6 +87,13 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
+/// Says something, if there is anything to say.
+fn say(text: &str) {
+    if !text.is_empty() {
+        out::talk(text.trim());
+    }
+}
+
 fn write(
     args: &Simulate,
     name: &str,
@@ -109,12 +116,12 @@ fn write(
         }
         Form::Csv => {
             out::talk(summary.trim_end());
-            out::talk(warnings.trim());
+            say(&warnings);
             out::text(file, &flows::csv(instance, schedule))
         }
         Form::Json => {
             out::talk(summary.trim_end());
-            out::talk(warnings.trim());
+            say(&warnings);
             out::data(file, |out| results::write_schedule(out, instance, schedule, (&figures, &meta)))
         }
     }

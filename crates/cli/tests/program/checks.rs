@@ -40,6 +40,27 @@ fn what_simulate_wrote_passes() {
     }
 }
 
+/// The side files of Oozie's own example are in the schedule: `check` needs only the two files.
+#[test]
+fn a_schedule_of_an_oozie_workflow_passes_without_its_side_files() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/oozie");
+    let workflow = format!("{data}/demo.workflow.xml");
+    if !Path::new(&workflow).exists() {
+        println!("skipped: no data");
+        return;
+    }
+    let dir = scratch("check_oozie");
+    let (side, file) = (dir.join("actions.toml"), dir.join("s.json"));
+    std::fs::write(&side, "deadline = 900\n[actions.pig-node]\nmaps = 12\nseconds = 20.5\n").unwrap();
+    let properties = format!("{data}/demo.job.properties");
+    let flags = ["--properties", &properties, "--actions", text(&side), "--machines", "2", "--slots", "3"];
+    let flags = [&flags[..], &["--policy", "woha-lpf", "--output", text(&file)]].concat();
+    let written = run(&[&["simulate", &workflow], &flags[..]].concat());
+    assert_eq!(written.code, Some(0), "{}", written.err);
+    std::fs::remove_file(&side).unwrap();
+    passes(&workflow, &file);
+}
+
 #[test]
 fn every_schedule_of_a_comparison_passes() {
     let dir = scratch("check_compare");

@@ -1,6 +1,7 @@
 //! Plans: every one passes `check`, refusals say why, budgets and speeds are told.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -151,7 +152,53 @@ fn progress_requirements_come_as_table_documents_and_bytes() {
     assert!(plan(&["--format", "csv"]).out.starts_with("flow,time_to_deadline,tasks\nf,"));
     let file = dir.join("f.plan");
     assert_eq!(plan(&["--output", text(&file)]).code, Some(0));
-    assert_eq!(fs::metadata(&file).unwrap().len(), bytes);
+    // Magic, version, policy, flow, lengths and check sum around the plan itself.
+    assert_eq!(fs::metadata(&file).unwrap().len(), bytes + 8 + 9 + 1 + 2 + 1 + 4);
+}
+
+#[test]
+fn a_plan_made_elsewhere_is_followed_and_checked() {
+    let dir = scratch("plan-file");
+    let (document, file) = (dir.join("f.toml"), dir.join("f.plan"));
+    fs::write(&document, chain(20)).unwrap();
+    done(&["plan", text(&document), "--policy", "woha-lpf", "--output", text(&file)]);
+    let run = |file: &Path, policy: &str| {
+        run(&[
+            "simulate",
+            text(&document),
+            "--policy",
+            policy,
+            "--plan-file",
+            text(file),
+            "--output",
+            text(&dir.join("s.json")),
+        ])
+    };
+    let followed = run(&file, "woha-hlf");
+    assert_eq!(followed.code, Some(0), "{}", followed.err);
+    done(&["check", text(&document), text(&dir.join("s.json"))]);
+    let refused = |file: &Path, policy: &str, expected: &str| {
+        let ran = run(file, policy);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(expected), "{expected:?} in {}", ran.err);
+    };
+    refused(&file, "edf", "--plan-file: found policy edf, expected woha-hlf, woha-lpf or woha-mpf");
+    refused(&document, "woha-lpf", "f.toml: found a file that does not begin with SLKPLAN");
+    refused(&dir.join("none"), "woha-lpf", "none: cannot be read");
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+    refused(&file, "woha-lpf", "f.plan: found plans whose check sum is");
+    fs::write(&file, &bytes).unwrap();
+    fs::write(&document, chain(20).replace("tasks = 4", "tasks = 5")).unwrap();
+    refused(&file, "woha-lpf", "flow \"f\": found a plan of 2 jobs and 5 tasks, expected 2 jobs and 6 tasks");
+    fs::write(&document, chain(20).replace("id = \"f\"", "id = \"g\"")).unwrap();
+    refused(&file, "woha-lpf", "found a plan of flow \"f\", expected a flow of the workload: g");
+}
+
+#[test]
+fn simulate_says_which_deadline_cannot_be_met() {
+    let ran = run_with(&["simulate", "-", "--policy", "woha-hlf"], chain(6).as_bytes());
+    assert!(ran.out.contains("f: deadline 6.00 cannot be met, 7.00 at the earliest"), "{}", ran.out);
 }
 
 #[test]

@@ -133,3 +133,50 @@ fn work_for_longer_than_time_is_refused() {
         assert!(ran.err.contains("in a simulation"), "{}", ran.err);
     }
 }
+
+/// Workflow files of WOHA and Oozie that are wrong: exit code 2, and the line.
+#[test]
+fn bad_workflow_files_name_the_line() {
+    let job = |name: &str, input: &str, output: &str| {
+        format!(
+            "<job name=\"{name}\">\n<command>x</command>\n<input>{input}</input>\n<output>{output}</output>\n\
+             <maps tasks=\"1\" seconds=\"1\"/>\n</job>\n"
+        )
+    };
+    let woha = |head: &str, jobs: &str| format!("<workflow {head}>\n{jobs}</workflow>\n");
+    let good =
+        woha("name=\"w\" deadline=\"9\"", &("<dataset path=\"/in\"/>\n".to_owned() + &job("a", "/in", "/a")));
+    assert_eq!(run_with(&["import", "-", "--from", "woha"], good.as_bytes()).code, Some(0));
+    let cycle = woha("name=\"w\" deadline=\"9\"", &(job("a", "/b", "/a") + &job("b", "/a", "/b")));
+    let oozie = |nodes: &str| {
+        format!(
+            "<workflow-app name=\"w\" xmlns=\"uri:oozie:workflow:0.5\">\n<start to=\"a\"/>\n{nodes}\n<end name=\"end\"/>\n</workflow-app>\n"
+        )
+    };
+    let action = |name: &str, ok: &str| {
+        format!("<action name=\"{name}\"><pig/>\n<ok to=\"{ok}\"/><error to=\"end\"/></action>\n")
+    };
+    let dangling = oozie(&action("a", "nowhere"));
+    let unpaired = oozie(
+        &("<fork name=\"a\">\n<path start=\"b\"/><path start=\"c\"/></fork>\n".to_owned()
+            + &action("b", "end")
+            + &action("c", "end")),
+    );
+    for (format, text, expected) in [
+        ("woha", good.replace("<maps", "<mapz"), "stdin:7:1: found element <mapz>"),
+        ("woha", good.replace(" deadline=\"9\"", ""), "stdin:1:1: found <workflow> without deadline"),
+        (
+            "woha",
+            good.replace("<dataset path=\"/in\"/>", ""),
+            "stdin:5:1: found input \"/in\" that no job writes",
+        ),
+        ("woha", cycle, "found a cycle: job"),
+        ("oozie", dangling, "stdin:4:1: found a transition from \"a\" to \"nowhere\""),
+        ("oozie", unpaired, "stdin:4:1: found a path of fork \"a\" that ends without a join"),
+    ] {
+        let ran = run_with(&["import", "-", "--from", format], text.as_bytes());
+        assert_eq!(ran.code, Some(2), "{text}\n{}", ran.err);
+        assert!(ran.err.contains(expected), "{expected:?} in {}", ran.err);
+        assert!(ran.err.contains("stdin:"), "{}", ran.err);
+    }
+}

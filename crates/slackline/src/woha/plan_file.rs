@@ -29,13 +29,17 @@ pub struct PlanFile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanFileError {
     /// They do not begin as one does.
-    #[error("found a file that does not begin with SLKPLAN, expected plans as slackline plan --output writes them")]
+    #[error(
+        "found a file that does not begin with SLKPLAN, expected plans as slackline plan --output writes them"
+    )]
     NoPlans,
     /// A version other than ours.
     #[error("found plans of version {0}, expected version {VERSION}")]
     Version(u8),
     /// They are not what was written.
-    #[error("found plans whose check sum is {found:08x}, expected {expected:08x}; the file was cut or changed")]
+    #[error(
+        "found plans whose check sum is {found:08x}, expected {expected:08x}; the file was cut or changed"
+    )]
     Sum {
         /// That of the bytes.
         found: u32,
@@ -123,7 +127,11 @@ impl PlanFile {
                 .map_err(|problem| PlanFileError::Plan { flow: flow.clone(), problem })?;
             plans.push((flow, plan));
         }
-        if reader.at == body.len() { Ok(Self { policy, plans }) } else { Err(PlanFileError::Broken(reader.at)) }
+        if reader.at == body.len() {
+            Ok(Self { policy, plans })
+        } else {
+            Err(PlanFileError::Broken(reader.at))
+        }
     }
 
     /// Adds the plans to those of an instance that was cut into tasks.

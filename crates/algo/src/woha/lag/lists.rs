@@ -13,6 +13,7 @@ use crate::woha::scheduler::{Goal, Turn, WorkflowScheduler};
 /// O(log n); the first flow O(1 + flows not accepted).
 pub struct Lags<F: Family> {
     measure: Measure,
+    now: Time,
     /// By flow.
     records: Vec<Option<Record>>,
     /// L^ct: flows that still have requirements to fire, by when.
@@ -31,7 +32,7 @@ impl<F: Family> Lags<F> {
     /// Flows by their lag in that measure.
     pub fn by(measure: Measure) -> Self {
         let (changes, lanes) = (F::Of::default(), [F::Of::default(), F::Of::default()]);
-        Self { measure, records: Vec::new(), changes, lanes }
+        Self { measure, now: Time::ZERO, records: Vec::new(), changes, lanes }
     }
 
     fn record(&mut self, flow: FlowId) -> &mut Record {
@@ -44,9 +45,16 @@ impl<F: Family> Lags<F> {
     /// Changes a record and moves the flow in the lists by lag.
     fn update(&mut self, flow: FlowId, change: impl FnOnce(&mut Record)) {
         let record = self.record(flow);
-        let from = record.rank();
+        let (from, due) = (record.rank(), record.next_change());
         change(record);
-        let (to, lanes) = (record.rank(), record.lanes);
+        let (to, lanes, next) = (record.rank(), record.lanes, record.next_change());
+        match (due, next) {
+            (due, next) if due == next => {}
+            (Some(due), Some(next)) => self.changes.change(due, next, flow.0),
+            (Some(due), None) => self.changes.remove(due, flow.0),
+            (None, Some(next)) => self.changes.insert(next, flow.0),
+            (None, None) => {}
+        }
         if from != to {
             for (queue, _) in self.lanes.iter_mut().zip(lanes).filter(|(_, present)| *present) {
                 queue.change(from, to, flow.0);
@@ -94,15 +102,11 @@ impl<F: Family> WorkflowScheduler for Lags<F> {
 
     /// Algorithm 2, lines 4–19.
     fn advance(&mut self, now: Time) {
+        self.now = now;
         while let Some((at, id)) = self.changes.first()
             && at <= now
         {
-            let flow = FlowId(id);
-            self.update(flow, |record| record.fire(now));
-            match self.record(flow).next_change() {
-                Some(next) => self.changes.change(at, next, id),
-                None => self.changes.remove(at, id),
-            }
+            self.update(FlowId(id), |record| record.fire(now));
         }
     }
 
@@ -130,10 +134,12 @@ impl<F: Family> WorkflowScheduler for Lags<F> {
 
     /// Algorithm 2, lines 21–23.
     fn assigned(&mut self, flow: FlowId, tasks: u32) {
-        self.update(flow, |record| record.count(i64::from(tasks)));
+        let now = self.now;
+        self.update(flow, |record| record.count(i64::from(tasks), now));
     }
 
     fn lost(&mut self, flow: FlowId, tasks: u32) {
-        self.update(flow, |record| record.count(-i64::from(tasks)));
+        let now = self.now;
+        self.update(flow, |record| record.count(-i64::from(tasks), now));
     }
 }

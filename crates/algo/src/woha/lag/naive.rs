@@ -28,7 +28,9 @@ impl Flow {
         };
         if measure == Measure::Time {
             let next = self.plan.steps().iter().find(|step| step.req as i64 > self.started);
-            return (0, due.0 as i64 - next.map_or(0, |step| step.ttd.0 as i64), due);
+            let start = due.0 as i64 - next.map_or(0, |step| step.ttd.0 as i64);
+            let overdue = start < now.0 as i64 && matches!(self.goal, Goal::Deadline(_));
+            return if overdue { (1, 0, due) } else { (0, start, due) };
         }
         let due_now = |ttd: u64| u128::from(due.0) <= u128::from(now.0) + u128::from(ttd);
         let required = self.plan.steps().iter().rfind(|step| due_now(step.ttd.0)).map_or(0, |step| step.req);

@@ -11,13 +11,13 @@ pub enum Measure {
     /// Tasks required by now that were not started, as in the paper.
     #[default]
     Tasks,
-    /// How long ago the next task should have been started (deviation D13).
+    /// When the next task should be started, the earliest first (deviation D13).
     Time,
 }
 
 impl Measure {
-    /// Where flows rank whose deadline cannot be met, among those that are ahead of their plans or after
-    /// them (deviation D11).
+    /// Where flows rank whose deadline cannot be met: with nothing required of them (D11), or after all
+    /// whose deadline can (D14).
     pub(super) fn hopeless(self, due: Time, started: i64) -> Rank {
         match self {
             Self::Tasks => Rank { ahead: started, due },
@@ -61,13 +61,15 @@ pub(super) struct Record {
     required: i64,
     /// ρ: tasks started.
     started: i64,
+    /// By time: whether the next task should have been started before now, and the flow gives way.
+    overdue: bool,
 }
 
 impl Record {
     pub(super) fn new(plan: Plan, goal: Goal, measure: Measure) -> Self {
         let follows = matches!(goal, Goal::Deadline(_) | Goal::Follow(_));
         let steps = if follows { plan.into_steps() } else { Vec::new() };
-        Self { steps, goal, measure, past: 0, lanes: [false; 2], required: 0, started: 0 }
+        Self { steps, goal, measure, past: 0, lanes: [false; 2], required: 0, started: 0, overdue: false }
     }
 
     pub(super) fn rank(&self) -> Rank {
@@ -75,9 +77,9 @@ impl Record {
             (Goal::Deadline(due) | Goal::Follow(due), Measure::Tasks) => {
                 Rank { ahead: self.started - self.required, due }
             }
+            (Goal::Deadline(due), Measure::Time) if self.overdue => self.measure.hopeless(due, self.started),
             (Goal::Deadline(due) | Goal::Follow(due), Measure::Time) => {
-                let ttd = self.steps.get(self.past as usize).map_or(0, |step| step.ttd.0);
-                Rank { ahead: signed(due.0) - signed(ttd), due }
+                Rank { ahead: signed(due.0) - signed(self.next_ttd()), due }
             }
             (Goal::Hopeless(due), measure) => measure.hopeless(due, self.started),
             (Goal::Whenever, measure) => measure.whenever(self.started),
@@ -88,6 +90,12 @@ impl Record {
     /// flow's; `wins` if it goes first when both are equal.
     pub(super) fn tasks_until(&self, other: Rank, wins: bool) -> u32 {
         let tasks = match (self.goal, self.measure) {
+            // Its rank does not change, or only falls.
+            (Goal::Deadline(_) | Goal::Hopeless(_), Measure::Time)
+                if self.overdue || matches!(self.goal, Goal::Hopeless(_)) =>
+            {
+                i64::MAX
+            }
             (Goal::Deadline(due) | Goal::Follow(due), Measure::Time) => {
                 let first = |ttd: u64| {
                     let rank = signed(due.0) - signed(ttd);
@@ -100,27 +108,32 @@ impl Record {
                     None => 1,
                 }
             }
-            // Its rank does not change.
-            (Goal::Hopeless(_), Measure::Time) => i64::MAX,
             _ => other.ahead - self.rank().ahead + i64::from(wins),
         };
         u32::try_from(tasks.max(1)).unwrap_or(u32::MAX)
     }
 
     /// When the next requirement falls due or, after the last, the deadline passes, if anything changes
-    /// then; the time may have passed already. By time no requirement changes anything: what is due when
-    /// is in the rank.
+    /// then; the time may have passed already. By time what is due when is in the rank, and all that
+    /// happens is that a flow that does not start its next task in time gives way.
     pub(super) fn next_change(&self) -> Option<Time> {
         let (Goal::Deadline(due) | Goal::Follow(due)) = self.goal else { return None };
+        // One instant later than that, because who is done then is in time.
+        let passed = |ttd: u64| Time(due.0.saturating_add(1).saturating_sub(ttd));
+        let yields = matches!(self.goal, Goal::Deadline(_));
         match (self.measure, self.steps.get(self.past as usize)) {
             (Measure::Tasks, Some(step)) => Some(Time(due.0.saturating_sub(step.ttd.0))),
-            // One instant later: a flow that is done at its deadline is in time.
-            _ => matches!(self.goal, Goal::Deadline(_)).then_some(Time(due.0.saturating_add(1))),
+            (Measure::Tasks, None) => yields.then(|| passed(0)),
+            (Measure::Time, _) => (yields && !self.overdue).then(|| passed(self.next_ttd())),
         }
     }
 
     /// Fires the requirements that are due by `now`, and gives the flow up if its deadline has passed.
     pub(super) fn fire(&mut self, now: Time) {
+        if self.measure == Measure::Time {
+            self.overdue = self.is_overdue(now);
+            return;
+        }
         if let Goal::Deadline(due) = self.goal
             && due < now
         {
@@ -133,8 +146,20 @@ impl Record {
         }
     }
 
+    /// How long before the deadline the next task should be started; zero if none is left.
+    fn next_ttd(&self) -> u64 {
+        self.steps.get(self.past as usize).map_or(0, |step| step.ttd.0)
+    }
+
+    /// Whether the next task should have been started before now, so that the deadline will probably be
+    /// missed, and the flow gives way.
+    fn is_overdue(&self, now: Time) -> bool {
+        let Goal::Deadline(due) = self.goal else { return false };
+        u128::from(now.0) + u128::from(self.next_ttd()) > u128::from(due.0)
+    }
+
     /// Counts tasks that were started, or, negative, that must run again.
-    pub(super) fn count(&mut self, tasks: i64) {
+    pub(super) fn count(&mut self, tasks: i64, now: Time) {
         self.started += tasks;
         if self.measure == Measure::Time {
             let fulfilled = |step: Option<&Step>| step.is_some_and(|step| signed(step.req) <= self.started);
@@ -144,6 +169,7 @@ impl Record {
             while self.past > 0 && !fulfilled(self.steps.get(self.past as usize - 1)) {
                 self.past -= 1;
             }
+            self.overdue = self.is_overdue(now);
         }
     }
 }

@@ -43,7 +43,11 @@ pub(super) fn write(
     }
     if compact {
         let bytes = compact_form(instance, policy, plans).encode();
-        out::talk(format_args!("{} in {}", counted(plans.len() as u64, "plan"), counted(bytes.len() as u64, "byte")));
+        out::talk(format_args!(
+            "{} in {}",
+            counted(plans.len() as u64, "plan"),
+            counted(bytes.len() as u64, "byte")
+        ));
         out::data(file, |out| out.write_all(&bytes))?;
     } else {
         let text = match output.form() {
