@@ -25,6 +25,7 @@ impl Experiment {
 pub fn experiments() -> &'static [Experiment] {
     const ALL: &[Experiment] = &[
         Experiment { id: "baselines", text: include_str!("../../../experiments/baselines/spec.toml") },
+        Experiment { id: "dmrs", text: include_str!("../../../experiments/dmrs/spec.toml") },
         Experiment { id: "job-ordering", text: include_str!("../../../experiments/job-ordering/spec.toml") },
     ];
     ALL
