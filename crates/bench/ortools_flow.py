@@ -27,7 +27,7 @@ def flows_of(workload):
         for job in flow["jobs"]:
             phase = job["map"]
             start = max((end[a] for a in job.get("after", [])), default=0.0)
-            end[job["id"]] = start + phase["work"] / min(phase["max_slots"], capacity)
+            end[job["id"]] = start + phase["work"] / min(job["max_slots"]["map"], capacity)
             work += phase["work"]
         flows.append((work, max(max(end.values()), work / capacity), flow.get("weight", 1.0)))
     return flows, capacity

@@ -2,7 +2,8 @@
 //!
 //! Flows are those of section 5.1 with 20 jobs each. *Re-plan* is what the online policy does every epoch:
 //! the network of what is left, the order of the closed form (or of the best rule) and its list schedule's
-//! initial allocation; epochs are spread evenly over the schedule, half-done phases and all. *Flow* is the
+//! initial allocation; epochs are spread evenly over the schedule, half-done phases and all, and each is timed
+//! three times, of which the least counts. *Flow* is the
 //! minimum-cost flow with cuts 1 % apart, its deadlines at one half; `crates/bench/ortools_flow.py` solves the
 //! same one.
 
@@ -15,7 +16,7 @@ use slackline_model::{Combine, Instance, Metric, Objective, PhaseId, Seed};
 use slackline_trace::generate;
 
 use crate::Size;
-use crate::measure::{fnv, median, timed};
+use crate::measure::{fnv, median, timed_thrice};
 
 /// Prints a row for each workload and metric.
 pub fn run(size: Size) {
@@ -88,9 +89,9 @@ fn replans(flows: &str, instance: &Instance, epochs: usize) {
             flow.jobs().flat_map(|job| instance.job(job).phases()).any(|p| left.work(p).is_some())
         });
         let arrived: Vec<_> = arrived.map(|(id, _)| id).collect();
-        let (given, took) = timed(|| {
+        let (given, took) = timed_thrice(|| {
             let slots = (whole.slots, 1.0);
-            let net = Network::of(instance, arrived.into_iter(), slots, now, &left);
+            let net = Network::of(instance, arrived.iter().copied(), slots, now, &left);
             online::initial_allocation(&net, now)
         });
         hash = fnv(given.iter().flat_map(|&(node, slots)| [hash, node as u64, u64::from(slots)]));
@@ -103,7 +104,7 @@ fn flow(flows: &str, instance: &Instance, repeats: usize) {
     let grid = Config::thorough().grid.expect("invariant: thorough plans use the flow");
     let (mut seconds, mut hash) = (Vec::new(), 0);
     for _ in 0..repeats {
-        let (deadlines, took) = timed(|| {
+        let (deadlines, took) = timed_thrice(|| {
             let net = Network::whole(instance, 1.0);
             let relaxed = orders::relaxed(&net, grid);
             (0..net.flows.len()).map(|flow| relaxed.deadline(flow, 0.5)).collect::<Vec<f64>>()

@@ -1,47 +1,47 @@
-//! The closed-form program for convex costs, by tangents.
+//! Relaxations of linear costs for convex ones, by tangents.
 //!
-//! A convex cost is at least each of its tangents: w(C) ≥ λC + a(λ) with a(λ) the least w(t) − λt. With
-//! one slope λ_j a flow, the closed-form program ([`crate::pb`]) bounds Σ λ_j C_j, so
+//! A convex cost is at least each of its tangents: w(C) ≥ λC + a(λ) with a(λ) the least w(t) − λt, t from the
+//! earliest completion on. With one slope λ_j a flow, a relaxation R that bounds Σ λ_j C_j gives
 //!
-//! PB(λ) + Σ a_j(λ_j)
+//! R(λ) + Σ a_j(λ_j),
 //!
-//! is a lower bound for any choice of slopes, concave in λ. Its maximum is the program with the convex costs
-//! themselves (docs/math.md B7 solves that with cutting planes); subgradient steps come near it, and wherever
-//! they stop the bound holds. Costs that are not convex take slope 0.
+//! a lower bound for any choice of slopes, concave in λ. With the closed-form program ([`crate::pb`]) its
+//! maximum is the program with the convex costs themselves (docs/math.md B7 solves that with cutting planes).
+//! With mean busy times under heads ([`crate::minisum::mean_busy`]) it joins these with earliest completions,
+//! also for linear costs. Subgradient steps come near the maximum, and wherever they stop the bound holds.
+//! Costs that are not convex take slope 0.
 
 use slackline_model::CostFn;
 
 use crate::pb;
 
-/// Steps of the ascent, and most evaluations of one flow in all of them.
+/// Steps of the ascent.
 const STEPS: usize = 300;
-const EVALUATIONS: usize = 300_000;
 
-/// A flow: its data in the program (`weight` is not looked at) and its cost.
+/// A flow: when it completes at the earliest and what completing it costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow<'a> {
-    /// Work, floor and tail.
-    pub job: pb::Job,
+    /// Its earliest completion.
+    pub floor: f64,
     /// What completing it costs.
     pub cost: &'a CostFn,
 }
 
-/// A lower bound on the sum of costs. O(n log n) a step.
-pub fn bound(flows: &[Flow<'_>], capacity: f64) -> f64 {
-    let horizon = flows.iter().map(|f| f.job.floor).fold(0.0, f64::max)
-        + flows.iter().map(|f| f.job.work).sum::<f64>() / capacity;
+/// A lower bound on the sum of costs by at most `steps` solutions of a relaxation: the least Σ λ_j C_j for
+/// given slopes λ, with completions C that attain it. `horizon` is about when all is done; it only steers.
+pub fn bound(
+    flows: &[Flow<'_>],
+    horizon: f64,
+    steps: usize,
+    mut relaxation: impl FnMut(&[f64]) -> pb::Solution,
+) -> f64 {
     let tangents: Vec<Tangents> = flows.iter().map(|f| Tangents::new(f, horizon)).collect();
-    let mut jobs: Vec<pb::Job> = flows.iter().map(|f| f.job).collect();
     let mut slopes: Vec<f64> = tangents.iter().map(|t| t.steepest).collect();
-    let mut best = flows.iter().map(|f| f.cost.eval(f.job.floor)).sum::<f64>();
+    let mut best = flows.iter().map(|f| f.cost.eval(f.floor)).sum::<f64>();
     let start = best;
-    let steps = (EVALUATIONS / flows.len().max(1)).min(STEPS);
     let (mut reach, mut quiet) = (1.0, 0);
-    for _ in 0..steps {
-        for (job, &slope) in jobs.iter_mut().zip(&slopes) {
-            job.weight = slope;
-        }
-        let solution = pb::solve(&jobs, capacity);
+    for _ in 0..steps.min(STEPS) {
+        let solution = relaxation(&slopes);
         let (mut value, mut magnitude) = (solution.value, solution.value.abs());
         let mut gradient = Vec::with_capacity(flows.len());
         for ((tangents, &slope), &completion) in tangents.iter().zip(&slopes).zip(&solution.completion) {
@@ -81,7 +81,7 @@ struct Tangents {
 
 impl Tangents {
     fn new(flow: &Flow<'_>, horizon: f64) -> Self {
-        let floor = flow.job.floor;
+        let floor = flow.floor;
         let mut corners = vec![(floor, flow.cost.eval(floor))];
         let breaks = flow.cost.breakpoints();
         let last = breaks.last().copied().unwrap_or(floor).max(floor);
@@ -109,20 +109,24 @@ impl Tangents {
 mod tests {
     use super::*;
 
+    /// Two flows of 4 s on one slot under the closed-form program.
+    fn two(cost: &CostFn) -> f64 {
+        bound(&[Flow { floor: 4.0, cost }; 2], 12.0, 300, |slopes| {
+            let job = |&weight: &f64| pb::Job { work: 4.0, weight, floor: 4.0, tail: 2.0 };
+            pb::solve(&slopes.iter().map(job).collect::<Vec<_>>(), 1.0)
+        })
+    }
+
     #[test]
     fn two_flows_due_together_are_late_by_the_area() {
-        // Two flows of 4 s on one slot, both due at 4: the later one is 4 s late.
-        let cost = CostFn::tardiness(1.0, 4.0);
-        let job = pb::Job { work: 4.0, weight: 0.0, floor: 4.0, tail: 2.0 };
-        let found = bound(&[Flow { job, cost: &cost }; 2], 1.0);
+        // Both due at 4: the later one is 4 s late.
+        let found = two(&CostFn::tardiness(1.0, 4.0));
         assert!((found - 4.0).abs() < 1e-6, "{found}");
     }
 
     #[test]
     fn linear_costs_are_the_program_itself() {
-        let cost = CostFn::linear(2.0, 1.0);
-        let job = pb::Job { work: 4.0, weight: 0.0, floor: 4.0, tail: 2.0 };
-        let found = bound(&[Flow { job, cost: &cost }; 2], 1.0);
+        let found = two(&CostFn::linear(2.0, 1.0));
         assert!((found - 20.0).abs() < 1e-6, "{found}");
     }
 }

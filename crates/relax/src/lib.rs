@@ -9,7 +9,7 @@
 //! - [`johnson`]: Johnson's rule and the fluid flow shop of typed slots;
 //! - [`pb`]: the closed-form linear program of mean busy times, and its separation oracle;
 //! - [`minisum`]: that program and the release-date bound on sums of linear costs;
-//! - [`convex`]: the same for convex costs, by tangents;
+//! - [`convex`]: the same for convex costs and with earliest completions, by tangents;
 //! - [`transport`]: the transportation problem by network simplex;
 //! - [`flow`], [`flow_tails`]: FlowFlex's minimum-cost flow, of flows and of slices with heads and tails;
 //! - [`flow_levels`]: step costs of flows by branch and bound;
@@ -71,7 +71,7 @@ pub use per_flow::{FlowBound, per_flow};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `tail-hall`, `fluid-johnson`,
-    /// `pb`, `wspt-release`, `pb-convex`, `flow`, `flow-tails`, `levels`.
+    /// `pb`, `wspt-release`, `mean-busy`, `pb-convex`, `flow`, `flow-tails`, `levels`.
     pub name: &'static str,
     /// The bound, in units of the objective.
     pub value: f64,
@@ -85,8 +85,9 @@ const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 /// All lower bounds that apply to the instance's objective, each valid on its own.
 ///
 /// `critical-path`, `area` and `alone` (which is at least both) for every objective; `prefix-area` and the
-/// stronger `tail-hall` for maxima; `fluid-johnson` for the makespan on typed slots; for sums `pb` and `wspt-release` where flows cost in proportion to their
-/// completion, `pb-convex` where costs are convex, `flow` and `flow-tails` for any costs but of few flows
+/// stronger `tail-hall` for maxima; `fluid-johnson` for the makespan on typed slots; for sums `pb` and
+/// `wspt-release` where flows cost in proportion to their completion, `mean-busy` and `pb-convex` where costs
+/// are convex, `flow` and `flow-tails` for any costs but of few flows
 /// only, `levels` where all costs are steps. Their maximum is a bound too, their sum is not.
 ///
 /// O(n log n) for n phases and flows, times the steps of a search for `tail-hall` and `pb-convex` (about 40
@@ -156,6 +157,9 @@ fn minisum_bounds(
         list.push(Bound { name: "pb", value });
         let value = minisum::wspt_release(instance, slices, flows, &linear);
         list.push(Bound { name: "wspt-release", value });
+    }
+    if costs().any(slackline_model::CostFn::is_convex) {
+        list.push(Bound { name: "mean-busy", value: minisum::mean_busy(instance, slices, flows) });
     }
     if costs().any(|cost| cost.as_linear().is_none() && cost.is_convex()) {
         list.push(Bound { name: "pb-convex", value: minisum::pb_convex(instance, slices, flows) });

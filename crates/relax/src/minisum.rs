@@ -10,7 +10,7 @@
 //!   most δ_i and ends tail_i before the flow, and all the work is done at a rate of at most P.
 //!
 //! [`pb()`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
-//! [`wspt_release`] minimises Σ w_j M_j with release times.
+//! [`wspt_release`] minimises Σ w_j M_j with release times, [`mean_busy`] joins that with the second.
 //! Each is computed for every lane and for all lanes together; their maximum is a bound. The sum over
 //! lanes is not: it would count a flow twice.
 
@@ -132,19 +132,79 @@ fn capacity(cluster: &Cluster, lanes: &[Lane]) -> f64 {
     lanes.iter().map(|&lane| cluster.capacity(lane)).sum()
 }
 
-/// The bound of [`convex::bound`] for each set of lanes, the largest of them. O(n log n) a step.
+/// Most evaluations of one flow or slice by the ascents of [`pb_convex`] and [`mean_busy`].
+const EVALUATIONS: usize = 300_000;
+/// Steps of the ascent of [`mean_busy`], which begins near its end.
+const MEAN_BUSY_STEPS: usize = 100;
+
+/// The bound of [`convex::bound`] with the closed-form program for each set of lanes, the largest of them.
+/// O(n log n) a step.
 pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let of_lanes = |lanes: &[Lane]| {
         let shares = shares(instance, slices, lanes);
-        let of_flow = |(id, share): (FlowId, &Share)| {
-            let floor = flows[id].earliest;
-            let job = pb::Job { work: share.work, weight: 0.0, floor, tail: share.tail };
-            convex::Flow { job, cost: &instance.flow(id).cost }
+        let capacity = capacity(instance.cluster(), lanes);
+        let job = |(id, share): (FlowId, &Share)| pb::Job {
+            work: share.work,
+            weight: 0.0,
+            floor: flows[id].earliest,
+            tail: share.tail,
         };
-        let jobs: Vec<convex::Flow<'_>> = shares.iter_enumerated().map(of_flow).collect();
-        convex::bound(&jobs, capacity(instance.cluster(), lanes))
+        let mut jobs: Vec<pb::Job> = shares.iter_enumerated().map(job).collect();
+        let steps = EVALUATIONS / jobs.len().max(1);
+        convex::bound(&costs(instance, flows), horizon(flows, &shares, capacity), steps, |slopes| {
+            for (job, &slope) in jobs.iter_mut().zip(slopes) {
+                job.weight = slope;
+            }
+            pb::solve(&jobs, capacity)
+        })
     };
     lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The bound of [`convex::bound`] with preemptive WSPT under heads, that of [`wspt_release`], for each set of
+/// lanes, the largest of them: heads, mean tails and earliest completions together, for linear and other
+/// convex costs. O(n log n) a step for n slices.
+///
+/// It is at least `wspt-release`, with which it begins, and `pb` in the limit of the ascent.
+pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+    let of_lanes = |lanes: &[Lane]| {
+        let shares = shares(instance, slices, lanes);
+        let capacity = capacity(instance.cluster(), lanes);
+        let own: Vec<&Slice> = slices.iter().filter(|slice| lanes.contains(&slice.lane)).collect();
+        let item = |s: &&Slice| Item { release: flows[s.flow].release + s.head, length: s.work / capacity };
+        let mut machine = FastMachine::new(own.iter().map(item).collect());
+        let steps = (EVALUATIONS / own.len().max(1)).min(MEAN_BUSY_STEPS);
+        convex::bound(&costs(instance, flows), horizon(flows, &shares, capacity), steps, |slopes| {
+            let busy = |(id, share): (FlowId, &Share)| {
+                if share.work > 0.0 { share.tail } else { flows[id].earliest }
+            };
+            let mut completion: Vec<f64> = shares.iter_enumerated().map(busy).collect();
+            machine.run(
+                |i| -slopes[own[i].flow.index()] / shares[own[i].flow].work,
+                |piece| {
+                    let flow = own[piece.item].flow;
+                    let part = capacity * piece.length / shares[flow].work;
+                    completion[flow.index()] += part * (piece.start + piece.length / 2.0);
+                },
+            );
+            let value: f64 = slopes.iter().zip(&completion).map(|(slope, c)| slope * c).sum();
+            // As many numbers went into the sum as there are slices.
+            let value = value - guard::margin(value, 2 * own.len());
+            pb::Solution { completion, value }
+        })
+    };
+    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+}
+
+fn costs<'a>(instance: &'a Instance, flows: &TiSlice<FlowId, FlowBound>) -> Vec<convex::Flow<'a>> {
+    let all = instance.flows().iter().zip(flows);
+    all.map(|(flow, bound)| convex::Flow { floor: bound.earliest, cost: &flow.cost }).collect()
+}
+
+/// About when everything is done.
+fn horizon(flows: &TiSlice<FlowId, FlowBound>, shares: &TiSlice<FlowId, Share>, capacity: f64) -> f64 {
+    flows.iter().map(|f| f.earliest).fold(0.0, f64::max)
+        + shares.iter().map(|s| s.work).sum::<f64>() / capacity
 }
 
 /// What a flow has to do in a set of lanes.

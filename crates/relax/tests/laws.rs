@@ -229,7 +229,7 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 
 /// Bounds on grids of time and from searches that are cut short: valid, but monotone only up to the grid.
 fn is_approximate(name: &str) -> bool {
-    ["flow", "flow-tails", "levels", "pb-convex"].contains(&name)
+    ["flow", "flow-tails", "levels", "mean-busy", "pb-convex"].contains(&name)
 }
 
 fn best_exact(instance: &Instance) -> f64 {
@@ -261,6 +261,16 @@ proptest! {
         let instance = build(&machines, &flows);
         let order = shuffled(instance.phases().len(), seed);
         bounded(&instance, &malleable_schedule(&instance, &order))?;
+    }
+
+    #[test]
+    fn mean_busy_is_at_least_wspt_under_release_times(machines in machines(&[1.0, 2.0]), flows in flows()) {
+        let instance = under(&build(&machines, &flows), Objective::new(Metric::Response, Combine::Sum));
+        let bounds = bounds(&instance);
+        let of = |name: &str| bounds.iter().find(|b| b.name == name).map(|b| b.value);
+        if let Some(weaker) = of("wspt-release") {
+            prop_assert!(of("mean-busy").unwrap() >= weaker - 1e-9 * weaker.abs(), "{bounds:?}");
+        }
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub fn experiments() -> &'static [Experiment] {
         Experiment { id: "baselines", text: include_str!("../../../experiments/baselines/spec.toml") },
         Experiment { id: "dmrs", text: include_str!("../../../experiments/dmrs/spec.toml") },
         Experiment { id: "job-ordering", text: include_str!("../../../experiments/job-ordering/spec.toml") },
+        Experiment { id: "flex", text: include_str!("../../../experiments/flex/spec.toml") },
+        Experiment { id: "flowflex", text: include_str!("../../../experiments/flowflex/spec.toml") },
     ];
     ALL
 }

@@ -2,7 +2,7 @@
 
 use crate::ReproError;
 use crate::spec::{Figure, SpecError};
-use crate::{ordering, sweep};
+use crate::{ordering, packings, sweep};
 
 /// A file of a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,11 @@ pub fn kinds() -> &'static [Kind] {
             name: "ordering",
             summary: "job orders and slot configurations by the estimator of the job-ordering paper",
             make: ordering::make,
+        },
+        Kind {
+            name: "packings",
+            summary: "FIFO, FAIR and FLEX against the best of all packing orders",
+            make: packings::make,
         },
     ];
     ALL

@@ -7,16 +7,18 @@
 //! - `sweep`: the kind that most figures are: workloads against policies, objectives, seeds and one
 //!   parameter that varies;
 //! - `ordering`: the kind of the job-ordering paper's figures;
+//! - `packings`: FLEX against the best of all packing orders;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - `parallel`: cells of a figure on several threads, in order.
 //!
-//! **Never knows**: arguments, terminals; how any policy works.
+//! **Never knows**: arguments, terminals; how any policy works (but `packings` enumerates FLEX's orders).
 #![deny(clippy::unwrap_used)]
 
 pub mod experiments;
 pub mod kinds;
 mod ordering;
+mod packings;
 mod parallel;
 pub mod rows;
 pub mod spec;

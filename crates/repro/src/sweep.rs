@@ -8,10 +8,8 @@ use slackline_model::{Instance, Objective, Seed, Span};
 use crate::kinds::{Artifact, Context};
 use crate::rows::{self, Point};
 use crate::spec::Figure;
-use crate::workload::{self, Cluster, Shape, Word, Workload};
+use crate::workload::{self, Cluster, Problem, Shape, Word, Workload};
 use crate::{ReproError, parallel};
-
-type Problem = Box<dyn std::error::Error + Send + Sync>;
 
 /// How schedules come about.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -30,6 +28,19 @@ pub(crate) struct Vary {
     /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, or a parameter of the generator.
     pub(crate) param: String,
     pub(crate) values: Vec<Word>,
+}
+
+impl Vary {
+    /// Each value in words, with the shape that it makes of `base`; `base` alone if nothing varies.
+    pub(crate) fn shapes(vary: Option<&Self>, base: &Shape) -> Result<Vec<(String, Shape)>, Problem> {
+        let Some(vary) = vary else { return Ok(vec![(String::new(), base.clone())]) };
+        let shape = |value: &Word| {
+            let mut shape = base.clone();
+            shape.set(&vary.param, value)?;
+            Ok((value.to_string(), shape))
+        };
+        vary.values.iter().map(shape).collect()
+    }
 }
 
 /// Options of the simulator; see the flags of that name.
@@ -100,17 +111,7 @@ impl Sweep {
             weights: workload::weights(settings.weights.as_deref())?,
             grain: settings.grain,
         };
-        let shapes = match &settings.vary {
-            None => vec![(String::new(), base)],
-            Some(vary) => {
-                let shape = |value: &Word| {
-                    let mut shape = base.clone();
-                    shape.set(&vary.param, value)?;
-                    Ok((value.to_string(), shape))
-                };
-                vary.values.iter().map(shape).collect::<Result<Vec<_>, Problem>>()?
-            }
-        };
+        let shapes = Vary::shapes(settings.vary.as_ref(), &base)?;
         let mut objectives: Vec<Option<Objective>> = Vec::new();
         for text in &settings.objectives {
             objectives.push(Some(workload::objective(text)?));

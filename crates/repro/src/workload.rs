@@ -8,7 +8,8 @@ use slackline_model::draft::{MachineDraft, Weights};
 use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, Span};
 use slackline_trace::generate::generator;
 
-type Problem = Box<dyn std::error::Error + Send + Sync>;
+/// What is wrong with the words.
+pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
 
 /// A workload: a generator with its settings.
 #[derive(Clone, Debug, Deserialize)]

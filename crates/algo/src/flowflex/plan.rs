@@ -12,6 +12,7 @@ use super::network::Network;
 use super::orders::{Rule, by_key, relaxed, rounded};
 use super::search::{Budget, insertion, is_less};
 use super::{deadlines, shape};
+use crate::baseline::{By, fluid};
 
 /// How much to search.
 #[derive(Clone, Copy)]
@@ -52,6 +53,16 @@ const PROBES_MAX: u32 = 60;
 const PRECISION: f64 = 1e-7;
 /// Orders from which the insertion search starts.
 const STARTS: usize = 3;
+/// The baselines as `plan` makes them, so that no plan loses to them.
+const BASELINES: [fluid::Rule; 5] = [
+    fluid::Rule::Fifo(By::Job),
+    fluid::Rule::Fifo(By::Flow),
+    fluid::Rule::Fair(By::Job),
+    fluid::Rule::Fair(By::Flow),
+    fluid::Rule::Edf,
+];
+/// Nodes up to which they are candidates: they look at every ready phase at every event.
+const BASELINE_NODES_MAX: usize = 5000;
 
 /// Where an order of flows comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +79,8 @@ pub enum Source {
     Fifo,
     /// Ready nodes in equal shares.
     Fair,
+    /// A baseline's plan.
+    Baseline(fluid::Rule),
 }
 
 /// How an order becomes a schedule.
@@ -77,6 +90,8 @@ pub enum Realisation {
     List,
     /// The three stages: chains, the greedy scheme, shape shifting.
     Chains,
+    /// As the baseline makes it.
+    Fluid,
 }
 
 /// Which candidate won.
@@ -100,11 +115,20 @@ impl Candidate {
             Source::Levels => "levels".to_owned(),
             Source::Fifo => "fifo".to_owned(),
             Source::Fair => "fair".to_owned(),
+            Source::Baseline(rule) => match rule {
+                fluid::Rule::Fifo(By::Job) => "fifo by job",
+                fluid::Rule::Fifo(By::Flow) => "fifo by flow",
+                fluid::Rule::Fair(By::Job) => "fair by job",
+                fluid::Rule::Fair(By::Flow) => "fair by flow",
+                fluid::Rule::Edf => "edf",
+            }
+            .to_owned(),
         };
         let improved = if self.improved { "+insertion" } else { "" };
         let realisation = match self.realisation {
             Realisation::List => "list",
             Realisation::Chains => "chains",
+            Realisation::Fluid => "fluid",
         };
         format!("{source}{improved}, {realisation}")
     }
@@ -146,6 +170,7 @@ impl std::error::Error for Refusal {}
 
 /// The best of all candidates, for any non-decreasing costs, sum or maximum.
 ///
+/// 0. The baselines' plans, for workloads that are not huge.
 /// 1. Orders: FIFO, Fair, every [`Rule`]; for sums the minimum-cost flow at every share of `ALPHAS`; for
 ///    maxima bracket and bisection; for sums of steps the deadlines of a choice of levels. Each is list scheduled and, on universal slots, run through the stages.
 /// 2. The best orders are improved by insertion.
@@ -169,8 +194,9 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
         planner.consider(order, Source::Levels);
     }
     planner.improve(&mut budget);
+    planner.baselines(instance, &mut budget);
     let best = planner.best.clone();
-    let (allocations, completions) = planner.realise(&best);
+    let (allocations, completions) = planner.realise(&best, instance);
     let cut = Cell::new(budget.cut);
     let bounds = slackline_relax::bounds_until(instance, &|| {
         let stop = config.cancel.is_some_and(|stop| stop());
@@ -321,8 +347,27 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// The plans of the baselines.
+    fn baselines(&mut self, instance: &Instance, budget: &mut Budget<'_>) {
+        if self.net.nodes.len() > BASELINE_NODES_MAX {
+            return;
+        }
+        for rule in BASELINES {
+            if budget.is_called_off() {
+                return;
+            }
+            let (_, completions) = baseline(instance, rule);
+            let (source, realisation) = (Source::Baseline(rule), Realisation::Fluid);
+            let candidate = Candidate { source, improved: false, realisation };
+            self.offer(Ranked { cost: costs(self.net, &completions), order: Vec::new(), candidate });
+        }
+    }
+
     /// The schedule and completions of a candidate.
-    fn realise(&mut self, ranked: &Ranked) -> (Vec<Allocation>, Vec<f64>) {
+    fn realise(&mut self, ranked: &Ranked, instance: &Instance) -> (Vec<Allocation>, Vec<f64>) {
+        if let Source::Baseline(rule) = ranked.candidate.source {
+            return baseline(instance, rule);
+        }
         let rule = match (ranked.candidate.source, ranked.candidate.realisation) {
             (_, Realisation::Chains) => return self.shift(&ranked.order),
             (Source::Fifo, _) => list::Rule::Fifo,
@@ -344,4 +389,15 @@ impl<'a> Planner<'a> {
         shape::merge(&mut rows);
         (rows, completions)
     }
+}
+
+/// A baseline's plan and when it completes each flow.
+fn baseline(instance: &Instance, rule: fluid::Rule) -> (Vec<Allocation>, Vec<f64>) {
+    let rows = fluid::plan(instance, rule).expect("invariant: machines have one speed");
+    let mut completions: Vec<f64> = instance.flows().iter().map(|flow| flow.release.seconds()).collect();
+    for row in &rows {
+        let end = &mut completions[instance.flow_of(row.phase).index()];
+        *end = end.max(row.end);
+    }
+    (rows, completions)
 }
