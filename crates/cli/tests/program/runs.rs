@@ -136,6 +136,7 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
             command(&dir, &RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         // Any sequence of pauses will do; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        #[expect(clippy::disallowed_methods, reason = "a moment at random is one of the wall clock")]
         std::thread::sleep(Duration::from_millis(30 + (state >> 33) % 400));
         let ended = child.try_wait().expect("it can be asked").is_some();
         child.kill().expect("it can be killed");
