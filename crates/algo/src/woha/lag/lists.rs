@@ -31,7 +31,8 @@ impl<F: Family> Default for Lags<F> {
 impl<F: Family> Lags<F> {
     /// Flows by their lag in that measure.
     pub fn by(measure: Measure) -> Self {
-        let (changes, lanes) = (F::Of::default(), [F::Of::default(), F::Of::default()]);
+        let changes = <F::Of<Time>>::default();
+        let lanes = [<F::Of<Rank>>::default(), <F::Of<Rank>>::default()];
         Self { measure, now: Time::ZERO, records: Vec::new(), changes, lanes }
     }
 

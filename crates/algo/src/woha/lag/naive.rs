@@ -27,9 +27,9 @@ impl Flow {
             (Goal::Whenever, _) => return (2, self.started, Time(u64::MAX)),
         };
         if measure == Measure::Time {
-            let next = self.plan.steps().iter().find(|step| step.req as i64 > self.started);
-            let start = due.0 as i64 - next.map_or(0, |step| step.ttd.0 as i64);
-            let overdue = start < now.0 as i64 && matches!(self.goal, Goal::Deadline(_));
+            let next = self.plan.steps().iter().find(|step| step.req.cast_signed() > self.started);
+            let start = due.0.cast_signed() - next.map_or(0, |step| step.ttd.0.cast_signed());
+            let overdue = start < now.0.cast_signed() && matches!(self.goal, Goal::Deadline(_));
             return if overdue { (1, 0, due) } else { (0, start, due) };
         }
         let due_now = |ttd: u64| u128::from(due.0) <= u128::from(now.0) + u128::from(ttd);
