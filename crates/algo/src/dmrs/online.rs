@@ -45,6 +45,15 @@ pub enum Reoptimise {
     Never,
 }
 
+/// What is out of date.
+#[derive(Clone, Copy, Debug, Default)]
+struct Due {
+    /// σ: a job became ready.
+    order: bool,
+    /// The list: machines came or went, or tasks were lost.
+    list: bool,
+}
+
 /// The DMRS policy.
 #[derive(Clone, Debug)]
 #[expect(
@@ -68,10 +77,8 @@ pub struct Dmrs {
     /// Slots without a task, and those of them that may start one now.
     idle: BTreeSet<At>,
     awake: BTreeSet<At>,
-    /// σ is out of date: a job became ready.
-    reorder: bool,
-    /// The list is: machines came or went, or tasks were lost.
-    relist: bool,
+    /// What has to be made anew.
+    due: Due,
     /// Some task was off its time since the list was made.
     departed: bool,
     /// Follows a plan made elsewhere.
@@ -98,8 +105,7 @@ impl Dmrs {
             loose: BTreeMap::new(),
             awake: idle.clone(),
             idle,
-            reorder: false,
-            relist: false,
+            due: Due::default(),
             departed: false,
             fixed: false,
             started: 0,
@@ -133,7 +139,7 @@ impl Dmrs {
             Event::TasksDone { phase, machine, took, count } => {
                 self.tasks_done(phase, count, (machine, took), view);
             }
-            Event::TasksLost { .. } => self.relist = true,
+            Event::TasksLost { .. } => self.due.list = true,
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
             Event::PhaseDone(_) | Event::Wake => self.awake.extend(&self.idle),
             Event::JobDone(job) => {
@@ -143,7 +149,7 @@ impl Dmrs {
             Event::MachineUp(machine) => self.machine(machine, true, view),
             Event::FlowFailed(flow) => {
                 self.jobs.retain(|&job| view.instance.job(job).flow != flow);
-                self.relist = true;
+                self.due.list = true;
             }
             Event::FlowArrived(_) | Event::FlowDone(_) => {}
         }
@@ -169,7 +175,7 @@ impl Dmrs {
                 self.departed |= took.0.abs_diff(expected.0) > slack(expected).0;
             }
             if slot.held {
-                self.relist = true;
+                self.due.list = true;
             }
             self.vacate(at, view.now);
         }
@@ -192,7 +198,7 @@ impl Dmrs {
     fn phase_ready(&mut self, phase: PhaseId, view: &View<'_>) {
         self.loosen(phase, view);
         if self.jobs.insert(view.instance.phase(phase).job) {
-            self.reorder = true;
+            self.due.order = true;
         }
         self.awake.extend(&self.idle);
     }
@@ -206,7 +212,7 @@ impl Dmrs {
     }
 
     fn machine(&mut self, machine: MachineId, up: bool, view: &View<'_>) {
-        self.relist = true;
+        self.due.list = true;
         for lane in 0..2 {
             for at in self.queues.of_machine(lane, machine) {
                 self.queues.slot_mut(at).up = up;
@@ -233,11 +239,11 @@ impl Policy for Dmrs {
         // Not before: what has ended was expected with the speeds believed until now.
         self.beliefs.update(view.estimates);
         if !self.fixed {
-            if std::mem::take(&mut self.reorder) {
+            if std::mem::take(&mut self.due.order) {
                 self.sort(view);
-                self.relist |= !self.goes_on(view);
+                self.due.list |= !self.goes_on(view);
             }
-            if self.relist {
+            if self.due.list {
                 self.replan(view, out);
             } else {
                 self.extend(view);

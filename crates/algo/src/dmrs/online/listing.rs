@@ -106,7 +106,7 @@ impl Dmrs {
         let jobs = &self.jobs;
         self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
         self.listed.clear();
-        (self.relist, self.departed, self.started) = (false, false, 0);
+        (self.due.list, self.departed, self.started) = (false, false, 0);
         self.awake.extend(&self.idle);
         self.extend(view);
     }
