@@ -119,7 +119,7 @@ pub(crate) fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]
         text.push_str(&line);
     }
     if hopeless.len() > SHOWN {
-        text.push_str(&format!("\n… and {} more flows", hopeless.len() - SHOWN));
+        text.extend(["\n… and ", &(hopeless.len() - SHOWN).to_string(), " more flows"]);
     }
     if text.is_empty() { text } else { text + "\n" }
 }
