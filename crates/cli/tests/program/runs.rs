@@ -130,20 +130,24 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
     let expected = results(&calm);
     let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
     let dir = prepared("run-killed");
-    let (mut kills, mut state) = (0, 12_345u64);
+    let (mut kills, mut state, mut again) = (0, 12_345u64, false);
     while kills < 4 * scale {
+        let args = if again { [&RUN[..], &["--again"]].concat() } else { RUN.to_vec() };
         let mut child =
-            command(&dir, &RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            command(&dir, &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         // Any sequence of pauses will do; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         #[expect(clippy::disallowed_methods, reason = "a moment at random is one of the wall clock")]
-        std::thread::sleep(Duration::from_millis(30 + (state >> 33) % 400));
-        let ended = child.try_wait().expect("it can be asked").is_some();
+        std::thread::sleep(Duration::from_millis(5 + (state >> 33) % 250));
+        // A run that had ended by then was not killed: its results are looked at, and it begins anew.
+        again = child.try_wait().expect("it can be asked").is_some_and(|status| status.success());
         child.kill().expect("it can be killed");
         child.wait().expect("it is gone");
-        kills += 1;
-        if ended {
-            break;
+        if again {
+            assert_eq!(results(&dir), expected);
+            checked(&dir);
+        } else {
+            kills += 1;
         }
     }
     let last = slackline(&dir, &RUN);
