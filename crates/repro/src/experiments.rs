@@ -29,6 +29,7 @@ pub fn experiments() -> &'static [Experiment] {
         Experiment { id: "job-ordering", text: include_str!("../../../experiments/job-ordering/spec.toml") },
         Experiment { id: "flex", text: include_str!("../../../experiments/flex/spec.toml") },
         Experiment { id: "flowflex", text: include_str!("../../../experiments/flowflex/spec.toml") },
+        Experiment { id: "woha", text: include_str!("../../../experiments/woha/spec.toml") },
     ];
     ALL
 }

@@ -2,7 +2,7 @@
 
 use crate::ReproError;
 use crate::spec::{Figure, SpecError};
-use crate::{ordering, packings, sweep};
+use crate::{ordering, packings, slots, sweep};
 
 /// A file of a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,11 @@ pub fn kinds() -> &'static [Kind] {
             name: "packings",
             summary: "FIFO, FAIR and FLEX against the best of all packing orders",
             make: packings::make,
+        },
+        Kind {
+            name: "slots",
+            summary: "slots that each flow holds over time, a picture a policy",
+            make: slots::make,
         },
     ];
     ALL

@@ -8,6 +8,7 @@
 //!   parameter that varies;
 //! - `ordering`: the kind of the job-ordering paper's figures;
 //! - `packings`: FLEX against the best of all packing orders;
+//! - `slots`: who holds how many slots over time, as pictures;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - `parallel`: cells of a figure on several threads, in order.
@@ -21,6 +22,7 @@ mod ordering;
 mod packings;
 mod parallel;
 pub mod rows;
+mod slots;
 pub mod spec;
 mod sweep;
 mod workload;
