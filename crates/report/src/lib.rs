@@ -6,12 +6,14 @@
 //! - [`headline`](mod@headline): what a table is about: the workload, the cluster, the load;
 //! - [`comparison`]: policies against metrics;
 //! - [`spread`]: the same over several seeds: means, intervals, paired differences;
-//! - [`flows`]: how each flow of a schedule fared.
+//! - [`flows`]: how each flow of a schedule fared;
+//! - [`explain`]: why one flow or job waits, and what would make its deadline.
 //!
 //! Everything here is a pure function from results to text. **Never knows**: scheduling.
 #![deny(clippy::unwrap_used)]
 
 pub mod comparison;
+pub mod explain;
 pub mod flows;
 pub mod headline;
 pub mod number;

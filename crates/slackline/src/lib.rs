@@ -6,6 +6,7 @@
 //! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
 //! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
 //! - [`capacity`]: the smallest cluster that meets a condition;
+//! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
 //! - [`load`]: how much work arrives for each slot;
 //! - [`table`]: the policies as a document;
 //! - [`woha`]: WOHA with plans made elsewhere.
@@ -16,6 +17,7 @@
 pub mod capacity;
 pub mod compare;
 mod dmrs;
+pub mod explain;
 pub mod load;
 pub mod plan;
 pub mod registry;
@@ -26,6 +28,7 @@ pub mod tune;
 pub mod woha;
 
 pub use compare::{Compared, compare};
+pub use explain::{Explanation, explain};
 pub use plan::{Plan, Planned, plan};
 pub use registry::{Chosen, Entry, policies};
 pub use simulate::{Options, Simulated, simulate};

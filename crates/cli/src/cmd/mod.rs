@@ -5,6 +5,7 @@ mod capacity;
 mod check;
 mod compare;
 mod completions;
+mod explain;
 mod generate;
 mod import;
 mod man;
@@ -56,6 +57,8 @@ enum Verb {
     Plan(plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
     Check(check::Check),
+    /// Say why a flow or a job waits, and what would make its deadline
+    Explain(explain::Explain),
     /// Find the best division of map and reduce slots, or the smallest cluster that does
     Tune(tune::Tune),
     /// Bound from below what any schedule of a workload can cost
@@ -88,6 +91,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::Simulate(verb) => simulate::run(&verb),
         Verb::Plan(verb) => plan::run(&verb),
         Verb::Check(verb) => check::run(verb),
+        Verb::Explain(verb) => explain::run(&verb),
         Verb::Tune(verb) => tune::run(&verb),
         Verb::Bound(verb) => bound::run(&verb),
         Verb::Import(verb) => import::run(&verb),

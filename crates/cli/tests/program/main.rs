@@ -5,10 +5,12 @@
 //! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
 //! - `runs`: flows that really run, also after kill -9;
+//! - `explain`: why a flow is late, and what is wrong where that cannot be said;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod explain;
 mod history;
 mod plans;
 mod rubbish;

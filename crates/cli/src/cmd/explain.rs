@@ -1,0 +1,172 @@
+//! `explain`: why a flow or a job waits, and what would make its deadline.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use slackline::explain::{explain, flow_times};
+use slackline::judge;
+use slackline_model::schedule::Clock;
+use slackline_model::{FlowId, Instance, JobId, Schedule};
+use slackline_report::explain::{Told, csv, json};
+use slackline_trace::{Meta, read_schedule, read_schedule_meta, sha256};
+
+use super::Answer;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape};
+use crate::input::{Loaded, Source};
+use crate::{out, recorded};
+
+/// What a workload beside its schedule is called; the first is what `run` writes.
+const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "workload.yml"];
+
+/// How many names a message lists.
+const NAMES_MAX: usize = 20;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline simulate examples/nightly.toml --policy fair --output fair.json
+  slackline explain fair.json billing --workload examples/nightly.toml
+  slackline explain fair.json billing rate --workload examples/nightly.toml --format json
+
+The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where
+`run` leaves it. The options that the schedule records are applied again. CSV has a row a phase.")]
+pub(crate) struct Explain {
+    /// Schedule document of plan, simulate or run; - for standard input
+    #[arg(value_name = "SCHEDULE")]
+    schedule: PathBuf,
+    /// Flow to explain
+    #[arg(value_name = "FLOW")]
+    flow: String,
+    /// One job of it [default: all of them]
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Workload document or trace that the schedule was made for; - for standard input
+    #[arg(long, short, value_name = "FILE")]
+    workload: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) fn run(args: &Explain) -> anyhow::Result<Answer> {
+    if args.schedule.as_os_str() == "-" && args.workload.as_deref() == Some(Path::new("-")) {
+        bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
+    }
+    let written = Source::read(&args.schedule)?;
+    let meta = read_schedule_meta(&written.name, &written.bytes)?;
+    let loaded = workload(args, &written, &meta)?;
+    let instance = &loaded.instance;
+    let (schedule, _) = read_schedule(&written.name, &written.bytes, instance)?;
+    if let Err(violation) = judge::check(instance, &schedule) {
+        out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
+    }
+    let flow = flow_named(instance, &args.flow)?;
+    let job = args.job.as_deref().map(|name| job_named(instance, flow, name)).transpose()?;
+    let explanation = explain(instance, &schedule, flow, job);
+    let flows = flow_times(instance, &schedule);
+    let plan = is_plan(&schedule, &meta);
+    let told = Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows };
+    let text = match args.output.form() {
+        Form::Table => told.text(),
+        Form::Json => json(&told),
+        Form::Csv => csv(&told),
+    };
+    out::text(args.output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+/// Whether a schedule says what will be: simulations record what their policy knew, runs are measured.
+fn is_plan(schedule: &Schedule, meta: &Meta) -> bool {
+    schedule.tasks.is_empty() || schedule.clock == Clock::Exact && !meta.options.contains_key("knowledge")
+}
+
+/// The workload the schedule was made for, shaped as it was then.
+fn workload(args: &Explain, written: &Source, meta: &Meta) -> anyhow::Result<Loaded> {
+    let (shape, grain) = recorded::read(&meta.options).context(written.name.clone())?;
+    let path = match &args.workload {
+        Some(path) => path.clone(),
+        None => beside(&args.schedule, &written.name)?,
+    };
+    let source = Source::read(&path)?;
+    let found = sha256(&source.bytes);
+    if meta.sha256.is_empty() {
+        out::warn(format_args!("{}: does not say which workload it was made for", written.name));
+    } else if meta.sha256 != found {
+        bail!(
+            "{}: made for a workload with SHA-256 {}, found {found} in {}{}",
+            written.name,
+            meta.sha256,
+            source.name,
+            if args.workload.is_some() { "" } else { "; --workload FILE names another" },
+        );
+    }
+    let mut loaded = source.load(&Shape { seed: shape.seed.or(Some(meta.seed)), ..shape })?;
+    if let Some(grain) = grain {
+        loaded.cut(Some(grain));
+    }
+    Ok(loaded)
+}
+
+/// The workload that lies beside a schedule.
+fn beside(schedule: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let known = BESIDE.map(|name| schedule.with_file_name(name));
+    let there = known.into_iter().find(|path| schedule.as_os_str() != "-" && path.is_file());
+    there.ok_or_else(|| {
+        anyhow!(
+            "{name}: found no {} beside it, expected --workload FILE with the workload it was made for",
+            BESIDE[0]
+        )
+    })
+}
+
+fn flow_named(instance: &Instance, name: &str) -> anyhow::Result<FlowId> {
+    let flows = instance.flows().iter_enumerated();
+    if let Some((id, _)) = flows.clone().find(|(_, flow)| flow.id == name) {
+        return Ok(id);
+    }
+    let mut owners: Vec<&str> = Vec::new();
+    for job in instance.jobs().iter().filter(|job| job.id == name) {
+        owners.push(&instance.flow(job.flow).id);
+    }
+    let job = match owners.as_slice() {
+        [] => String::new(),
+        [only] => format!("; {name} is a job of flow {only}: explain SCHEDULE {only} {name}"),
+        many => format!("; {name} is a job of {} flows: {}", many.len(), names(many)),
+    };
+    let all: Vec<&str> = flows.map(|(_, flow)| flow.id.as_str()).collect();
+    bail!("found flow {name:?}, expected one of {}{}{job}", names(&all), suggestion(name, &all));
+}
+
+fn job_named(instance: &Instance, flow: FlowId, name: &str) -> anyhow::Result<JobId> {
+    let of = instance.flow(flow);
+    if let Some(job) = of.jobs().find(|&job| instance.job(job).id == name) {
+        return Ok(job);
+    }
+    let all: Vec<&str> = of.jobs().map(|job| instance.job(job).id.as_str()).collect();
+    bail!("found job {name:?} of flow {}, expected one of {}{}", of.id, names(&all), suggestion(name, &all));
+}
+
+/// The first names, and how many more there are.
+fn names(all: &[&str]) -> String {
+    let shown = all[..all.len().min(NAMES_MAX)].join(", ");
+    match all.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// `; did you mean …?` where a name is close, or the beginning of some.
+fn suggestion(found: &str, all: &[&str]) -> String {
+    // Long rubbish is nobody's slip of the finger, and the distance is quadratic.
+    if found.is_empty() || found.len() > 64 {
+        return String::new();
+    }
+    let distance = |name: &str| {
+        if name.starts_with(found) { 0 } else { strsim::damerau_levenshtein(found, name) }
+    };
+    let close =
+        all.iter().map(|&name| (distance(name), name)).filter(|&(far, name)| far <= (name.len() / 3).max(1));
+    let nearest = close.min_by_key(|&(far, _)| far);
+    nearest.map_or_else(String::new, |(_, name)| format!("; did you mean {name:?}?"))
+}

@@ -1,0 +1,105 @@
+//! `explain` says why a flow is late, and what is wrong where it cannot.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{CONTRACT, NIGHTLY, Ran, done, run, scratch, text};
+
+/// A schedule of the nightly example under a policy.
+fn nightly(test: &str, policy: &str) -> String {
+    let file = scratch(test).join("s.json");
+    done(&["simulate", NIGHTLY, "--policy", policy, "--output", text(&file)]);
+    text(&file).to_owned()
+}
+
+fn refused(args: &[&str]) -> String {
+    let ran: Ran = run(args);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
+    ran.err
+}
+
+#[test]
+fn a_late_flow_learns_who_held_its_slots() {
+    let fair = nightly("explain_late", "fair");
+    let told = done(&["explain", &fair, "billing", "--workload", NIGHTLY]);
+    assert!(
+        told.starts_with("billing under fair: late by 105.0 s (done at 1,185 s, deadline 1,080 s)\n"),
+        "{told}"
+    );
+    for words in [
+        "why: too few slots for 600.0 s of 885.0 s",
+        "reindex/crawl",
+        "less urgent",
+        "another order",
+        "decided by",
+    ] {
+        assert!(told.contains(words), "{words:?} in\n{told}");
+    }
+    assert!(told.lines().all(|line| line.chars().count() <= 125), "{told}");
+    let job = done(&["explain", &fair, "billing", "rate", "-w", NIGHTLY]);
+    assert!(job.contains("rate of billing from release to end"), "{job}");
+}
+
+#[test]
+fn a_flow_on_time_is_given_no_advice() {
+    let told = done(&["explain", &nightly("explain_met", "edf"), "billing", "-w", NIGHTLY]);
+    assert!(told.starts_with("billing under edf: on time with 85.0 s to spare"), "{told}");
+    assert!(!told.contains("made the deadline"), "{told}");
+}
+
+#[test]
+fn a_plan_is_told_as_what_will_be() {
+    let told = done(&["explain", "examples/contract/schedule.json", "a"]);
+    assert!(told.contains("starts at 0 s") && told.contains("b/b"), "{told}");
+}
+
+#[test]
+fn programs_get_numbers() {
+    let fair = nightly("explain_json", "fair");
+    let document: Value =
+        serde_json::from_str(&done(&["explain", &fair, "training", "-w", NIGHTLY, "--format", "json"]))
+            .unwrap();
+    assert_eq!(document["deadline"]["verdict"], "slots");
+    assert_eq!(document["chain"][0]["job"], "features");
+    let waits = ["no_slot", "too_few", "all", "last"].map(|name| document["waits"][name].as_f64().unwrap());
+    assert!((waits.iter().sum::<f64>() - 2520.0).abs() < 1e-6, "{waits:?}");
+    let csv = done(&["explain", &fair, "training", "-w", NIGHTLY, "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+}
+
+#[test]
+fn the_workload_beside_the_schedule_is_found() {
+    let dir = scratch("explain_beside");
+    let file = dir.join("schedule.json");
+    done(&["simulate", CONTRACT, "--policy", "fifo", "--output", text(&file)]);
+    let missing = refused(&["explain", text(&file), "a"]);
+    assert!(missing.contains("no workload.json beside it, expected --workload FILE"), "{missing}");
+    fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../", "examples/contract/workload.toml"),
+        dir.join("workload.toml"),
+    )
+    .unwrap();
+    assert!(done(&["explain", text(&file), "a"]).starts_with("a under fifo: done at "));
+    let other = refused(&["explain", text(&file), "a", "--workload", NIGHTLY]);
+    assert!(other.contains("made for a workload with SHA-256"), "{other}");
+}
+
+#[test]
+fn names_that_are_none_are_answered_with_those_there_are() {
+    let fair = nightly("explain_names", "fair");
+    let message = |flow: &str, job: Option<&str>| {
+        let args = ["explain", &fair, flow].into_iter().chain(job).chain(["-w", NIGHTLY]);
+        refused(&args.collect::<Vec<_>>())
+    };
+    let unknown = message("biling", None);
+    assert!(
+        unknown.contains("expected one of reindex, billing,") && unknown.contains("mean \"billing\"?"),
+        "{unknown}"
+    );
+    assert!(message("clicks", None).contains("did you mean \"clicks#0\"?"));
+    assert!(message("rank", None).contains("rank is a job of flow reindex"));
+    assert!(message("counts", None).contains("counts is a job of 4 flows: clicks#0, clicks#1"));
+    let job = message("billing", Some("rat"));
+    assert!(job.contains("expected one of extract, rate, invoice; did you mean \"rate\"?"), "{job}");
+}

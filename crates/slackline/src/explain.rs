@@ -1,0 +1,270 @@
+//! Why a flow or a job waits: what a schedule made of its time, who held the slots it wanted, and what
+//! would make its deadline.
+//!
+//! A pure function of an instance and a schedule of either form. A flow is done when its last phase is;
+//! that phase became ready when the last of those it comes after was done, and so back to the release:
+//! this *chain* is the flow's realised critical path, and its steps add up to the response time. Each step
+//! is divided by what the phase had meanwhile: no slot although it had tasks to start; fewer slots than it
+//! could use; all it could use; or nothing left to start but its last tasks.
+//!
+//! - `held`: rows of either form as slots that a phase holds for a while, and spans of time;
+//! - `phase`: what became of one phase, and who held the slots it wanted;
+//! - `deadline`: whether the deadline was met, and what would have made it.
+
+mod deadline;
+mod held;
+mod phase;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{FlowStatus, Outcome};
+use slackline_model::{FlowId, Instance, JobId, PhaseId, Schedule};
+
+pub use deadline::{Deadline, LaneNeed, Verdict};
+use held::{Extent, Held};
+pub use phase::{Blocked, Blocker, PhaseStory, Waits};
+
+/// What a schedule made of a flow, or of one of its jobs. Times are seconds since the start of the workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The flow.
+    pub flow: FlowId,
+    /// The job that was asked for; without one it is the whole flow.
+    pub job: Option<JobId>,
+    /// When the flow was released.
+    pub released: f64,
+    /// When the flow first held a slot, if it ever did.
+    pub started: Option<f64>,
+    /// When the flow was done, if it ever was.
+    pub completed: Option<f64>,
+    /// When the last that ran of the flow, or of the job that was asked for, ended; the release if nothing ran.
+    pub until: f64,
+    /// Whether the job that was asked for is one of those that decided when the flow was done.
+    pub decides: bool,
+    /// Whether the schedule gave the flow up.
+    pub failed: bool,
+    /// Where the flow stands in the order in which flows are to be served.
+    pub order: Order,
+    /// The phases that decided when it was done, from the release to the last end: the realised critical path.
+    pub chain: Vec<PhaseId>,
+    /// What became of each phase of the flow, or of the job, and of those on the chain, in the order of the flow.
+    pub phases: Vec<PhaseStory>,
+    /// The chain's waits; they add up to `until` − `released`.
+    pub waits: Waits,
+    /// Who held the slots that the chain wanted, while it wanted them.
+    pub blocked: Blocked,
+    /// The deadline, if the flow has one.
+    pub deadline: Option<Deadline>,
+    /// Tasks with failed attempts, in order of phases and tasks.
+    pub failures: Vec<Failure>,
+}
+
+/// Where a flow stands among all flows, each counted from 1; ties by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// By first start, if it ever started.
+    pub started: Option<usize>,
+    /// By completion, if it is done.
+    pub completed: Option<usize>,
+    /// How many flows there are.
+    pub of: usize,
+}
+
+/// A task with attempts that failed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Failure {
+    /// Its phase.
+    pub phase: PhaseId,
+    /// The task.
+    pub task: u32,
+    /// How many of its attempts failed.
+    pub attempts: u32,
+    /// When the last of them ended.
+    pub last: f64,
+}
+
+impl Explanation {
+    /// What became of `phase`, if the explanation speaks of it.
+    pub fn phase(&self, phase: PhaseId) -> Option<&PhaseStory> {
+        self.phases.iter().find(|story| story.phase == phase)
+    }
+
+    /// The phases of the chain in order.
+    pub fn steps(&self) -> impl Iterator<Item = &PhaseStory> {
+        self.chain.iter().filter_map(|&phase| self.phase(phase))
+    }
+}
+
+/// When each flow first held a slot and when it was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowTimes {
+    /// First slot, if it ever held one.
+    pub started: Option<f64>,
+    /// Completion, if it is done.
+    pub completed: Option<f64>,
+    /// Place in the order of completions, from 1.
+    pub place: Option<usize>,
+}
+
+/// Explains `flow`, or its job `job`. The schedule is taken at its word: whether it is feasible is the
+/// judge's business. O(r log r + p·r·log r) for r rows and the p phases of the flow.
+///
+/// # Panics
+/// If `job` is not a job of `flow`.
+pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Explanation {
+    assert!(job.is_none_or(|job| instance.job(job).flow == flow), "a job of another flow");
+    let facts = Facts::new(instance, schedule);
+    let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
+    let chain = facts.chain(&jobs);
+    let wanted = |&phase: &PhaseId| jobs.contains(&instance.phase(phase).job) || chain.contains(&phase);
+    let all = instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases());
+    let phases: Vec<PhaseStory> = all.filter(wanted).map(|phase| facts.story(phase)).collect();
+    let released = instance.flow(flow).release.seconds();
+    let of_flow = facts.flows[flow];
+    let started = facts.rank(flow, |times| times.started);
+    let mut explanation = Explanation {
+        flow,
+        job,
+        released,
+        started: of_flow.started,
+        completed: of_flow.completed,
+        until: chain.last().map_or(released, |&last| facts.extents[last].end.unwrap_or(released)),
+        decides: true,
+        failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
+        order: Order { started, completed: of_flow.place, of: instance.flows().len() },
+        chain,
+        phases,
+        waits: Waits::default(),
+        blocked: Blocked::default(),
+        deadline: None,
+        failures: failures(instance, schedule, &jobs),
+    };
+    let steps: Vec<&PhaseStory> = explanation.steps().collect();
+    let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
+    let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));
+    (explanation.waits, explanation.blocked) = (waits, blocked);
+    if let Some(job) = job {
+        // Of a deadline the whole flow decides.
+        let whole = explain(instance, schedule, flow, None);
+        explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
+        explanation.deadline = whole.deadline;
+    } else {
+        explanation.deadline = deadline::judge(&facts, &explanation);
+    }
+    explanation
+}
+
+/// When each flow of a schedule started and was done, and its place. O(r + f log f).
+pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, FlowTimes> {
+    Facts::new(instance, schedule).flows
+}
+
+/// What is looked up in a schedule, made once.
+struct Facts<'a> {
+    instance: &'a Instance,
+    held: Vec<Held>,
+    /// Whether these are allocations, whose tasks are not told apart.
+    is_plan: bool,
+    extents: TiVec<PhaseId, Extent>,
+    flows: TiVec<FlowId, FlowTimes>,
+}
+
+impl<'a> Facts<'a> {
+    fn new(instance: &'a Instance, schedule: &Schedule) -> Self {
+        let held = held::of(instance, schedule);
+        let extents = held::extents(instance, &held);
+        let flows = instance.flows().keys().map(|flow| times(instance, &extents, flow)).collect();
+        let is_plan = held::is_plan(&held);
+        let mut facts = Self { instance, held, is_plan, extents, flows };
+        for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
+            if let Some(times) = facts.flows.get_mut(row.flow) {
+                times.completed = None;
+            }
+        }
+        let done = facts.flows.iter_enumerated().filter_map(|(flow, times)| Some((times.completed?, flow)));
+        let mut order: Vec<(f64, FlowId)> = done.collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (k, (_, flow)) in order.into_iter().enumerate() {
+            facts.flows[flow].place = Some(k + 1);
+        }
+        facts
+    }
+
+    /// The place of `flow` by some time, counted from 1.
+    fn rank(&self, flow: FlowId, time: impl Fn(&FlowTimes) -> Option<f64>) -> Option<usize> {
+        let own = (time(&self.flows[flow])?, flow);
+        let before = |(other, times): (FlowId, &FlowTimes)| {
+            time(times).is_some_and(|at| at.total_cmp(&own.0).then(other.cmp(&own.1)).is_lt())
+        };
+        Some(1 + self.flows.iter_enumerated().filter(|&entry| before(entry)).count())
+    }
+
+    /// The phase that a phase waited for last: the maps of its job, or the last phase of the job before it
+    /// that was done last. None if nothing comes before it, or if its release came later still.
+    fn gate(&self, phase: PhaseId) -> Option<PhaseId> {
+        let of = self.instance.phase(phase);
+        let job = self.instance.job(of.job);
+        if job.reduce == Some(phase)
+            && let Some(map) = job.map
+        {
+            return Some(map);
+        }
+        let before = job.after.iter().filter_map(|&before| self.last_of(self.instance.job(before).phases()));
+        self.last_of(before).filter(|&last| self.end(last) > self.instance.flow(job.flow).release.seconds())
+    }
+
+    /// The phase that ends last; of several the one that comes last.
+    fn last_of(&self, phases: impl Iterator<Item = PhaseId>) -> Option<PhaseId> {
+        phases.max_by(|&a, &b| self.end(a).total_cmp(&self.end(b)))
+    }
+
+    fn end(&self, phase: PhaseId) -> f64 {
+        self.extents[phase].end.unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// From the phase of `jobs` that ended last back to the release, in the order of time; empty if nothing
+    /// of them ran.
+    fn chain(&self, jobs: &[JobId]) -> Vec<PhaseId> {
+        let phases = jobs.iter().flat_map(|&job| self.instance.job(job).phases());
+        let ran = phases.filter(|&phase| self.extents[phase].end.is_some());
+        let mut chain = Vec::new();
+        let mut next = self.last_of(ran);
+        while let Some(phase) = next {
+            chain.push(phase);
+            next = self.gate(phase);
+        }
+        chain.reverse();
+        chain
+    }
+}
+
+/// First start and, if all phases are done, last end.
+fn times(instance: &Instance, extents: &TiVec<PhaseId, Extent>, flow: FlowId) -> FlowTimes {
+    let phases =
+        || instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()).map(|p| &extents[p]);
+    let release = instance.flow(flow).release.seconds();
+    FlowTimes {
+        started: phases().filter_map(|extent| extent.start).reduce(f64::min),
+        completed: phases()
+            .try_fold(release, |last, extent| Some(last.max(extent.end.filter(|_| extent.done)?))),
+        place: None,
+    }
+}
+
+/// Failed attempts task by task.
+fn failures(instance: &Instance, schedule: &Schedule, jobs: &[JobId]) -> Vec<Failure> {
+    let mut tasks: BTreeMap<(PhaseId, u32), (u32, f64)> = BTreeMap::new();
+    for row in schedule.tasks.rows().iter().filter(|row| row.outcome == Outcome::Failed) {
+        if instance.phases().get(row.phase).is_some_and(|phase| jobs.contains(&phase.job)) {
+            for task in row.first..row.first.saturating_add(row.count) {
+                let entry = tasks.entry((row.phase, task)).or_insert((0, 0.0));
+                *entry = (entry.0 + 1, entry.1.max(row.end.seconds()));
+            }
+        }
+    }
+    let failure = |((phase, task), (attempts, last))| Failure { phase, task, attempts, last };
+    tasks.into_iter().map(failure).collect()
+}

@@ -1,0 +1,261 @@
+//! What became of one phase from when it was ready to its end, and who held the slots it wanted.
+
+use std::collections::BTreeMap;
+use std::ops::Add;
+
+use slackline_model::schedule::Outcome;
+use slackline_model::{JobId, PhaseId};
+
+use super::Facts;
+use super::held::{Held, Spans};
+
+/// Seconds by what a phase had meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// No slot, with tasks to start.
+    pub none: f64,
+    /// Some slots, but fewer than it could use.
+    pub below: f64,
+    /// As many slots as it may hold.
+    pub cap: f64,
+    /// Nothing left to start: its last tasks run.
+    pub last: f64,
+    /// What the time in `none` and `below` would have been shorter with all the slots it could use: the sum
+    /// over that time of the missing share.
+    pub lost: f64,
+}
+
+impl Waits {
+    /// All of the time.
+    pub fn total(&self) -> f64 {
+        self.none + self.below + self.cap + self.last
+    }
+}
+
+impl Add for Waits {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            none: self.none + other.none,
+            below: self.below + other.below,
+            cap: self.cap + other.cap,
+            last: self.last + other.last,
+            lost: self.lost + other.lost,
+        }
+    }
+}
+
+/// What became of a phase. Times are seconds since the start of the workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseStory {
+    /// The phase.
+    pub phase: PhaseId,
+    /// When all it comes after was done; none if that never was.
+    pub ready: Option<f64>,
+    /// The phase whose end made it ready; none if it was ready at its flow's release.
+    pub gate: Option<PhaseId>,
+    /// When it first held a slot, if ever.
+    pub started: Option<f64>,
+    /// When it last did, if ever.
+    pub ended: Option<f64>,
+    /// Whether all of it is done.
+    pub done: bool,
+    /// From ready to its end.
+    pub waits: Waits,
+    /// Slots it held on average from ready to its end; none of no time.
+    pub mean: Option<f64>,
+    /// The most slots it held at a time.
+    pub most: u32,
+    /// The most slots it may hold: its cap, or all slots there are for it.
+    pub cap: u32,
+    /// Slot-seconds it held before it was ready: reduces that took slots early.
+    pub early: f64,
+    /// Who held the slots while it wanted more.
+    pub blocked: Blocked,
+}
+
+/// Who held slots while somebody wanted more than it had.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Blocked {
+    /// How long that was, seconds.
+    pub seconds: f64,
+    /// Slot-seconds that nobody held meanwhile.
+    pub idle: f64,
+    /// Slot-seconds that it held itself.
+    pub own: f64,
+    /// Slot-seconds of the others, most first; ties by id.
+    pub others: Vec<Blocker>,
+}
+
+/// A job that held slots somebody else wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blocker {
+    /// The job.
+    pub job: JobId,
+    /// How much.
+    pub slot_seconds: f64,
+    /// How much of it by reduces that only waited for maps.
+    pub waiting: f64,
+}
+
+impl Blocked {
+    /// All slot-seconds meanwhile.
+    pub fn slot_seconds(&self) -> f64 {
+        self.idle + self.own + self.others.iter().map(|other| other.slot_seconds).sum::<f64>()
+    }
+
+    /// Of times that do not overlap.
+    pub(super) fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+        let (mut sum, mut others) = (Self::default(), BTreeMap::new());
+        for part in parts {
+            sum.seconds += part.seconds;
+            sum.idle += part.idle;
+            sum.own += part.own;
+            for other in &part.others {
+                add(&mut others, *other);
+            }
+        }
+        sum.others = sorted(others);
+        sum
+    }
+}
+
+fn add(others: &mut BTreeMap<JobId, Blocker>, other: Blocker) {
+    let sum = others.entry(other.job).or_insert(Blocker { slot_seconds: 0.0, waiting: 0.0, ..other });
+    sum.slot_seconds += other.slot_seconds;
+    sum.waiting += other.waiting;
+}
+
+fn sorted(others: BTreeMap<JobId, Blocker>) -> Vec<Blocker> {
+    let mut others: Vec<Blocker> = others.into_values().filter(|other| other.slot_seconds > 0.0).collect();
+    others.sort_by(|a, b| b.slot_seconds.total_cmp(&a.slot_seconds).then(a.job.cmp(&b.job)));
+    others
+}
+
+/// What changes at an instant: slots held, tasks taken from those to be started.
+type Change = (f64, i64, i64);
+
+impl Facts<'_> {
+    /// What became of `phase`. O(r log r).
+    pub(super) fn story(&self, phase: PhaseId) -> PhaseStory {
+        let extent = self.extents[phase];
+        let of = self.instance.phase(phase);
+        let lane = self.instance.lane_of(phase);
+        let mut story = PhaseStory {
+            phase,
+            ready: extent.ready,
+            gate: self.gate(phase),
+            started: extent.start,
+            ended: extent.end,
+            done: extent.done,
+            waits: Waits::default(),
+            mean: None,
+            most: 0,
+            cap: of.cap.min(self.instance.cluster().slots(lane)),
+            early: 0.0,
+            blocked: Blocked::default(),
+        };
+        let wanting = self.divide(&mut story);
+        story.blocked = self.blocked(phase, &wanting);
+        story
+    }
+
+    /// Divides the time from ready to end by what the phase had; returns when it wanted more slots.
+    fn divide(&self, story: &mut PhaseStory) -> Spans {
+        let mut changes = self.changes(story.phase);
+        changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Plans are not cut into tasks: until its end there is always something to start.
+        let tasks = self.instance.phase(story.phase).tasks().map(|tasks| i64::from(tasks.count()));
+        let mut pending = tasks.filter(|_| !self.is_plan).unwrap_or(i64::MAX);
+        let (ready, end) = (story.ready.unwrap_or(f64::INFINITY), story.ended.unwrap_or(f64::NEG_INFINITY));
+        let (mut held, mut at, mut area) = (0i64, f64::NEG_INFINITY, 0.0);
+        let mut wanting = Spans::default();
+        let last = std::iter::once((f64::INFINITY, 0, 0));
+        for (time, slots, taken) in changes.into_iter().chain(last) {
+            if time > at {
+                story.most = story.most.max(u32::try_from(held).unwrap_or(0));
+                let (from, to) = (at.max(ready), time.min(end));
+                if held > 0 && at < ready {
+                    story.early += held as f64 * (time.min(ready) - at).max(0.0);
+                }
+                if from < to {
+                    area += held as f64 * (to - from);
+                    let room = (i64::from(story.cap) - held).max(0);
+                    let want = room.min(pending.max(0));
+                    story.waits.count(held, (want, room), to - from);
+                    if want > 0 {
+                        wanting.push(from, to);
+                    }
+                }
+                at = time;
+            }
+            held += slots;
+            pending = pending.saturating_sub(taken);
+        }
+        story.mean = (ready < end).then(|| area / (end - ready));
+        wanting
+    }
+
+    fn changes(&self, phase: PhaseId) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for row in self.held.iter().filter(|row| row.phase == phase) {
+            let slots = i64::from(row.slots);
+            let taken = if row.outcome.is_some() { slots } else { 0 };
+            // What did not get done is there again to be started.
+            let back = if matches!(row.outcome, Some(Outcome::Done)) { 0 } else { taken };
+            changes.push((row.start, slots, taken));
+            changes.push((row.end, -slots, -back));
+        }
+        changes
+    }
+
+    /// Who held the slots of the lane of `phase` in these spans.
+    fn blocked(&self, phase: PhaseId, wanting: &Spans) -> Blocked {
+        let lane = self.instance.lane_of(phase);
+        let mut others = BTreeMap::new();
+        let mut blocked = Blocked { seconds: wanting.measure(), ..Blocked::default() };
+        if blocked.seconds <= 0.0 {
+            return blocked;
+        }
+        for row in self.held.iter().filter(|row| self.instance.lane_of(row.phase) == lane) {
+            let slots = f64::from(row.slots);
+            let slot_seconds = slots * wanting.within(row.start, row.end);
+            if row.phase == phase {
+                blocked.own += slot_seconds;
+            } else if slot_seconds > 0.0 {
+                let waiting = slots * wanting.within(row.start, self.computes_from(row).min(row.end));
+                add(&mut others, Blocker { job: self.instance.phase(row.phase).job, slot_seconds, waiting });
+            }
+        }
+        blocked.others = sorted(others);
+        let all = blocked.seconds * f64::from(self.instance.cluster().slots(lane));
+        let held: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
+        blocked.idle = all - blocked.own - held;
+        // What the sums are off by is no idle slot.
+        if blocked.idle < 1e-9 * all {
+            blocked.idle = 0.0;
+        }
+        blocked
+    }
+
+    /// From when on the slots of a row do something: reduces that took theirs early wait for the maps.
+    fn computes_from(&self, row: &Held) -> f64 {
+        self.extents[row.phase].ready.unwrap_or(f64::INFINITY).max(row.start)
+    }
+}
+
+impl Waits {
+    /// Counts `seconds` with `held` slots, `want` more that it could use and `room` up to its cap.
+    fn count(&mut self, held: i64, (want, room): (i64, i64), seconds: f64) {
+        let kind = match (held, want, room) {
+            (0, 1.., _) => &mut self.none,
+            (_, 1.., _) => &mut self.below,
+            (_, _, 1..) => &mut self.last,
+            _ => &mut self.cap,
+        };
+        *kind += seconds;
+        if want > 0 {
+            self.lost += seconds * want as f64 / (held + want) as f64;
+        }
+    }
+}
