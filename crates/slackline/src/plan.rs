@@ -4,6 +4,7 @@ mod makers;
 
 use std::cell::Cell;
 
+use slackline_algo::flex::model as flex_algo;
 use slackline_algo::woha::{Admission, Plan as ProgressPlan, PlanGenerator, Request};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus};
@@ -142,6 +143,15 @@ pub enum Refused {
         /// The policy.
         policy: &'static str,
     },
+    /// Jobs may not give up slots, and minima may come when none are free.
+    #[error(
+        "{policy} plans moldable jobs with minima if all have one phase and are there from the start, found \
+         others (jobs=malleable takes them)"
+    )]
+    Minima {
+        /// The policy.
+        policy: &'static str,
+    },
     /// A phase is given only as work, and was not cut.
     #[error("{policy} plans tasks, found phase {phase} given only as work (cut it first)")]
     NotCut {
@@ -198,7 +208,7 @@ pub fn plan(instance: &Instance, policy: &Chosen, options: Options) -> Result<Pl
 
 /// Why `policy` has no plan for `instance`, if it has none.
 pub fn refused(instance: &Instance, policy: &Chosen) -> Option<Refused> {
-    let (needs, policy) = (policy.planner(), policy.entry().name);
+    let (needs, chosen, policy) = (policy.planner(), policy, policy.entry().name);
     let several = instance.flows().iter().find(|flow| needs.one_job && flow.jobs().len() > 1);
     if let Some(flow) = several {
         return Some(Refused::SeveralJobs { policy, flow: flow.id.clone(), jobs: flow.jobs().len() });
@@ -208,6 +218,9 @@ pub fn refused(instance: &Instance, policy: &Chosen) -> Option<Refused> {
     }
     if needs.form == Form::Allocations && instance.cluster().uniform_speed().is_none() {
         return Some(Refused::MixedSpeeds { policy });
+    }
+    if policy == "flex" && !flex_algo::keeps_minima(instance, makers::flex_mode(chosen)) {
+        return Some(Refused::Minima { policy });
     }
     let uncut = instance.phases().iter_enumerated().find(|(_, phase)| phase.tasks().is_none());
     let (phase, _) = uncut.filter(|_| needs.form.needs_tasks())?;

@@ -178,6 +178,14 @@ const HAND: Param = Param {
     help: "whether slots are allocated outright, or handed to Fair as revised minima (the same slots)",
 };
 
+const JOBS: Param = Param {
+    name: "jobs",
+    values: &["malleable", "moldable"],
+    range: None,
+    help: "plan: whether the slots of a phase may change while it runs (online they may: every epoch \
+           allocates anew)",
+};
+
 const ORDERING: Capabilities = Capabilities {
     flows: "online: every ready job is one of its jobs; plan, tune: one-job flows",
     typed: "yes, this is its point",
@@ -262,7 +270,7 @@ pub fn policies() -> &'static [Entry] {
                 minima: true,
                 ..BLIND
             },
-            params: &[EPOCH, HAND],
+            params: &[EPOCH, HAND, JOBS],
             planner: Planner { one_job: true, make: Some(plan::flex), ..FLUID },
             build: |instance, choices| {
                 let hand = if choices[1] == 0 { Hand::Targets } else { Hand::Minima };
@@ -535,7 +543,7 @@ mod tests {
         assert_eq!(error("fifo:bye=flow"), r#"policy fifo: found parameter "bye", expected one of by"#);
         assert_eq!(error("edf:by=flow"), r#"policy edf: found parameter "by", expected no parameter"#);
         let flex = Chosen::parse("flex:hand=minima:epoch=12.5").unwrap();
-        assert_eq!((flex.choices(), flex.choices.number(0)), ([0, 1].as_slice(), 12.5));
+        assert_eq!((flex.choices(), flex.choices.number(0)), ([0, 1, 0].as_slice(), 12.5));
         assert_eq!(Chosen::parse("flex").unwrap().choices.number(0), 0.5);
         for epoch in ["-1", "1e9", "NaN", "soon", ""] {
             let expected = format!("policy flex: found epoch={epoch}, expected epoch=0..86400");

@@ -89,14 +89,21 @@ fn every_policy_on_every_instance() {
 }
 
 /// Why the contract's table has no plan of `policy` for an instance.
-fn not_in_the_table(instance: &Instance, policy: &str) -> Option<&'static str> {
+fn not_in_the_table(instance: &Instance, policy: &Chosen) -> Option<&'static str> {
     let several = instance.flows().iter().any(|flow| flow.jobs().len() > 1);
     let mixed = instance.cluster().uniform_speed().is_none();
-    match policy {
+    let pools = instance.pools().iter().any(|pool| pool.min_map > 0 || pool.min_reduce > 0);
+    let minima = instance.phases().iter().any(|phase| phase.min_slots > 0);
+    let staged = instance.flows().iter().any(|flow| flow.release.0 > 0)
+        || instance.jobs().iter().any(|job| job.phases().count() > 1);
+    let moldable = policy.spec().contains("jobs=moldable");
+    match policy.entry().name {
         "flex" if several => Some("jobs"),
         "flowflex" if instance.cluster().is_typed() => Some("typed"),
+        "flex" if mixed => Some("speeds"),
+        "flex" if moldable && (pools || minima && staged) => Some("minima"),
         "fifo" | "fair" | "edf" | "flex" | "flowflex" => mixed.then_some("speeds"),
-        _ if policy.starts_with("woha-") => None,
+        woha if woha.starts_with("woha-") => None,
         _ => several.then_some("jobs"),
     }
 }
@@ -106,13 +113,14 @@ fn reason(refused: &Refused) -> &'static str {
         Refused::SeveralJobs { .. } => "jobs",
         Refused::TypedSlots { .. } => "typed",
         Refused::MixedSpeeds { .. } => "speeds",
+        Refused::Minima { .. } => "minima",
         Refused::NotCut { .. } => "uncut",
     }
 }
 
 /// Plans, and says what is wrong with the plan or its refusal.
 fn check_plan(instance: &Instance, policy: &Chosen) -> Result<(), String> {
-    let expected = not_in_the_table(instance, policy.entry().name);
+    let expected = not_in_the_table(instance, policy);
     match (plan(instance, policy, Options::default()), expected) {
         (Err(PlanError::Refused(found)), expected) if Some(reason(&found)) == expected => Ok(()),
         (Err(error), _) => Err(error.to_string()),
@@ -125,6 +133,11 @@ fn check_plan(instance: &Instance, policy: &Chosen) -> Result<(), String> {
             let report = slackline_judge::check(instance, &planned.schedule).map_err(|v| v.to_string())?;
             if planned.schedule.allocations.is_empty() == (policy.plan_form() == Form::Allocations) {
                 return Err("the plan has the wrong form".to_owned());
+            }
+            let mut phases: Vec<_> = planned.schedule.allocations.iter().map(|row| row.phase).collect();
+            phases.dedup();
+            if policy.spec().contains("jobs=moldable") && phases.len() < planned.schedule.allocations.len() {
+                return Err("slots of a moldable phase change".to_owned());
             }
             harness::broken_bound(instance, report.cost).map_or(Ok(()), Err)
         }

@@ -15,7 +15,7 @@ use slackline_relax::minimax;
 
 use super::instance::FlexInstance;
 use super::orders::{Nature, Rule, sorted};
-use super::plan::{Config, THOROUGH, is_optimal, plan};
+use super::plan::{Config, Mode, THOROUGH, is_optimal, plan};
 use super::search::{Budget, insert};
 use super::stages::{Packed, Stages};
 use super::{bound, targets};
@@ -27,6 +27,8 @@ pub enum Refusal {
     SeveralJobs(FlowId),
     /// Machines differ in speed; allocations say nothing there.
     MixedSpeeds,
+    /// Moldable plans cannot keep the minima: see [`keeps_minima`].
+    Minima,
 }
 
 impl Refusal {
@@ -45,6 +47,9 @@ impl Refusal {
                 "flex plans machines of one speed, found several (simulate takes them, blind to speed)"
                     .to_owned()
             }
+            Self::Minima => "flex plans moldable jobs with minima if all have one phase and are there from \
+                             the start, found others"
+                .to_owned(),
         }
     }
 }
@@ -77,6 +82,9 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
         return Err(Refusal::SeveralJobs(flow));
     }
     let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+    if !keeps_minima(instance, config.mode) {
+        return Err(Refusal::Minima);
+    }
     let mut plan =
         if is_plain(instance) { by_lane(instance, speed, config) } else { by_phase(instance, speed, config) };
     // What is known of the instance as a whole holds too.
@@ -99,6 +107,15 @@ fn is_plain(instance: &Instance) -> bool {
         && instance.jobs().iter().all(|job| job.phases().count() == 1)
         && instance.pools().iter().all(|pool| pool.min_map == 0 && pool.min_reduce == 0)
         && instance.cluster().lanes().iter().all(fits)
+}
+
+/// Whether plans of this mode keep the minima of an instance. Moldable phases keep their slots, so that a
+/// minimum of a phase that becomes ready later may find none free.
+pub fn keeps_minima(instance: &Instance, mode: Mode) -> bool {
+    mode == Mode::Malleable
+        || is_plain(instance)
+        || (instance.phases().iter().all(|phase| phase.min_slots == 0)
+            && instance.pools().iter().all(|pool| pool.min_map == 0 && pool.min_reduce == 0))
 }
 
 /// The phase as a job of FLEX.
@@ -186,7 +203,7 @@ struct Ranked {
 }
 
 fn by_phase(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
-    let stages = Stages::new(instance, speed);
+    let stages = Stages::new(instance, speed, config.mode);
     let pack = |order: &[usize]| {
         let flows: Vec<FlowId> = order.iter().map(|&f| FlowId::from(f)).collect();
         stages.pack(&flows)

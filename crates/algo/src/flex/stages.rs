@@ -9,6 +9,8 @@ use slackline_model::schedule::Allocation;
 use slackline_model::{FlowId, Instance, Lane, PhaseId};
 use slackline_policy::minima;
 
+use super::plan::Mode;
+
 /// Packs one instance in any number of orders.
 #[derive(Clone, Debug)]
 pub struct Stages<'a> {
@@ -16,6 +18,7 @@ pub struct Stages<'a> {
     phases: TiVec<PhaseId, Stage>,
     /// Flows by release.
     arrivals: Vec<FlowId>,
+    mode: Mode,
 }
 
 /// What packing needs to know of a phase. Times are seconds on the machines there are.
@@ -46,8 +49,9 @@ pub struct Packed {
 const ROUNDING: f64 = 1e-12;
 
 impl<'a> Stages<'a> {
-    /// Prepares an instance whose flows have one job each, on machines of speed `speed`.
-    pub fn new(instance: &'a Instance, speed: f64) -> Self {
+    /// Prepares an instance whose flows have one job each, on machines of speed `speed`. Moldable phases
+    /// keep the slots they start with; minima are not for them.
+    pub fn new(instance: &'a Instance, speed: f64, mode: Mode) -> Self {
         let stage = |(id, phase): (PhaseId, &slackline_model::instance::Phase)| {
             let lane = instance.lane_of(id);
             let flow = instance.flow_of(id);
@@ -63,7 +67,8 @@ impl<'a> Stages<'a> {
         };
         let mut arrivals: Vec<FlowId> = instance.flows().keys().collect();
         arrivals.sort_by_key(|&flow| (instance.flow(flow).release, flow));
-        Self { instance, phases: instance.phases().iter_enumerated().map(stage).collect(), arrivals }
+        let phases = instance.phases().iter_enumerated().map(stage).collect();
+        Self { instance, phases, arrivals, mode }
     }
 
     /// Packs the flows in this order, first in priority first. O(n) an event, O(n) events unless minima
@@ -121,7 +126,10 @@ impl Run<'_, '_> {
                 }
             }
             for &lane in stages.instance.cluster().lanes() {
-                self.allocate(lane);
+                match stages.mode {
+                    Mode::Malleable => self.allocate(lane),
+                    Mode::Moldable => self.begin(lane),
+                }
             }
             let until = arrivals.peek().map_or(f64::INFINITY, |&flow| release(flow));
             self.advance(until);
@@ -172,6 +180,22 @@ impl Run<'_, '_> {
             let more = slack.min(stages.phases[phase].cap.saturating_sub(minimum));
             slack -= more;
             self.set(phase, minimum + more);
+        }
+    }
+
+    /// What is free to the phases that have not started, by priority.
+    fn begin(&mut self, lane: Lane) {
+        let stages = self.stages;
+        let ready: Vec<PhaseId> =
+            self.ready.iter().copied().filter(|&p| stages.phases[p].lane == lane).collect();
+        let held: u32 = ready.iter().map(|&p| self.slots[p]).sum();
+        let mut free = stages.instance.cluster().slots(lane) - held;
+        for phase in ready {
+            if self.slots[phase] == 0 {
+                let slots = free.min(stages.phases[phase].cap);
+                free -= slots;
+                self.set(phase, slots);
+            }
         }
     }
 

@@ -54,7 +54,7 @@ fn plans_for_every_objective_pass_check() {
         ["completion", "response", "makespan", "stretch", "slowdown", "tardy", "tardiness", "lateness"];
     for metric in metrics {
         for combine in ["sum", "max"] {
-            for policy in ["flex", "flowflex", "dmrs"] {
+            for policy in ["flex", "flex:jobs=moldable", "flowflex", "dmrs"] {
                 let flags =
                     ["--policy", policy, "--metric", metric, "--combine", combine, "--deadlines", "1.2"];
                 assert!(passes(CONTRACT, text(&file), &flags), "{flags:?}");

@@ -39,8 +39,14 @@ pub(crate) fn edf(instance: &Instance, _: &Chosen, _: &dyn Fn() -> bool) -> Made
     fluid(instance, fluid::Rule::Edf)
 }
 
-pub(crate) fn flex(instance: &Instance, _: &Chosen, stop: &dyn Fn() -> bool) -> Made {
-    let config = flex_algo::Config { cancel: Some(stop), ..flex_algo::Config::thorough() };
+/// What FLEX may do with the slots of a phase that runs.
+pub(super) fn flex_mode(policy: &Chosen) -> flex_algo::Mode {
+    if policy.choices()[2] == 0 { flex_algo::Mode::Malleable } else { flex_algo::Mode::Moldable }
+}
+
+pub(crate) fn flex(instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
+    let config =
+        flex_algo::Config { mode: flex_mode(policy), cancel: Some(stop), ..flex_algo::Config::thorough() };
     let plan = flex_algo::model::plan_instance(instance, &config).expect(REFUSED);
     Made {
         allocations: plan.allocations,
