@@ -8,7 +8,7 @@
 //! <workflow name="nightly" deadline="4800" release="0" weight="3">   <!-- or several in <workflows> -->
 //!   <dataset path="/logs/raw"/>                                      <!-- is there before it begins -->
 //!   <job name="extract">
-//!     <jar>/lib/etl.jar</jar>                                        <!-- or <command>wc -l</command> -->
+//!     <jar>/lib/etl.jar</jar>                                        <!-- or <command>, see below -->
 //!     <main-class>com.example.Extract</main-class>                   <!-- of the jar -->
 //!     <input>/logs/raw</input>
 //!     <output>/tmp/extracted</output>
@@ -21,6 +21,10 @@
 //! </workflow>
 //! ```
 //!
+//! A job with a `<command>` instead of a jar can also be run: the command is its mapper by the contract of
+//! Hadoop Streaming, and `<reducer>` and `<combiner>` may stand beside it; `<maps>` and `<reduces>` may then
+//! be left out.
+//!
 //! Times are seconds, the deadline counts from the release. `tasks` may be left out where the
 //! configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
 //!
@@ -32,7 +36,7 @@ use std::collections::BTreeMap;
 
 use roxmltree::Node;
 use slackline_model::Draft;
-use slackline_model::draft::{FlowDraft, JobDraft, PerPhase, PhaseDraft, TasksDraft};
+use slackline_model::draft::{FlowDraft, JobDraft, PerPhase, PhaseDraft, RunDraft, RunWork, TasksDraft};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::TraceError;
@@ -40,8 +44,18 @@ use crate::options::{ImportOptions, MissingInputs};
 use crate::source::SourceMap;
 use crate::xml::{Xml, elements};
 
-const JOB_PARTS: [&str; 8] =
-    ["jar", "command", "main-class", "input", "output", "maps", "reduces", "configuration"];
+const JOB_PARTS: [&str; 10] = [
+    "jar",
+    "command",
+    "reducer",
+    "combiner",
+    "main-class",
+    "input",
+    "output",
+    "maps",
+    "reduces",
+    "configuration",
+];
 
 /// Names under which Hadoop has known the number of tasks, by phase.
 pub(crate) const TASK_COUNTS: [[&str; 2]; 2] =
@@ -152,7 +166,7 @@ impl Reader<'_> {
             match name {
                 "input" => inputs.push((self.path(part, &xml.text(part)?)?, part)),
                 "output" => outputs.push((self.path(part, &xml.text(part)?)?, part)),
-                "jar" | "command" | "main-class" => drop(xml.text(part)?),
+                "jar" | "command" | "reducer" | "combiner" | "main-class" => drop(xml.text(part)?),
                 _ => {}
             }
             if name != "input" && name != "output" && seen.insert(name, part).is_some() {
@@ -180,19 +194,49 @@ impl Reader<'_> {
         };
         let (map, max_map) = self.phase(seen.get("maps").copied(), counts[0])?;
         let (reduce, max_reduce) = self.phase(seen.get("reduces").copied(), counts[1])?;
-        if map.is_none() && reduce.is_none() {
+        if map.is_none() && reduce.is_none() && !seen.contains_key("command") {
             let what = format!(
                 "found job {id:?} without tasks, expected <maps tasks=\"…\" seconds=\"…\"/> or <reduces …/>"
             );
             return Err(xml.error(node, what));
         }
+        let run = self.run(&seen, (&inputs, &outputs), reduce.as_ref())?;
         let max_slots = PerPhase { map: max_map, reduce: max_reduce };
         Ok(Job {
             node,
             inputs,
             outputs,
-            draft: JobDraft { id, map, reduce, max_slots, ..JobDraft::default() },
+            draft: JobDraft { id, map, reduce, max_slots, run, ..JobDraft::default() },
         })
+    }
+
+    /// What a job with a command really does: the command is its mapper. Without a <reducer>, reduces pass on
+    /// what they get, as Hadoop's do. A job that cannot be run as it stands (not one output) is only planned.
+    fn run(
+        &self,
+        seen: &BTreeMap<&str, Node<'_, '_>>,
+        (inputs, outputs): (&[(String, Node<'_, '_>)], &[(String, Node<'_, '_>)]),
+        reduce: Option<&PhaseDraft>,
+    ) -> Result<Option<RunDraft>, TraceError> {
+        let text = |name: &str| seen.get(name).map(|&node| self.xml.text(node)).transpose();
+        let (mapper, reducer, combiner) = (text("command")?, text("reducer")?, text("combiner")?);
+        for name in ["reducer", "combiner"] {
+            if let Some(&node) = seen.get(name).filter(|_| mapper.is_none()) {
+                return Err(self.xml.error(node, format!("found <{name}> without <command>, expected both")));
+            }
+        }
+        let (Some(mapper), [(output, _)]) = (mapper, outputs) else { return Ok(None) };
+        let reducers = reduce.map(|phase| match phase.tasks {
+            TasksDraft::Uniform { tasks, .. } => tasks,
+            _ => 1,
+        });
+        let reducer = reducer.or_else(|| reducers.map(|_| "cat".to_owned()));
+        Ok(Some(RunDraft {
+            work: RunWork::Commands { mapper, reducer, combiner },
+            inputs: inputs.iter().map(|(path, _)| path.clone()).collect(),
+            output: output.clone(),
+            reducers,
+        }))
     }
 
     /// Task counts that the configuration gives.
@@ -324,6 +368,11 @@ impl Reader<'_> {
         let ids: Vec<String> = jobs.iter().map(|job| job.draft.id.clone()).collect();
         for (job, after) in jobs.iter_mut().zip(after) {
             job.draft.after = after.into_iter().map(|(writer, _)| ids[writer].clone()).collect();
+            for input in job.draft.run.iter_mut().flat_map(|run| &mut run.inputs) {
+                if let Some(&writer) = writers.get(input) {
+                    *input = format!("@{}", ids[writer]);
+                }
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Workflow files of WOHA.
 
 use proptest::prelude::*;
+use slackline_model::draft::RunWork;
 
 use crate::format::Format;
 use crate::options::ImportOptions;
@@ -113,7 +114,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("<command>sort</command>", "<jar>a</jar>", "w.xml:24:5: found <jar> without <main-class>"),
         ("<command>sort</command>", "<jar>a</jar><command>b</command>", "found <command> beside <jar>"),
-        ("<maps tasks=\"1\" seconds=\"0\"/>", "", "w.xml:23:3: found job \"users\" without tasks"),
+        ("<maps tasks=\"40\" seconds=\"22\"/>", "", "w.xml:16:3: found job \"extract\" without tasks"),
         ("tasks=\"1\"", "tasks=\"-1\"", "w.xml:27:5: found tasks=\"-1\" of <maps>, expected a whole number"),
         (" tasks=\"1\"", "", "w.xml:27:5: found <maps> without tasks"),
         (
@@ -166,4 +167,33 @@ proptest! {
             let _ = read_workload("w", &bytes, Some(format), &ImportOptions::default());
         }
     }
+}
+
+#[test]
+fn a_job_with_a_command_can_be_run() {
+    let text = NIGHTLY
+        .replace("/tmp/extracted/part-0", "/tmp/extracted")
+        .replace(
+            "<command>sort</command>",
+            "<command>sort</command><reducer>uniq -c</reducer><combiner>cat</combiner>",
+        )
+        .replace("<maps tasks=\"1\" seconds=\"0\"/>", "");
+    let draft = read_with(&text, &[]).unwrap().draft;
+    let runs: Vec<_> = draft.flows[0].jobs.iter().map(|job| job.run.clone()).collect();
+    let commands = |mapper: &str, reducer: &str, combiner: Option<&str>| RunWork::Commands {
+        mapper: mapper.into(),
+        reducer: Some(reducer.into()),
+        combiner: combiner.map(Into::into),
+    };
+    let join = runs[0].clone().unwrap();
+    assert_eq!(join.work, commands("join -t ,", "cat", None), "reduces pass on what they get");
+    assert_eq!(join.inputs, ["@extract", "@users"]);
+    assert_eq!((join.output.as_str(), join.reducers), ("/out/joined", Some(2)));
+    assert_eq!(runs[1], None, "a jar is only planned");
+    let users = runs[2].clone().unwrap();
+    assert_eq!(users.work, commands("sort", "uniq -c", Some("cat")));
+    assert_eq!((users.inputs, users.reducers), (vec!["/logs/raw/users".to_owned()], None));
+    assert!(
+        error("<main-class>", "<reducer>cat</reducer><main-class>").contains("<reducer> without <command>")
+    );
 }
