@@ -10,9 +10,10 @@ use slackline_algo::baseline::{By, Fifo};
 use slackline_algo::dmrs::{self, Dmrs, OnlineConfig, Variant};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
-use slackline_model::schedule::{Clock, FlowStatus};
+use slackline_model::schedule::{Clock, FlowStatus, Outcome};
 use slackline_model::{
-    Combine, Draft, History, Instance, MachineId, Metric, Objective, PhaseId, Schedule, Seed, Span, Time,
+    Combine, Draft, History, Instance, Lane, MachineId, Metric, Objective, PhaseId, Schedule, Seed, Span,
+    Time,
 };
 use slackline_trace::generate;
 
@@ -29,6 +30,8 @@ enum Known<'a> {
     Means(f64),
     /// Each task.
     Exact,
+    /// Each task, but speeds that belong to other machines.
+    WrongSpeeds,
     /// Nothing but finished tasks.
     Learned(&'a History),
 }
@@ -49,6 +52,11 @@ fn run_knowing(
     let (learning, estimates) = match known {
         Known::Means(sigma) => (None, noise::distorted(instance, *sigma, options.seed)),
         Known::Exact => (None, Estimates { each: true, ..Estimates::mean(instance) }),
+        Known::WrongSpeeds => {
+            let mut estimates = Estimates { each: true, ..Estimates::mean(instance) };
+            estimates.speed.raw.reverse();
+            (None, estimates)
+        }
         Known::Learned(history) => {
             let (learning, estimates) = Learning::start(instance, history);
             (Some(learning), estimates)
@@ -211,6 +219,93 @@ fn every_variant_finishes_whatever_happens() {
             }
         }
     }
+}
+
+/// Tasks of a phase with the machine each ran on, or was meant to.
+fn machines(
+    instance: &Instance,
+    rows: &slackline_model::schedule::TaskRows,
+    ends: impl Fn(&slackline_model::schedule::TaskRow) -> bool,
+) -> Vec<((PhaseId, u32), MachineId)> {
+    let mut found = Vec::new();
+    for row in rows.rows().iter().filter(|row| ends(row)) {
+        let lane: Lane = instance.lane_of(row.phase);
+        let slots = rows.places(row).iter().flat_map(|range| range.first..range.first + range.len);
+        let on = slots.map(|slot| instance.cluster().machine_of(lane, slot).0);
+        found.extend((row.first..).map(|task| (row.phase, task)).zip(on));
+    }
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
+    let machine = |name: &str, speed| MachineDraft {
+        name: name.into(),
+        count: 1,
+        speed,
+        slots: Slots::Universal(1),
+        rack: None,
+    };
+    let (map, reduce) = (phase(&[4.0; 12]), phase(&[3.0; 2]));
+    let job = JobDraft { id: "j".into(), map, reduce, ..JobDraft::default() };
+    let machines_of = vec![machine("gone", 2.0), machine("there", 1.0)];
+    let objective = Objective::new(Metric::Completion, Combine::Sum);
+    let flows = vec![FlowDraft::new("f", vec![job])];
+    let draft = Draft { machines: machines_of, objective, flows, ..Draft::default() };
+    let instance = Instance::new(&draft).unwrap();
+    let gone = instance.cluster().machine_named("gone").unwrap();
+    let (down, back) = (Time::from_seconds_nearest(5.0), Time::from_seconds_nearest(13.0));
+    let script = vec![Crash { machine: gone, at: down, back: Some(back) }];
+    let options = Options { crashes: Crashes::Script(script), ..Options::exact() };
+    for variant in VARIANTS {
+        let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
+        let planned = machines(&instance, &plan.tasks, |_| true);
+        let config = OnlineConfig { variant, ..OnlineConfig::default() };
+        let mut policy = Dmrs::new(&instance, config);
+        let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&Known::Exact, 1.0));
+        assert_eq!(schedule.flows[0].status, FlowStatus::Done, "{variant:?}");
+        let ended = |outcome| machines(&instance, &schedule.tasks, |row| row.outcome == outcome);
+        // Two maps of two seconds were finished there, and are made again; the third was running.
+        assert_eq!([ended(Outcome::Lost).len(), ended(Outcome::Killed).len()], [2, 1], "{variant:?}");
+        let done = ended(Outcome::Done);
+        let tasks: Vec<(PhaseId, u32)> = done.iter().map(|(task, _)| *task).collect();
+        let all: Vec<(PhaseId, u32)> = planned.iter().map(|(task, _)| *task).collect();
+        assert_eq!(tasks, all, "{variant:?}: every task is done exactly once");
+        let moved = planned.iter().zip(&done).filter(|(plan, run)| plan.1 == gone && run.1 != gone);
+        assert!(moved.count() > 0, "{variant:?}: nothing was moved");
+        // It gets nothing while it is away, and work again when it is back; the other one never waits.
+        let on_it = |from, to| {
+            machines(&instance, &schedule.tasks, |row| row.start >= from && row.start < to)
+                .iter()
+                .any(|run| run.1 == gone)
+        };
+        assert!(!on_it(down, back) && on_it(back, Time(u64::MAX)), "{variant:?}");
+        let meanwhile = |row: &slackline_model::schedule::TaskRow| row.start < back && row.end > down;
+        let busy = machines(&instance, &schedule.tasks, meanwhile).iter().filter(|run| run.1 != gone).count();
+        assert_eq!(busy, 3, "{variant:?}: maps that touch the eight seconds, of four each");
+    }
+}
+
+#[test]
+fn wrong_speeds_are_survived_and_cost_less_if_the_list_is_made_anew() {
+    let (mut with, mut without, mut right) = (0.0, 0.0, 0.0);
+    for seed in 0..10 {
+        let instance = uneven(seed, &Slots::Universal, false);
+        for (reoptimise, known, sum) in [
+            (dmrs::Reoptimise::OnDeparture, Known::WrongSpeeds, &mut with),
+            (dmrs::Reoptimise::Never, Known::WrongSpeeds, &mut without),
+            (dmrs::Reoptimise::OnDeparture, Known::Exact, &mut right),
+        ] {
+            let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
+            let mut policy = Dmrs::new(&instance, config);
+            let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&known, 1.0));
+            assert!(schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done), "seed {seed}");
+            *sum += schedule.cost.unwrap();
+        }
+    }
+    println!("cost with speeds known {right:.0}, wrong {with:.0}, wrong and never made anew {without:.0}");
+    assert!(right < with && with < without, "{right}, {with}, {without}");
 }
 
 #[test]
