@@ -56,10 +56,6 @@ struct Due {
 
 /// The DMRS policy.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact by itself, and any of them may hold together"
-)]
 pub struct Dmrs {
     config: Config,
     beliefs: Beliefs,
