@@ -126,16 +126,16 @@ impl Bank {
     /// ⌈L*⌉: all tasks start before it.
     fn surface(&self, batch: Batch) -> u64 {
         let work = u128::from(batch.tasks) * u128::from(batch.span);
-        let (mut slots, mut filled) = (0u128, work);
+        let (mut slots, mut filled) = (0u64, work);
         for group in self.groups.iter().rev() {
             let free = u128::from(group.free);
-            if slots * free >= filled {
+            if u128::from(slots) * free >= filled {
                 break;
             }
-            slots += u128::from(group.count);
+            slots += u64::from(group.count);
             filled += u128::from(group.count) * free;
         }
-        filled.div_ceil(slots) as u64
+        filled.div_ceil(slots.into()) as u64
     }
 
     /// cnt(until − 1).
@@ -178,12 +178,15 @@ impl Bank {
         while let Some(&Group { free, count }) = self.groups.last()
             && free < end
         {
-            let waves = low.saturating_sub(free).div_ceil(span);
+            let wait = low.saturating_sub(free);
+            // Most wait for no more than one task, and divisions are slow.
+            let waves = if wait <= span { u64::from(wait > 0) } else { wait.div_ceil(span) };
             before += u64::from(count) * waves;
             self.window.push(Group { free: free + waves * span, count });
             self.groups.pop();
         }
-        self.window.sort_unstable();
+        // Groups of as many waves are in order already: a stable sort merges such runs.
+        self.window.sort_by_key(|group| group.free);
         self.window.dedup_by(|later, kept| {
             let same = later.free == kept.free;
             kept.count += if same { later.count } else { 0 };

@@ -2,6 +2,7 @@
 
 mod naive;
 mod paper;
+mod search;
 
 use proptest::prelude::*;
 use slackline_model::tasks::{Run, Tasks};

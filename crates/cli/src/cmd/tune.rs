@@ -15,6 +15,7 @@ use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
 
 use super::{Answer, capacity};
 use crate::args::output::Form;
+use crate::args::simulation::Known;
 use crate::args::value::Machines;
 use crate::args::{OutputArgs, Shape, SimulationArgs};
 use crate::input::Source;
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Tune) -> anyhow::Result<Answer> {
     if let (Some(condition), Some(policy)) = (&args.until, &args.policy) {
         return capacity::run(args, &source, policy, condition);
     }
-    refuse_simulation(args)?;
+    refuse_without_effect(args)?;
     let mut loaded = source.load(&args.shape)?;
     loaded.tell(&source.name);
     loaded.cut(args.simulation.grain);
@@ -134,13 +135,28 @@ pub(crate) fn run(args: &Tune) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Flags of the simulator say nothing about splits.
-fn refuse_simulation(args: &Tune) -> anyhow::Result<()> {
+/// Flags that change neither the splits nor their estimates.
+fn refuse_without_effect(args: &Tune) -> anyhow::Result<()> {
     let mut given = recorded::Options::new();
     recorded::add_simulation(&mut given, &args.simulation, None);
-    given.remove("knowledge");
-    if let Some(flag) = given.keys().next() {
+    given.retain(|name, value| name != "knowledge" || *value != Known::Mean.name());
+    let mut flags: Vec<&str> = given.keys().map(String::as_str).collect();
+    flags.extend(args.simulation.history.is_some().then_some("history"));
+    flags.extend(args.simulation.timings.then_some("timings"));
+    if let Some(flag) = flags.first() {
         bail!("--{flag}: found no --until, expected one: splits are estimated, not simulated");
+    }
+    let shape = &args.shape;
+    let objective = [
+        ("metric", shape.metric.is_some()),
+        ("combine", shape.combine.is_some()),
+        ("weights", shape.weights.is_some()),
+        ("deadlines", shape.deadlines.is_some()),
+    ];
+    if let Some((flag, _)) = objective.iter().find(|(_, given)| *given) {
+        bail!(
+            "--{flag}: found no --until, expected one: splits are judged by makespan and total completion time"
+        );
     }
     Ok(())
 }
