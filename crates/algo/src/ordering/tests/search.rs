@@ -17,7 +17,7 @@ fn each_order(jobs: &mut [JobId], left: usize, visit: &mut dyn FnMut(&[JobId])) 
     }
     for at in 0..left {
         each_order(jobs, left - 1, visit);
-        jobs.swap(if left % 2 == 0 { at } else { 0 }, left - 1);
+        jobs.swap(if left.is_multiple_of(2) { at } else { 0 }, left - 1);
     }
 }
 
