@@ -4,6 +4,8 @@
 //! that ended well is recorded in the journal, its output moved to its place, and only then reported; so
 //! whatever starts after it finds its output.
 
+mod speculation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -35,6 +37,9 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// An attempt that takes longer is killed and counts as failed.
     pub timeout: Option<Span>,
+    /// Whether slots that the policy leaves idle try tasks a second time that take much longer than others of
+    /// their phase.
+    pub speculate: bool,
 }
 
 /// What happens, for whoever watches.
@@ -96,6 +101,20 @@ struct Running {
     worker: Option<Worker>,
     /// Why it was killed, if it was.
     killed: Option<String>,
+    /// A second attempt of the same task, on a slot that nobody else wants.
+    second: Option<Box<Running>>,
+}
+
+impl Running {
+    fn new(number: u64, id: TaskId, slot: u32, start: Time) -> Self {
+        Self { number, id, slot, start, worker: None, killed: None, second: None }
+    }
+
+    fn kill(&self) {
+        if let Some(worker) = &self.worker {
+            worker.kill();
+        }
+    }
 }
 
 /// The local engine.
@@ -117,6 +136,8 @@ pub(crate) struct Local<'a> {
     inbox: Receiver<Message>,
     outbox: Sender<Message>,
     ended: Sender<process::Ended>,
+    /// By job and phase: how many tasks are done, and the microseconds they took together.
+    took: BTreeMap<(u32, bool), (u32, u64)>,
     /// Why nothing more can be done.
     fatal: Option<String>,
     interrupted: bool,
@@ -171,6 +192,7 @@ impl<'a> Local<'a> {
             inbox,
             outbox,
             ended,
+            took: BTreeMap::new(),
             fatal: None,
             interrupted: false,
         }
@@ -195,13 +217,14 @@ impl<'a> Local<'a> {
     pub(crate) fn close(&mut self) {
         self.now = self.clock.now();
         let mut attempts = Vec::new();
-        for (_, running) in std::mem::take(&mut self.running) {
-            if let Some(worker) = &running.worker {
-                worker.kill();
+        for (_, mut running) in std::mem::take(&mut self.running) {
+            for running in running.second.take().map(|second| *second).into_iter().chain([running]) {
+                running.kill();
+                attempts.push(attempt(&running, self.now, Ended::Killed));
+                self.clear(&running);
             }
-            attempts.push(attempt(&running, self.now, Ended::Killed));
-            self.clear(&running);
         }
+        attempts.sort_by_key(|attempt| attempt.number);
         if !attempts.is_empty() {
             // They had no output; a run that is taken up again does not miss them.
             let _ = self.journal.record(&attempts);
@@ -221,8 +244,9 @@ impl<'a> Local<'a> {
             Message::Interrupt => self.interrupted = true,
             Message::Ended(process::Ended { number, report }) => {
                 let Some(row) = self.rows.remove(&number) else { return };
-                let Some(running) = self.running.remove(&row) else { return };
+                let Some(first) = self.running.remove(&row) else { return };
                 self.now = self.clock.now();
+                let Some(running) = self.settle_twins(row, number, first, &report) else { return };
                 let failure = match (report, &running.killed) {
                     (_, Some(reason)) => reason.clone(),
                     (Ok(Said::Done(outcome)), None) => match self.commit(&running, outcome) {
@@ -257,6 +281,8 @@ impl<'a> Local<'a> {
         // A file that stays says of a process that is gone that it is gone.
         let _ = crate::layout::remove(&self.layout.pid(running.number));
         self.work.done.insert(running.id);
+        let took = self.took.entry((running.id.job, running.id.reduce)).or_default();
+        *took = (took.0 + 1, took.1 + end.since(running.start).0);
         self.observer.happened(end, Happening::Done(running.id, end.since(running.start).seconds()));
         self.close_job(running.id.job);
         Ok(end)
@@ -342,15 +368,22 @@ impl<'a> Local<'a> {
         Ok(Some(path))
     }
 
+    /// Kills an attempt that nobody waits for any more, and records it.
+    fn drop_attempt(&mut self, running: &Running) {
+        self.rows.remove(&running.number);
+        running.kill();
+        // It had no output; a run that is taken up again does not miss it.
+        let _ = self.journal.record(&[attempt(running, self.now, Ended::Killed)]);
+        self.clear(running);
+    }
+
     /// Kills attempts that take too long.
     fn time_out(&mut self) {
         let Some(limit) = self.settings.timeout else { return };
         for running in self.running.values_mut() {
             if running.killed.is_none() && self.now.since(running.start) > limit {
                 running.killed = Some(format!("found no end after {limit}, expected one: it was killed"));
-                if let Some(worker) = &running.worker {
-                    worker.kill();
-                }
+                running.kill();
             }
         }
     }
@@ -412,6 +445,7 @@ impl Engine for Local<'_> {
                 return None;
             }
             self.time_out();
+            self.speculate();
             self.observer.happened(self.now, Happening::Tick);
             match self.inbox.recv_timeout(self.patience()) {
                 Ok(message) => self.take_in(message),
@@ -426,7 +460,8 @@ impl Engine for Local<'_> {
         let number = self.work.next_number;
         self.work.next_number += 1;
         let slot = start.places[0].first;
-        let mut running = Running { number, id, slot, start: self.now, worker: None, killed: None };
+        self.make_room(self.work.instance.lane_of(start.phase), slot);
+        let mut running = Running::new(number, id, slot, self.now);
         self.observer.happened(self.now, Happening::Started(id));
         if !start.held {
             match self.launch(number, id) {
@@ -459,13 +494,11 @@ impl Engine for Local<'_> {
             // Map output on this machine is not lost while the machine is there.
             Order::Hold(_) => {}
             Order::Kill(row) => {
-                let Some(running) = self.running.remove(&row) else { return };
-                self.rows.remove(&running.number);
-                if let Some(worker) = &running.worker {
-                    worker.kill();
+                let Some(mut running) = self.running.remove(&row) else { return };
+                if let Some(second) = running.second.take() {
+                    self.drop_attempt(&second);
                 }
-                let _ = self.journal.record(&[attempt(&running, self.now, Ended::Killed)]);
-                self.clear(&running);
+                self.drop_attempt(&running);
                 self.observer.happened(self.now, Happening::Killed(running.id));
             }
         }

@@ -52,6 +52,7 @@ fn settings() -> Settings {
         worker: WorkerCommand { program, args: Vec::new() },
         memory_bytes: 16 << 20,
         timeout: Some(Span::from_seconds_nearest(20.0)),
+        speculate: false,
     }
 }
 
@@ -251,4 +252,34 @@ fn a_recorded_task_whose_output_was_not_moved_yet_is_rolled_forward() {
     let mut session = session(dir.path(), &draft);
     assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
     assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
+}
+
+#[test]
+fn a_straggler_is_tried_again_on_an_idle_slot() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = dir.path().join("in");
+    fs::create_dir(&inputs).unwrap();
+    for k in 0..4 {
+        fs::write(inputs.join(format!("{k}.txt")), format!("{k}\n").repeat(300)).unwrap();
+    }
+    // The first attempt at one of the files hangs, the second does not.
+    let mark = dir.path().join("mark");
+    let command = format!(
+        "read first; if [ $first = 3 ] && mkdir {} 2>/dev/null; then sleep 60; fi; cat > /dev/null; echo $first",
+        mark.display()
+    );
+    let slow = mapper(&command, &inputs, &dir.path().join("out"));
+    let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], slow)])]));
+    let instance = session.rest().unwrap().unwrap();
+    let mut policy = Fifo::new(&instance, By::Job);
+    let settings = Settings { speculate: true, ..settings() };
+    let mut watcher = Watcher::default();
+    let config = Config { audit: true, ..Config::plain(&instance) };
+    let end = session.run(&instance, &mut policy, (config, settings), &mut watcher, |_| {}).unwrap();
+    assert_eq!(end, RunEnd::Done, "{:?}", watcher.failures);
+    assert_eq!(output(&dir.path().join("out")), "0\n1\n2\n3\n");
+    let killed: Vec<TaskId> =
+        session.attempts().iter().filter(|a| a.ended == Ended::Killed).map(|a| a.id).collect();
+    assert_eq!(killed, [TaskId { job: 0, reduce: false, task: 3 }]);
+    judged(&session);
 }

@@ -78,6 +78,9 @@ pub(crate) struct Run {
     /// Kill an attempt that takes longer; it counts as failed
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero, help_heading = "Machine")]
     timeout: Option<f64>,
+    /// Try tasks a second time that take much longer than others of their phase, on slots that are idle
+    #[arg(long, help_heading = "Machine")]
+    speculate: bool,
     /// How often a task may fail before its flow is given up
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Machine")]
     attempts: u16,
@@ -280,6 +283,7 @@ fn go(args: &Run, session: &mut Session, past: &History) -> anyhow::Result<RunEn
         },
         memory_bytes: args.task_memory,
         timeout: args.timeout.map(Span::from_seconds_nearest),
+        speculate: args.speculate,
     };
     let mut live = live::Live::new(session);
     let stop = |interrupt: slackline_local::Interrupt| {

@@ -1,0 +1,112 @@
+//! Second attempts of tasks that take much longer than others of their phase.
+//!
+//! No scheduling decision: they run on slots that the policy leaves idle, and give way to whatever it starts
+//! there. Whichever attempt ends well first is the task's; the other is killed.
+
+use std::time::Duration;
+
+use slackline_model::{Instance, Lane, PhaseKind};
+use slackline_policy::engine::RowId;
+
+use super::{Local, Running, attempt};
+use crate::journal::{Ended, TaskId};
+use crate::worker::Report as Said;
+
+/// A task is tried a second time when it has taken this many times the mean of its phase, as Hadoop's
+/// speculation does with slow progress; twice wastes little where durations vary by chance.
+const STRAGGLER: f64 = 2.0;
+
+/// And at least this long: starting a process has a price too.
+const STRAGGLER_LEAST: Duration = Duration::from_millis(500);
+
+impl Local<'_> {
+    /// One of the attempts of a row ended. Returns the one to be taken for the task's: if it ended well, the
+    /// other is dropped; if not, the other goes on alone and nothing is returned.
+    pub(super) fn settle_twins(
+        &mut self,
+        row: RowId,
+        number: u64,
+        mut first: Running,
+        report: &Result<Said, String>,
+    ) -> Option<Running> {
+        let Some(second) = first.second.take() else { return Some(first) };
+        let (ended, other) = if second.number == number { (*second, first) } else { (first, *second) };
+        if matches!(report, Ok(Said::Done(_))) && ended.killed.is_none() {
+            self.drop_attempt(&other);
+            return Some(ended);
+        }
+        let said = match report {
+            Ok(Said::Failed { message, .. }) | Err(message) => message.clone(),
+            Ok(Said::Done(_)) => ended.killed.clone().unwrap_or_default(),
+        };
+        let _ = self.journal.record(&[attempt(&ended, self.now, Ended::Failed(said))]);
+        self.clear(&ended);
+        self.running.insert(row, other);
+        None
+    }
+
+    /// A second attempt gives way to whatever the policy starts on its slot.
+    pub(super) fn make_room(&mut self, lane: Lane, slot: u32) {
+        let on = |second: &Running| second.slot == slot && lane_of(self.work.instance, second.id) == lane;
+        let row = self.running.iter().find(|(_, r)| r.second.as_deref().is_some_and(on)).map(|(&row, _)| row);
+        let second = row.and_then(|row| self.running.get_mut(&row)).and_then(|running| running.second.take());
+        if let Some(second) = second {
+            self.drop_attempt(&second);
+        }
+    }
+
+    /// Tries stragglers a second time on slots that the policy leaves idle.
+    pub(super) fn speculate(&mut self) {
+        if !self.settings.speculate {
+            return;
+        }
+        for &lane in self.work.instance.cluster().lanes() {
+            let busy = |slot: u32| {
+                let on = |r: &Running| r.slot == slot && lane_of(self.work.instance, r.id) == lane;
+                self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
+            };
+            let idle: Vec<u32> =
+                (0..self.work.instance.cluster().slots(lane)).filter(|&s| !busy(s)).collect();
+            for slot in idle {
+                let Some(row) = self.straggler(lane) else { break };
+                self.try_again(row, slot);
+            }
+        }
+    }
+
+    /// The attempt that has taken longest for its phase: [`STRAGGLER`] times the mean of those that are done.
+    fn straggler(&self, lane: Lane) -> Option<RowId> {
+        let late = |running: &Running| {
+            let (count, micros) = self.took.get(&(running.id.job, running.id.reduce))?;
+            let mean = *micros as f64 / f64::from(*count);
+            let elapsed = self.now.since(running.start).0 as f64;
+            (elapsed > STRAGGLER * mean && elapsed > STRAGGLER_LEAST.as_micros() as f64)
+                .then_some(elapsed / mean)
+        };
+        (self.running.iter())
+            .filter(|(_, r)| r.second.is_none() && r.worker.is_some() && r.killed.is_none())
+            .filter(|(_, r)| lane_of(self.work.instance, r.id) == lane)
+            .filter_map(|(&row, running)| Some((row, late(running)?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+            .map(|(row, _)| row)
+    }
+
+    fn try_again(&mut self, row: RowId, slot: u32) {
+        let Some(id) = self.running.get(&row).map(|running| running.id) else { return };
+        let number = self.work.next_number;
+        self.work.next_number += 1;
+        let mut second = Running::new(number, id, slot, self.now);
+        // If it cannot be started, the first goes on alone as before.
+        let Ok(worker) = self.launch(number, id) else { return self.clear(&second) };
+        second.worker = Some(worker);
+        self.rows.insert(number, row);
+        if let Some(running) = self.running.get_mut(&row) {
+            running.second = Some(Box::new(second));
+        }
+    }
+}
+
+/// The lane of the slots that serve a task.
+fn lane_of(instance: &Instance, id: TaskId) -> Lane {
+    instance.cluster().lane_of(if id.reduce { PhaseKind::Reduce } else { PhaseKind::Map })
+}
