@@ -1,5 +1,4 @@
 //! Explanations of random simulations: what they say adds up.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use proptest::prelude::*;
 use slackline::explain::{Blocked, Verdict, explain, flow_times};

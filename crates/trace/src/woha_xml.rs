@@ -95,11 +95,14 @@ pub(crate) fn import(
     Ok((draft, diagnostics.into_vec(), SourceMap::marks(file, marks)))
 }
 
+/// A path, and the element that names it.
+type Named<'a, 'd> = (String, Node<'a, 'd>);
+
 /// A job with what it reads and writes, and the elements that say so.
 struct Job<'a, 'd> {
     node: Node<'a, 'd>,
-    inputs: Vec<(String, Node<'a, 'd>)>,
-    outputs: Vec<(String, Node<'a, 'd>)>,
+    inputs: Vec<Named<'a, 'd>>,
+    outputs: Vec<Named<'a, 'd>>,
     draft: JobDraft,
 }
 
@@ -215,7 +218,7 @@ impl Reader<'_> {
     fn run(
         &self,
         seen: &BTreeMap<&str, Node<'_, '_>>,
-        (inputs, outputs): (&[(String, Node<'_, '_>)], &[(String, Node<'_, '_>)]),
+        (inputs, outputs): (&[Named<'_, '_>], &[Named<'_, '_>]),
         reduce: Option<&PhaseDraft>,
     ) -> Result<Option<RunDraft>, TraceError> {
         let text = |name: &str| seen.get(name).map(|&node| self.xml.text(node)).transpose();
