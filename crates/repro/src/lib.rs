@@ -2,8 +2,8 @@
 //!
 //! In reading order:
 //! - [`spec`]: what a specification says;
-//! - [`experiments`]: the specifications that come with the program;
-//! - [`kinds`]: the kinds of figure there are, and what a figure is made into;
+//! - [`experiments`](mod@experiments): the specifications that come with the program;
+//! - [`kinds`](mod@kinds): the kinds of figure there are, and what a figure is made into;
 //! - `sweep`: the kind that most figures are: workloads against policies, objectives, seeds and one
 //!   parameter that varies;
 //! - `ordering`: the kind of the job-ordering paper's figures;

@@ -20,7 +20,7 @@ pub struct Point {
     pub values: Vec<Option<f64>>,
 }
 
-/// The header of [`csv`].
+/// The header of [`csv()`].
 pub const HEADER: [&str; 13] = [
     "figure", "x", "series", "policy", "measure", "seeds", "missing", "mean", "ci95", "least", "most",
     "spec", "version",

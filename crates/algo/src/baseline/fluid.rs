@@ -8,11 +8,11 @@
 //! 2. FIFO and EDF give every ready phase all it can hold, in their order.
 //! 3. Fair gives every ready phase its share of the water-line. Shares have fractions and slots have
 //!    none, so a phase whose fraction was rounded away gets it back later: as long as there are fractions
-//!    they are rounded anew at least [`TURNS`] times in the time that all work takes at least, whoever is
+//!    they are rounded anew at least `TURNS` times in the time that all work takes at least, whoever is
 //!    owed most first.
 //!
 //! **Guarantee**: that of the policies; Fair keeps minima. **Complexity**: O(n log n) an event for n ready
-//! phases, two events a phase and [`TURNS`] a lane; one for each task besides while minima exceed the slots.
+//! phases, two events a phase and `TURNS` a lane; one for each task besides while minima exceed the slots.
 //! **Deviations**: none.
 
 use std::cmp::Ordering;

@@ -12,7 +12,7 @@
 //! 3. Maps, then reduces of each job, the largest first, each where it ends earliest ([`list`]).
 //! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is made
 //!    anew when the best slot of the next task is no longer the planned one ([`online`]).
-//! 5. The baselines of §VI are planned with what they know and followed as it comes ([`replay`]).
+//! 5. The baselines of §VI are planned with what they know and followed as it comes (`replay`).
 //! 6. Speeds and task times are what the driver believes of them, which may be learned
 //!    ([`slackline_policy::learning`], the execution database).
 //!
