@@ -4,9 +4,10 @@
 //! A call is Algorithm 2: advance to now, take the first flow, count the task. Time passes as on a
 //! cluster that asks as often as the target says (a million times a second for 10,000 flows, 300,000
 //! times for a million), so that requirements fall due between the calls, one every ten seconds a flow
-//! as in Fig. 3. A flow all of whose tasks are assigned makes room for a new one.
+//! as in Fig. 3. Flows are somewhere on their way at first, as far as their plans ask for; one all of whose
+//! tasks are assigned makes room for a new one. Seconds are those of the processor.
 
-use slackline_algo::woha::lag::{BTree, Heap, Lags, Naive, SkipList};
+use slackline_algo::woha::lag::{BTree, Heap, Lags, Measure, Naive, SkipList};
 use slackline_algo::woha::{
     Cap, Goal, JobOrder, Plan, PlanGenerator, Progress, Request, Step, WorkflowScheduler,
 };
@@ -16,27 +17,30 @@ use slackline_model::{Draft, FlowId, Instance, Lane, Span, Time};
 use slackline_policy::Estimates;
 
 use crate::Size;
-use crate::measure::{median, timed};
+use crate::measure::{median, timed, timed_processor};
+
+/// How many flows, calls in a second of the cluster's time, calls in all, repeats.
+type Case = (u32, u64, u64, usize);
 
 /// Prints both tables.
 pub fn run(size: Size) {
-    let (repeats, cases): (usize, &[(u32, u64, u64)]) = match size {
-        Size::Small => (1, &[(100, 1_000_000, 2_000)]),
-        Size::Large => (
-            3,
-            &[(1_000, 1_000_000, 2_000_000), (10_000, 1_000_000, 3_000_000), (1_000_000, 300_000, 3_000_000)],
-        ),
+    let (repeats, cases): (usize, &[Case]) = match size {
+        Size::Small => (1, &[(100, 1_000_000, 2_000, 1)]),
+        Size::Large => (3, &[(10_000, 1_000_000, 2_000_000, 3), (1_000_000, 300_000, 1_000_000, 1)]),
     };
-    println!("{:<7} {:>9} {:>10} {:>12} {:>9}  hash", "list", "flows", "calls", "calls/s", "finished");
-    for &(flows, rate, calls) in cases {
-        // Recomputing a million lags for every call would take days: fewer calls, and none there.
-        if flows <= 10_000 {
-            let few = (2_000_000 / u64::from(flows)).min(calls);
-            assign::<Naive>("naive", (flows, rate, few), 1);
+    println!(
+        "{:<6} {:<6} {:>9} {:>10} {:>12} {:>9}  hash",
+        "lag", "list", "flows", "calls", "calls/s", "finished"
+    );
+    for &case in cases {
+        for measure in [Measure::Time, Measure::Tasks] {
+            // Recomputing a million lags for every call would take days.
+            let few = (case.0, case.1, (2_000_000 / u64::from(case.0)).max(5).min(case.2), 1);
+            assign("naive", measure, few, || Naive::by(measure));
+            assign("btree", measure, case, || Lags::<BTree>::by(measure));
+            assign("skip", measure, case, || Lags::<SkipList>::by(measure));
+            assign("heap", measure, case, || Lags::<Heap>::by(measure));
         }
-        assign::<Lags<BTree>>("btree", (flows, rate, calls), repeats);
-        assign::<Lags<SkipList>>("skip", (flows, rate, calls), repeats);
-        assign::<Lags<Heap>>("heap", (flows, rate, calls), repeats);
     }
     plans(repeats);
 }
@@ -50,36 +54,53 @@ impl Draw {
         (self.0 >> 33) % n
     }
 
-    /// A plan of a few dozen steps, about ten seconds apart, and its deadline: somewhere on its way at
-    /// `now`.
-    fn submit(&mut self, scheduler: &mut dyn WorkflowScheduler, left: &mut [u64], flow: usize, now: u64) {
+    /// Submits a plan of a few dozen steps, about ten seconds apart, that began at most `age` of its length
+    /// before `now`, with the tasks started that it asked for so far; how many are left.
+    fn submit(&mut self, scheduler: &mut dyn WorkflowScheduler, flow: usize, now: u64, age: f64) -> u64 {
         let n = 10 + self.below(30);
-        let (mut ttd, mut req) = (n * 20_000_000, 0);
+        let length = n * STEP;
+        let (mut ttd, mut req) = (length, 0);
         let mut steps = Vec::with_capacity(n as usize);
         for _ in 0..n {
             req += 1 + self.below(8);
             steps.push(Step { ttd: Span(ttd), req });
-            ttd -= 1 + self.below(20_000_000);
+            ttd -= 1 + self.below(STEP);
         }
-        let due = Time(now + n * 20_000_000 - self.below(5_000_000));
-        left[flow] = req;
+        let left = (length as f64 * (1.0 - age)) as u64;
+        let begun = steps[..steps.len() - 1].iter().rfind(|step| step.ttd.0 >= left);
+        let started = begun.map_or(0, |step| step.req);
+        let due = Time(now + left + self.below(STEP / 4));
         let plan = Plan::new(1, Span::ZERO, vec![0], steps).expect("times fall and tasks rise");
         let flow = FlowId::from(flow);
         scheduler.submit(flow, plan, Goal::Deadline(due));
         scheduler.enter(flow, Lane::Any);
+        if started > 0 {
+            scheduler.assigned(flow, u32::try_from(started).expect("a few hundred tasks"));
+        }
+        req - started
     }
 }
 
-fn assign<S: WorkflowScheduler + Default>(name: &str, (flows, rate, calls): (u32, u64, u64), repeats: usize) {
+/// Most microseconds between two requirements.
+const STEP: u64 = 20_000_000;
+
+fn assign<S: WorkflowScheduler>(
+    name: &str,
+    measure: Measure,
+    (flows, rate, calls, repeats): Case,
+    make: impl Fn() -> S,
+) {
     let (mut seconds, mut last) = (Vec::new(), (0, 0));
     for _ in 0..repeats {
         let mut draw = Draw(1);
-        let mut scheduler = S::default();
-        let mut left = vec![0; flows as usize];
+        let mut scheduler = make();
+        let mut left = Vec::with_capacity(flows as usize);
         for flow in 0..flows as usize {
-            draw.submit(&mut scheduler, &mut left, flow, 0);
+            let age = draw.below(1000) as f64 / 1000.0;
+            left.push(draw.submit(&mut scheduler, flow, 0, age));
         }
-        let (result, took) = timed(|| {
+        scheduler.advance(Time::ZERO);
+        let (result, took) = timed_processor(|| {
             let (mut hash, mut replaced) = (0u64, 0);
             for call in 0..calls {
                 let now = call * 1_000_000 / rate;
@@ -92,7 +113,7 @@ fn assign<S: WorkflowScheduler + Default>(name: &str, (flows, rate, calls): (u32
                 if left[flow] == 0 {
                     replaced += 1;
                     scheduler.finish(turn.flow);
-                    draw.submit(&mut scheduler, &mut left, flow, now);
+                    left[flow] = draw.submit(&mut scheduler, flow, now, 0.0);
                 }
             }
             (hash, replaced)
@@ -101,8 +122,9 @@ fn assign<S: WorkflowScheduler + Default>(name: &str, (flows, rate, calls): (u32
         last = result;
     }
     let (hash, replaced) = last;
+    let lag = format!("{measure:?}").to_lowercase();
     println!(
-        "{name:<7} {flows:>9} {calls:>10} {:>12.0} {replaced:>9}  {hash:016x}",
+        "{lag:<6} {name:<6} {flows:>9} {calls:>10} {:>12.0} {replaced:>9}  {hash:016x}",
         calls as f64 / median(seconds)
     );
 }

@@ -2,7 +2,7 @@
 
 use crate::ReproError;
 use crate::spec::{Figure, SpecError};
-use crate::{ordering, packings, slots, sweep};
+use crate::{ordering, packings, progress, slots, sweep};
 
 /// A file of a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,11 @@ pub fn kinds() -> &'static [Kind] {
             name: "slots",
             summary: "slots that each flow holds over time, a picture a policy",
             make: slots::make,
+        },
+        Kind {
+            name: "progress",
+            summary: "how far apart the requirements of progress plans are, and how large the plans",
+            make: progress::make,
         },
     ];
     ALL

@@ -8,6 +8,7 @@
 //!   parameter that varies;
 //! - `ordering`: the kind of the job-ordering paper's figures;
 //! - `packings`: FLEX against the best of all packing orders;
+//! - `progress`: intervals between the requirements of progress plans, and sizes of plans;
 //! - `slots`: who holds how many slots over time, as pictures;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
@@ -21,6 +22,7 @@ pub mod kinds;
 mod ordering;
 mod packings;
 mod parallel;
+mod progress;
 pub mod rows;
 mod slots;
 pub mod spec;

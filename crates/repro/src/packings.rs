@@ -84,7 +84,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 
 fn shapes(settings: &Settings) -> Result<Vec<(String, Shape)>, Problem> {
     let base = Shape {
-        workload: Workload { generator: "flex-4.1".to_owned(), set: settings.set.clone() },
+        workload: Workload { generator: "flex-4.1".to_owned(), set: settings.set.clone(), repeat: None },
         cluster: Cluster::default(),
         deadlines: None,
         weights: Weights::Use,

@@ -25,7 +25,7 @@ enum By {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vary {
-    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, or a parameter of the generator.
+    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every`, or a parameter of the generator.
     pub(crate) param: String,
     pub(crate) values: Vec<Word>,
 }

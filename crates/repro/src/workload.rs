@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{MachineDraft, Weights};
+use slackline_model::draft::{MachineDraft, Repeat, Weights};
 use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, Span};
 use slackline_trace::generate::generator;
 
@@ -20,6 +20,18 @@ pub(crate) struct Workload {
     /// Its settings; the rest have their defaults.
     #[serde(default)]
     pub(crate) set: BTreeMap<String, Word>,
+    /// How often its flows recur; without it, as the generator says.
+    pub(crate) repeat: Option<Recurrence>,
+}
+
+/// Every flow recurs.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recurrence {
+    /// Seconds between releases.
+    pub(crate) every: f64,
+    /// How many times in all.
+    pub(crate) times: u32,
 }
 
 /// A value as a user would write it: a number or a word.
@@ -89,8 +101,14 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Sets the parameter that varies: one of the cluster's, `deadlines`, or one of the generator's.
+    /// Sets the parameter that varies: one of the cluster's, `deadlines`, `every` (of a workload that recurs),
+    /// or one of the generator's.
     pub(crate) fn set(&mut self, name: &str, value: &Word) -> Result<(), Problem> {
+        let number = || match value {
+            Word::Count(n) => Ok(*n as f64),
+            Word::Real(x) => Ok(*x),
+            Word::Text(text) => Err(Problem::from(format!("found {name} = {text:?}, expected a number"))),
+        };
         let count = || match value {
             Word::Count(n) => Ok(Some(u32::try_from(*n)?)),
             other => Err(Problem::from(format!("found {name} = {other}, expected a whole number"))),
@@ -100,14 +118,10 @@ impl Shape {
             "slots" => self.cluster.slots = count()?,
             "map_slots" => self.cluster.map_slots = count()?,
             "reduce_slots" => self.cluster.reduce_slots = count()?,
-            "deadlines" => {
-                self.deadlines = Some(match value {
-                    Word::Count(n) => *n as f64,
-                    Word::Real(x) => *x,
-                    Word::Text(text) => {
-                        return Err(format!("found deadlines = {text:?}, expected a number").into());
-                    }
-                });
+            "deadlines" => self.deadlines = Some(number()?),
+            "every" => {
+                let repeat = self.workload.repeat.as_mut();
+                repeat.ok_or("found every without a repeat of the workload, expected one")?.every = number()?;
             }
             _ => {
                 self.workload.set.insert(name.to_owned(), value.clone());
@@ -124,6 +138,9 @@ impl Shape {
             set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let mut draft = generator(&self.workload.generator)?.generate(&set, Seed(seed))?;
         draft.weights = self.weights;
+        if let Some(Recurrence { every, times }) = self.workload.repeat {
+            draft.flows.iter_mut().for_each(|flow| flow.repeat = Some(Repeat { every, times }));
+        }
         self.cluster.apply(&mut draft)?;
         Ok(draft)
     }
