@@ -219,7 +219,7 @@ fn legend(svg: &mut String, instance: &Instance, schedule: &Schedule) {
         let _ = writeln!(
             svg,
             "<rect x=\"{x}\" y=\"11\" width=\"12\" height=\"12\" fill=\"{}\"/>\n\
-             <text x=\"{}\" y=\"22\">{}: done {:.0} s{due}</text>",
+             <text x=\"{}\" y=\"22\" font-size=\"12\">{}: done {:.0} s{due}</text>",
             colour(k),
             x + 17.0,
             flow.id.replace('&', "&amp;").replace('<', "&lt;"),
