@@ -105,6 +105,21 @@ impl Found {
         self.head.as_ref().map(|head| head.workload.as_str())
     }
 
+    /// Whether a run was begun here and nothing of its outputs is left: somebody has removed them all, so that
+    /// there is nothing to go on from.
+    ///
+    /// # Errors
+    /// Whatever the journal's store says.
+    pub fn is_orphaned(&self) -> Result<bool, RunError> {
+        let Some(head) = &self.head else { return Ok(false) };
+        let was_output = |attempt: &Attempt| {
+            let job = &head.jobs[attempt.id.job as usize];
+            matches!(attempt.ended, Ended::Done(_)) && layout::is_final(job, attempt.id)
+        };
+        let had_output = self.journal.attempts()?.iter().any(was_output);
+        Ok(had_output && head.jobs.iter().all(|job| !job.output.exists()))
+    }
+
     /// Begins a run.
     ///
     /// # Errors

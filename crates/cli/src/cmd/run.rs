@@ -125,12 +125,22 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     }
     let past = past(args)?;
     let identity = identity(args, &source);
-    let found = find(&root, &identity).map_err(|error| {
-        anyhow::Error::from(error).context("another --state keeps both runs, --again begins this one anew")
-    })?;
+    let look = || {
+        find(&root, &identity).map_err(|error| {
+            anyhow::Error::from(error)
+                .context("another --state keeps both runs, --again begins this one anew")
+        })
+    };
+    let mut found = look()?;
+    if found.is_orphaned()? {
+        out::talk("the outputs of the earlier run are gone, so it begins anew");
+        drop(found);
+        discard(&root)?;
+        found = look()?;
+    }
     let mut session = match found.workload().map(str::to_owned) {
         Some(workload) => take_up(found, &workload)?,
-        None => begin(args, &source, (found, identity), &past)?,
+        None => begin(args, &source, (found, identity.clone()), &past)?,
     };
     let end = go(args, &mut session, &past)?;
     let answer = outcome::write(args, &session, source.short_name(), end)?;

@@ -118,6 +118,19 @@ fn results_are_those_of_an_independent_computation() {
     // The same command finds nothing left to do; --again does it anew.
     let twice = slackline(&dir, &RUN);
     assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
+    // So does the command by itself once all outputs are gone.
+    for output in OUTPUTS {
+        fs::remove_dir_all(dir.join(output)).expect("an output can go");
+    }
+    let anew = slackline(&dir, &RUN);
+    assert!(anew.code == Some(0) && anew.err.contains("begins anew"), "{}", anew.err);
+    fs::remove_dir_all(dir.join("words")).expect("an output can go");
+    let partly = slackline(&dir, &RUN);
+    assert!(
+        partly.code == Some(2) && partly.err.contains("words/part-00000: found no output"),
+        "{}",
+        partly.err
+    );
     let again = slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert!(again.code == Some(0) && again.err.contains("library/joined done"), "{}", again.err);
 }
