@@ -17,7 +17,7 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
-use crate::journal::{Attempt, Ended, Journal, TaskId};
+use crate::journal::{Attempt, Ended, Journal, JournalError, TaskId};
 use crate::layout::{Layout, is_final};
 use crate::process::{self, Worker, WorkerCommand};
 use crate::resolve::JobPlan;
@@ -268,7 +268,7 @@ impl<'a> Local<'a> {
         let job = &self.work.jobs[running.id.job as usize];
         let end = self.now;
         let done = attempt(running, end, Ended::Done(outcome));
-        self.journal.record(&[done]).map_err(|e| e.to_string())?;
+        self.journal.record(&[done]).map_err(|error| self.lose_journal(&error))?;
         let moved = self.layout.commit(job, running.id, running.number);
         if let Err(error) = moved {
             let to = self.layout.committed(job, running.id);
@@ -286,6 +286,14 @@ impl<'a> Local<'a> {
         self.observer.happened(end, Happening::Done(running.id, end.since(running.start).seconds()));
         self.close_job(running.id.job);
         Ok(end)
+    }
+
+    /// Without a journal nothing can be committed any more: the run stops, and goes on another time.
+    fn lose_journal(&mut self, error: &JournalError) -> String {
+        let reason = format!(
+            "{error}; nothing that was done is lost: the same command goes on once it can be written"
+        );
+        self.fatal.get_or_insert(reason).clone()
     }
 
     /// If all tasks of a job are done, says so in its output.
@@ -306,8 +314,10 @@ impl<'a> Local<'a> {
         let job = &self.work.jobs[running.id.job as usize];
         let log = self.keep_log(job, running);
         self.observer.happened(self.now, Happening::Failed { id: running.id, message, log: log.as_deref() });
-        // A failure that cannot be recorded is one all the same.
-        let _ = self.journal.record(&[attempt(running, self.now, Ended::Failed(message.to_owned()))]);
+        let failed = attempt(running, self.now, Ended::Failed(message.to_owned()));
+        if let Err(error) = self.journal.record(&[failed]) {
+            self.lose_journal(&error);
+        }
         self.clear(running);
         self.due.push(Report::Failed { row, at: self.now });
     }

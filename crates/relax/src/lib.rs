@@ -119,9 +119,10 @@ pub fn bounds_until(instance: &Instance, stop: &dyn Fn() -> bool) -> Vec<Bound> 
             list.push(Bound { name: "prefix-area", value });
             let value = prefix_area::prefix_area(instance, &slices, &strong);
             list.push(Bound { name: "tail-hall", value });
-            if instance.objective().metric == Metric::Makespan
-                && let Some(value) = johnson::fluid_bound(instance, &paths)
-            {
+            // A flow with a cost of its own is not paid for by when it completes.
+            let is_makespan = instance.objective().metric == Metric::Makespan
+                && instance.flows().iter().all(|flow| flow.cost.as_linear() == Some((1.0, 0.0)));
+            if is_makespan && let Some(value) = johnson::fluid_bound(instance, &paths) {
                 list.push(Bound { name: "fluid-johnson", value });
             }
         }

@@ -1,7 +1,7 @@
 //! The bounds on small instances whose optimum is known by hand.
 
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft, Weights};
+use slackline_model::draft::{CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft, Weights};
 use slackline_model::{Combine, Instance, Metric, Objective};
 
 use super::{best, bounds};
@@ -118,4 +118,17 @@ fn an_instance_without_flows_costs_nothing() {
     for combine in [Combine::Sum, Combine::Max] {
         assert_eq!(best(&instance(Slots::Universal(1), Vec::new(), Metric::Response, combine)), 0.0);
     }
+}
+
+/// A flow that costs nothing up to 3 s keeps the makespan of the others from being the objective.
+#[test]
+fn fluid_johnson_leaves_flows_with_costs_of_their_own_alone() {
+    let mut own = flow("a", 0.0, 1.0, one_phase(1, 1.0));
+    own.cost = Some(CostDraft::Steps(vec![(3.0, 1.0)]));
+    let typed = Slots::Typed { map: 1, reduce: 1 };
+    let names = |flows| -> Vec<&'static str> {
+        bounds(&instance(typed, flows, Metric::Makespan, Combine::Max)).iter().map(|b| b.name).collect()
+    };
+    assert!(!names(vec![own]).contains(&"fluid-johnson"));
+    assert!(names(vec![flow("a", 0.0, 1.0, one_phase(1, 1.0))]).contains(&"fluid-johnson"));
 }
