@@ -81,7 +81,11 @@ impl Layout {
 
     /// The committed maps of a job.
     pub(crate) fn maps(&self, job: u32) -> PathBuf {
-        self.root.join("maps").join(job.to_string())
+        self.all_maps().join(job.to_string())
+    }
+
+    pub(crate) fn all_maps(&self) -> PathBuf {
+        self.root.join("maps")
     }
 
     /// What a job's program wanted to know of all input.

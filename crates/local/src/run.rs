@@ -182,6 +182,10 @@ pub fn discard(root: &Path) -> Result<(), RunError> {
             layout::remove(&job.output).map_err(file(&job.output))?;
         }
     }
+    // The journal goes last: whoever stops this halfway can do it again.
+    for large in [layout.attempts(), layout.all_maps()] {
+        layout::remove(&large).map_err(file(&large))?;
+    }
     drop(journal);
     layout::remove(root).map_err(file(root))
 }

@@ -92,6 +92,16 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a size such as 64MiB, at least 1 byte".to_owned())
 }
 
+/// Memory of a task: with less, its buffers are written out for every few records.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    size(text).ok().filter(|&bytes| bytes >= 1 << 20).ok_or_else(|| "expected a size from 1MiB".to_owned())
+}
+
+/// What a map reads: with less, processes are started for every few lines.
+pub(crate) fn split(text: &str) -> Result<u64, String> {
+    size(text).ok().filter(|&bytes| bytes >= 1 << 10).ok_or_else(|| "expected a size from 1KiB".to_owned())
+}
+
 /// A format that can be imported.
 pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))

@@ -28,7 +28,8 @@ Examples:
   slackline plan examples/purdue-30.toml --slots 4 --policy flowflex --speed 2
   slackline plan report.toml --policy woha-lpf --output report.plan
 
-JSON is the schedule document, which `slackline check` decides on; CSV has a row a flow. `slackline
+JSON is the schedule document, which `slackline check` decides on (of woha-… it is the requirements, which
+are no schedule); CSV has a row a flow. `slackline
 policies` says what each policy plans: allocations of slots, tasks, or (woha) the progress that a
 scheduler should see, which --output writes in a compact form. Without --policy it is flex for flows
 of one job, flowflex for others; on machines of different speed, dmrs.")]

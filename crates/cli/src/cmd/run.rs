@@ -70,10 +70,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", requires = "map_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
     reduce_slots: Option<u32>,
     /// Bytes of input a map reads
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = value::size, help_heading = "Machine")]
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = value::split, help_heading = "Machine")]
     split: u64,
     /// Memory for the buffers of each task
-    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = value::size, help_heading = "Machine")]
+    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = value::memory, help_heading = "Machine")]
     task_memory: u64,
     /// Kill an attempt that takes longer; it counts as failed
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero, help_heading = "Machine")]
@@ -120,7 +120,8 @@ fn deadline(text: &str) -> Result<(String, When), String> {
 pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
     let root = args.state.clone().unwrap_or_else(|| default_state(&args.workload));
-    if args.again {
+    if args.again && root.exists() {
+        out::talk(format_args!("{}: removing the earlier run with its outputs", root.display()));
         discard(&root)?;
     }
     let past = past(args)?;

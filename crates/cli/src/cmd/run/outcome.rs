@@ -100,9 +100,14 @@ fn table(args: &Run, predicted: &Judged, real: &Judged) -> String {
     let compared = comparison::table(&[row("predicted", predicted), row("ran", real)]);
     let error = mean_absolute_error(predicted, real).map_or_else(String::new, |(seconds, share)| {
         format!(
-            "completion times differ from the prediction by {} s on average ({})\n",
+            "completion times differ from the prediction by {} s on average ({}){}\n",
             number(seconds, Unit::Measure),
-            number(share, Unit::Percent)
+            number(share, Unit::Percent),
+            if args.history.is_none() {
+                "; without --history it guesses from the size of the input"
+            } else {
+                ""
+            }
         )
     });
     format!("{}{error}\n{compared}", flow_table(predicted, real))
