@@ -53,6 +53,10 @@ impl Program for GenerateText {
         Some(self.maps)
     }
 
+    fn bytes(&self) -> Option<u64> {
+        Some(self.bytes)
+    }
+
     fn is_map_only(&self) -> bool {
         true
     }

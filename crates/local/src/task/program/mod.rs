@@ -57,6 +57,9 @@ pub struct Shape {
     pub inputs: RangeInclusive<usize>,
     /// How many maps a generator has; none where maps come from the splits.
     pub maps: Option<u32>,
+    /// How many bytes of output a generator makes, all maps together (the last line of a part may go
+    /// beyond its share); none for what reads inputs, whose output nobody knows before.
+    pub bytes: Option<u64>,
     /// Whether it never has reduces.
     pub is_map_only: bool,
     /// Whether [`super::prepare`] must run before the first map if there is more than one reducer.
@@ -72,6 +75,11 @@ pub(super) trait Program: Send {
 
     /// How many maps it has, if it makes its own input.
     fn maps(&self) -> Option<u32> {
+        None
+    }
+
+    /// How many bytes all its maps make together, if it makes its own input.
+    fn bytes(&self) -> Option<u64> {
         None
     }
 
@@ -151,14 +159,19 @@ pub fn programs() -> &'static [Info] {
 /// A program or an argument that there is not, with those that there are.
 pub fn describe(job: &Job) -> Result<Shape, TaskError> {
     match job {
-        Job::Commands { .. } => {
-            Ok(Shape { inputs: 1..=usize::MAX, maps: None, is_map_only: false, needs_preparation: false })
-        }
+        Job::Commands { .. } => Ok(Shape {
+            inputs: 1..=usize::MAX,
+            maps: None,
+            bytes: None,
+            is_map_only: false,
+            needs_preparation: false,
+        }),
         Job::Program { program, args } => {
             let built = build(program, args, 0)?;
             Ok(Shape {
                 inputs: info(program)?.inputs.clone(),
                 maps: built.maps(),
+                bytes: built.bytes(),
                 is_map_only: built.is_map_only(),
                 needs_preparation: built.is_ranged(),
             })
@@ -262,6 +275,9 @@ mod tests {
         };
         let teragen = shape("teragen", json!({"records": 10, "maps": 3}));
         assert_eq!((teragen.inputs, teragen.maps, teragen.is_map_only), (0..=0, Some(3), true));
+        assert_eq!(teragen.bytes, Some(1000));
+        assert_eq!(shape("generate-text", json!({"bytes": "2KiB"})).bytes, Some(2048));
+        assert_eq!(shape("wordcount", json!({})).bytes, None);
         assert!(shape("terasort", json!({})).needs_preparation);
         assert_eq!(shape("join", json!({})).inputs, 2..=2);
         assert!(!shape("wordcount", json!({})).needs_preparation);

@@ -50,6 +50,10 @@ impl Program for TeraGen {
         Some(self.maps)
     }
 
+    fn bytes(&self) -> Option<u64> {
+        Some(self.records.saturating_mul(RECORD as u64))
+    }
+
     fn is_map_only(&self) -> bool {
         true
     }
