@@ -40,20 +40,27 @@ impl Merge {
         memory_bytes: usize,
     ) -> Result<Self, TaskError> {
         segments.retain(|segment| segment.section.records > 0);
-        let mut pass = 0;
+        let mut files = 0;
         while segments.len() > FAN_IN {
-            let mut merged = Vec::new();
-            for (i, group) in segments.chunks(FAN_IN).enumerate() {
-                let path = scratch.join(format!("merge-{pass}-{i}"));
+            let mut excess = segments.len() - FAN_IN;
+            let (mut rest, mut merged) = (segments.as_slice(), Vec::new());
+            while !rest.is_empty() {
+                // A group of n leaves n - 1 fewer; no more is merged than makes the next pass the last.
+                let (group, after) = rest.split_at(rest.len().min(FAN_IN).min(excess + 1));
+                rest = after;
+                if let [single] = group {
+                    merged.push(single.clone());
+                    continue;
+                }
+                excess -= group.len() - 1;
+                let path = scratch.join(format!("merge-{files}"));
+                files += 1;
                 merged.push(merge_to_file(group, &path, memory_bytes)?);
-                if pass > 0 {
-                    for done in group {
-                        fs::remove_file(&done.path).map_err(at("cannot remove", &done.path))?;
-                    }
+                for done in group.iter().filter(|done| done.path.starts_with(scratch)) {
+                    fs::remove_file(&done.path).map_err(at("cannot remove", &done.path))?;
                 }
             }
             segments = merged;
-            pass += 1;
         }
         Self::of(&segments, memory_bytes)
     }
@@ -192,9 +199,14 @@ mod tests {
 
     use super::*;
 
-    /// Writes each list of pairs, sorted, as a segment, and merges them.
-    fn merged(lists: &[Vec<(Vec<u8>, Vec<u8>)>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+    /// Writes each list of pairs, sorted, as a segment, and merges them. Also says how many bytes took
+    /// another pass.
+    fn merged(lists: &[Pairs]) -> (Pairs, u64) {
         let dir = tempfile::tempdir().unwrap();
+        let scratch = dir.path().join("scratch");
+        fs::create_dir(&scratch).unwrap();
         let mut segments = Vec::new();
         for (i, list) in lists.iter().enumerate() {
             let mut out = RunWriter::create(&dir.path().join(i.to_string())).unwrap();
@@ -204,13 +216,14 @@ mod tests {
             }
             segments.push(out.finish(false).unwrap().segment(0));
         }
-        let mut merge = Merge::open(segments, dir.path(), 1).unwrap();
+        let mut merge = Merge::open(segments, &scratch, 1).unwrap();
+        let again = fs::read_dir(&scratch).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
         let mut found = Vec::new();
         while let Some((key, value)) = merge.current() {
             found.push((key.to_vec(), value.to_vec()));
             merge.advance().unwrap();
         }
-        found
+        (found, again)
     }
 
     proptest! {
@@ -229,7 +242,7 @@ mod tests {
             }
             let mut expected = lists.concat();
             expected.sort_by(|a, b| a.0.cmp(&b.0));
-            prop_assert_eq!(merged(&lists), expected);
+            prop_assert_eq!(merged(&lists), (expected, 0));
         }
     }
 
@@ -246,7 +259,20 @@ mod tests {
             .collect();
         let mut expected = lists.concat();
         expected.sort_by(|a, b| a.0.cmp(&b.0));
-        assert!(merged(&lists) == expected);
+        assert!(merged(&lists).0 == expected);
+    }
+
+    #[test]
+    fn no_more_is_merged_twice_than_must_be() {
+        let again = |segments: u32| {
+            let lists: Vec<Pairs> = (0..segments).map(|i| vec![(i.to_be_bytes().to_vec(), vec![])]).collect();
+            let (found, bytes) = merged(&lists);
+            assert_eq!(found, lists.concat());
+            // A pair is two lengths and four bytes.
+            bytes / 6
+        };
+        // 300 become 128 when one group of 128 and one of 46 are each made one.
+        assert_eq!([128, 129, 255, 300].map(again), [0, 2, 128, 174]);
     }
 
     #[test]

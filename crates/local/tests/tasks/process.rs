@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use slackline_local::task::Spec;
+use slackline_local::task::{self, Spec, Task};
 use slackline_local::worker::Report;
 
 use crate::failures::PATIENCE;
@@ -18,12 +18,11 @@ use crate::job::Trial;
 
 /// Starts a worker as an engine does.
 fn start(spec: &Spec) -> Child {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_slackline-worker"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+    start_as(Command::new(env!("CARGO_BIN_EXE_slackline-worker")), spec)
+}
+
+fn start_as(mut command: Command, spec: &Spec) -> Child {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn().unwrap();
     let line = serde_json::to_string(spec).unwrap() + "\n";
     child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     child
@@ -97,6 +96,30 @@ fn a_worker_without_an_attempt_says_so() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("{\"failed\":{\"message\":\"standard input holds no attempt: "), "{text}");
+}
+
+#[test]
+fn a_thousand_map_outputs_are_merged_with_256_open_files() {
+    let trial = Trial::program("sort", json!({})).with(1, 5, 1 << 20);
+    let lines: Vec<String> = (0..1000).map(|i| format!("{:04}\n", i * 7 % 1000)).collect();
+    let plan = task::plan(&trial.job, &[trial.write("in", lines.concat())], trial.split_bytes).unwrap();
+    let mut maps = Vec::new();
+    for (index, splits) in (0..).zip(plan) {
+        let directory = trial.path(&format!("map-{index}"));
+        let task = Task::Map { index, maps: 1000, splits, partitions: 1, prepared: None };
+        task::run(&trial.spec(task, &directory)).unwrap();
+        maps.push(directory);
+    }
+    assert_eq!(maps.len(), 1000);
+    let directory = trial.path("reduce-0");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 256; exec \"$0\"", env!("CARGO_BIN_EXE_slackline-worker")]);
+    let mut child = start_as(command, &trial.spec(Task::Reduce { partition: 0, maps }, &directory));
+    let ended = report(&mut child);
+    assert!(matches!(ended, Report::Done(_)), "{ended:?}");
+    child.wait().unwrap();
+    let sorted: Vec<String> = (0..1000).map(|i| format!("{i:04}\n")).collect();
+    assert!(fs::read_to_string(directory.join("part-00000")).unwrap() == sorted.concat());
 }
 
 #[test]
