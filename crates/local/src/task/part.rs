@@ -1,7 +1,7 @@
 //! Part files: the output of a job, one for each reduce or map-only task.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::TaskError;
@@ -79,7 +79,10 @@ impl Part {
         let mut block = vec![0; 1 << 16];
         let mut open = false;
         loop {
-            let read = source.read(&mut block).map_err(at("cannot read output for", &self.path))?;
+            let read = match source.read(&mut block) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                other => other.map_err(at("cannot read output for", &self.path))?,
+            };
             if read == 0 {
                 self.records += u64::from(open);
                 return Ok(());

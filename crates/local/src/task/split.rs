@@ -1,6 +1,7 @@
 //! Inputs to splits: files, directories and patterns, cut by size; small files share a map.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::at;
@@ -135,7 +136,11 @@ fn files(pattern: &str) -> Result<Vec<PathBuf>, TaskError> {
     } else {
         return Err(missing("no such file or directory"));
     }
-    Ok(found)
+    // What an attempt is told is JSON, which knows no other names.
+    match found.iter().find(|path| path.to_str().is_none()) {
+        Some(path) => Err(missing(&format!("found the file name {}, expected one in UTF-8", path.display()))),
+        None => Ok(found),
+    }
 }
 
 /// Adds the files that match a pattern, and those below directories that do.
@@ -167,6 +172,10 @@ fn below(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), TaskError> {
         .collect::<Vec<_>>();
     entries.sort();
     for path in entries.into_iter().filter(|path| !is_hidden(path)) {
+        if leads_up(&path, directory) {
+            let problem = format!("{} leads back to a directory that it is in", path.display());
+            return Err(wrong()(io::Error::other(problem)));
+        }
         if path.is_dir() {
             below(&path, found)?;
         } else {
@@ -174,6 +183,12 @@ fn below(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), TaskError> {
         }
     }
     Ok(())
+}
+
+/// Whether an entry of a directory is a link up, which would be followed without end.
+fn leads_up(path: &Path, directory: &Path) -> bool {
+    let real = || Some((directory.canonicalize().ok()?, path.canonicalize().ok()?));
+    path.is_symlink() && real().is_some_and(|(directory, target)| directory.starts_with(target))
 }
 
 /// Whether a name says that a file is no input (`_SUCCESS`, `.crc`), as in Hadoop.
@@ -227,6 +242,26 @@ mod tests {
         assert_eq!(problem("no"), "input \"/no\": no such file or directory");
         assert_eq!(problem("*.txt"), "input \"/*.txt\": no file matches");
         assert_eq!(problem(""), "input \"/\": the directory holds no input files");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn links_that_lead_up_and_names_that_are_not_text_are_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("in")).unwrap();
+        fs::write(dir.path().join("in/x"), "x\n").unwrap();
+        symlink("x", dir.path().join("in/y")).unwrap();
+        let input = dir.path().join("in").to_str().unwrap().to_owned();
+        assert_eq!(files(&input).unwrap().len(), 2);
+        symlink("../in", dir.path().join("in/z")).unwrap();
+        let error = files(&input).unwrap_err().to_string();
+        assert!(error.ends_with("in/z leads back to a directory that it is in"), "{error}");
+        fs::remove_file(dir.path().join("in/z")).unwrap();
+        fs::write(dir.path().join("in").join(std::ffi::OsStr::from_bytes(b"\xff")), "x\n").unwrap();
+        let error = files(&input).unwrap_err().to_string();
+        assert!(error.ends_with("in/\u{fffd}, expected one in UTF-8"), "{error}");
     }
 
     #[test]
