@@ -34,13 +34,16 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Scratch files go to `directory`.
+    /// Scratch files go to `directory`. A command's output is sorted again while its input is still
+    /// here, so that each of them gets half of the memory.
     pub(super) fn new(
         directory: &Path,
         memory_bytes: usize,
         partitioner: Partitioner,
         combiner: Combiner,
     ) -> Self {
+        let memory_bytes =
+            if matches!(combiner, Combiner::Command(_)) { memory_bytes / 2 } else { memory_bytes };
         let buffer = Buffer::new(partitioner.partitions(), memory_bytes);
         let directory = directory.to_owned();
         Collector { directory, memory_bytes, partitioner, buffer, combiner, spills: Vec::new() }
@@ -130,7 +133,7 @@ impl Collector {
             let mut cursor = open(partition)?;
             match &mut self.combiner {
                 Combiner::Program(program) => groups(&mut cursor, |key, values| {
-                    program.combine(key, values, &mut |value| out.push(key, value))
+                    program.combine(values, &mut |value| out.push(key, value))
                 })?,
                 _ => {
                     while let Some((key, value)) = cursor.current() {

@@ -60,18 +60,6 @@ impl Emit {
         }
     }
 
-    /// Emits whole records of a format of the program's own, as they are.
-    ///
-    /// # Errors
-    ///
-    /// What writing gives; where there are reduces, an error of the job.
-    pub(super) fn raw(&mut self, bytes: &[u8], records: u64) -> Result<(), TaskError> {
-        match &mut self.sink {
-            Sink::Part(part) => part.raw(bytes, records),
-            _ => Err(TaskError::Job("found reducers, expected none for this program".to_owned())),
-        }
-    }
-
     /// Counts a record that the program cannot use.
     pub(super) fn skip(&mut self) {
         self.skipped += 1;

@@ -10,7 +10,7 @@ use super::error::at;
 use super::input::{Format, Records, display, record_limit};
 use super::part::Part;
 use super::partition::{Boundaries, Partitioner};
-use super::program::{Program, build};
+use super::program::{Built, Program, Room, build, build_program};
 use super::segment::{Run, Section};
 use super::{Job, Outcome, Spec, Split, Task, TaskError};
 
@@ -37,17 +37,27 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let mut outcome = Outcome::default();
     match &spec.job {
         Job::Program { program, args } => {
-            let mut built = build(program, args, spec.memory_bytes)?;
-            check(program, built.as_ref(), *partitions, prepared.is_some())?;
-            let combiner = if built.combines() {
-                Combiner::Program(build(program, args, spec.memory_bytes)?)
-            } else {
-                Combiner::None
-            };
-            let mut emit = Emit::new(sink(spec, map.index, partitioner, combiner)?);
-            run_program(built.as_mut(), &map, spec, &mut emit, &mut outcome)?;
-            outcome.skipped = emit.skipped;
-            finish(spec, emit.into_sink(), &mut outcome)?;
+            let room = Room { memory_bytes: spec.program_memory(), directory: &spec.directory };
+            match build(program, args, room)? {
+                Built::Generator(generator) => {
+                    check_generator(program, *partitions)?;
+                    let mut part = Part::create(&spec.directory, map.index)?;
+                    generator.generate(map.index, map.maps, &mut part)?;
+                    finish(spec, Sink::Part(part), &mut outcome)?;
+                }
+                Built::Program(mut built) => {
+                    check(program, built.as_ref(), *partitions, prepared.is_some())?;
+                    let combiner = if built.combines() {
+                        Combiner::Program(build_program(program, args, room)?)
+                    } else {
+                        Combiner::None
+                    };
+                    let mut emit = Emit::new(sink(spec, map.index, partitioner, combiner)?);
+                    run_program(built.as_mut(), &map, spec, &mut emit, &mut outcome)?;
+                    outcome.skipped = emit.skipped;
+                    finish(spec, emit.into_sink(), &mut outcome)?;
+                }
+            }
         }
         Job::Commands { mapper, combiner, .. } => {
             let environment = environment(&map);
@@ -73,8 +83,8 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
 /// Refuses what would give wrong output.
 fn check(name: &str, program: &dyn Program, partitions: u32, prepared: bool) -> Result<(), TaskError> {
     let wrong = |problem: &str| Err(TaskError::Job(format!("{name}: {problem}")));
-    if program.is_map_only() && partitions > 0 {
-        return wrong(&format!("found {partitions} reducers, expected none"));
+    if program.needs_reducers() && partitions == 0 {
+        return wrong("found no reducers, expected at least one");
     }
     if program.is_ranged() && partitions > 1 && !prepared {
         return wrong("found no sampled boundaries, expected them for more than one reducer");
@@ -82,13 +92,18 @@ fn check(name: &str, program: &dyn Program, partitions: u32, prepared: bool) -> 
     Ok(())
 }
 
+fn check_generator(name: &str, partitions: u32) -> Result<(), TaskError> {
+    match partitions {
+        0 => Ok(()),
+        _ => Err(TaskError::Job(format!("{name}: found {partitions} reducers, expected none"))),
+    }
+}
+
 fn sink(spec: &Spec, index: u32, partitioner: Partitioner, combiner: Combiner) -> Result<Sink, TaskError> {
     if partitioner.partitions() == 0 {
         return Ok(Sink::Part(Part::create(&spec.directory, index)?));
     }
-    // A quarter is the program's own, see `build`.
-    let memory = (spec.memory_bytes / 4 * 3).max(1) as usize;
-    Ok(Sink::Shuffle(Collector::new(&spec.directory, memory, partitioner, combiner)))
+    Ok(Sink::Shuffle(Collector::new(&spec.directory, spec.shuffle_memory(), partitioner, combiner)))
 }
 
 fn run_program(
@@ -98,9 +113,6 @@ fn run_program(
     emit: &mut Emit,
     outcome: &mut Outcome,
 ) -> Result<(), TaskError> {
-    if program.maps().is_some() {
-        return program.generate(map.index, map.maps, emit);
-    }
     for split in map.splits {
         program.open(split, emit)?;
         let mut records = Records::open(split, program.format(), record_limit(spec.memory_bytes))?;
@@ -143,7 +155,7 @@ fn run_mapper(
 }
 
 /// What a mapper or combiner can learn of its task. The names in capitals are ours; the other is
-/// Hadoop Streaming's, which scripts use.
+/// Hadoop Streaming's, which scripts use. Of several files that share a map it names the first.
 fn environment(map: &Map<'_>) -> Vec<(&'static str, String)> {
     let mut variables = vec![("SLACKLINE_TASK", map.index.to_string())];
     if let Some(split) = map.splits.first() {

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::emit::{Emit, Sink};
 use super::input::{Records, record_limit};
 use super::partition::Boundaries;
-use super::program::build;
+use super::program::{Room, build_program};
 use super::split::compression;
 use super::{Job, Split, TaskError};
 
@@ -30,7 +30,7 @@ pub fn prepare(job: &Job, maps: &[Vec<Split>], partitions: u32, file: &Path) -> 
     let Job::Program { program, args } = job else {
         return Err(TaskError::Job("found commands, expected a program that wants preparation".to_owned()));
     };
-    let mut program = build(program, args, MEMORY)?;
+    let mut program = build_program(program, args, Room::none())?;
     let splits: Vec<&Split> = maps.iter().flatten().collect();
     let mut emit = Emit::new(Sink::Sample(Vec::new()));
     for place in places(&splits)? {

@@ -8,7 +8,7 @@ use super::input::record_limit;
 use super::map::committed;
 use super::merge::{Cursor, Merge, groups};
 use super::part::Part;
-use super::program::build;
+use super::program::{Room, build_program};
 use super::segment::Segment;
 use super::{Job, Outcome, Spec, Task, TaskError};
 
@@ -24,13 +24,14 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
         outcome.bytes_in += segment.section.bytes;
         segments.push(segment);
     }
-    let scratch = spec.directory.join("merge");
+    let scratch = spec.directory.join("scratch");
     fs::create_dir_all(&scratch).map_err(at("cannot make directory", &scratch))?;
-    let mut merge = Merge::open(segments, &scratch, spec.memory_bytes as usize)?;
+    let mut merge = Merge::open(segments, &scratch, spec.shuffle_memory())?;
     let mut part = Part::create(&spec.directory, *partition)?;
     match &spec.job {
         Job::Program { program, args } => {
-            let mut program = build(program, args, spec.memory_bytes)?;
+            let room = Room { memory_bytes: spec.program_memory(), directory: &scratch };
+            let mut program = build_program(program, args, room)?;
             groups(&mut merge, |key, values| program.reduce(key, values, &mut part))?;
         }
         Job::Commands { reducer: Some(command), .. } => {

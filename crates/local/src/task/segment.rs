@@ -120,6 +120,13 @@ impl RunWriter {
         Ok(())
     }
 
+    /// What was written of the last partition, to be read before more comes.
+    pub(super) fn so_far(&mut self) -> Result<Segment, TaskError> {
+        self.out.flush().map_err(at("cannot write", &self.path))?;
+        let section = *self.sections.last().expect("invariant: begin is called before so_far");
+        Ok(Segment { path: self.path.clone(), section })
+    }
+
     pub(super) fn finish(self, durable: bool) -> Result<Run, TaskError> {
         let RunWriter { out, path, sections, .. } = self;
         let file = out.into_inner().map_err(|e| at("cannot write", &path)(e.into_error()))?;

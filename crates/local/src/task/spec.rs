@@ -72,6 +72,18 @@ pub struct Spec {
     pub durable: bool,
 }
 
+impl Spec {
+    /// What a program's own tables may take: a quarter.
+    pub(super) fn program_memory(&self) -> u64 {
+        self.memory_bytes / 4
+    }
+
+    /// What sorting and merging may take: the rest.
+    pub(super) fn shuffle_memory(&self) -> usize {
+        (self.memory_bytes - self.program_memory()).max(1) as usize
+    }
+}
+
 /// The part of a job that an attempt does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

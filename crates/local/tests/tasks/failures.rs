@@ -122,6 +122,12 @@ fn wrong_reducers_are_refused() {
     let trial = Trial::program("teragen", json!({ "records": 5 }));
     let message = task::run(&trial.map_of(&file)).unwrap_err().to_string();
     assert_eq!(message, "teragen: found 2 reducers, expected none");
+    // What these maps emit is for reduces alone.
+    for name in ["wordcount", "sort", "terasort", "inverted-index", "histogram", "sequence-count", "join"] {
+        let trial = Trial::program(name, json!({})).with(0, 1 << 20, 1 << 20);
+        let message = task::run(&trial.map_of(&file)).unwrap_err().to_string();
+        assert_eq!(message, format!("{name}: found no reducers, expected at least one"));
+    }
 }
 
 #[test]

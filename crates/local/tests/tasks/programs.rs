@@ -214,6 +214,38 @@ fn join_pairs_lines_of_two_inputs() {
     assert_eq!(trial.run(&["x".to_owned()]).unwrap_err().to_string(), "found 1 inputs, expected 2");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn join_of_few_keys_does_not_depend_on_memory(
+        left in proptest::collection::vec((0u8..3, "[a-c]{0,20}"), 0..40),
+        right in proptest::collection::vec((0u8..3, "[a-c]{0,4}"), 0..12),
+        memory in 0u64..600, reducers in 1u32..3, kind in prop_oneof![Just("inner"), Just("full")],
+    ) {
+        let text = |lines: &[(u8, String)]| {
+            lines.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect::<Vec<_>>().concat()
+        };
+        let run = |memory| {
+            let trial = Trial::program("join", json!({ "kind": kind })).with(reducers, 100, memory);
+            let inputs = [trial.write("left", text(&left)), trial.write("right", text(&right))];
+            trial.run(&inputs).unwrap()
+        };
+        let output = run(memory);
+        let has = |lines: &[(u8, String)], key| lines.iter().any(|(other, _)| *other == key);
+        let mut expected = Vec::new();
+        for (key, l) in &left {
+            expected.extend(right.iter().filter(|r| r.0 == *key).map(|(_, r)| format!("{key}\t{l}\t{r}")));
+        }
+        if kind == "full" {
+            expected.extend(left.iter().filter(|l| !has(&right, l.0)).map(|(key, l)| format!("{key}\t{l}\t")));
+            expected.extend(right.iter().filter(|r| !has(&left, r.0)).map(|(key, r)| format!("{key}\t\t{r}")));
+        }
+        expected.sort();
+        prop_assert_eq!(output.sorted(), expected);
+        prop_assert_eq!(output.parts, run(1 << 20).parts);
+    }
+}
+
 #[test]
 fn generators_repeat_themselves() {
     let trial = |args| Trial::program("generate-text", args).run(&[]).unwrap();

@@ -1,13 +1,11 @@
 //! `generate-text`: lines of made-up words whose frequencies follow Zipf's law.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::Rng;
 
 use super::super::TaskError;
-use super::super::emit::Emit;
-use super::super::merge::Values;
 use super::super::part::Part;
-use super::{Argument, Info, Program, never_reduces};
+use super::generator::{maps, rng, share};
+use super::{Argument, Generator, Info, Make};
 
 pub(super) const INFO: Info = Info {
     name: "generate-text",
@@ -23,21 +21,20 @@ pub(super) const INFO: Info = Info {
         Argument { name: "seed", about: "the seed of the random numbers (0)" },
     ],
     inputs: 0..=0,
-    make: |arguments, _| {
+    make: Make::Generator(|arguments| {
         let bytes = arguments.required("bytes", arguments.bytes("bytes")?)?;
         let words = arguments.whole("words")?.unwrap_or(50_000);
         if !(1..=1_000_000).contains(&words) {
             return Err(arguments.problem("words", &format!("found {words}, expected 1 to 1000000")));
         }
-        let maps = arguments.whole("maps")?.unwrap_or(bytes.div_ceil(64 << 20));
         Ok(Box::new(GenerateText {
             bytes,
-            maps: maps.clamp(1, 100_000) as u32,
+            maps: maps(arguments, bytes.div_ceil(64 << 20))?,
             words: words as u32,
             exponent: arguments.positive("exponent")?.unwrap_or(1.0),
             seed: arguments.whole("seed")?.unwrap_or(0),
         }))
-    },
+    }),
 };
 
 struct GenerateText {
@@ -48,28 +45,21 @@ struct GenerateText {
     seed: u64,
 }
 
-impl Program for GenerateText {
-    fn maps(&self) -> Option<u32> {
-        Some(self.maps)
+impl Generator for GenerateText {
+    fn maps(&self) -> u32 {
+        self.maps
     }
 
-    fn bytes(&self) -> Option<u64> {
-        Some(self.bytes)
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    fn is_map_only(&self) -> bool {
-        true
-    }
-
-    fn map(&mut self, _record: &[u8], _emit: &mut Emit) -> Result<(), TaskError> {
-        Ok(())
-    }
-
-    fn generate(&mut self, index: u32, maps: u32, emit: &mut Emit) -> Result<(), TaskError> {
+    fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError> {
         let zipf = Zipf::new(self.words, self.exponent);
         let words: Vec<Vec<u8>> = (0..self.words).map(word).collect();
         let mut rng = rng(self.seed, index);
-        let mut left = share(self.bytes, index, maps);
+        let share = share(self.bytes, index, maps);
+        let mut left = share.end - share.start;
         let mut line = Vec::new();
         while left > 0 {
             line.clear();
@@ -81,29 +71,11 @@ impl Program for GenerateText {
                 bits = rng.next_u64();
                 line.extend_from_slice(&words[zipf.draw(bits) as usize]);
             }
-            emit.line(&line)?;
+            part.line(&line)?;
             left = left.saturating_sub(line.len() as u64 + 1);
         }
         Ok(())
     }
-
-    fn reduce(&mut self, _: &[u8], _: &mut Values<'_>, _: &mut Part) -> Result<(), TaskError> {
-        Err(never_reduces("generate-text"))
-    }
-}
-
-/// The random numbers of one map.
-pub(super) fn rng(seed: u64, index: u32) -> ChaCha8Rng {
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..12].copy_from_slice(&index.to_le_bytes());
-    ChaCha8Rng::from_seed(key)
-}
-
-/// What falls to one of `maps` maps of a total.
-pub(super) fn share(total: u64, index: u32, maps: u32) -> u64 {
-    let before = |index: u32| (u128::from(total) * u128::from(index) / u128::from(maps.max(1))) as u64;
-    before(index + 1) - before(index)
 }
 
 /// The word of a rank: a bijection of numbers to syllables, so that frequent words are short.
@@ -183,11 +155,5 @@ mod tests {
             let found = f64::from(counts[rank]);
             assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{rank}: {found}, not {expected}");
         }
-    }
-
-    #[test]
-    fn shares_add_up() {
-        assert_eq!((0..7).map(|i| share(100, i, 7)).sum::<u64>(), 100);
-        assert_eq!(share(u64::MAX, 0, 1), u64::MAX);
     }
 }

@@ -6,8 +6,8 @@ use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
-use super::tally::{Tally, count_value, sum};
-use super::{Argument, Info, Program};
+use super::counting::{self, Count, Counts};
+use super::{Argument, Info, Make, Program};
 
 pub(super) const INFO: Info = Info {
     name: "grep",
@@ -17,61 +17,42 @@ pub(super) const INFO: Info = Info {
         Argument { name: "output", about: "`lines`, or `matches` for lines `text TAB count` (lines)" },
     ],
     inputs: 1..=usize::MAX,
-    make: |arguments, memory_bytes| {
+    make: Make::Program(|arguments, room| {
         let pattern = arguments.required("pattern", arguments.text("pattern")?)?;
-        let counts = arguments.choice("output", &["lines", "matches"])? == "matches";
+        let output = arguments.choice("output", &["lines", "matches"])?;
         let pattern = Regex::new(pattern).map_err(|e| arguments.problem("pattern", &e.to_string()))?;
-        Ok(Box::new(Grep { pattern, counts, tally: Tally::new(memory_bytes) }))
-    },
+        Ok(match output {
+            "matches" => counting::program(Matches(pattern), room),
+            _ => Box::new(Lines(pattern)),
+        })
+    }),
 };
 
-struct Grep {
-    pattern: Regex,
-    /// Whether matches are counted, instead of lines given.
-    counts: bool,
-    tally: Tally,
+/// Counts matches.
+struct Matches(Regex);
+
+impl Count for Matches {
+    fn count(&mut self, record: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
+        self.0.find_iter(record).try_for_each(|found| counts.add(found.as_bytes()))
+    }
 }
 
-impl Program for Grep {
-    fn combines(&self) -> bool {
-        self.counts
+/// Gives lines that match.
+struct Lines(Regex);
+
+impl Program for Lines {
+    fn needs_reducers(&self) -> bool {
+        false
     }
 
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
-        if self.counts {
-            for found in self.pattern.find_iter(record) {
-                self.tally.add(found.as_bytes(), |text, count| put(emit, text, count))?;
-            }
-        } else if self.pattern.is_match(record) {
-            emit.line(record)?;
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, emit: &mut Emit) -> Result<(), TaskError> {
-        self.tally.drain(|text, count| put(emit, text, count))
-    }
-
-    fn combine(
-        &mut self,
-        _key: &[u8],
-        values: &mut Values<'_>,
-        put: &mut dyn FnMut(&[u8]) -> Result<(), TaskError>,
-    ) -> Result<(), TaskError> {
-        put(&count_value(sum(values)?))
+        if self.0.is_match(record) { emit.line(record) } else { Ok(()) }
     }
 
     fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError> {
-        if self.counts {
-            return part.pair(key, sum(values)?.to_string().as_bytes());
-        }
         while values.next()?.is_some() {
             part.line(key)?;
         }
         Ok(())
     }
-}
-
-fn put(emit: &mut Emit, text: &[u8], count: u64) -> Result<(), TaskError> {
-    emit.pair(text, &count_value(count))
 }

@@ -1,11 +1,10 @@
 //! `histogram`: how many numbers fall into each bin.
 
+use std::borrow::Cow;
+
 use super::super::TaskError;
-use super::super::emit::Emit;
-use super::super::merge::Values;
-use super::super::part::Part;
-use super::tally::{Tally, count_value, sum};
-use super::{Argument, Info, Program, field};
+use super::counting::{self, Count, Counts};
+use super::{Argument, Info, Make, field};
 
 pub(super) const INFO: Info = Info {
     name: "histogram",
@@ -18,54 +17,32 @@ pub(super) const INFO: Info = Info {
         Argument { name: "width", about: "width of a bin (1)" },
     ],
     inputs: 1..=usize::MAX,
-    make: |arguments, memory_bytes| {
-        Ok(Box::new(Histogram {
-            field: arguments.whole("field")?.unwrap_or(0) as usize,
-            width: arguments.positive("width")?.unwrap_or(1.0),
-            tally: Tally::new(memory_bytes),
-        }))
-    },
+    make: Make::Program(|arguments, room| {
+        let field = arguments.whole("field")?.unwrap_or(0) as usize;
+        let width = arguments.positive("width")?.unwrap_or(1.0);
+        Ok(counting::program(Histogram { field, width }, room))
+    }),
 };
 
 struct Histogram {
     field: usize,
     width: f64,
-    tally: Tally,
 }
 
-impl Program for Histogram {
-    fn combines(&self) -> bool {
-        true
-    }
-
-    fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+impl Count for Histogram {
+    fn count(&mut self, record: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
         let Some(value) = field(record, self.field).and_then(number) else {
-            emit.skip();
+            counts.skip();
             return Ok(());
         };
         // Far values go to the outermost bins: the cast saturates.
-        let bin = (value / self.width).floor() as i64;
-        self.tally.add(&ordered(bin), |key, count| emit.pair(key, &count_value(count)))
+        counts.add(&ordered((value / self.width).floor() as i64))
     }
 
-    fn finish(&mut self, emit: &mut Emit) -> Result<(), TaskError> {
-        self.tally.drain(|key, count| emit.pair(key, &count_value(count)))
-    }
-
-    fn combine(
-        &mut self,
-        _key: &[u8],
-        values: &mut Values<'_>,
-        put: &mut dyn FnMut(&[u8]) -> Result<(), TaskError>,
-    ) -> Result<(), TaskError> {
-        put(&count_value(sum(values)?))
-    }
-
-    fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError> {
+    fn show<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
         let bits = key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let bin = (bits ^ SIGN).cast_signed();
-        let edge = (bin as f64 * self.width).to_string();
-        part.pair(edge.as_bytes(), sum(values)?.to_string().as_bytes())
+        Cow::Owned((bin as f64 * self.width).to_string().into_bytes())
     }
 }
 

@@ -7,14 +7,16 @@ use super::super::merge::Values;
 use super::super::part::Part;
 use super::super::{Split, TaskError};
 use super::tally::Tally;
-use super::{Info, Program, words};
+use super::{Info, Make, Program, Put, words};
 
 pub(super) const INFO: Info = Info {
     name: "inverted-index",
     about: "the files of each word: lines `word TAB file,file,…`, words and files sorted",
     arguments: &[],
     inputs: 1..=usize::MAX,
-    make: |_, memory_bytes| Ok(Box::new(InvertedIndex { file: Vec::new(), words: Tally::new(memory_bytes) })),
+    make: Make::Program(|_, room| {
+        Ok(Box::new(InvertedIndex { file: Vec::new(), words: Tally::new(room.memory_bytes) }))
+    }),
 };
 
 struct InvertedIndex {
@@ -46,12 +48,7 @@ impl Program for InvertedIndex {
         self.words.drain(|word, _| emit.pair(word, &self.file))
     }
 
-    fn combine(
-        &mut self,
-        _key: &[u8],
-        values: &mut Values<'_>,
-        put: &mut dyn FnMut(&[u8]) -> Result<(), TaskError>,
-    ) -> Result<(), TaskError> {
+    fn combine(&mut self, values: &mut Values<'_>, put: &mut Put<'_>) -> Result<(), TaskError> {
         files(values)?.iter().try_for_each(|file| put(file))
     }
 

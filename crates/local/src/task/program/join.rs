@@ -1,13 +1,15 @@
 //! `join`: lines of two inputs that have a key in common.
 //!
 //! The values of a key come in the order of the maps, and the maps of the first input come before
-//! those of the second; so the lines of the first are kept, those of the second pass by.
+//! those of the second; so the lines of the first are kept, in memory or in a file, those of the second
+//! pass by. A file is read again for each line that passes, no more bytes than are then written.
 
 use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
 use super::super::{Split, TaskError};
-use super::{Argument, Info, Program, field};
+use super::kept::Kept;
+use super::{Argument, Info, Make, Program, field};
 
 pub(super) const INFO: Info = Info {
     name: "join",
@@ -24,7 +26,7 @@ pub(super) const INFO: Info = Info {
         },
     ],
     inputs: 2..=2,
-    make: |arguments, _| {
+    make: Make::Program(|arguments, room| {
         let number = |name| {
             let number = arguments.whole(name)?.unwrap_or(1);
             if number == 0 {
@@ -40,8 +42,9 @@ pub(super) const INFO: Info = Info {
             keeps_right: matches!(kind, "right" | "full"),
             input: 0,
             value: Vec::new(),
+            lefts: Kept::new(room),
         }))
-    },
+    }),
 };
 
 struct Join {
@@ -52,6 +55,8 @@ struct Join {
     input: u8,
     /// Room for a value: the input and the rest of a line.
     value: Vec<u8>,
+    /// The rest of the left lines of the key that is reduced.
+    lefts: Kept,
 }
 
 impl Program for Join {
@@ -82,17 +87,15 @@ impl Program for Join {
     }
 
     fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError> {
-        let mut lefts: Vec<Vec<u8>> = Vec::new();
+        self.lefts.clear()?;
         let mut is_matched = false;
         while let Some(value) = values.next()? {
             match value.split_first() {
-                Some((0, left)) => lefts.push(left.to_vec()),
+                Some((0, left)) => self.lefts.push(left)?,
                 Some((_, right)) => {
                     is_matched = true;
-                    for left in &lefts {
-                        put(part, key, left, right)?;
-                    }
-                    if lefts.is_empty() && self.keeps_right {
+                    self.lefts.each(|left| put(part, key, left, right))?;
+                    if self.lefts.is_empty() && self.keeps_right {
                         put(part, key, b"", right)?;
                     }
                 }
@@ -100,9 +103,7 @@ impl Program for Join {
             }
         }
         if !is_matched && self.keeps_left {
-            for left in &lefts {
-                put(part, key, left, b"")?;
-            }
+            self.lefts.each(|left| put(part, key, left, b""))?;
         }
         Ok(())
     }

@@ -1,13 +1,17 @@
 //! The built-in programs, one a file: what the benchmarks of the papers ran.
 //!
-//! A program is a line in [`PROGRAMS`] and an implementation of [`Program`].
+//! A program is a line in [`PROGRAMS`] and an implementation of [`Program`], of [`counting::Count`] if it
+//! counts something, or of [`Generator`] if it makes its own input.
 
 mod arguments;
+mod counting;
 mod generate_text;
+mod generator;
 mod grep;
 mod histogram;
 mod inverted_index;
 mod join;
+mod kept;
 mod sequence_count;
 mod sort;
 mod tally;
@@ -16,6 +20,7 @@ mod terasort;
 mod wordcount;
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use super::emit::Emit;
 use super::input::Format;
@@ -38,8 +43,40 @@ pub struct Info {
     make: Make,
 }
 
-/// Makes an instance from arguments and the bytes that its tables may take.
-type Make = fn(&Arguments<'_>, u64) -> Result<Box<dyn Program>, TaskError>;
+/// Makes an instance from arguments.
+#[derive(Debug)]
+enum Make {
+    /// Of a program that reads input.
+    Program(fn(&Arguments<'_>, Room<'_>) -> Made<dyn Program>),
+    /// Of one that makes it.
+    Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
+}
+
+type Made<T> = Result<Box<T>, TaskError>;
+
+/// What an instance may use.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'a> {
+    /// Bytes for tables of its own.
+    pub(super) memory_bytes: u64,
+    /// Where it may write what does not fit; whoever made it removes what it leaves there.
+    pub(super) directory: &'a Path,
+}
+
+impl Room<'_> {
+    /// For an instance that does not do a job.
+    pub(super) fn none() -> Self {
+        Room { memory_bytes: 0, directory: Path::new("") }
+    }
+}
+
+/// An instance.
+pub(super) enum Built {
+    /// Reads input.
+    Program(Box<dyn Program>),
+    /// Makes it.
+    Generator(Box<dyn Generator>),
+}
 
 /// An argument of a program.
 #[derive(Debug)]
@@ -62,6 +99,8 @@ pub struct Shape {
     pub bytes: Option<u64>,
     /// Whether it never has reduces.
     pub is_map_only: bool,
+    /// Whether it makes no sense without reducers.
+    pub needs_reducers: bool,
     /// Whether [`super::prepare`] must run before the first map if there is more than one reducer.
     pub needs_preparation: bool,
 }
@@ -73,19 +112,9 @@ pub(super) trait Program: Send {
         Format::Lines
     }
 
-    /// How many maps it has, if it makes its own input.
-    fn maps(&self) -> Option<u32> {
-        None
-    }
-
-    /// How many bytes all its maps make together, if it makes its own input.
-    fn bytes(&self) -> Option<u64> {
-        None
-    }
-
-    /// Whether it never has reduces.
-    fn is_map_only(&self) -> bool {
-        false
+    /// Whether its map's output is of use to nothing but its reduce.
+    fn needs_reducers(&self) -> bool {
+        true
     }
 
     /// Whether its partitions are ranges of keys, in order.
@@ -111,18 +140,8 @@ pub(super) trait Program: Send {
         Ok(())
     }
 
-    /// Does the work of map `index` of `maps`, where [`Self::maps`] says that there are some.
-    fn generate(&mut self, _index: u32, _maps: u32, _emit: &mut Emit) -> Result<(), TaskError> {
-        Ok(())
-    }
-
     /// Gives values that stand for all values of a key, any number of times.
-    fn combine(
-        &mut self,
-        _key: &[u8],
-        values: &mut Values<'_>,
-        put: &mut dyn FnMut(&[u8]) -> Result<(), TaskError>,
-    ) -> Result<(), TaskError> {
+    fn combine(&mut self, values: &mut Values<'_>, put: &mut Put<'_>) -> Result<(), TaskError> {
         while let Some(value) = values.next()? {
             put(value)?;
         }
@@ -132,6 +151,21 @@ pub(super) trait Program: Send {
     /// Called with each key of a partition, in order. Values come in the order of the maps.
     fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError>;
 }
+
+/// What a program does that makes its own input: it has maps alone, which write part files.
+pub(super) trait Generator: Send {
+    /// How many maps share the work, at least 1.
+    fn maps(&self) -> u32;
+
+    /// How many bytes all maps make together.
+    fn bytes(&self) -> u64;
+
+    /// Does the work of map `index` of `maps`.
+    fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError>;
+}
+
+/// Takes the values that a combiner gives.
+pub(super) type Put<'a> = dyn FnMut(&[u8]) -> Result<(), TaskError> + 'a;
 
 /// All programs, in the order in which help shows them.
 static PROGRAMS: [Info; 10] = [
@@ -158,32 +192,47 @@ pub fn programs() -> &'static [Info] {
 ///
 /// A program or an argument that there is not, with those that there are.
 pub fn describe(job: &Job) -> Result<Shape, TaskError> {
-    match job {
-        Job::Commands { .. } => Ok(Shape {
-            inputs: 1..=usize::MAX,
-            maps: None,
-            bytes: None,
-            is_map_only: false,
-            needs_preparation: false,
-        }),
-        Job::Program { program, args } => {
-            let built = build(program, args, 0)?;
-            Ok(Shape {
-                inputs: info(program)?.inputs.clone(),
-                maps: built.maps(),
-                bytes: built.bytes(),
-                is_map_only: built.is_map_only(),
-                needs_preparation: built.is_ranged(),
-            })
+    let reads = Shape {
+        inputs: 1..=usize::MAX,
+        maps: None,
+        bytes: None,
+        is_map_only: false,
+        needs_reducers: false,
+        needs_preparation: false,
+    };
+    let Job::Program { program, args } = job else { return Ok(reads) };
+    let inputs = info(program)?.inputs.clone();
+    Ok(match build(program, args, Room::none())? {
+        Built::Program(built) => Shape {
+            inputs,
+            needs_reducers: built.needs_reducers(),
+            needs_preparation: built.is_ranged(),
+            ..reads
+        },
+        Built::Generator(built) => {
+            Shape { inputs, maps: Some(built.maps()), bytes: Some(built.bytes()), is_map_only: true, ..reads }
         }
+    })
+}
+
+/// An instance of a program.
+pub(super) fn build(name: &str, args: &Args, room: Room<'_>) -> Result<Built, TaskError> {
+    let info = info(name)?;
+    let arguments = Arguments::new(info, args)?;
+    match info.make {
+        Make::Program(make) => make(&arguments, room).map(Built::Program),
+        Make::Generator(make) => make(&arguments).map(Built::Generator),
     }
 }
 
-/// An instance of a program, which may take a quarter of `memory_bytes` for tables of its own.
-pub(super) fn build(name: &str, args: &Args, memory_bytes: u64) -> Result<Box<dyn Program>, TaskError> {
-    let info = info(name)?;
-    let arguments = Arguments::new(info, args)?;
-    (info.make)(&arguments, memory_bytes / 4)
+/// An instance of a program that reads input.
+pub(super) fn build_program(name: &str, args: &Args, room: Room<'_>) -> Made<dyn Program> {
+    match build(name, args, room)? {
+        Built::Program(built) => Ok(built),
+        Built::Generator(_) => {
+            Err(TaskError::Job(format!("{name}: found input, expected none: it makes its own")))
+        }
+    }
 }
 
 fn info(name: &str) -> Result<&'static Info, TaskError> {
@@ -213,11 +262,6 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         rest = after;
         Some(word)
     })
-}
-
-/// What a program says that never reduces.
-fn never_reduces(name: &str) -> TaskError {
-    TaskError::Job(format!("{name}: found a reduce, expected none"))
 }
 
 #[cfg(test)]
@@ -275,6 +319,8 @@ mod tests {
         };
         let teragen = shape("teragen", json!({"records": 10, "maps": 3}));
         assert_eq!((teragen.inputs, teragen.maps, teragen.is_map_only), (0..=0, Some(3), true));
+        assert!(shape("grep", json!({"pattern": "a", "output": "matches"})).needs_reducers);
+        assert!(!shape("grep", json!({"pattern": "a"})).needs_reducers && !teragen.needs_reducers);
         assert_eq!(teragen.bytes, Some(1000));
         assert_eq!(shape("generate-text", json!({"bytes": "2KiB"})).bytes, Some(2048));
         assert_eq!(shape("wordcount", json!({})).bytes, None);

@@ -5,7 +5,7 @@ use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
 use super::histogram::number;
-use super::{Argument, Info, Program, field};
+use super::{Argument, Info, Make, Program, field};
 
 pub(super) const INFO: Info = Info {
     name: "sort",
@@ -19,14 +19,14 @@ pub(super) const INFO: Info = Info {
         Argument { name: "reverse", about: "whether the order is turned around (false)" },
     ],
     inputs: 1..=usize::MAX,
-    make: |arguments, _| {
+    make: Make::Program(|arguments, _| {
         Ok(Box::new(Sort {
             field: arguments.whole("field")?.unwrap_or(0) as usize,
             numeric: arguments.flag("numeric")?,
             reverse: arguments.flag("reverse")?,
             key: Vec::new(),
         }))
-    },
+    }),
 };
 
 struct Sort {

@@ -3,9 +3,7 @@
 use hashbrown::HashTable;
 
 use super::super::TaskError;
-use super::super::merge::Values;
 use super::super::partition::hash;
-use super::super::segment::{put_varint, take_varint};
 
 /// Bytes that a key takes beside its own: its slot in a table that is at least half full.
 const OVERHEAD: usize = 2 * size_of::<Slot>() + 2;
@@ -106,22 +104,6 @@ impl Tally {
         self.arena.clear();
         Ok(())
     }
-}
-
-/// A count as a value of the shuffle.
-pub(super) fn count_value(count: u64) -> Vec<u8> {
-    let mut value = Vec::with_capacity(10);
-    put_varint(&mut value, count);
-    value
-}
-
-/// The sum of values that [`count_value`] made.
-pub(super) fn sum(values: &mut Values<'_>) -> Result<u64, TaskError> {
-    let mut sum = 0;
-    while let Some(mut value) = values.next()? {
-        sum += take_varint(&mut value).unwrap_or(0);
-    }
-    Ok(sum)
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 use rand_chacha::rand_core::Rng;
 
 use super::super::TaskError;
-use super::super::emit::Emit;
-use super::super::merge::Values;
 use super::super::part::Part;
-use super::generate_text::{rng, share};
+use super::generator::{maps, rng, share};
 use super::terasort::RECORD;
-use super::{Argument, Info, Program, never_reduces};
+use super::{Argument, Generator, Info, Make};
 
 pub(super) const INFO: Info = Info {
     name: "teragen",
@@ -23,16 +21,15 @@ pub(super) const INFO: Info = Info {
         Argument { name: "seed", about: "the seed of the random numbers (0)" },
     ],
     inputs: 0..=0,
-    make: |arguments, _| {
+    make: Make::Generator(|arguments| {
         let records = arguments.required("records", arguments.whole("records")?)?;
-        let maps = arguments.whole("maps")?.unwrap_or(records.div_ceil(1_000_000));
         Ok(Box::new(TeraGen {
             records,
-            maps: maps.clamp(1, 100_000) as u32,
+            maps: maps(arguments, records.div_ceil(1_000_000))?,
             is_binary: arguments.choice("format", &["lines", "binary"])? == "binary",
             seed: arguments.whole("seed")?.unwrap_or(0),
         }))
-    },
+    }),
 };
 
 /// Bytes of a key.
@@ -45,28 +42,19 @@ struct TeraGen {
     seed: u64,
 }
 
-impl Program for TeraGen {
-    fn maps(&self) -> Option<u32> {
-        Some(self.maps)
+impl Generator for TeraGen {
+    fn maps(&self) -> u32 {
+        self.maps
     }
 
-    fn bytes(&self) -> Option<u64> {
-        Some(self.records.saturating_mul(RECORD as u64))
+    fn bytes(&self) -> u64 {
+        self.records.saturating_mul(RECORD as u64)
     }
 
-    fn is_map_only(&self) -> bool {
-        true
-    }
-
-    fn map(&mut self, _record: &[u8], _emit: &mut Emit) -> Result<(), TaskError> {
-        Ok(())
-    }
-
-    fn generate(&mut self, index: u32, maps: u32, emit: &mut Emit) -> Result<(), TaskError> {
+    fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError> {
         let mut rng = rng(self.seed, index);
-        let before: u64 = (0..index).map(|earlier| share(self.records, earlier, maps)).sum();
         let mut record = [0; RECORD];
-        for number in before..before + share(self.records, index, maps) {
+        for number in share(self.records, index, maps) {
             rng.fill_bytes(&mut record[..KEY]);
             fill(&mut record, number);
             if !self.is_binary {
@@ -76,13 +64,9 @@ impl Program for TeraGen {
                 }
                 record[RECORD - 1] = b'\n';
             }
-            emit.raw(&record, 1)?;
+            part.raw(&record, 1)?;
         }
         Ok(())
-    }
-
-    fn reduce(&mut self, _: &[u8], _: &mut Values<'_>, _: &mut Part) -> Result<(), TaskError> {
-        Err(never_reduces("teragen"))
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::emit::Emit;
 use super::super::input::Format;
 use super::super::merge::Values;
 use super::super::part::Part;
-use super::{Argument, Info, Program};
+use super::{Argument, Info, Make, Program};
 
 pub(super) const INFO: Info = Info {
     name: "terasort",
@@ -18,7 +18,7 @@ pub(super) const INFO: Info = Info {
         Argument { name: "key", about: "bytes of the key (10)" },
     ],
     inputs: 1..=usize::MAX,
-    make: |arguments, _| {
+    make: Make::Program(|arguments, _| {
         let format = match arguments.choice("format", &["lines", "binary"])? {
             "binary" => Format::Fixed(RECORD),
             _ => Format::Lines,
@@ -28,7 +28,7 @@ pub(super) const INFO: Info = Info {
             key: arguments.whole("key")?.unwrap_or(10) as usize,
             record: Vec::new(),
         }))
-    },
+    }),
 };
 
 /// Bytes of a binary record, of a line with its newline, as in the sort benchmark of Gray and others.
