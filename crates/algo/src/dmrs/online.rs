@@ -54,6 +54,23 @@ struct Due {
     list: bool,
 }
 
+/// Idle slots that may start a task.
+#[derive(Clone, Debug)]
+enum Awake {
+    /// All of them.
+    All,
+    /// These, as far as they are idle.
+    Some(BTreeSet<At>),
+}
+
+impl Awake {
+    fn insert(&mut self, at: At) {
+        if let Self::Some(slots) = self {
+            slots.insert(at);
+        }
+    }
+}
+
 /// The DMRS policy.
 #[derive(Clone, Debug)]
 pub struct Dmrs {
@@ -70,9 +87,9 @@ pub struct Dmrs {
     unplanned: VecDeque<JobId>,
     /// Reduces that belong to no queue (map-only): when they became ready, and the next task to look at.
     loose: BTreeMap<(Time, PhaseId), u32>,
-    /// Slots without a task, and those of them that may start one now.
+    /// Slots without a task, and which of them may start one now.
     idle: BTreeSet<At>,
-    awake: BTreeSet<At>,
+    awake: Awake,
     /// What has to be made anew.
     due: Due,
     /// Some task was off its time since the list was made.
@@ -99,7 +116,7 @@ impl Dmrs {
             list: None,
             listed: Vec::new(),
             loose: BTreeMap::new(),
-            awake: idle.clone(),
+            awake: Awake::All,
             idle,
             due: Due::default(),
             departed: false,
@@ -137,7 +154,7 @@ impl Dmrs {
             }
             Event::TasksLost { .. } => self.due.list = true,
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
-            Event::PhaseDone(_) | Event::Wake => self.awake.extend(&self.idle),
+            Event::PhaseDone(_) | Event::Wake => self.awake = Awake::All,
             Event::JobDone(job) => {
                 self.jobs.remove(&job);
             }
@@ -176,16 +193,13 @@ impl Dmrs {
             self.vacate(at, view.now);
         }
         if instance.phase(phase).cap < view.phase(phase).total() {
-            self.awake.extend(&self.idle);
+            self.awake = Awake::All;
         }
     }
 
     fn vacate(&mut self, at: At, now: Time) {
-        let slot = self.queues.slot_mut(at);
-        slot.running = None;
-        slot.held = false;
-        slot.idle_since = now;
-        if slot.up {
+        self.queues.vacate(at, now);
+        if self.queues.slot(at).up {
             self.idle.insert(at);
             self.awake.insert(at);
         }
@@ -196,7 +210,7 @@ impl Dmrs {
         if self.jobs.insert(view.instance.phase(phase).job) {
             self.due.order = true;
         }
-        self.awake.extend(&self.idle);
+        self.awake = Awake::All;
     }
 
     /// In map-only, the reduces of a ready phase wait for any slot.
@@ -211,7 +225,7 @@ impl Dmrs {
         self.due.list = true;
         for lane in 0..2 {
             for at in self.queues.of_machine(lane, machine) {
-                self.queues.slot_mut(at).up = up;
+                self.queues.set_up(at, up);
                 self.idle.remove(&at);
                 self.vacate(at, view.now);
             }

@@ -1,6 +1,6 @@
 //! A queue for every slot, and what each slot does now: the book the online policy keeps.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use slackline_model::id::TiVec;
 use slackline_model::{Cluster, GroupId, MachineId, PhaseId, Span, Time};
@@ -79,6 +79,10 @@ pub(super) struct Queues {
     ranks: u64,
     /// Tasks in queues.
     queued: u64,
+    /// Slots with a task in their queue.
+    loaded: BTreeSet<At>,
+    /// Slots by the phase of the task on them.
+    serving: BTreeSet<(PhaseId, At)>,
 }
 
 impl Queues {
@@ -107,15 +111,41 @@ impl Queues {
                 lanes[lane.index()].extend((0..len).map(|_| slot.clone()));
             }
         }
-        Self { lanes, machines, ranks: 0, queued: 0 }
+        Self { lanes, machines, ranks: 0, queued: 0, loaded: BTreeSet::new(), serving: BTreeSet::new() }
     }
 
     pub(super) fn slot(&self, at: At) -> &Slot {
         &self.lanes[at.lane][at.slot as usize]
     }
 
-    pub(super) fn slot_mut(&mut self, at: At) -> &mut Slot {
+    fn slot_mut(&mut self, at: At) -> &mut Slot {
         &mut self.lanes[at.lane][at.slot as usize]
+    }
+
+    /// A slot's machine comes or goes.
+    pub(super) fn set_up(&mut self, at: At, up: bool) {
+        self.slot_mut(at).up = up;
+    }
+
+    /// Nobody knows when the task on a slot ends.
+    pub(super) fn hold(&mut self, at: At) {
+        self.slot_mut(at).held = true;
+    }
+
+    /// Puts a task on a slot that has none.
+    pub(super) fn occupy(&mut self, at: At, task: Running) {
+        self.slot_mut(at).running = Some(task);
+        self.serving.insert((task.phase, at));
+    }
+
+    /// Takes whatever is on a slot away.
+    pub(super) fn vacate(&mut self, at: At, now: Time) {
+        let slot = self.slot_mut(at);
+        slot.held = false;
+        slot.idle_since = now;
+        if let Some(task) = slot.running.take() {
+            self.serving.remove(&(task.phase, at));
+        }
     }
 
     /// All slots in order.
@@ -138,6 +168,11 @@ impl Queues {
         (first..first + len).map(move |slot| At { lane, slot })
     }
 
+    /// Slots with a task in their queue, in order.
+    pub(super) fn loaded(&self) -> &BTreeSet<At> {
+        &self.loaded
+    }
+
     /// How many tasks are in queues.
     pub(super) fn queued(&self) -> u64 {
         self.queued
@@ -150,18 +185,24 @@ impl Queues {
         self.ranks += 1;
         self.queued += 1;
         self.lanes[lane][slot as usize].queue.push_back(queued);
+        self.loaded.insert(At { lane, slot });
     }
 
     /// Takes the head of a slot's queue away.
     pub(super) fn pop(&mut self, at: At) {
-        if self.slot_mut(at).queue.pop_front().is_some() {
-            self.queued -= 1;
+        let queue = &mut self.slot_mut(at).queue;
+        let (popped, is_empty) = (queue.pop_front().is_some(), queue.is_empty());
+        self.queued -= u64::from(popped);
+        if is_empty {
+            self.loaded.remove(&at);
         }
     }
 
     /// Empties all queues.
     pub(super) fn clear(&mut self) {
-        self.lanes.iter_mut().flatten().for_each(|slot| slot.queue.clear());
+        for at in std::mem::take(&mut self.loaded) {
+            self.slot_mut(at).queue.clear();
+        }
         self.queued = 0;
     }
 
@@ -183,15 +224,19 @@ impl Queues {
         slots.min().map(|(_, _, at)| at)
     }
 
-    /// When the tasks of each phase that run now are believed to end.
-    pub(super) fn ends(&self, speeds: &Speeds, now: Time) -> BTreeMap<PhaseId, Vec<(Time, GroupId)>> {
-        let mut ends: BTreeMap<PhaseId, Vec<(Time, GroupId)>> = BTreeMap::new();
-        for slot in self.lanes.iter().flatten() {
-            if let Some(running) = slot.running {
-                ends.entry(running.phase).or_default().push((speeds.free(slot, now), slot.group));
-            }
-        }
-        ends
+    /// When the tasks of a phase that run now are believed to end, and where; slots in order.
+    pub(super) fn ends(
+        &self,
+        phase: PhaseId,
+        speeds: &Speeds,
+        now: Time,
+    ) -> impl Iterator<Item = (Time, GroupId)> {
+        let from = At { lane: 0, slot: 0 };
+        let of_phase = self.serving.range((phase, from)..).take_while(move |(p, _)| *p == phase);
+        of_phase.map(move |&(_, at)| {
+            let slot = self.slot(at);
+            (speeds.free(slot, now), slot.group)
+        })
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by

@@ -23,6 +23,8 @@ struct Placed {
 /// A queue for each machine and lane.
 pub(super) struct Placements {
     queues: Vec<[VecDeque<Placed>; 2]>,
+    /// Machines with something in a queue.
+    loaded: BTreeSet<MachineId>,
     /// Machines whose head may be able to start.
     awake: BTreeSet<MachineId>,
 }
@@ -30,7 +32,8 @@ pub(super) struct Placements {
 impl Placements {
     pub(super) fn new(instance: &Instance) -> Self {
         let n = instance.cluster().n_machines() as usize;
-        Self { queues: vec![[VecDeque::new(), VecDeque::new()]; n], awake: BTreeSet::new() }
+        let queues = vec![[VecDeque::new(), VecDeque::new()]; n];
+        Self { queues, loaded: BTreeSet::new(), awake: BTreeSet::new() }
     }
 
     pub(super) fn push(
@@ -48,12 +51,13 @@ impl Placements {
             instance.phase_name(phase)
         );
         self.queues[machine.index()][lane.index()].push_back(Placed { phase, first, count });
+        self.loaded.insert(machine);
         self.awake.insert(machine);
     }
 
     pub(super) fn clear(&mut self) {
-        for queues in &mut self.queues {
-            queues.iter_mut().for_each(VecDeque::clear);
+        for machine in std::mem::take(&mut self.loaded) {
+            self.queues[machine.index()].iter_mut().for_each(VecDeque::clear);
         }
     }
 
@@ -74,7 +78,7 @@ impl Placements {
             _ => false,
         };
         if events.iter().any(everybody) {
-            self.awake.extend((0..self.queues.len()).map(MachineId::from));
+            self.awake.extend(&self.loaded);
         }
     }
 
@@ -91,10 +95,17 @@ impl Placements {
         };
         let mut decisions = 0;
         for machine in machines {
+            if !self.loaded.contains(&machine) {
+                continue;
+            }
+            let queues = &mut self.queues[machine.index()];
             for &lane in ledger.instance.cluster().lanes() {
                 if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
-                    decisions += serve(&mut self.queues[machine.index()][lane.index()], spot, ledger, engine);
+                    decisions += serve(&mut queues[lane.index()], spot, ledger, engine);
                 }
+            }
+            if queues.iter().all(VecDeque::is_empty) {
+                self.loaded.remove(&machine);
             }
         }
         decisions

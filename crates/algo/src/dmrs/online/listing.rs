@@ -1,15 +1,14 @@
 //! The job scheduler and the task scheduler: what is left of the ready jobs becomes an order and a list.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use slackline_model::{GroupId, JobId, PhaseId, PhaseKind, Time};
+use slackline_model::{JobId, PhaseId, PhaseKind};
 use slackline_policy::{Action, View};
 
 use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
-use super::super::queues::At;
 use super::super::{model, order};
-use super::Dmrs;
+use super::{Awake, Dmrs};
 
 /// How many tasks are placed ahead at least, for each slot and in all.
 const AHEAD: (u64, u64) = (2, 500);
@@ -17,7 +16,7 @@ const AHEAD: (u64, u64) = (2, 500);
 impl Dmrs {
     /// The job scheduler: σ from the linear program over what is left of the ready jobs.
     pub(super) fn sort(&mut self, view: &View<'_>) {
-        let ends = self.queues.ends(self.beliefs.speeds(), view.now);
+        let speeds = self.beliefs.speeds();
         let mut ids = Vec::with_capacity(self.jobs.len());
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for &id in &self.jobs {
@@ -25,13 +24,13 @@ impl Dmrs {
             let side = |kind| {
                 let Some(phase) = info.phase(kind) else { return Side::default() };
                 let (mut work, mut longest) = self.beliefs.left(view, phase);
-                let running = ends.get(&phase).map_or(&[][..], Vec::as_slice);
-                for &(end, group) in running {
-                    let rest = end.since(view.now).seconds() * self.beliefs.speeds().0[group];
+                let mut count = view.phase(phase).unstarted();
+                for (end, group) in self.queues.ends(phase, speeds, view.now) {
+                    let rest = end.since(view.now).seconds() * speeds.0[group];
                     work += rest;
                     longest = longest.max(rest);
+                    count = count.saturating_add(1);
                 }
-                let count = view.phase(phase).unstarted().saturating_add(running.len() as u32);
                 Side { work, longest, tasks: count.min(view.instance.phase(phase).cap) }
             };
             let weight = model::weight(view.instance.flow(info.flow));
@@ -39,7 +38,7 @@ impl Dmrs {
             jobs.push(self.config.variant.considers(lp::Job { weight, release: 0.0, map, reduce }));
             ids.push(id);
         }
-        let system = model::system(view.instance.cluster(), |group| self.beliefs.speeds().0[group]);
+        let system = model::system(view.instance.cluster(), |group| speeds.0[group]);
         let solution = lp::solve(&jobs, &system, self.config.form);
         let order = order::order(&jobs, &system, &solution, self.config.key);
         self.order = order.into_iter().map(|at| ids[at]).collect();
@@ -52,6 +51,7 @@ impl Dmrs {
         if self.departed || self.list.is_none() {
             return false;
         }
+        self.listed.retain(|job| self.jobs.contains(job));
         let has_left = |job: &&JobId| {
             self.jobs.contains(job)
                 && view.instance.job(**job).phases().any(|phase| view.phase(phase).unstarted() > 0)
@@ -100,32 +100,32 @@ impl Dmrs {
             }
         }
         for at in held {
-            self.queues.slot_mut(at).held = true;
+            self.queues.hold(at);
         }
         self.list = Some(List::new(slots));
         let jobs = &self.jobs;
         self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
         self.listed.clear();
         (self.due.list, self.departed, self.started) = (false, false, 0);
-        self.awake.extend(&self.idle);
+        self.awake = Awake::All;
         self.extend(view);
     }
 
     /// Lists further jobs until enough tasks are in the queues, if they have run low or a slot has nothing
     /// to do.
     pub(super) fn extend(&mut self, view: &View<'_>) {
+        if self.unplanned.is_empty() {
+            return;
+        }
         let Some(mut list) = self.list.take() else { return };
         let slots = self.queues.lane(0).len() + self.queues.lane(1).len();
         let wanted = (AHEAD.0 * slots as u64).max(AHEAD.1);
-        let queues = &self.queues;
-        let is_hungry = |&at: &At| queues.slot(at).queue.is_empty() && self.idle.contains(&at);
-        let is_due = queues.queued() * 2 <= wanted || self.awake.iter().any(is_hungry);
-        if is_due && queues.queued() < wanted && !self.unplanned.is_empty() {
-            let ends = self.queues.ends(self.beliefs.speeds(), view.now);
+        let queued = self.queues.queued();
+        if queued < wanted && (queued * 2 <= wanted || self.is_hungry()) {
             while self.queues.queued() < wanted
                 && let Some(id) = self.unplanned.pop_front()
             {
-                let job = self.rest_of(id, &ends, view);
+                let job = self.rest_of(id, view);
                 let queues = &mut self.queues;
                 let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
                 if let Some(end) = list.place(&job, &mut report) {
@@ -133,21 +133,26 @@ impl Dmrs {
                 }
                 self.listed.push(id);
             }
-            self.awake.extend(&self.idle);
+            self.awake = Awake::All;
         }
         self.list = Some(list);
     }
 
+    /// Whether a slot that may start a task has none to start.
+    fn is_hungry(&self) -> bool {
+        let loaded = self.queues.loaded();
+        match &self.awake {
+            Awake::All => self.idle.iter().any(|at| !loaded.contains(at)),
+            Awake::Some(slots) => slots.iter().any(|at| self.idle.contains(at) && !loaded.contains(at)),
+        }
+    }
+
     /// The tasks of a job that have not begun.
-    fn rest_of(
-        &self,
-        id: JobId,
-        ends: &BTreeMap<PhaseId, Vec<(Time, GroupId)>>,
-        view: &View<'_>,
-    ) -> list::Job {
+    fn rest_of(&self, id: JobId, view: &View<'_>) -> list::Job {
         let phase = |id: PhaseId| {
             let info = view.instance.phase(id);
-            let running = ends.get(&id).into_iter().flatten().map(|&(end, _)| end).collect();
+            let ends = self.queues.ends(id, self.beliefs.speeds(), view.now);
+            let running = ends.map(|(end, _)| end).collect();
             let lane = view.instance.lane_of(id).index();
             let runs = self.beliefs.pending(view, id);
             let mut phase = list::Phase { id, lane, cap: info.cap, running, runs };

@@ -1,13 +1,13 @@
 //! Free slots get tasks: the head of the queue if it can start, and if no other slot has become better.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{PhaseId, Time};
 use slackline_policy::{Action, View};
 
 use super::super::queues::{At, Running};
 use super::super::variant::Variant;
-use super::{Dmrs, Reoptimise};
+use super::{Awake, Dmrs, Reoptimise};
 
 impl Dmrs {
     /// Hands tasks to slots that are free.
@@ -17,18 +17,19 @@ impl Dmrs {
             && self.config.variant != Variant::Identical
             && !self.fixed;
         loop {
-            let mut awake: Vec<At> = std::mem::take(&mut self.awake).into_iter().collect();
-            if !self.loose.is_empty() {
-                awake.sort_by_key(|&at| (self.queues.slot(at).idle_since, at));
-            }
+            // Whoever has been free longest comes first while there are reduces that belong to no queue.
+            let by_idleness = !self.loose.is_empty();
+            let mut has_loose = [0, 1].map(|lane| self.next_loose(lane, &begun, view).is_some());
             let mut replanned = false;
-            for at in awake {
-                if !self.idle.contains(&at) {
-                    continue;
-                }
-                if let Some(task) = self.next_loose(at, &begun, view) {
-                    self.hand_over(at, task, &mut begun, out);
-                    continue;
+            for at in self.take_awake(has_loose, by_idleness) {
+                if has_loose[at.lane] {
+                    if let Some((key, task)) = self.next_loose(at.lane, &begun, view) {
+                        self.loose.insert(key, task.task + 1);
+                        self.hand_over(at, task, &mut begun, out);
+                        continue;
+                    }
+                    // What cannot start now cannot start later in this call.
+                    has_loose[at.lane] = false;
                 }
                 let Some(task) = self.head(at, &begun, view) else { continue };
                 if let Some(start) = self.too_early(at, view.now) {
@@ -51,6 +52,27 @@ impl Dmrs {
             begun.clear();
             self.replan(view, out);
         }
+    }
+
+    /// Slots that may start a task: the awake ones that are idle and have a queue, and all that are awake
+    /// and idle in lanes where reduces wait that belong to no queue. Those that have been free longest come
+    /// first while there are such reduces.
+    fn take_awake(&mut self, has_loose: [bool; 2], by_idleness: bool) -> Vec<At> {
+        let awake = std::mem::replace(&mut self.awake, Awake::Some(BTreeSet::new()));
+        let loaded = self.queues.loaded();
+        let may_start = |at: &At| has_loose[at.lane] || loaded.contains(at);
+        let mut slots: Vec<At> = match awake {
+            Awake::Some(slots) => {
+                slots.into_iter().filter(|at| self.idle.contains(at) && may_start(at)).collect()
+            }
+            // Many slots may be idle, and many may have queues, but seldom both.
+            Awake::All if has_loose == [false; 2] => loaded.intersection(&self.idle).copied().collect(),
+            Awake::All => self.idle.iter().copied().filter(may_start).collect(),
+        };
+        if by_idleness {
+            slots.sort_by_key(|&at| (self.queues.slot(at).idle_since, at));
+        }
+        slots
     }
 
     /// Whether another slot is better for the head of `at`, and enough has happened since the list was
@@ -80,29 +102,24 @@ impl Dmrs {
         (self.fixed && head.start > now).then_some(head.start)
     }
 
-    /// The first reduce that belongs to no queue and can start now (map-only).
-    fn next_loose(&mut self, at: At, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> Option<Running> {
-        let mut over = None;
-        let mut found = None;
-        for (&key, next) in &mut self.loose {
-            let (_, phase) = key;
+    /// The first reduce of a lane that belongs to no queue and can start now, with its key (map-only).
+    fn next_loose(
+        &mut self,
+        lane: usize,
+        begun: &BTreeMap<PhaseId, u32>,
+        view: &View<'_>,
+    ) -> Option<((Time, PhaseId), Running)> {
+        self.loose.retain(|&(_, phase), next| {
             let state = view.phase(phase);
             while *next < state.total() && !state.is_pending(*next) {
                 *next += 1;
             }
-            if *next == state.total() {
-                over = Some(key);
-            } else if view.instance.lane_of(phase).index() == at.lane && has_room(phase, begun, view) {
-                let span = self.beliefs.size(view, phase, *next);
-                found = Some(Running { phase, task: *next, span, since: view.now });
-                *next += 1;
-                break;
-            }
-        }
-        if let Some(key) = over {
-            self.loose.remove(&key);
-        }
-        found
+            *next < state.total()
+        });
+        let can_start = |phase| view.instance.lane_of(phase).index() == lane && has_room(phase, begun, view);
+        let (&key, &task) = self.loose.iter().find(|((_, phase), _)| can_start(*phase))?;
+        let span = self.beliefs.size(view, key.1, task);
+        Some((key, Running { phase: key.1, task, span, since: view.now }))
     }
 
     fn hand_over(
@@ -112,9 +129,9 @@ impl Dmrs {
         begun: &mut BTreeMap<PhaseId, u32>,
         out: &mut Vec<Action>,
     ) {
-        let slot = self.queues.slot_mut(at);
-        slot.running = Some(task);
-        out.push(Action::Place { machine: slot.machine, phase: task.phase, first: task.task, count: 1 });
+        self.queues.occupy(at, task);
+        let machine = self.queues.slot(at).machine;
+        out.push(Action::Place { machine, phase: task.phase, first: task.task, count: 1 });
         *begun.entry(task.phase).or_default() += 1;
         self.idle.remove(&at);
         self.started += 1;
