@@ -184,8 +184,11 @@ impl Queues {
         let queued = Queued { phase, task, span, ready, start, rank: self.ranks };
         self.ranks += 1;
         self.queued += 1;
-        self.lanes[lane][slot as usize].queue.push_back(queued);
-        self.loaded.insert(At { lane, slot });
+        let queue = &mut self.lanes[lane][slot as usize].queue;
+        if queue.is_empty() {
+            self.loaded.insert(At { lane, slot });
+        }
+        queue.push_back(queued);
     }
 
     /// Takes the head of a slot's queue away.

@@ -7,6 +7,7 @@ use slackline_policy::{Action, View};
 
 use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
+use super::super::variant::Variant;
 use super::super::{model, order};
 use super::{Awake, Dmrs};
 
@@ -83,8 +84,10 @@ impl Dmrs {
             self.vacate(at, view.now);
         }
         self.loose.clear();
-        for job in self.jobs.clone() {
-            if let Some(reduce) = view.instance.job(job).reduce {
+        if self.config.variant == Variant::MapOnly {
+            for reduce in
+                self.jobs.iter().filter_map(|&job| view.instance.job(job).reduce).collect::<Vec<_>>()
+            {
                 self.loosen(reduce, view);
             }
         }

@@ -55,8 +55,7 @@ impl Dmrs {
     }
 
     /// Slots that may start a task: the awake ones that are idle and have a queue, and all that are awake
-    /// and idle in lanes where reduces wait that belong to no queue. Those that have been free longest come
-    /// first while there are such reduces.
+    /// and idle in lanes where reduces wait that belong to no queue.
     fn take_awake(&mut self, has_loose: [bool; 2], by_idleness: bool) -> Vec<At> {
         let awake = std::mem::replace(&mut self.awake, Awake::Some(BTreeSet::new()));
         let loaded = self.queues.loaded();
