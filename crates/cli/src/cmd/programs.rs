@@ -13,13 +13,16 @@ Examples:
   slackline programs
   slackline programs terasort
 
-A job runs one with run = { program = \"wordcount\", inputs = [\"in/*.txt\"], output = \"out\", reducers = 4 };
-arguments go into args = { name = value }. Lines end with a newline; a carriage return before it is part of the line.
+A job runs one with
+  run = { program = \"wordcount\", inputs = [\"in/*.txt\"], output = \"out\", reducers = 4 }
+and arguments in args = { name = value }. Lines end with a newline; a carriage return before it is
+part of the line.
 
-Commands do the same without a program: run = { mapper = \"cmd\", combiner = \"cmd\", reducer = \"cmd\", ... }, by the
-contract of Hadoop Streaming. They find in their environment SLACKLINE_TASK (the number of the map or reduce) and,
-in maps, SLACKLINE_INPUT (which of the inputs, from 0) and mapreduce_map_input_file. Small files share a map, to
-which the lines of one come after those of the other: the variable then names the first.")]
+Commands do without a program, by the contract of Hadoop Streaming:
+  run = { mapper = \"cmd\", combiner = \"cmd\", reducer = \"cmd\", inputs = [\"in\"], output = \"out\" }
+They find in their environment SLACKLINE_TASK (the number of the map or reduce) and, in maps,
+SLACKLINE_INPUT (which of the inputs, from 0) and mapreduce_map_input_file. Small files share a map,
+which reads one after the other: the variable then names the first.")]
 pub(crate) struct Programs {
     /// Only this program
     #[arg(value_name = "NAME")]

@@ -52,7 +52,8 @@ impl Tally {
 
     /// Counts a key once. If there was no more room, everything before it goes to `put` and is
     /// forgotten.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call for each word took 6 % more instructions")]
+    #[inline(always)]
     pub(super) fn add(
         &mut self,
         key: &[u8],
