@@ -1,8 +1,11 @@
-//! The file of `--history`: read at the start, written at the end, looked at nowhere else.
+//! The file of `--history`: read at the start, written at the end, looked at nowhere else. It is a document, or
+//! the store of real runs that `run` keeps, which what was simulated never gets into.
 
 use std::path::Path;
 
 use anyhow::Context;
+use slackline_local::HistoryStore;
+use slackline_local::history::records;
 use slackline_model::History;
 use slackline_report::number::counted;
 
@@ -14,8 +17,10 @@ use crate::out;
 pub(crate) struct Past {
     /// What is known.
     pub(crate) history: History,
-    /// Hash of the file; `None` if there was none.
+    /// Hash of the document, or of the one that the store stands for; `None` if there was none.
     pub(crate) sha256: Option<String>,
+    /// Whether it is the store of real runs.
+    is_store: bool,
 }
 
 impl Past {
@@ -35,16 +40,40 @@ impl Past {
             }
             Err(error) => return Err(error).with_context(|| format!("{name}: cannot be read")),
         };
+        if HistoryStore::is_one(&bytes) {
+            let history = records(&HistoryStore::existing(path).latest()?);
+            return Ok(Self {
+                sha256: Some(slackline_trace::sha256(&document(&history)?)),
+                history,
+                is_store: true,
+            });
+        }
         let history = slackline_trace::read_history(&name, &bytes)?;
-        Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)) })
+        Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)), is_store: false })
+    }
+
+    /// Writes what is known after a simulation, unless the file is of real runs.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn replace(&self, path: &Path, history: &History) -> anyhow::Result<()> {
+        if self.is_store {
+            out::talk(format_args!("{}: holds real runs, and stays as it is", path.display()));
+            return Ok(());
+        }
+        write(path, history)
     }
 }
 
+/// The document of a history.
+fn document(history: &History) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    slackline_trace::write_history(&mut bytes, history)?;
+    Ok(bytes)
+}
+
 /// Writes what is known now.
-///
-/// # Errors
-/// Whatever the file system says.
-pub(crate) fn write(path: &Path, history: &History) -> anyhow::Result<()> {
+fn write(path: &Path, history: &History) -> anyhow::Result<()> {
     out::data(Some(path), |out| slackline_trace::write_history(out, history))?;
     let rows = counted(history.records().count() as u64, "record");
     out::talk(format_args!("{}: {rows} of finished tasks", path.display()));

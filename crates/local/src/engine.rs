@@ -17,11 +17,12 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
-use crate::journal::{Attempt, Ended, Journal, JournalError, TaskId};
+use crate::journal::{Attempt, Ended, Journal, TaskId};
 use crate::layout::{Layout, is_final};
 use crate::process::{self, Worker, WorkerCommand};
 use crate::resolve::JobPlan;
 use crate::rest::Numbers;
+use crate::store::StoreError;
 use crate::task::{self, Spec, Task};
 use crate::worker::Report as Said;
 
@@ -289,7 +290,7 @@ impl<'a> Local<'a> {
     }
 
     /// Without a journal nothing can be committed any more: the run stops, and goes on another time.
-    fn lose_journal(&mut self, error: &JournalError) -> String {
+    fn lose_journal(&mut self, error: &StoreError) -> String {
         let reason = format!(
             "{error}; nothing that was done is lost: the same command goes on once it can be written"
         );

@@ -1,12 +1,16 @@
-//! What happened, as documents: the workload with what its tasks really took, and the schedule.
+//! What happened: the workload with what its tasks really took, the schedule, and what later runs learn from it.
 
 use std::collections::BTreeMap;
 
 use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::history::{PhaseName, Record};
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Outcome, TaskRows};
-use slackline_model::{Draft, FlowId, Instance, PhaseId, Schedule, SlotRange, Time};
+use slackline_model::{Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Time};
 
+use crate::history::{GROUP, JobName, Jobs, Took};
 use crate::journal::{Attempt, Ended, TaskId};
+use crate::layout::is_final;
+use crate::resolve::JobPlan;
 
 /// The workload in which every finished task takes what it took; the others keep their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
@@ -71,6 +75,46 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
         tasks,
         allocations: Vec::new(),
     }
+}
+
+/// What finished tasks took, by phase.
+pub fn seen(jobs: &[JobPlan], attempts: &[Attempt]) -> History {
+    let mut records: BTreeMap<PhaseName, Record> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+        let JobName { flow, job } = JobName::of(&jobs[attempt.id.job as usize]);
+        let kind = if attempt.id.reduce { PhaseKind::Reduce } else { PhaseKind::Map };
+        let record = records.entry(PhaseName { flow, job, kind }).or_default();
+        *record = record.and(1, (attempt.end - attempt.start) as f64 / 1e6);
+    }
+    let mut history = History::new();
+    for (phase, record) in records {
+        history.insert(phase, GROUP.to_owned(), record);
+    }
+    history
+}
+
+/// What the jobs took of which every task is done; recurrences of a flow together.
+pub fn finished_jobs(jobs: &[JobPlan], attempts: &[Attempt]) -> Jobs {
+    let mut took = vec![Took::default(); jobs.len()];
+    for attempt in attempts {
+        let Ended::Done(outcome) = &attempt.ended else { continue };
+        let (plan, took) = (&jobs[attempt.id.job as usize], &mut took[attempt.id.job as usize]);
+        let micros = attempt.end - attempt.start;
+        *took = took.and(if attempt.id.reduce {
+            Took { reduces: 1, reduce_micros: micros, ..Took::default() }
+        } else {
+            Took { maps: 1, map_micros: micros, ..Took::default() }
+        });
+        took.bytes_out += if is_final(plan, attempt.id) { outcome.bytes_out } else { 0 };
+    }
+    let mut finished = Jobs::new();
+    for (plan, took) in jobs.iter().zip(took) {
+        if took.maps == plan.maps.len() as u64 && took.reduces == u64::from(plan.reducers) {
+            let known = finished.entry(JobName::of(plan)).or_default();
+            *known = known.and(Took { bytes_in: plan.bytes_in(), ..took });
+        }
+    }
+    finished
 }
 
 /// How far a flow came.

@@ -6,9 +6,10 @@
 
 use std::path::Path;
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 
+use crate::store::{Store, StoreError, json, table};
 use crate::task::Outcome;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
@@ -80,29 +81,9 @@ pub struct Head {
     pub sessions: u32,
 }
 
-/// What is wrong with a journal.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// The store refused something.
-    #[error("journal {path}: {problem}")]
-    Store {
-        /// The file.
-        path: String,
-        /// What the store says.
-        problem: String,
-    },
-    /// Another process has it open.
-    #[error("journal {path}: found another run at work on it, expected none")]
-    Busy {
-        /// The file.
-        path: String,
-    },
-}
-
 /// The journal of a run.
 pub struct Journal {
-    database: Database,
-    path: String,
+    store: Store,
 }
 
 impl Journal {
@@ -110,82 +91,58 @@ impl Journal {
     ///
     /// # Errors
     /// Another run that has it open, a file that is no journal, whatever the file system says.
-    pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let name = path.display().to_string();
-        let database = Database::create(path).map_err(|e| match e {
-            redb::DatabaseError::DatabaseAlreadyOpen => JournalError::Busy { path: name.clone() },
-            other => JournalError::Store { path: name.clone(), problem: other.to_string() },
-        })?;
-        Ok(Self { database, path: name })
-    }
-
-    fn problem(&self, error: impl std::fmt::Display) -> JournalError {
-        JournalError::Store { path: self.path.clone(), problem: error.to_string() }
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { store: Store::open("journal", path)? })
     }
 
     /// The head, if the journal has one.
     ///
     /// # Errors
     /// Whatever the store says.
-    pub fn head(&self) -> Result<Option<Head>, JournalError> {
-        let read = self.database.begin_read().map_err(|e| self.problem(e))?;
-        let table = match read.open_table(META) {
-            Ok(table) => table,
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
-            Err(other) => return Err(self.problem(other)),
-        };
-        let Some(bytes) = table.get("head").map_err(|e| self.problem(e))? else { return Ok(None) };
-        Ok(Some(serde_json::from_slice(bytes.value()).map_err(|e| self.problem(e))?))
+    pub fn head(&self) -> Result<Option<Head>, StoreError> {
+        self.store.read(|read| {
+            let Some(table) = table(read, META)? else { return Ok(None) };
+            table.get("head")?.map(|bytes| json(bytes.value())).transpose()
+        })
     }
 
     /// Writes the head.
     ///
     /// # Errors
     /// Whatever the store says, a full disk for example.
-    pub fn write_head(&self, head: &Head) -> Result<(), JournalError> {
+    pub fn write_head(&self, head: &Head) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec(head).expect("invariant: a head can be written as JSON");
-        let write = self.database.begin_write().map_err(|e| self.problem(e))?;
-        {
-            let mut table = write.open_table(META).map_err(|e| self.problem(e))?;
-            table.insert("head", bytes.as_slice()).map_err(|e| self.problem(e))?;
-        }
-        write.commit().map_err(|e| self.problem(e))
+        self.store.change(|write| {
+            write.open_table(META)?.insert("head", bytes.as_slice())?;
+            Ok(())
+        })
     }
 
     /// Records attempts that ended; they are on disk when this returns.
     ///
     /// # Errors
     /// Whatever the store says, a full disk for example; then nothing is recorded.
-    pub fn record(&self, attempts: &[Attempt]) -> Result<(), JournalError> {
-        let write = self.database.begin_write().map_err(|e| self.problem(e))?;
-        {
-            let mut table = write.open_table(ATTEMPTS).map_err(|e| self.problem(e))?;
+    pub fn record(&self, attempts: &[Attempt]) -> Result<(), StoreError> {
+        self.store.change(|write| {
+            let mut table = write.open_table(ATTEMPTS)?;
             for attempt in attempts {
                 let bytes =
                     serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
-                table.insert(attempt.number, bytes.as_slice()).map_err(|e| self.problem(e))?;
+                table.insert(attempt.number, bytes.as_slice())?;
             }
-        }
-        write.commit().map_err(|e| self.problem(e))
+            Ok(())
+        })
     }
 
     /// All attempts that ended, in the order of their numbers.
     ///
     /// # Errors
     /// Whatever the store says.
-    pub fn attempts(&self) -> Result<Vec<Attempt>, JournalError> {
-        let read = self.database.begin_read().map_err(|e| self.problem(e))?;
-        let table = match read.open_table(ATTEMPTS) {
-            Ok(table) => table,
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-            Err(other) => return Err(self.problem(other)),
-        };
-        let mut attempts = Vec::new();
-        for entry in table.iter().map_err(|e| self.problem(e))? {
-            let (_, bytes) = entry.map_err(|e| self.problem(e))?;
-            attempts.push(serde_json::from_slice(bytes.value()).map_err(|e| self.problem(e))?);
-        }
-        Ok(attempts)
+    pub fn attempts(&self) -> Result<Vec<Attempt>, StoreError> {
+        self.store.read(|read| {
+            let Some(table) = table(read, ATTEMPTS)? else { return Ok(Vec::new()) };
+            table.iter()?.map(|entry| json(entry?.1.value())).collect()
+        })
     }
 }
 
@@ -219,7 +176,7 @@ mod tests {
             assert!(journal.attempts().unwrap().is_empty());
             journal.write_head(&head).unwrap();
             journal.record(&[attempt(1), attempt(0)]).unwrap();
-            assert!(matches!(Journal::open(&path), Err(JournalError::Busy { .. })));
+            assert!(matches!(Journal::open(&path), Err(StoreError::Busy { .. })));
         }
         let journal = Journal::open(&path).unwrap();
         assert_eq!(journal.head().unwrap(), Some(head));
@@ -231,6 +188,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         std::fs::write(&path, "this is a text of more than a few bytes, and no journal at all").unwrap();
-        assert!(matches!(Journal::open(&path), Err(JournalError::Store { .. })));
+        assert!(matches!(Journal::open(&path), Err(StoreError::Store { .. })));
     }
 }

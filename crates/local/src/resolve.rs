@@ -2,27 +2,22 @@
 //! may take.
 //!
 //! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
-//! reads another's output has one map for each of its part files. Durations are estimates until tasks have
-//! ended: those of the document where it gives any, else bytes over a rate.
+//! reads another's output has one map for each of its part files. An input that is not there becomes a map that
+//! cannot run: [`obstacles`](crate::obstacles) says so before the run, and it concerns its own flow only.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
-use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, RunDraft, RunWork, TasksDraft};
+use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
 
+use crate::estimate;
+use crate::history::Jobs;
 use crate::task::{self, Job, Split, TaskError};
 
 /// What a split reads unless something else is asked for, bytes.
 pub const SPLIT_BYTES: u64 = 64 << 20;
-
-/// What a task is believed to read a second before any has ended, bytes: the order of magnitude of word
-/// counting on one core.
-const RATE: f64 = 40e6;
-
-/// What a task is believed to take before it does anything, seconds.
-const STARTUP: f64 = 0.02;
 
 /// A job that is ready to be run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +36,9 @@ pub struct JobPlan {
     pub output: PathBuf,
     /// Whether its program wants a look at all input before the first map.
     pub prepare: bool,
+    /// Of a generator, how many bytes it makes.
+    #[serde(default)]
+    pub makes: Option<u64>,
 }
 
 /// A workload whose tasks are known.
@@ -50,6 +48,8 @@ pub struct Resolved {
     pub draft: Draft,
     /// Its jobs, in the order of the draft's flows and jobs.
     pub jobs: Vec<JobPlan>,
+    /// By job: where the document says what it runs, such as `flows[0].jobs[2].run`.
+    pub places: Vec<String>,
 }
 
 /// Why a flow file cannot be run.
@@ -63,18 +63,19 @@ pub struct ResolveError {
 }
 
 /// Finds the tasks of every job. Recurring flows become one flow a copy, each with outputs of its own
-/// (`out/words-0`, `out/words-1`, …). `split_bytes` is about what each map reads.
+/// (`out/words-0`, `out/words-1`, …). `split_bytes` is about what each map reads; `past` is what earlier runs of
+/// the jobs took.
 ///
 /// # Errors
-/// The first job that cannot be run: no `run` section, a program or input that is not there, an output that
-/// two jobs write.
-pub fn resolve(draft: &Draft, split_bytes: u64) -> Result<Resolved, ResolveError> {
+/// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
+/// write.
+pub fn resolve(draft: &Draft, split_bytes: u64, past: &Jobs) -> Result<Resolved, ResolveError> {
     let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows).into_iter().unzip();
     let mut draft = Draft { flows, ..draft.clone() };
-    let mut jobs: Vec<JobPlan> = Vec::new();
+    let (mut jobs, mut places): (Vec<JobPlan>, Vec<String>) = (Vec::new(), Vec::new());
     let mut outputs: BTreeMap<PathBuf, String> = BTreeMap::new();
     for (&f, flow) in origins.iter().zip(&mut draft.flows) {
-        let first = jobs.len();
+        let mut plans: Vec<JobPlan> = Vec::new();
         for at in order(flow) {
             let path = format!("flows[{f}].jobs[{at}]");
             let job = &mut flow.jobs[at];
@@ -85,26 +86,32 @@ pub fn resolve(draft: &Draft, split_bytes: u64) -> Result<Resolved, ResolveError
                     job.id
                 )));
             };
-            let plan = plan_of(&flow.id, &job.id, &run, (&jobs[first..], split_bytes)).map_err(error)?;
-            let output = std::path::absolute(&plan.output).unwrap_or_else(|_| plan.output.clone());
-            let name = format!("{}/{}", flow.id, job.id);
-            let clash =
-                outputs.iter().find(|(other, _)| other.starts_with(&output) || output.starts_with(other));
-            if let Some((other, by)) = clash {
-                return Err(error(format!(
-                    "found the output {}, which overlaps {} of job {by}; expected a directory of its own",
-                    output.display(),
-                    other.display()
-                )));
-            }
-            outputs.insert(output, name);
-            fill(job, &plan, &jobs[first..]);
-            jobs.push(plan);
+            let plan = plan_of(&flow.id, &job.id, &run, (&plans, split_bytes)).map_err(error)?;
+            claim(&mut outputs, &plan).map_err(error)?;
+            plans.push(plan);
         }
+        estimate::fill(flow, &plans, past);
         let index = |job: &JobPlan| flow.jobs.iter().position(|j| j.id == job.job);
-        jobs[first..].sort_by_key(index);
+        plans.sort_by_key(index);
+        places.extend((0..plans.len()).map(|at| format!("flows[{f}].jobs[{at}].run")));
+        jobs.append(&mut plans);
     }
-    Ok(Resolved { draft, jobs })
+    Ok(Resolved { draft, jobs, places })
+}
+
+/// Notes the output of a job, which must not overlap that of another.
+fn claim(outputs: &mut BTreeMap<PathBuf, String>, plan: &JobPlan) -> Result<(), String> {
+    let output = std::path::absolute(&plan.output).unwrap_or_else(|_| plan.output.clone());
+    let clash = outputs.iter().find(|(other, _)| other.starts_with(&output) || output.starts_with(other));
+    if let Some((other, by)) = clash {
+        return Err(format!(
+            "found the output {}, which overlaps {} of job {by}; expected a directory of its own",
+            output.display(),
+            other.display()
+        ));
+    }
+    outputs.insert(output, format!("{}/{}", plan.flow, plan.job));
+    Ok(())
 }
 
 /// Jobs of a flow, every one after those whose output it reads; names that make no order come last, and the
@@ -145,6 +152,7 @@ fn plan_of(
         reducers,
         output: PathBuf::from(&run.output),
         prepare: shape.needs_preparation && reducers > 1,
+        makes: shape.bytes,
     })
 }
 
@@ -175,24 +183,19 @@ fn maps_of(
     inputs: &[String],
     (earlier, split_bytes): (&[JobPlan], u64),
 ) -> Result<Vec<Vec<Split>>, String> {
-    if !inputs.iter().any(|input| input.starts_with('@')) {
-        return task::plan(work, inputs, split_bytes).map_err(|e: TaskError| e.to_string());
-    }
-    let wanted = task::describe(work).map_err(|e| e.to_string())?.inputs;
-    if !wanted.contains(&inputs.len()) {
-        return Err(format!(
-            "found {} inputs, expected {} to {}",
-            inputs.len(),
-            wanted.start(),
-            wanted.end()
-        ));
+    let shape = task::describe(work).map_err(|e| e.to_string())?;
+    task::check_count(&shape, inputs.len()).map_err(|e| e.to_string())?;
+    if let Some(maps) = shape.maps {
+        return Ok(vec![Vec::new(); maps as usize]);
     }
     let mut maps = Vec::new();
     for (k, input) in inputs.iter().enumerate() {
         let Some(name) = input.strip_prefix('@') else {
-            let found =
-                task::of_inputs(std::slice::from_ref(input), split_bytes).map_err(|e| e.to_string())?;
-            maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32)));
+            match task::of_inputs(std::slice::from_ref(input), split_bytes) {
+                Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
+                Err(TaskError::Missing { .. }) => maps.push(vec![whole(PathBuf::from(input), k as u32)]),
+                Err(other) => return Err(other.to_string()),
+            }
             continue;
         };
         let upstream = earlier.iter().find(|job| job.job == name).ok_or_else(|| {
@@ -200,10 +203,14 @@ fn maps_of(
         })?;
         for part in 0..upstream.parts() {
             let path = upstream.output.join(task::part_name(part));
-            maps.push(vec![Split { path, offset: 0, length: None, input: k as u32 }]);
+            maps.push(vec![whole(path, k as u32)]);
         }
     }
     Ok(maps)
+}
+
+fn whole(path: PathBuf, input: u32) -> Split {
+    Split { path, offset: 0, length: None, input }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {
@@ -216,62 +223,9 @@ impl JobPlan {
         if self.reducers == 0 { self.maps.len() as u32 } else { self.reducers }
     }
 
-    /// Bytes a map reads, where they are known: files of earlier jobs are not there yet.
-    fn bytes_of(splits: &[Split]) -> Option<f64> {
-        let bytes = |split: &Split| {
-            split.length.or_else(|| std::fs::metadata(&split.path).ok().map(|meta| meta.len()))
-        };
-        splits.iter().map(|split| bytes(split).map(|b| b as f64)).sum()
-    }
-
-    /// Bytes that all maps read, where they are known.
-    fn bytes(&self) -> Option<f64> {
-        self.maps.iter().map(|splits| Self::bytes_of(splits)).sum()
-    }
-}
-
-/// Gives a job the phases that follow from its plan. What the document says of durations is believed.
-fn fill(job: &mut JobDraft, plan: &JobPlan, earlier: &[JobPlan]) {
-    // What comes from earlier jobs is taken to be as large as what they read.
-    let unknown =
-        earlier.iter().filter_map(JobPlan::bytes).sum::<f64>().max(1e6) / plan.maps.len().max(1) as f64;
-    let bytes: Vec<f64> =
-        plan.maps.iter().map(|splits| JobPlan::bytes_of(splits).unwrap_or(unknown)).collect();
-    let seconds = |bytes: f64| STARTUP + bytes / RATE;
-    let said = job.map.as_ref().and_then(mean);
-    let map = bytes.iter().map(|&b| said.unwrap_or_else(|| seconds(b))).collect();
-    job.map = Some(PhaseDraft { tasks: TasksDraft::Each(map), ..limits(job.map.as_ref()) });
-    job.reduce = (plan.reducers > 0).then(|| {
-        let each = bytes.iter().sum::<f64>() / f64::from(plan.reducers);
-        let seconds = job.reduce.as_ref().and_then(mean).unwrap_or_else(|| seconds(each));
-        let tasks = TasksDraft::Each(vec![seconds; plan.reducers as usize]);
-        PhaseDraft { tasks, ..limits(job.reduce.as_ref()) }
-    });
-}
-
-/// The minimum and maximum of a phase; its tasks are replaced.
-fn limits(phase: Option<&PhaseDraft>) -> PhaseDraft {
-    PhaseDraft {
-        tasks: TasksDraft::Each(Vec::new()),
-        min_slots: phase.and_then(|p| p.min_slots),
-        max_slots: phase.and_then(|p| p.max_slots),
-    }
-}
-
-/// The mean task of a phase as the document gives it.
-fn mean(phase: &PhaseDraft) -> Option<f64> {
-    match &phase.tasks {
-        TasksDraft::Uniform { seconds, .. } => Some(*seconds),
-        TasksDraft::Each(list) => {
-            Some(list.iter().sum::<f64>() / list.len() as f64).filter(|m| m.is_finite())
-        }
-        TasksDraft::Work { work, tasks: Some(tasks) } if *tasks > 0 => Some(work / f64::from(*tasks)),
-        TasksDraft::Work { .. } => None,
-        TasksDraft::Splits(splits) => {
-            let count: u32 = splits.iter().map(|s| s.count).sum();
-            let work: f64 = splits.iter().map(|s| s.seconds * f64::from(s.count)).sum();
-            (count > 0).then(|| work / f64::from(count))
-        }
+    /// Whether a path is one that this job writes.
+    pub(crate) fn writes(&self, path: &Path) -> bool {
+        path.starts_with(&self.output)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::journal::TaskId;
 use crate::resolve::JobPlan;
 
 /// The workload without what is done; `jobs` are those of the draft, in its order.
-pub(crate) fn rest(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
+pub fn rest(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
     let mut index = 0;
     let mut flows = Vec::new();
     for flow in &draft.flows {

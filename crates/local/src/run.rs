@@ -5,23 +5,27 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use slackline_model::{Draft, Instance, Invalid};
+use slackline_model::{Draft, History, Instance, Invalid};
 use slackline_policy::{Config, Policy};
 
 use crate::clock::{RunClock, unix_micros};
 use crate::engine::{Interrupt, Local, Observer, Settings, Work, is_complete};
-use crate::journal::{Attempt, Ended, Head, Identity, Journal, JournalError, TaskId};
+use crate::happened;
+use crate::history::Jobs;
+use crate::journal::{Attempt, Ended, Head, Identity, Journal, TaskId};
 use crate::layout::{self, Layout};
+use crate::obstacles::{Obstacle, obstacles};
 use crate::process;
 use crate::resolve::{JobPlan, ResolveError, Resolved, refuse_existing};
 use crate::rest::{Numbers, rest};
+use crate::store::StoreError;
 
 /// Why a run cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The journal.
+    /// The journal or the history.
     #[error(transparent)]
-    Journal(#[from] JournalError),
+    Store(#[from] StoreError),
     /// The directory holds another run.
     #[error(
         "{path}: found the run of another flow file or of other options ({difference}), expected this one's"
@@ -134,15 +138,15 @@ impl Found {
         let Self { layout, journal, .. } = self;
         let head = Head { identity, started: unix_micros(), jobs: resolved.jobs, workload, sessions: 1 };
         journal.write_head(&head)?;
-        let recovered = Recovered::default();
+        let obstacles = obstacles(&head.jobs, &BTreeSet::new());
         Ok(Session {
             layout,
             journal,
             head,
             draft: resolved.draft,
             attempts: Vec::new(),
-            before: 0,
-            recovered,
+            recovered: Recovered::default(),
+            obstacles,
         })
     }
 
@@ -159,9 +163,11 @@ impl Found {
         head.sessions += 1;
         journal.write_head(&head)?;
         let attempts = journal.attempts()?;
-        let (before, recovered) = (attempts.len(), Recovered::default());
-        let mut session = Session { layout, journal, head, draft, attempts, before, recovered };
+        let recovered = Recovered::default();
+        let mut session =
+            Session { layout, journal, head, draft, attempts, recovered, obstacles: Vec::new() };
         session.recover()?;
+        session.obstacles = obstacles(&session.head.jobs, &session.done());
         Ok(session)
     }
 }
@@ -235,9 +241,8 @@ pub struct Session {
     head: Head,
     draft: Draft,
     attempts: Vec<Attempt>,
-    /// How many of the attempts ended before this session.
-    before: usize,
     recovered: Recovered,
+    obstacles: Vec<Obstacle>,
 }
 
 impl Session {
@@ -271,9 +276,24 @@ impl Session {
         &self.attempts
     }
 
-    /// Attempts that have ended since this process took the run up.
-    pub fn new_attempts(&self) -> &[Attempt] {
-        &self.attempts[self.before..]
+    /// What is in the way of jobs that are not done; their flows have failed from the start.
+    pub fn obstacles(&self) -> &[Obstacle] {
+        &self.obstacles
+    }
+
+    /// The flows that cannot be run.
+    pub fn hindered(&self) -> BTreeSet<&str> {
+        self.obstacles.iter().map(|obstacle| self.head.jobs[obstacle.job].flow.as_str()).collect()
+    }
+
+    /// What finished tasks of this run took.
+    pub fn seen(&self) -> History {
+        happened::seen(&self.head.jobs, &self.attempts)
+    }
+
+    /// What the jobs took that are done, for a store of such.
+    pub fn finished_jobs(&self) -> Jobs {
+        happened::finished_jobs(&self.head.jobs, &self.attempts)
     }
 
     /// Tasks that are done.
@@ -282,12 +302,14 @@ impl Session {
         done.map(|attempt| attempt.id).collect()
     }
 
-    /// What is left to be scheduled; `None` if nothing is.
+    /// What is left to be scheduled, without flows that cannot be run; `None` if nothing is.
     ///
     /// # Errors
     /// A workload that is none.
     pub fn rest(&self) -> Result<Option<Instance>, RunError> {
-        let rest = rest(&self.draft, &self.done());
+        let mut rest = rest(&self.draft, &self.done());
+        let hindered = self.hindered();
+        rest.flows.retain(|flow| !hindered.contains(flow.id.as_str()));
         if rest.flows.is_empty() {
             return Ok(None);
         }
@@ -359,9 +381,9 @@ impl Session {
             return Err(RunError::Stopped(reason));
         }
         Ok(match run.completions.iter().all(Option::is_some) {
-            true => RunEnd::Done,
+            true if self.obstacles.is_empty() => RunEnd::Done,
             false if interrupted => RunEnd::Interrupted,
-            false => RunEnd::Failed,
+            _ => RunEnd::Failed,
         })
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use slackline_algo::baseline::{By, Fifo};
+use slackline_local::history::Jobs;
 use slackline_local::run::{Session, find};
 use slackline_local::{
     Ended, Happening, Identity, Interrupt, Observer, RunEnd, Settings, TaskId, WorkerCommand, happened,
@@ -92,7 +93,7 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
 /// Begins the run in `dir/run`, or takes it up.
 fn session(dir: &Path, draft: &Draft) -> Session {
     let found = find(&dir.join("run"), &identity()).unwrap();
-    let resolved = resolve(draft, 1 << 10).unwrap();
+    let resolved = resolve(draft, 1 << 10, &Jobs::new()).unwrap();
     match found.workload() {
         None => found.begin(identity(), resolved, "-".to_owned()).unwrap(),
         Some(_) => found.resume(resolved.draft).unwrap(),

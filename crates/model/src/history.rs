@@ -26,12 +26,16 @@ impl PhaseName {
     pub fn of(instance: &Instance, phase: PhaseId) -> Self {
         let info = instance.phase(phase);
         let job = instance.job(info.job);
-        let flow = &instance.flow(job.flow).id;
-        let flow = match flow.rsplit_once('#') {
-            Some((name, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => name,
-            _ => flow,
-        };
+        let flow = recurring(&instance.flow(job.flow).id);
         Self { flow: flow.to_owned(), job: job.id.clone(), kind: info.kind }
+    }
+}
+
+/// The name of the flow that recurs, for each of its copies: `nightly` for `nightly#3`.
+pub fn recurring(flow: &str) -> &str {
+    match flow.rsplit_once('#') {
+        Some((name, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => flow,
     }
 }
 

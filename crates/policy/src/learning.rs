@@ -6,7 +6,9 @@
 //! execution database also gives the speeds of the machines.
 //!
 //! A phase is believed to be what its own finished tasks are; before that, what the history and earlier
-//! recurrences of its flow say; before that, an average phase of its kind.
+//! recurrences of its flow say; before that, what it was guessed to be (from the size of its input, say),
+//! times what finished tasks of its kind took over what was guessed of them; before that, an average phase of
+//! its kind.
 //!
 //! Times are sizes over speeds, so both are only known up to a common factor. It is set so that the mean
 //! speed of all slots is the true one: that fixes the unit and tells a policy nothing.
@@ -41,6 +43,10 @@ pub struct Learning {
     /// What each phase has finished itself.
     own: TiVec<PhaseId, Records>,
     kinds: [Records; 2],
+    /// Size of a task of each phase as guessed, seconds; empty if nothing was.
+    guesses: TiVec<PhaseId, f64>,
+    /// By kind: the size of all finished tasks of this run, and what was guessed of them, seconds.
+    against_guess: [(f64, f64); 2],
     speeds: Vec<f64>,
     tasks: u64,
     /// How many tasks there were when the speeds were looked at.
@@ -82,6 +88,8 @@ impl Learning {
             name_of,
             own: vec![Records::new(); n].into(),
             kinds,
+            guesses: TiVec::default(),
+            against_guess: [(0.0, 0.0); 2],
             tasks,
             tasks_then: tasks,
         };
@@ -90,6 +98,23 @@ impl Learning {
         let mut estimates = Estimates { task: vec![UNKNOWN; n].into(), speed, each: false };
         learning.look_again(instance, &mut estimates);
         (learning, estimates)
+    }
+
+    /// The same, with a guess of the size of a task of each phase, seconds on a machine of speed 1, for the
+    /// phases of which nothing better is known. Their proportions are believed; their unit is corrected by what
+    /// finishes. O(phases · groups).
+    #[must_use]
+    pub fn guessing(
+        mut self,
+        guesses: TiVec<PhaseId, f64>,
+        instance: &Instance,
+        estimates: &mut Estimates,
+    ) -> Self {
+        self.guesses = guesses;
+        for phase in instance.phases().keys() {
+            estimates.task[phase] = self.estimate(instance, phase);
+        }
+        self
     }
 
     /// Takes in the events of an instant. O(events · groups), and now and then O(phases · groups²).
@@ -104,6 +129,11 @@ impl Learning {
                     add(&mut self.names[self.name_of[phase]].1, group, record);
                     add(&mut self.kinds[kind_index(instance.phase(phase).kind)], group, record);
                     self.tasks += tasks;
+                    if let Some(&guess) = self.guesses.get(phase) {
+                        let so_far = &mut self.against_guess[kind_index(instance.phase(phase).kind)];
+                        so_far.0 += record.seconds * self.speeds[group];
+                        so_far.1 += guess * f64::from(count);
+                    }
                     estimates.task[phase] = self.estimate(instance, phase);
                 }
                 Event::FlowArrived(flow) => self.refresh(instance, flow, estimates),
@@ -144,8 +174,21 @@ impl Learning {
 
     fn estimate(&self, instance: &Instance, phase: PhaseId) -> Span {
         let kind = kind_index(instance.phase(phase).kind);
-        let known = [&self.own[phase], &self.names[self.name_of[phase]].1, &self.kinds[kind]];
-        known.into_iter().find_map(|records| self.mean(records)).unwrap_or(UNKNOWN)
+        self.mean(&self.own[phase])
+            .or_else(|| self.mean(&self.names[self.name_of[phase]].1))
+            .or_else(|| self.guess(phase, kind))
+            .or_else(|| self.mean(&self.kinds[kind]))
+            .unwrap_or(UNKNOWN)
+    }
+
+    /// What was guessed of a phase, in the unit that finished tasks of its kind suggest.
+    fn guess(&self, phase: PhaseId, kind: usize) -> Option<Span> {
+        let guess = *self.guesses.get(phase)?;
+        let unit = match self.against_guess[kind] {
+            (took, guessed) if guessed > 0.0 => took / guessed,
+            _ => 1.0,
+        };
+        Some(Span::from_seconds_nearest(guess * unit))
     }
 
     /// Mean size of a task.
@@ -305,6 +348,36 @@ mod tests {
         history.insert(other, "node".into(), Record { tasks: 2, seconds: 16.0 });
         let (_, estimates) = Learning::start(&instance, &history);
         assert_eq!(seconds(&estimates), [1.0, 8.0, 1.0, 8.0]);
+    }
+
+    #[test]
+    fn guesses_are_taken_in_the_unit_that_finished_tasks_suggest() {
+        let draft = |id: &str| {
+            let map = Some(TasksDraft::Uniform { tasks: 2, seconds: 1.0 }.into());
+            FlowDraft::new(id, vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }])
+        };
+        let instance = Instance::new(&Draft {
+            machines: vec![MachineDraft {
+                name: "node".into(),
+                count: 1,
+                speed: 1.0,
+                slots: Slots::Universal(2),
+                rack: None,
+            }],
+            flows: vec![draft("a"), draft("b"), draft("c")],
+            ..Draft::default()
+        })
+        .unwrap();
+        let mut history = History::new();
+        let known = PhaseName::of(&instance, PhaseId(2));
+        history.insert(known, "node".into(), Record { tasks: 5, seconds: 20.0 });
+        let (learning, mut estimates) = Learning::start(&instance, &history);
+        assert_eq!(seconds(&estimates), [4.0, 4.0, 4.0], "without guesses all are average");
+        let mut learning = learning.guessing(vec![2.0, 6.0, 9.0].into(), &instance, &mut estimates);
+        assert_eq!(seconds(&estimates), [2.0, 6.0, 4.0], "a history is better than a guess");
+        let arrived = Event::FlowArrived(FlowId(1));
+        learning.learn(&[done(0, 1, 0, 3.0), arrived], &instance, &mut estimates);
+        assert_eq!(seconds(&estimates), [3.0, 9.0, 4.0], "half as long again as guessed");
     }
 
     #[test]

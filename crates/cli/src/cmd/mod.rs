@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod explain;
 mod generate;
+mod history;
 mod import;
 mod man;
 mod plan;
@@ -69,6 +70,8 @@ enum Verb {
     Generate(generate::Generate),
     /// Really run flows on this machine, under any policy
     Run(run::Run),
+    /// Show what jobs took in earlier runs
+    History(history::History),
     /// List the programs that jobs can run without anything installed
     Programs(programs::Programs),
     /// Make the figures of the papers again
@@ -97,6 +100,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::Import(verb) => import::run(&verb),
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb),
+        Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),
         Verb::Policies(verb) => policies::run(&verb),

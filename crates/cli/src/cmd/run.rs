@@ -1,36 +1,41 @@
 //! `run`: flows that really run, on this machine, under any policy.
 
+mod forecast;
 mod live;
 mod outcome;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline::Chosen;
+use slackline::policy::view::Estimates;
 use slackline::policy::{Config, Learning};
+use slackline_local::history::{GROUP, JobName, Jobs};
 use slackline_local::run::{Found, discard, find};
-use slackline_local::{Identity, Resolved, RunEnd, Session, Settings, WorkerCommand, resolve};
+use slackline_local::{
+    HistoryStore, Identity, Resolved, RunEnd, Session, Settings, WorkerCommand, obstacles, resolve,
+};
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{MachineDraft, TasksDraft};
+use slackline_model::draft::MachineDraft;
 use slackline_model::history::{PhaseName, Record};
 use slackline_model::{Combine, Draft, History, Instance, Metric, Objective, Span};
 use slackline_report::number::counted;
-use slackline_trace::{Format, ImportOptions, TraceError, read_workload, sha256, write_workload};
+use slackline_trace::{Format, ImportOptions, SourceMap, TraceError, read_workload, sha256, write_workload};
 
 use super::Answer;
 use crate::args::{OutputArgs, value};
 use crate::input::{Source, tell};
-use crate::{history, out};
+use crate::out;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   slackline run examples/first-run.toml
   slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=3600
-  slackline run flows.toml --history past.json
+  slackline run flows.toml --history past.redb
 
 A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or
 run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write key TAB value lines.
@@ -56,7 +61,8 @@ pub(crate) struct Run {
     /// several times
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<(String, When)>,
-    /// What tasks took in earlier runs; read at the start, written at the end
+    /// A store of what jobs took in earlier runs, begun if it is not there; read at the start, added to at the
+    /// end. `slackline history FILE` shows it
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
@@ -124,7 +130,8 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
         out::talk(format_args!("{}: removing the earlier run with its outputs", root.display()));
         discard(&root)?;
     }
-    let past = past(args)?;
+    // A store that cannot be written is better known before the run than after it.
+    let store = args.history.as_deref().map(HistoryStore::new).transpose()?;
     let identity = identity(args, &source);
     let look = || {
         find(&root, &identity).map_err(|error| {
@@ -141,22 +148,18 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     }
     let mut session = match found.workload().map(str::to_owned) {
         Some(workload) => take_up(found, &workload)?,
-        None => begin(args, &source, (found, identity.clone()), &past)?,
+        None => begin(args, &source, (found, identity.clone()), store.as_ref())?,
     };
-    let end = go(args, &mut session, &past)?;
+    for obstacle in session.obstacles() {
+        let job = &session.jobs()[obstacle.job];
+        out::warn(format_args!("flow {} fails: job {}: {}", job.flow, job.job, obstacle.problem));
+    }
+    let end = go(args, &mut session, store.as_ref())?;
     let answer = outcome::write(args, &session, source.short_name(), end)?;
-    if let Some(file) = &args.history {
-        history::write(file, &outcome::history(&past, &session)?)?;
+    if let Some(store) = &store {
+        store.remember(&outcome::past_run(&session, source.short_name(), args.policy.spec()))?;
     }
     Ok(answer)
-}
-
-/// The history of `--history`; one that does not exist is one in which nothing happened.
-fn past(args: &Run) -> anyhow::Result<History> {
-    let Some(path) = args.history.as_deref().filter(|path| path.exists()) else { return Ok(History::new()) };
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
-    Ok(slackline_trace::read_history(&name, &bytes)?)
 }
 
 fn default_state(workload: &Path) -> PathBuf {
@@ -196,7 +199,7 @@ fn begin(
     args: &Run,
     source: &Source,
     (found, identity): (Found, Identity),
-    past: &History,
+    store: Option<&HistoryStore>,
 ) -> anyhow::Result<Session> {
     let imported = read_workload(&source.name, &source.bytes, None, &ImportOptions::default())?;
     tell(&source.name, &imported.diagnostics);
@@ -208,13 +211,29 @@ fn begin(
     draft.objective =
         Objective::new(args.metric.unwrap_or(objective.metric), args.combine.unwrap_or(objective.combine));
     set_deadlines(args, &mut draft)?;
-    let resolved = resolve(&draft, args.split)
+    let past = recalled(store, &draft)?;
+    let resolved = resolve(&draft, args.split, &past)
         .map_err(|error| imported.source.error(vec![(error.path, error.problem)]))?;
-    let instance = Instance::new(&resolved.draft)
-        .map_err(|invalid| TraceError::from_invalid(&invalid, &imported.source))?;
-    let resolved = Resolved { draft: remembered(&resolved.draft, &instance, past), ..resolved };
+    Instance::new(&resolved.draft).map_err(|invalid| TraceError::from_invalid(&invalid, &imported.source))?;
+    refuse_the_hopeless(&resolved, &imported.source)?;
     let workload = write_workload(&resolved.draft, Format::Json);
     Ok(found.begin(identity, resolved, workload)?)
+}
+
+/// A run of which no flow can be run is none; where some can, the others fail.
+fn refuse_the_hopeless(resolved: &Resolved, source: &SourceMap) -> anyhow::Result<()> {
+    let found = obstacles(&resolved.jobs, &BTreeSet::new());
+    let hindered: BTreeSet<&String> = found.iter().map(|o| &resolved.jobs[o.job].flow).collect();
+    if hindered.is_empty() || hindered.len() < resolved.draft.flows.len() {
+        return Ok(());
+    }
+    let faults = found.into_iter().map(|o| (resolved.places[o.job].clone(), o.problem)).collect();
+    Err(source.error(faults).into())
+}
+
+/// What earlier runs of the jobs took, by the store if there is one.
+fn recalled(store: Option<&HistoryStore>, draft: &Draft) -> anyhow::Result<Jobs> {
+    Ok(store.map(|store| store.recall(draft)).transpose()?.unwrap_or_default())
 }
 
 fn set_deadlines(args: &Run, draft: &mut Draft) -> anyhow::Result<()> {
@@ -236,29 +255,6 @@ fn set_deadlines(args: &Run, draft: &mut Draft) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The draft with the durations that a history knows.
-fn remembered(draft: &Draft, instance: &Instance, past: &History) -> Draft {
-    let mut known: BTreeMap<&PhaseName, Record> = BTreeMap::new();
-    for (name, _, record) in past.records() {
-        let so_far = known.entry(name).or_default();
-        *so_far = so_far.and(record.tasks, record.seconds);
-    }
-    let mut draft = draft.clone();
-    let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
-    for (job, info) in jobs.zip(instance.jobs()) {
-        for (phase, id) in [(&mut job.map, info.map), (&mut job.reduce, info.reduce)] {
-            let (Some(phase), Some(id)) = (phase, id) else { continue };
-            let Some(record) = known.get(&PhaseName::of(instance, id)).filter(|r| r.tasks > 0) else {
-                continue;
-            };
-            if let TasksDraft::Each(seconds) = &mut phase.tasks {
-                seconds.fill(record.seconds / record.tasks as f64);
-            }
-        }
-    }
-    draft
-}
-
 /// Goes on with a run that was begun.
 fn take_up(found: Found, workload: &str) -> anyhow::Result<Session> {
     let read = read_workload("journal", workload.as_bytes(), Some(Format::Json), &ImportOptions::default())?;
@@ -272,14 +268,38 @@ fn take_up(found: Found, workload: &str) -> anyhow::Result<Session> {
     Ok(session)
 }
 
+/// What policies are told at the start of what finished tasks took: what this run has seen; of other phases,
+/// what earlier runs took, at the sizes that are expected now.
+fn known(session: &Session, instance: &Instance, past: &Jobs) -> History {
+    let mut known = session.seen();
+    let expected = Estimates::mean(instance).task;
+    for (id, &expected) in expected.iter_enumerated() {
+        let name = PhaseName::of(instance, id);
+        let tasks =
+            past.get(&JobName::new(&name.flow, &name.job)).map_or(0, |took| took.record(name.kind).tasks);
+        if tasks > 0 {
+            // Where the run has seen the phase, this changes nothing.
+            known.insert(
+                name,
+                GROUP.to_owned(),
+                Record { tasks, seconds: expected.seconds() * tasks as f64 },
+            );
+        }
+    }
+    known
+}
+
 /// Runs what is left.
-fn go(args: &Run, session: &mut Session, past: &History) -> anyhow::Result<RunEnd> {
+fn go(args: &Run, session: &mut Session, store: Option<&HistoryStore>) -> anyhow::Result<RunEnd> {
     let Some(instance) = session.rest()? else {
         out::talk("nothing is left to do; --again begins anew");
-        return Ok(RunEnd::Done);
+        return Ok(if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed });
     };
     let mut policy = args.policy.build(&instance);
-    let (learning, estimates) = Learning::start(&instance, past);
+    let known = known(session, &instance, &recalled(store, session.draft())?);
+    let (learning, mut estimates) = Learning::start(&instance, &known);
+    let guesses = Estimates::mean(&instance).task.into_iter().map(Span::seconds).collect::<Vec<_>>();
+    let learning = learning.guessing(guesses.into(), &instance, &mut estimates);
     let config = Config {
         slowstart: args.slowstart,
         attempts_max: args.attempts,
@@ -296,7 +316,7 @@ fn go(args: &Run, session: &mut Session, past: &History) -> anyhow::Result<RunEn
         timeout: args.timeout.map(Span::from_seconds_nearest),
         speculate: args.speculate,
     };
-    let mut live = live::Live::new(session);
+    let mut live = live::Live::new(session, forecast::Forecast::new(args, session));
     let stop = |interrupt: slackline_local::Interrupt| {
         // Without a handler ctrl-C ends the program, and the next run clears up.
         let _ = ctrlc::set_handler(move || interrupt.stop());

@@ -14,7 +14,7 @@ use crate::args::{OutputArgs, Shape, SimulationArgs};
 use crate::history::Past;
 use crate::input::{Loaded, Source};
 use crate::progress::Progress;
-use crate::{history, lower, out, recorded, results};
+use crate::{lower, out, recorded, results};
 
 /// Flows that the table shows unless all are asked for.
 const SHOWN: usize = 20;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     // What was learned is worth keeping even if nobody reads the result.
     let written = write(args, source.short_name(), (&loaded, &past), simulated);
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
-        history::write(file, &known)?;
+        past.replace(file, &known)?;
     }
     written?;
     if failed == 0 {

@@ -229,3 +229,98 @@ jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output 
     let other = slackline(&dir, &[&RUN[..], &["--policy", "fifo"]].concat());
     assert!(other.code == Some(2) && other.err.contains("--policy differs"), "{}", other.err);
 }
+
+#[test]
+fn a_flow_that_cannot_be_run_leaves_the_others() {
+    let dir = prepared("run-hindered");
+    fs::write(dir.join("plain"), "a file, and no directory").expect("a file");
+    let flows = r#"
+slackline = 1
+[[flows]]
+id = "early"
+jobs = [
+  { id = "there", run = { program = "wordcount", inputs = ["in.txt"], output = "there" } },
+  { id = "not", run = { program = "join", inputs = ["@there", "late.txt"], output = "not" } },
+]
+[[flows]]
+id = "walled"
+jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "plain/below" } } ]
+[[flows]]
+id = "good"
+jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "good" } } ]
+"#;
+    fs::write(dir.join("flow.toml"), flows).expect("a flow file");
+    let ran = slackline(&dir, &RUN);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    for word in [
+        "flow early fails: job not: input \"late.txt\": no such file",
+        "flow walled fails: job j: output plain/below: cannot be made",
+        "good/j done",
+        "2 flows failed",
+    ] {
+        assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
+    }
+    assert_eq!(parts(&dir.join("good"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
+    // A flow that cannot be finished is not begun.
+    assert!(!dir.join("there").exists() && !dir.join("not").exists());
+    checked(&dir);
+    // What was in the way is gone: the same command does the rest, and only that.
+    fs::write(dir.join("late.txt"), "two\tlate\n").expect("an input");
+    fs::remove_file(dir.join("plain")).expect("it can go");
+    let rest = slackline(&dir, &RUN);
+    assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
+    assert!(!rest.err.contains("good/j"), "{}", rest.err);
+    assert_eq!(parts(&dir.join("not"))["part-00000"], b"two\t1\tlate\n");
+    checked(&dir);
+}
+
+#[test]
+fn the_history_makes_the_next_prediction() {
+    let dir = prepared("run-history");
+    let flow = |lines: usize| {
+        fs::write(dir.join("in.txt"), "word\n".repeat(lines)).expect("an input");
+        let flows = r#"
+slackline = 1
+[[flows]]
+id = "slow"
+jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], output = "out" } } ]
+"#;
+        fs::write(dir.join("flow.toml"), flows).expect("a flow file");
+    };
+    let run = |more: &[&str]| {
+        let ran = slackline(&dir, &[&RUN[..], &["--again", "--history", "past.redb"], more].concat());
+        assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+        let row = ran.out.lines().find(|line| line.starts_with("slow ")).expect("the flow's row");
+        row.split_whitespace().nth(3).and_then(|s| s.parse::<f64>().ok()).expect("a prediction")
+    };
+    flow(1000);
+    let guessed = run(&[]);
+    assert!(guessed < 0.2, "{guessed}");
+    let known = run(&[]);
+    assert!((0.35..2.0).contains(&known), "{known}");
+    flow(4000);
+    let more = run(&[]);
+    assert!(more > 2.0 * known, "four times the input: {more} after {known}");
+    let shown = slackline(&dir, &["history", "past.redb", "--format", "csv"]);
+    assert_eq!(shown.out.lines().count(), 4, "{}{}", shown.out, shown.err);
+    assert!(
+        shown.out.lines().skip(1).all(|line| line.contains("flow.toml,flowflex,slow,j,1,")),
+        "{}",
+        shown.out
+    );
+    // The simulator may learn from the store, but is no witness of real runs.
+    let before = fs::read(dir.join("past.redb")).expect("the store");
+    let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];
+    let simulated = slackline(&dir, &[&args[..], &["past.redb"]].concat());
+    assert!(simulated.code == Some(0) && simulated.err.contains("stays as it is"), "{}", simulated.err);
+    assert!(fs::read(dir.join("past.redb")).expect("the store") == before);
+    let exported = slackline(&dir, &["history", "past.redb", "--output", "past.json"]);
+    assert_eq!(exported.code, Some(0), "{}", exported.err);
+    let simulated = slackline(&dir, &[&args[..], &["past.json"]].concat());
+    assert_eq!(simulated.code, Some(0), "{}", simulated.err);
+    // Another file is refused before anything runs, and left alone.
+    let wrong = slackline(&dir, &[&RUN[..], &["--history", "past.json"]].concat());
+    assert!(wrong.code == Some(2) && wrong.err.contains("history past.json: "), "{}", wrong.err);
+    let wrong = slackline(&dir, &["history", "in.txt"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("expected a store"), "{}", wrong.err);
+}

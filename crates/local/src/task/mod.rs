@@ -40,7 +40,7 @@ pub use part::part_name;
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
 pub use spec::{Args, Job, Outcome, Spec, Split, Task};
-pub use split::{of_inputs, plan};
+pub use split::{check_count, of_inputs, plan};
 
 use std::fs;
 

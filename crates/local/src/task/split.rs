@@ -19,20 +19,29 @@ const SLOP: f64 = 1.1;
 ///
 /// A program or argument that there is not, or an input that is missing; see [`of_inputs`].
 pub fn plan(job: &Job, inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>, TaskError> {
-    let Shape { maps, inputs: wanted, .. } = describe(job)?;
-    if !wanted.contains(&inputs.len()) {
-        let (low, high) = (wanted.start(), wanted.end());
-        let expected = match (*low, *high) {
-            (0, 0) => "none".to_owned(),
-            (low, high) if low == high => low.to_string(),
-            (low, _) => format!("at least {low}"),
-        };
-        return Err(TaskError::Job(format!("found {} inputs, expected {expected}", inputs.len())));
-    }
-    match maps {
+    let shape = describe(job)?;
+    check_count(&shape, inputs.len())?;
+    match shape.maps {
         Some(maps) => Ok(vec![Vec::new(); maps as usize]),
         None => of_inputs(inputs, split_bytes),
     }
+}
+
+/// Whether a job takes so many inputs.
+///
+/// # Errors
+///
+/// It takes more, or fewer.
+pub fn check_count(shape: &Shape, inputs: usize) -> Result<(), TaskError> {
+    if shape.inputs.contains(&inputs) {
+        return Ok(());
+    }
+    let expected = match (*shape.inputs.start(), *shape.inputs.end()) {
+        (0, 0) => "none".to_owned(),
+        (low, high) if low == high => low.to_string(),
+        (low, _) => format!("at least {low}"),
+    };
+    Err(TaskError::Job(format!("found {inputs} inputs, expected {expected}")))
 }
 
 /// Cuts inputs into what each map reads, about `split_bytes` each (at least 1), in the order of the

@@ -5,8 +5,10 @@ use std::io::IsTerminal;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use slackline_local::{Happening, Observer, Session, TaskId};
 use slackline_model::Time;
+use slackline_model::cost::is_late;
 use slackline_report::number::{Unit, number};
 
+use super::forecast::{Forecast, Prospect};
 use crate::out;
 
 /// Flows that get a bar of their own; the rest share one.
@@ -33,6 +35,7 @@ pub(super) struct Live {
     flows: Vec<Flow>,
     slots: u32,
     running: u32,
+    forecast: Forecast,
     bars: Option<Bars>,
 }
 
@@ -41,8 +44,6 @@ struct Flow {
     deadline: Option<f64>,
     total: usize,
     done: usize,
-    /// Work that is left by what tasks of the flow took so far: their mean.
-    seconds: f64,
 }
 
 struct Bars {
@@ -52,7 +53,7 @@ struct Bars {
 }
 
 impl Live {
-    pub(super) fn new(session: &Session) -> Self {
+    pub(super) fn new(session: &Session, forecast: Forecast) -> Self {
         let done = session.done();
         let mut flows: Vec<Flow> = Vec::new();
         let mut jobs = Vec::new();
@@ -60,7 +61,7 @@ impl Live {
             if flows.last().is_none_or(|flow| flow.name != plan.flow) {
                 let draft = session.draft().flows.iter().find(|flow| flow.id == plan.flow);
                 let deadline = draft.and_then(|flow| flow.deadline);
-                flows.push(Flow { name: plan.flow.clone(), deadline, total: 0, done: 0, seconds: 0.0 });
+                flows.push(Flow { name: plan.flow.clone(), deadline, total: 0, done: 0 });
             }
             let count = |reduce: bool, total: usize| {
                 let done = done.iter().filter(|id| id.job == index && id.reduce == reduce).count();
@@ -78,7 +79,7 @@ impl Live {
         });
         let slots = slots.sum();
         let bars = std::io::stderr().is_terminal().then(|| Bars::new(&flows));
-        Self { jobs, flows, slots, running: 0, bars }
+        Self { jobs, flows, slots, running: 0, forecast, bars }
     }
 
     fn count(&mut self, id: TaskId) -> &mut Count {
@@ -110,7 +111,7 @@ impl Live {
         let Some(bars) = &self.bars else { return };
         for (flow, bar) in self.flows.iter().zip(&bars.flows) {
             bar.set_position(flow.done as u64);
-            bar.set_message(self.message(flow, now));
+            bar.set_message(self.prospect(flow));
         }
         let doing: Vec<String> = (self.jobs.iter())
             .flat_map(|job| [(job, "map", job.maps), (job, "reduce", job.reduces)])
@@ -126,22 +127,20 @@ impl Live {
         ));
     }
 
-    /// When a flow may be done if it goes on as it did, against its deadline.
-    fn message(&self, flow: &Flow, now: Time) -> String {
-        let left = flow.total - flow.done;
-        let expected = match (left, flow.done) {
-            (0, _) => "done".to_owned(),
-            (_, 0) => String::new(),
-            (left, done) => {
-                let mean = flow.seconds / done as f64;
-                let end = now.seconds() + mean * left as f64 / f64::from(self.slots.max(1));
-                format!("about {}", number(end, Unit::Measure))
-            }
+    /// When a flow is expected to be done, against its deadline.
+    fn prospect(&self, flow: &Flow) -> String {
+        let seconds = |at: f64| format!("{} s", number(at, Unit::Measure));
+        let deadline = flow.deadline.map(|at| format!("deadline {}", seconds(at)));
+        let expected = match self.forecast.of(&flow.name) {
+            _ if flow.done == flow.total => Some("done".to_owned()),
+            Prospect::Failed => Some("failed".to_owned()),
+            Prospect::Unknown => None,
+            Prospect::Done(at) => Some(match flow.deadline {
+                Some(deadline) if is_late(at, deadline) => format!("about {}, late", seconds(at)),
+                _ => format!("about {}", seconds(at)),
+            }),
         };
-        match flow.deadline {
-            Some(deadline) => format!("{expected} (deadline {})", number(deadline, Unit::Measure)),
-            None => expected,
-        }
+        expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -164,17 +163,17 @@ impl Bars {
 
 impl Observer for Live {
     fn happened(&mut self, now: Time, what: Happening<'_>) {
+        self.forecast.note(now, what);
         match what {
             Happening::Started(id) => {
                 self.count(id).running += 1;
                 self.running += 1;
             }
-            Happening::Done(id, seconds) => {
+            Happening::Done(id, _) => {
                 self.ended(id);
                 self.count(id).done += 1;
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
-                self.flows[flow].seconds += seconds;
             }
             Happening::Failed { id, message, log } => {
                 self.ended(id);
@@ -184,9 +183,14 @@ impl Observer for Live {
             Happening::Killed(id) => self.ended(id),
             Happening::JobDone(index) => {
                 let job = &self.jobs[index as usize];
+                let prospect = self.prospect(&self.flows[job.flow]);
+                let flow = if prospect.is_empty() { prospect } else { format!("; flow {prospect}") };
                 self.say(
                     now,
-                    &format!("{} done ({} maps, {} reduces)", job.name, job.maps.total, job.reduces.total),
+                    &format!(
+                        "{} done ({} maps, {} reduces){flow}",
+                        job.name, job.maps.total, job.reduces.total
+                    ),
                 );
             }
             Happening::Tick => {}

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use slackline::simulate::{Options, simulate};
-use slackline_local::{Ended, RunEnd, Session, happened};
-use slackline_model::history::{PhaseName, Record};
-use slackline_model::{History, Instance, PhaseKind, Schedule};
+use slackline_local::history::{Note, PastRun};
+use slackline_local::{RunEnd, Session, happened};
+use slackline_model::{Instance, Schedule};
 use slackline_report::number::{Unit, column, counted, number};
 use slackline_report::{Align, Figures, Row, Table, comparison, flows};
 use slackline_trace::{Format, Meta, schedule::status, sha256, write_workload};
@@ -41,7 +41,7 @@ pub(super) fn write(args: &Run, session: &Session, name: &str, end: RunEnd) -> a
         Form::Table => {
             let head = results::headlines(name, &real.instance);
             let predicted = predicted(args, session)?;
-            let text = table(args, &predicted, &real);
+            let text = table(args, predicted.as_ref(), &real);
             let files = format!(
                 "\nschedule of what happened: {}\nits workload: {}\n",
                 layout.schedule().display(),
@@ -82,23 +82,39 @@ fn real(args: &Run, session: &Session) -> anyhow::Result<Judged> {
     Ok(Judged { instance, schedule, figures })
 }
 
-/// What the simulator expected before the run: the same policy on the durations that were believed.
-fn predicted(args: &Run, session: &Session) -> anyhow::Result<Judged> {
-    let instance = Instance::new(session.draft())?;
+/// What the simulator expected before the run: the same policy on the durations that were believed, of the flows
+/// that could be run; none if none could.
+fn predicted(args: &Run, session: &Session) -> anyhow::Result<Option<Judged>> {
+    let hindered = session.hindered();
+    let mut draft = session.draft().clone();
+    draft.flows.retain(|flow| !hindered.contains(flow.id.as_str()));
+    if draft.flows.is_empty() {
+        return Ok(None);
+    }
+    let instance = Instance::new(&draft)?;
     let options = Options { slowstart: args.slowstart, ..Options::exact() };
     let simulated = simulate(&instance, &args.policy, &options, None, None)
         .map_err(|violation| anyhow::anyhow!("the prediction is not feasible: {violation}"))?;
     let figures = results::figures(&simulated);
-    Ok(Judged { instance, schedule: simulated.schedule, figures })
+    Ok(Some(Judged { instance, schedule: simulated.schedule, figures }))
 }
 
-fn table(args: &Run, predicted: &Judged, real: &Judged) -> String {
+/// When each flow of a schedule is done, by name.
+fn completions(judged: &Judged) -> BTreeMap<&str, f64> {
+    let rows = judged.schedule.flows.iter();
+    rows.filter_map(|row| Some((judged.instance.flow(row.flow).id.as_str(), row.completion?))).collect()
+}
+
+fn table(args: &Run, predicted: Option<&Judged>, real: &Judged) -> String {
     let row = |name: &str, judged: &Judged| Row {
         policy: format!("{} {name}", args.policy.spec()),
         result: Ok(judged.figures.clone()),
     };
-    let compared = comparison::table(&[row("predicted", predicted), row("ran", real)]);
-    let error = mean_absolute_error(predicted, real).map_or_else(String::new, |(seconds, share)| {
+    let rows: Vec<Row> =
+        predicted.map(|judged| row("predicted", judged)).into_iter().chain([row("ran", real)]).collect();
+    let compared = comparison::table(&rows);
+    let predicted = predicted.map(completions).unwrap_or_default();
+    let error = mean_absolute_error(&predicted, real).map_or_else(String::new, |(seconds, share)| {
         format!(
             "completion times differ from the prediction by {} s on average ({}){}\n",
             number(seconds, Unit::Measure),
@@ -110,19 +126,20 @@ fn table(args: &Run, predicted: &Judged, real: &Judged) -> String {
             }
         )
     });
-    format!("{}{error}\n{compared}", flow_table(predicted, real))
+    format!("{}{error}\n{compared}", flow_table(&predicted, real))
 }
 
 /// Flow by flow: predicted and actual completion against the deadline.
-fn flow_table(predicted: &Judged, real: &Judged) -> String {
+fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Judged) -> String {
     let rows = &real.schedule.flows;
+    let id = |k: usize| real.instance.flow(rows[k].flow).id.as_str();
     let deadline = |k: usize| real.instance.flow(rows[k].flow).deadline.map(slackline_model::Time::seconds);
     let all = || 0..rows.len();
     let measure = |values: Vec<Option<f64>>| column(&values, Unit::Measure);
     let columns = [
         measure(all().map(|k| Some(rows[k].release)).collect()),
         measure(all().map(deadline).collect()),
-        measure(all().map(|k| predicted.schedule.flows[k].completion).collect()),
+        measure(all().map(|k| predicted.get(id(k)).copied()).collect()),
         measure(all().map(|k| rows[k].completion).collect()),
     ];
     let mut table = Table::new(&[
@@ -140,7 +157,7 @@ fn flow_table(predicted: &Judged, real: &Judged) -> String {
             (Some(_), Some(_)) => "on time",
             (Some(_), None) => "",
         };
-        let name = std::iter::once(real.instance.flow(row.flow).id.clone());
+        let name = std::iter::once(id(k).to_owned());
         let cells = columns.iter().map(|column| column[k].clone());
         table.row(name.chain(cells).chain(std::iter::once(verdict.to_owned())));
     }
@@ -148,11 +165,12 @@ fn flow_table(predicted: &Judged, real: &Judged) -> String {
 }
 
 /// Mean of |actual − predicted| over the flows that are done, and as a share of their mean response.
-fn mean_absolute_error(predicted: &Judged, real: &Judged) -> Option<(f64, f64)> {
-    let pairs: Vec<(f64, f64)> = (real.schedule.flows.iter().zip(&predicted.schedule.flows))
-        .filter_map(|(real, predicted)| {
-            let completion = real.completion?;
-            Some(((completion - predicted.completion?).abs(), completion - real.release))
+fn mean_absolute_error(predicted: &BTreeMap<&str, f64>, real: &Judged) -> Option<(f64, f64)> {
+    let pairs: Vec<(f64, f64)> = (real.schedule.flows.iter())
+        .filter_map(|row| {
+            let completion = row.completion?;
+            let expected = predicted.get(real.instance.flow(row.flow).id.as_str())?;
+            Some(((completion - expected).abs(), completion - row.release))
         })
         .collect();
     let n = pairs.len() as f64;
@@ -160,21 +178,8 @@ fn mean_absolute_error(predicted: &Judged, real: &Judged) -> Option<(f64, f64)> 
     (response > 0.0).then(|| (error / n, error / response))
 }
 
-/// The history with what this run took.
-pub(super) fn history(past: &History, session: &Session) -> anyhow::Result<History> {
-    let instance = Instance::new(session.draft())?;
-    let mut records: BTreeMap<(PhaseName, String), Record> =
-        past.records().map(|(name, group, record)| ((name.clone(), group.to_owned()), record)).collect();
-    for attempt in session.new_attempts().iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
-        let kind = if attempt.id.reduce { PhaseKind::Reduce } else { PhaseKind::Map };
-        let job = &instance.jobs()[slackline_model::JobId(attempt.id.job)];
-        let Some(phase) = job.phase(kind) else { continue };
-        let record = records.entry((PhaseName::of(&instance, phase), "local".to_owned())).or_default();
-        *record = record.and(1, (attempt.end - attempt.start) as f64 / 1e6);
-    }
-    let mut history = History::new();
-    for ((name, group), record) in records {
-        history.insert(name, group, record);
-    }
-    Ok(history)
+/// What the store of earlier runs is told of this one.
+pub(super) fn past_run(session: &Session, workload: &str, policy: &str) -> PastRun {
+    let note = Note { workload: workload.to_owned(), policy: policy.to_owned() };
+    PastRun { started: session.started(), note, jobs: session.finished_jobs() }
 }

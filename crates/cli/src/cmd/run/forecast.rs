@@ -1,0 +1,169 @@
+//! When the flows of a run are going to be done: what is left, simulated from now on under the same policy, with
+//! durations as finished tasks suggest them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline::Chosen;
+use slackline::simulate::{Options, simulate};
+use slackline_local::clock::{RunClock, unix_micros};
+use slackline_local::{Happening, Session, TaskId, rest};
+use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::{Draft, Instance, Span, Time};
+
+use super::Run;
+
+/// At least this long between two simulations, and this many times as long as one takes, so that watching
+/// takes next to nothing from the tasks.
+const PAUSE: Span = Span(250_000);
+const SHARE: u64 = 20;
+
+/// A task that takes longer than expected is believed to have this fraction of that before it.
+const OVERDUE: f64 = 0.1;
+
+/// What becomes of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Prospect {
+    /// Done, after so many seconds since the start of the run.
+    Done(f64),
+    /// Given up.
+    Failed,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// Looks ahead.
+pub(super) struct Forecast {
+    policy: Chosen,
+    slowstart: f64,
+    attempts_max: u16,
+    /// The workload with the durations that were believed before the run.
+    draft: Draft,
+    /// By job: its flow.
+    flows: Vec<String>,
+    done: BTreeSet<TaskId>,
+    running: BTreeMap<TaskId, Time>,
+    /// How often tasks have failed in this session.
+    failures: BTreeMap<TaskId, u16>,
+    failed: BTreeSet<String>,
+    /// By job and phase: how many tasks are done, and the seconds they took together.
+    took: BTreeMap<(u32, bool), (f64, f64)>,
+    expected: BTreeMap<String, f64>,
+    /// When to look again.
+    next: Time,
+}
+
+impl Forecast {
+    pub(super) fn new(args: &Run, session: &Session) -> Self {
+        Self {
+            policy: args.policy.clone(),
+            slowstart: args.slowstart,
+            attempts_max: args.attempts,
+            draft: session.draft().clone(),
+            flows: session.jobs().iter().map(|plan| plan.flow.clone()).collect(),
+            done: session.done(),
+            running: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            failed: session.hindered().into_iter().map(str::to_owned).collect(),
+            took: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            next: Time::ZERO,
+        }
+    }
+
+    /// What is expected of a flow.
+    pub(super) fn of(&self, flow: &str) -> Prospect {
+        if self.failed.contains(flow) {
+            return Prospect::Failed;
+        }
+        self.expected.get(flow).map_or(Prospect::Unknown, |&at| Prospect::Done(at))
+    }
+
+    /// Takes in what happened, and looks ahead if it is time to.
+    pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
+        match what {
+            Happening::Started(id) => {
+                self.running.entry(id).or_insert(now);
+            }
+            Happening::Done(id, seconds) => {
+                self.running.remove(&id);
+                self.done.insert(id);
+                let took = self.took.entry((id.job, id.reduce)).or_default();
+                *took = (took.0 + 1.0, took.1 + seconds);
+            }
+            Happening::Failed { id, .. } => {
+                self.running.remove(&id);
+                let failures = self.failures.entry(id).or_default();
+                *failures += 1;
+                if *failures >= self.attempts_max {
+                    self.failed.insert(self.flows[id.job as usize].clone());
+                }
+            }
+            Happening::Killed(id) => {
+                self.running.remove(&id);
+            }
+            Happening::JobDone(_) | Happening::Tick => {}
+        }
+        if now >= self.next {
+            let clock = RunClock::since(unix_micros());
+            self.look_ahead(now);
+            let pause = (clock.now().0 * SHARE).max(PAUSE.0);
+            self.next = Time(now.0 + pause);
+        }
+    }
+
+    fn look_ahead(&mut self, now: Time) {
+        let mut draft = rest(&self.believed(now), &self.done);
+        draft.flows.retain(|flow| !self.failed.contains(&flow.id));
+        for flow in &mut draft.flows {
+            flow.release = flow.release.max(now.seconds());
+        }
+        let options = Options { slowstart: self.slowstart, ..Options::exact() };
+        // Nothing left, or a policy that cannot be simulated: the last forecast stands.
+        let Ok(instance) = Instance::new(&draft) else { return };
+        let Ok(simulated) = simulate(&instance, &self.policy, &options, None, None) else { return };
+        for row in &simulated.schedule.flows {
+            if let Some(at) = row.completion {
+                self.expected.insert(instance.flow(row.flow).id.clone(), at);
+            }
+        }
+    }
+
+    /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
+    /// of others, what was believed before, in the unit that finished tasks of their kind suggest.
+    fn believed(&self, now: Time) -> Draft {
+        let mut draft = self.draft.clone();
+        let units = [false, true].map(|reduce| self.unit(reduce));
+        let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+        for (job, index) in jobs.zip(0..) {
+            for (phase, reduce) in [(&mut job.map, false), (&mut job.reduce, true)] {
+                let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = phase else { continue };
+                let mean = self.took.get(&(index, reduce)).map(|(tasks, seconds)| seconds / tasks);
+                for (seconds, task) in seconds.iter_mut().zip(0..) {
+                    *seconds = mean.unwrap_or(*seconds * units[usize::from(reduce)]);
+                    if let Some(&start) = self.running.get(&TaskId { job: index, reduce, task }) {
+                        let left = *seconds - now.since(start.min(now)).seconds();
+                        *seconds = left.max(*seconds * OVERDUE);
+                    }
+                }
+            }
+        }
+        draft
+    }
+
+    /// What finished tasks of a kind took over what was believed of them.
+    fn unit(&self, reduce: bool) -> f64 {
+        let believed = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
+        let (mut took, mut expected) = (0.0, 0.0);
+        for (job, index) in believed {
+            let phase = if reduce { &job.reduce } else { &job.map };
+            let (Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }), Some(&(tasks, seconds))) =
+                (phase, self.took.get(&(index, reduce)))
+            else {
+                continue;
+            };
+            took += seconds;
+            expected += tasks * each.iter().sum::<f64>() / each.len().max(1) as f64;
+        }
+        if expected > 0.0 { took / expected } else { 1.0 }
+    }
+}

@@ -1,0 +1,80 @@
+//! What keeps a flow from being run and can be seen before anything runs: input that is not there, an output
+//! that cannot be written. Such a flow has failed from the start; the others run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::engine::is_complete;
+use crate::journal::TaskId;
+use crate::resolve::JobPlan;
+use crate::task;
+
+/// What is in the way of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Index of the job among the run's jobs.
+    pub job: usize,
+    /// What was found and what was expected.
+    pub problem: String,
+}
+
+/// The first thing in the way of each job; tasks that are `done` need nothing any more. O(files).
+pub fn obstacles(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+    let of_job = |(job, plan): (usize, &JobPlan)| {
+        let index = job as u32;
+        if is_complete(plan, index, done) {
+            return None;
+        }
+        let problem = missing_input(plan, index, jobs, done).or_else(|| unwritable(&plan.output))?;
+        Some(Obstacle { job, problem })
+    };
+    jobs.iter().enumerate().filter_map(of_job).collect()
+}
+
+/// The first input that a map still has to read and cannot; what jobs of its own flow write will be there.
+fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
+    let is_made = |path: &Path| jobs.iter().any(|job| job.flow == plan.flow && job.writes(path));
+    let open = (0..)
+        .zip(&plan.maps)
+        .filter(|(task, _)| !done.contains(&TaskId { job: index, reduce: false, task: *task }));
+    let mut last: Option<&Path> = None;
+    for split in open.flat_map(|(_, splits)| splits) {
+        // The splits of a file follow each other, and it is looked at once.
+        if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
+            continue;
+        }
+        let found = fs::metadata(&split.path);
+        if found.as_ref().is_ok_and(fs::Metadata::is_file) {
+            let opened = fs::File::open(&split.path);
+            if let Err(error) = opened {
+                return Some(format!("input {}: cannot be read: {error}", split.path.display()));
+            }
+        } else if found.map_or(true, |found| found.is_dir()) {
+            let pattern = split.path.to_string_lossy().into_owned();
+            return Some(match task::of_inputs(&[pattern], 1) {
+                Err(error) => error.to_string(),
+                Ok(_) => format!(
+                    "input {}: found nothing when the run began, and files now; --again begins it anew",
+                    split.path.display()
+                ),
+            });
+        }
+    }
+    None
+}
+
+/// Whether files can be made in a directory, or it can be made itself: tried, and undone.
+fn unwritable(output: &Path) -> Option<String> {
+    let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
+    let there = whole.ancestors().find(|path| path.exists())?;
+    let tried = if there.is_dir() {
+        let probe = there.join(format!(".slackline-{}", std::process::id()));
+        fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe))
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    };
+    let error = tried.err()?;
+    Some(format!("output {}: cannot be made: {}: {error}", output.display(), there.display()))
+}
