@@ -144,6 +144,9 @@ fn plan_of(
     if reducers > 0 && !has_reducer {
         return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
     }
+    if reducers == 0 && shape.needs_reducers {
+        return Err("found no reducers, expected 1 or more: the program's output is made by them".to_owned());
+    }
     Ok(JobPlan {
         flow: flow.to_owned(),
         job: id.to_owned(),

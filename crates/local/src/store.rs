@@ -4,6 +4,9 @@
 //! program: every call goes through [`guarded`], and a panic becomes an error.
 
 use std::cell::Cell;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
 use std::sync::Once;
@@ -51,7 +54,12 @@ impl Store {
     /// # Errors
     /// Another process that has it open, a file that is no store, whatever the file system says.
     pub(crate) fn open(what: &str, path: &Path) -> Result<Self, StoreError> {
-        Self::opened(format!("{what} {}", path.display()), || Database::create(path).map(Opened::ToChange))
+        Self::opened(format!("{what} {}", path.display()), || {
+            if !path.exists() {
+                begin(path)?;
+            }
+            Database::open(path).map(Opened::ToChange)
+        })
     }
 
     /// Opens a store that is there, to look at it; its file stays as it is.
@@ -128,6 +136,24 @@ impl Drop for Store {
         // A damaged one has said so already.
         guarded(|| drop(self.database.take()));
     }
+}
+
+/// Makes a store beside its place and moves it there, so that whoever is killed meanwhile leaves no half of
+/// one; if somebody else was faster, theirs stays.
+fn begin(path: &Path) -> Result<(), redb::DatabaseError> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(name);
+    let made = Database::create(&beside).map(drop).and_then(|()| match fs::hard_link(&beside, path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Some file systems know no second names; two runs that begin at once are rarer than these.
+        Err(_) => Ok(fs::rename(&beside, path)?),
+        Ok(()) => Ok(()),
+    });
+    // The first error is the one worth telling.
+    let _ = fs::remove_file(&beside);
+    made
 }
 
 /// A table; `None` if nothing was ever written to it.
