@@ -77,7 +77,7 @@ impl Assigner {
     pub(crate) fn new(instance: &Instance, policy: &dyn Policy, locality_wait: Span) -> Self {
         Self {
             style: policy.style(),
-            targets: Targets::new(instance, policy.keeps_minima()),
+            targets: Targets::new(instance, policy),
             placements: Placements::new(instance),
             locality: Locality::new(locality_wait),
             scratch: Vec::new(),

@@ -23,6 +23,12 @@ pub trait Policy {
         false
     }
 
+    /// Whether reduces that wait for maps may take slots that no target claims ([`Style::Targets`]). If not,
+    /// they take what their own target gives them, and the slots stay free for whoever can work there.
+    fn fills_early(&self) -> bool {
+        true
+    }
+
     /// Something happened. `out` receives what the policy wants changed.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 

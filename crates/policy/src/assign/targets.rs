@@ -2,7 +2,8 @@
 //!
 //! Phases below their effective minimum come before all others (if the policy keeps minima), then
 //! those below their target, by running / minimum or running / target; when all are satisfied and
-//! slots are left they go on, so that no slot idles while a phase could run. Ties go to the phase
+//! slots are left they go on, so that no slot idles while a phase could run (reduces that would only wait
+//! there excepted, if the policy says so). Ties go to the phase
 //! that was served longest ago, so that phases with less than a slot each take turns; then to the id.
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use slackline_model::{Instance, Lane, PhaseId};
 
 use crate::ledger::Ledger;
 use crate::minima::Minima;
+use crate::policy::Policy;
 
 /// How urgently a phase wants a slot; the smallest is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +35,7 @@ enum Need {
 /// Targets of all phases, and the order that follows.
 pub(super) struct Targets {
     keeps_minima: bool,
+    fills_early: bool,
     minima: Minima,
     target: TiVec<PhaseId, f64>,
     served: TiVec<PhaseId, u64>,
@@ -44,10 +47,11 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    pub(super) fn new(instance: &Instance, keeps_minima: bool) -> Self {
+    pub(super) fn new(instance: &Instance, policy: &dyn Policy) -> Self {
         let n = instance.phases().len();
         Self {
-            keeps_minima,
+            keeps_minima: policy.keeps_minima(),
+            fills_early: policy.fills_early(),
             minima: Minima::new(instance),
             target: vec![0.0; n].into(),
             served: vec![0; n].into(),
@@ -137,6 +141,8 @@ impl Targets {
             (Need::Minimum, running / min)
         } else if running < target {
             (Need::Target, running / target)
+        } else if !self.fills_early && ledger.state.is_early(ledger.instance, phase) {
+            return None;
         } else {
             // A phase without a target counts as wanting half a slot: last, but not never.
             (Need::Spare, (running + 1.0) / target.max(0.5))
