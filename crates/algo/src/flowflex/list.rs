@@ -17,10 +17,12 @@ const NEAR: f64 = 1e-12;
 const ABOVE: f64 = 1e-9;
 
 /// Who is served first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule<'a> {
     /// Flows in this order; within a flow the node with the longest path to its end.
     Flows(&'a [usize]),
+    /// By the latest start with which the node's flow can still be done by its entry here.
+    Due(&'a [f64]),
     /// The node that became ready first.
     Fifo,
     /// Equal shares among all ready nodes, whole slots; those over go to whoever was ready first.
@@ -45,7 +47,8 @@ pub struct Lister<'a> {
     // Working memory, by node unless said otherwise.
     left: Vec<f64>,
     blocked_by: Vec<u32>,
-    priority: Vec<u32>,
+    /// The smallest is served first; ties by number.
+    priority: Vec<u64>,
     /// Ready nodes in the order of service.
     ready: Vec<u32>,
     /// Ready nodes without work.
@@ -89,7 +92,7 @@ impl<'a> Lister<'a> {
     pub fn new(net: &'a Network) -> Self {
         let mut by_urgency: Vec<u32> = (0..net.nodes.len() as u32).collect();
         for flow in &net.flows {
-            let urgency = |k: u32| net.nodes[k as usize].tail + net.nodes[k as usize].seconds();
+            let urgency = |k: u32| net.nodes[k as usize].alone();
             by_urgency[flow.nodes.clone()]
                 .sort_by(|&a, &b| urgency(b).total_cmp(&urgency(a)).then(a.cmp(&b)));
         }
@@ -237,6 +240,11 @@ impl<'a> Lister<'a> {
                 }
             }
         }
+        if let Rule::Due(due) = rule {
+            for ((priority, node), &flow) in self.priority.iter_mut().zip(&net.nodes).zip(&self.flow_of) {
+                *priority = ordered(due[flow as usize] - node.alone());
+            }
+        }
     }
 
     fn arrive(&mut self, flow: usize, rule: Rule<'_>) {
@@ -250,9 +258,10 @@ impl<'a> Lister<'a> {
     fn enter(&mut self, node: u32, rule: Rule<'_>) {
         if self.left[node as usize] <= 0.0 {
             self.workless.push(node);
-        } else if let Rule::Flows(_) = rule {
+        } else if let Rule::Flows(_) | Rule::Due(_) = rule {
             let priority = &self.priority;
-            let at = self.ready.partition_point(|&r| priority[r as usize] < priority[node as usize]);
+            let key = |node: u32| (priority[node as usize], node);
+            let at = self.ready.partition_point(|&r| key(r) < key(node));
             self.ready.insert(at, node);
         } else {
             self.ready.push(node);
@@ -271,7 +280,7 @@ impl<'a> Lister<'a> {
         let mut free = self.net.slots;
         self.given.clear();
         match rule {
-            Rule::Flows(_) | Rule::Fifo => {
+            Rule::Flows(_) | Rule::Due(_) | Rule::Fifo => {
                 for &node in &self.ready {
                     let node = &self.net.nodes[node as usize];
                     let slots = node.cap.min(free[node.lane]);
@@ -378,6 +387,12 @@ impl<'a> Lister<'a> {
             }
         }
     }
+}
+
+/// A whole number that orders as `total_cmp` does.
+fn ordered(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if x.is_sign_negative() { !bits } else { bits | 1 << 63 }
 }
 
 /// The objective's value and the sum of all costs.

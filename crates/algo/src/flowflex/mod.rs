@@ -45,6 +45,9 @@
 //! - D4 Caps are cut to the slots there are, in chains too: the critical path is that of the cluster.
 //! - D5 Releases: a chain starts at its flow's; the theorems are stated for release 0.
 //! - D6 Minima are no part of the model and are not kept.
+//! - D7 Online, reduces take slots early only once all maps of their job have started, and only what the plan
+//!   leaves; in the paper they are ready at a fraction of the maps. Nobody can take a slot from a reduce that
+//!   waits, and other flows need it: costs of Fig. 12 are 4 to 23 % less.
 //!
 //! **Example**
 //! ```

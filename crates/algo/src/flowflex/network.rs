@@ -26,6 +26,11 @@ impl Node {
     pub fn seconds(&self) -> f64 {
         self.work / f64::from(self.cap)
     }
+
+    /// Longest path from its start, in seconds.
+    pub fn alone(&self) -> f64 {
+        self.tail + self.seconds()
+    }
 }
 
 /// A flow of a [`Network`].

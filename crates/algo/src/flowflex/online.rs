@@ -3,17 +3,18 @@
 //! **Paper**: section 5.2. Every epoch (about two seconds there) what is left of the flows that have
 //! arrived is planned anew, with sizes re-estimated from finished tasks, and the slots that the plan gives
 //! at its start go to the assignment layer. The variant without a minimum-cost flow is used: flows in the
-//! cheapest of the orders of [`Rule::ALL`] (or of a short bisection for a maximum), list scheduled.
+//! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
+//! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
 //!
-//! A reduce phase that may start early is ready with all tasks that could run, beside the maps of its job
-//! (section 5.2: "coalesces all such ready tasks within a single job"); the plan itself lets it work
-//! only after the maps, so its target is what its job's maps leave of their slots.
+//! Reduces that start early hold their slots without working until the maps of their job are done, and
+//! nobody can take them away. So they get slots only once all those maps have started, and only slots that the
+//! plan leaves; those whose maps end soonest first (deviation D7).
 //!
 //! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
 //! averaged: the policy is blind to which machine a slot is on. Minima are not kept.
 
 use slackline_model::id::TiVec;
-use slackline_model::{Combine, FlowId, Instance, PhaseId, Span, Time};
+use slackline_model::{Combine, FlowId, Instance, Lane, PhaseId, Span, Time};
 use slackline_policy::{Action, Event, Policy, Style, View};
 
 use super::list::{self, Lister};
@@ -75,11 +76,11 @@ impl FlowFlex {
         for (node, slots) in initial_allocation(&net, now) {
             given[net.nodes[node].phase] = f64::from(slots);
         }
-        // Early reduces get what their maps cannot use any more.
+        // Early reduces get what is left.
         for &lane in cluster.lanes() {
             let used: f64 = view.state.ready(lane).map(|phase| given[phase]).sum();
             let mut spare = (f64::from(slots[lane.index()]) - used).max(0.0);
-            for phase in view.state.ready(lane).filter(|&p| view.state.is_early(instance, p)) {
+            for phase in next_reduces(lane, view) {
                 let state = view.phase(phase);
                 let cap = f64::from((state.unstarted() + state.running()).min(instance.phase(phase).cap));
                 given[phase] = cap.min(spare);
@@ -95,6 +96,19 @@ impl FlowFlex {
             }
         }
     }
+}
+
+/// Early reduces whose maps have all started, by when these will be done.
+fn next_reduces(lane: Lane, view: &View<'_>) -> Vec<PhaseId> {
+    let end_of_maps = |reduce: PhaseId| {
+        let maps = view.instance.job(view.instance.phase(reduce).job).map?;
+        let state = view.phase(maps);
+        let is_next = view.state.is_early(view.instance, reduce) && state.unstarted() == 0;
+        is_next.then(|| (view.work_left(maps) / f64::from(state.running().max(1)), reduce))
+    };
+    let mut reduces: Vec<(f64, PhaseId)> = view.state.ready(lane).filter_map(end_of_maps).collect();
+    reduces.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    reduces.into_iter().map(|(_, reduce)| reduce).collect()
 }
 
 /// What is left as the policy believes it.
@@ -118,40 +132,66 @@ impl Remaining for Left<'_, '_> {
 pub fn initial_allocation(net: &Network, now: f64) -> Vec<(usize, u32)> {
     let mut lister = Lister::new(net);
     let order = quick_order(net, &mut lister);
-    lister.first(list::Rule::Flows(&order), now)
+    lister.first(order.rule(), now)
 }
 
-fn quick_order(net: &Network, lister: &mut Lister<'_>) -> Vec<usize> {
+/// What nodes are served by.
+enum Order {
+    /// Flows, one before the other.
+    Flows(Vec<usize>),
+    /// Dates by which flows should be done: whoever must start first, of whatever flow.
+    Due(Vec<f64>),
+}
+
+impl Order {
+    fn rule(&self) -> list::Rule<'_> {
+        match self {
+            Self::Flows(order) => list::Rule::Flows(order),
+            Self::Due(due) => list::Rule::Due(due),
+        }
+    }
+}
+
+fn quick_order(net: &Network, lister: &mut Lister<'_>) -> Order {
     if net.flows.len() < 2 {
-        return vec![0; net.flows.len()];
+        return Order::Flows(vec![0; net.flows.len()]);
     }
     let linear = net.flows.iter().all(|f| f.cost.as_linear().is_some());
-    let closed_form = Rule::ClosedForm.order(net);
+    let closed_form = Order::Flows(Rule::ClosedForm.order(net));
     if net.nodes.len() > NODES_MANY && net.combine == Combine::Sum && linear {
         return closed_form;
     }
-    let mut best = (lister.cost(list::Rule::Flows(&closed_form)), closed_form);
-    let mut consider = |order: Vec<usize>, best: &mut ((f64, f64), Vec<usize>)| match lister
-        .cost_up_to(list::Rule::Flows(&order), best.0.0)
-    {
-        Some(cost) => {
-            if is_less(cost, best.0) {
-                *best = (cost, order);
+    let mut best = (lister.cost(closed_form.rule()), closed_form);
+    let mut consider =
+        |order: Order, best: &mut ((f64, f64), Order)| match lister.cost_up_to(order.rule(), best.0.0) {
+            Some(cost) => {
+                if is_less(cost, best.0) {
+                    *best = (cost, order);
+                }
+                cost.0
             }
-            cost.0
-        }
-        None => f64::INFINITY,
-    };
+            None => f64::INFINITY,
+        };
     for rule in Rule::ALL.into_iter().filter(|&rule| rule != Rule::ClosedForm) {
-        consider(rule.order(net), &mut best);
+        consider(Order::Flows(rule.order(net)), &mut best);
     }
     if net.combine == Combine::Max {
         let alone: Vec<f64> = net.flows.iter().map(|f| f.earliest).collect();
         let (mut fail, mut success) = (net.cost(&alone), best.0.0);
+        let mut last: Option<(Vec<usize>, f64)> = None;
         for _ in 0..PROBES {
             let level = fail + (success - fail) / 2.0;
-            let order = by_key(net, |j| net.flows[j].cost.latest(level).unwrap_or(0.0));
-            let cost = consider(order, &mut best);
+            let due: Vec<f64> = net.flows.iter().map(|f| f.cost.latest(level).unwrap_or(0.0)).collect();
+            let order = by_key(net, |j| due[j]);
+            let mut cost = consider(Order::Due(due), &mut best);
+            if cost > level {
+                // Where costs rise alike, all levels give one order of flows.
+                let known = last.take().filter(|(known, _)| *known == order);
+                let of_flows =
+                    known.map_or_else(|| consider(Order::Flows(order.clone()), &mut best), |k| k.1);
+                cost = cost.min(of_flows);
+                last = Some((order, of_flows));
+            }
             if cost <= level {
                 success = cost;
             } else {
@@ -169,6 +209,10 @@ impl Policy for FlowFlex {
 
     fn style(&self) -> Style {
         Style::Targets
+    }
+
+    fn fills_early(&self) -> bool {
+        false
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
