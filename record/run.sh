@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures the local tasks next to plain pipelines and to mrjob: word count of generated text and
-# terasort of generated records, two processes each. Needs about 6 GB of disk in DIRECTORY, where its
-# data stay in the end; PYTHON is an interpreter that has mrjob, without one that part is left out.
+# terasort of generated records, two processes each. Needs about 10 GB of disk in DIRECTORY, where its
+# data stay in the end; PYTHON is an interpreter that has mrjob, without one that part is left out (with
+# it, the whole takes about an hour).
 #
 #   record/run.sh DIRECTORY [PYTHON] [TEXT] [RECORDS]
 set -euo pipefail
@@ -12,12 +13,17 @@ mkdir -p "$data"
 export LC_ALL=C TMPDIR=$data
 TIMEFORMAT='   %R s, processor %U s user, %S s system'
 
-# Prints a name, runs the rest, prints its time.
+# Prints a name, runs the rest, prints its time and how many of so many bytes it did a second.
 measure() {
-    echo "$1"
-    shift
+    local name=$1 bytes=$2 from=$EPOCHREALTIME
+    shift 2
+    echo "$name"
     time "$@"
+    awk -v bytes="$bytes" -v from="$from" -v to="$EPOCHREALTIME" 'BEGIN { printf "   %.2f MB/s\n", bytes / 1e6 / (to - from) }'
 }
+
+# Bytes of all files of a directory.
+bytes_of() { cat "$1"/part-* | wc -c; }
 
 wordcount_tr() { cat "$@" | tr -s '[:space:]' '\n' | sort --parallel=2 -S 2G | uniq -c >"$data/tr.out"; }
 wordcount_awk() { cat "$@" | awk '{ for (i = 1; i <= NF; i++) n[$i]++ } END { for (w in n) print w "\t" n[w] }' | sort >"$data/awk.out"; }
@@ -44,24 +50,28 @@ if __name__ == "__main__":
     WordCount.run()
 P
 
-rm -rf "$data"/{text,tera,words,sorted,part-words}
-measure "generate-text $text" "$job" 2 0 "$data/text" "{\"program\":\"generate-text\",\"args\":{\"bytes\":\"$text\"}}"
-measure "wordcount $text" "$job" 2 2 "$data/words" '{"program":"wordcount"}' "$data/text"
-measure "awk with a table | sort" wordcount_awk "$data"/text/*
+rm -rf "$data"/{text,tera,words,sorted}
+"$job" 2 0 "$data/text" "{\"program\":\"generate-text\",\"args\":{\"bytes\":\"$text\"}}"
+size=$(bytes_of "$data/text")
+for turn in 1 2 3; do
+    rm -rf "$data/words"
+    measure "wordcount $text, turn $turn" "$size" "$job" 2 2 "$data/words" '{"program":"wordcount"}' "$data/text"
+done
+measure "awk with a table | sort" "$size" wordcount_awk "$data"/text/*
 cat "$data"/words/part-* | sort | cmp - "$data/awk.out" && echo "   same counts"
-measure "tr | sort | uniq -c" wordcount_tr "$data"/text/*
+measure "tr | sort | uniq -c" "$size" wordcount_tr "$data"/text/*
 awk '{ print $2 "\t" $1 }' "$data/tr.out" | cmp - "$data/awk.out" && echo "   same counts"
+if [ -n "$python" ]; then
+    measure "mrjob" "$size" wordcount_mrjob "$data"/text/part-*
+    awk '{ gsub("\"", "", $1); print $1 "\t" $2 }' "$data/mrjob.out" | sort | cmp - "$data/awk.out" && echo "   same counts"
+fi
 rm -f "$data"/*.out
 
-if [ -n "$python" ]; then
-    head -c 33554432 "$data/text/part-00000" >"$data/part.txt"
-    SPLIT=16777216 measure "wordcount 32 MiB" "$job" 2 2 "$data/part-words" '{"program":"wordcount"}' "$data/part.txt"
-    measure "mrjob 32 MiB" wordcount_mrjob "$data/part.txt"
-    awk '{ gsub("\"", "", $1); print $1 "\t" $2 }' "$data/mrjob.out" | sort >"$data/mrjob.sorted"
-    cat "$data"/part-words/part-* | sort | cmp - "$data/mrjob.sorted" && echo "   same counts"
-fi
-
-measure "teragen $records" "$job" 2 0 "$data/tera" "{\"program\":\"teragen\",\"args\":{\"records\":$records}}"
-SPLIT=134217728 measure "terasort $records" "$job" 2 2 "$data/sorted" '{"program":"terasort"}' "$data/tera"
-measure "sort" terasort_sort "$data"/tera/*
+"$job" 2 0 "$data/tera" "{\"program\":\"teragen\",\"args\":{\"records\":$records}}"
+size=$(bytes_of "$data/tera")
+for turn in 1 2 3; do
+    rm -rf "$data"/{sorted,sort.out}
+    SPLIT=134217728 measure "terasort $records, turn $turn" "$size" "$job" 2 2 "$data/sorted" '{"program":"terasort"}' "$data/tera"
+    measure "sort, turn $turn" "$size" terasort_sort "$data"/tera/*
+done
 cat "$data"/sorted/part-* | cmp - "$data/sort.out" && echo "   same order"
