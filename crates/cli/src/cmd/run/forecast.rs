@@ -17,7 +17,7 @@ use super::Run;
 const PAUSE: Span = Span(250_000);
 const SHARE: u64 = 20;
 
-/// A task that takes longer than expected is believed to have this fraction of that before it.
+/// A task that takes longer than expected is believed to have this fraction of what it took so far before it.
 const OVERDUE: f64 = 0.1;
 
 /// What becomes of a flow.
@@ -129,20 +129,27 @@ impl Forecast {
     }
 
     /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
-    /// of others, what was believed before, in the unit that finished tasks of their kind suggest.
+    /// of others, what was believed before, in the unit that finished tasks of their kind suggest, and no less
+    /// than what running tasks have taken already.
     fn believed(&self, now: Time) -> Draft {
         let mut draft = self.draft.clone();
         let units = [false, true].map(|reduce| self.unit(reduce));
+        let mut longest: BTreeMap<(u32, bool), f64> = BTreeMap::new();
+        for (id, &start) in &self.running {
+            let so_far = longest.entry((id.job, id.reduce)).or_default();
+            *so_far = so_far.max(elapsed(start, now));
+        }
         let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
         for (job, index) in jobs.zip(0..) {
             for (phase, reduce) in [(&mut job.map, false), (&mut job.reduce, true)] {
                 let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = phase else { continue };
                 let mean = self.took.get(&(index, reduce)).map(|(tasks, seconds)| seconds / tasks);
+                let least = longest.get(&(index, reduce)).copied().unwrap_or(0.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
-                    *seconds = mean.unwrap_or(*seconds * units[usize::from(reduce)]);
+                    *seconds = mean.unwrap_or((*seconds * units[usize::from(reduce)]).max(least));
                     if let Some(&start) = self.running.get(&TaskId { job: index, reduce, task }) {
-                        let left = *seconds - now.since(start.min(now)).seconds();
-                        *seconds = left.max(*seconds * OVERDUE);
+                        let so_far = elapsed(start, now);
+                        *seconds = (*seconds - so_far).max(so_far * OVERDUE);
                     }
                 }
             }
@@ -166,4 +173,8 @@ impl Forecast {
         }
         if expected > 0.0 { took / expected } else { 1.0 }
     }
+}
+
+fn elapsed(start: Time, now: Time) -> f64 {
+    now.since(start.min(now)).seconds()
 }

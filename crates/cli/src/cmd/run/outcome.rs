@@ -120,7 +120,7 @@ fn table(args: &Run, predicted: Option<&Judged>, real: &Judged) -> String {
             number(seconds, Unit::Measure),
             number(share, Unit::Percent),
             if args.history.is_none() {
-                "; without --history it guesses from the size of the input"
+                ";\nwithout --history it guesses from the size of the input"
             } else {
                 ""
             }
