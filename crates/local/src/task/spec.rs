@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Arguments of a built-in program by name; the values are strings, numbers or booleans.
+/// Arguments of a built-in program by name; the values are strings, numbers or booleans, or strings that
+/// read as such.
 pub type Args = BTreeMap<String, serde_json::Value>;
 
 /// What a job's tasks do.

@@ -1,4 +1,9 @@
 //! Arguments of programs, read with messages that say what was expected.
+//!
+//! A flow file and a command line know texts alone, so a number or a truth value may come as the text of
+//! one; and what is wanted as a text may look like either (`pattern = "404"`).
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -23,11 +28,12 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { program, args })
     }
 
-    /// A string.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, TaskError> {
+    /// A string; of a number or a truth value, its text.
+    pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, TaskError> {
         match self.args.get(name) {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::String(text)) => Ok(Some(Cow::Borrowed(text))),
+            Some(plain @ (Value::Number(_) | Value::Bool(_))) => Ok(Some(Cow::Owned(plain.to_string()))),
             Some(other) => Err(self.wrong(name, other, "a string")),
         }
     }
@@ -41,23 +47,20 @@ impl<'a> Arguments<'a> {
 
     /// True or false; false where it is not given.
     pub(super) fn flag(&self, name: &str) -> Result<bool, TaskError> {
-        match self.args.get(name) {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => Err(self.wrong(name, other, "true or false")),
-        }
+        let Some(found) = self.args.get(name) else { return Ok(false) };
+        plain(found).as_bool().ok_or_else(|| self.wrong(name, found, "true or false"))
     }
 
     /// A whole number, not negative.
     pub(super) fn whole(&self, name: &str) -> Result<Option<u64>, TaskError> {
         let Some(found) = self.args.get(name) else { return Ok(None) };
-        found.as_u64().map(Some).ok_or_else(|| self.wrong(name, found, "a whole number"))
+        plain(found).as_u64().map(Some).ok_or_else(|| self.wrong(name, found, "a whole number"))
     }
 
     /// A number above 0.
     pub(super) fn positive(&self, name: &str) -> Result<Option<f64>, TaskError> {
         let Some(found) = self.args.get(name) else { return Ok(None) };
-        let number = found.as_f64().filter(|number| *number > 0.0 && number.is_finite());
+        let number = plain(found).as_f64().filter(|number| *number > 0.0 && number.is_finite());
         number.map(Some).ok_or_else(|| self.wrong(name, found, "a number above 0"))
     }
 
@@ -81,7 +84,16 @@ impl<'a> Arguments<'a> {
     }
 
     fn wrong(&self, name: &str, found: &Value, expected: &str) -> TaskError {
-        self.problem(name, &format!("found {found}, expected {expected}"))
+        self.problem(name, &format!("found {}, expected {expected}", plain(found)))
+    }
+}
+
+/// The number or truth value that a string is the text of; anything else as it is.
+fn plain(found: &Value) -> Cow<'_, Value> {
+    let read = found.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    match read.filter(|value| value.is_number() || value.is_boolean()) {
+        Some(value) => Cow::Owned(value),
+        None => Cow::Borrowed(found),
     }
 }
 
@@ -99,4 +111,23 @@ fn size(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_and_its_text_are_the_same() {
+        for value in [json!({"x": "2048"}), json!({"x": 2048})] {
+            let args: Args = serde_json::from_value(value).unwrap();
+            let arguments = Arguments { program: "any", args: &args };
+            assert_eq!(arguments.text("x").unwrap().as_deref(), Some("2048"));
+            assert_eq!(arguments.whole("x").unwrap(), Some(2048));
+            assert_eq!(arguments.bytes("x").unwrap(), Some(2048));
+            assert_eq!(arguments.positive("x").unwrap(), Some(2048.0));
+        }
+    }
 }

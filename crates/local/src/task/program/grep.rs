@@ -20,7 +20,7 @@ pub(super) const INFO: Info = Info {
     make: Make::Program(|arguments, room| {
         let pattern = arguments.required("pattern", arguments.text("pattern")?)?;
         let output = arguments.choice("output", &["lines", "matches"])?;
-        let pattern = Regex::new(pattern).map_err(|e| arguments.problem("pattern", &e.to_string()))?;
+        let pattern = Regex::new(&pattern).map_err(|e| arguments.problem("pattern", &e.to_string()))?;
         Ok(match output {
             "matches" => counting::program(Matches(pattern), room),
             _ => Box::new(Lines(pattern)),

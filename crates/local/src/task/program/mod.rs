@@ -284,7 +284,7 @@ mod tests {
         let cases = [
             ("wordcount", json!({"x": 1}), "wordcount: found argument \"x\", expected none"),
             ("grep", json!({}), "grep: found no argument \"pattern\", expected one"),
-            ("grep", json!({"pattern": 1}), "grep: pattern: found 1, expected a string"),
+            ("grep", json!({"pattern": [1]}), "grep: pattern: found [1], expected a string"),
             (
                 "grep",
                 json!({"pattern": "a", "output": "x"}),
@@ -303,12 +303,32 @@ mod tests {
                 "generate-text: bytes: found \"3 apples\", expected a size such as 64MiB or a whole number",
             ),
             ("teragen", json!({"records": -1}), "teragen: records: found -1, expected a whole number"),
+            ("teragen", json!({"records": "-1"}), "teragen: records: found -1, expected a whole number"),
+            ("histogram", json!({"width": "0"}), "histogram: width: found 0, expected a number above 0"),
             ("sort", json!({"numeric": "yes"}), "sort: numeric: found \"yes\", expected true or false"),
         ];
         for (program, args, expected) in cases {
             assert_eq!(problem(program, &args), expected);
         }
         assert!(problem("grep", &json!({"pattern": "("})).starts_with("grep: pattern: "));
+    }
+
+    #[test]
+    fn arguments_may_all_come_as_texts_and_texts_may_look_like_numbers() {
+        let cases = [
+            ("grep", json!({"pattern": "404"})),
+            ("grep", json!({"pattern": "true"})),
+            ("grep", json!({"pattern": 404})),
+            ("grep", json!({"pattern": true})),
+            ("sort", json!({"field": "2", "numeric": "true", "reverse": false})),
+            ("histogram", json!({"width": "0.5"})),
+            ("histogram", json!({"width": 2})),
+            ("generate-text", json!({"bytes": "2048", "exponent": "1", "words": "10"})),
+        ];
+        for (program, args) in cases {
+            let args = serde_json::from_value(args).unwrap();
+            describe(&Job::Program { program: program.to_owned(), args }).unwrap();
+        }
     }
 
     #[test]
