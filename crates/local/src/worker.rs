@@ -16,6 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::{self, Outcome, Spec};
 
+/// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
+/// JSON, the report is far below the 1 MiB that an engine reads.
+const QUOTE: usize = 32 << 10;
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,8 +30,6 @@ pub enum Report {
     Failed {
         /// What stopped it, in words for a person; several lines if a command said something.
         message: String,
-        /// Whether another attempt might end otherwise.
-        retry: bool,
     },
 }
 
@@ -35,7 +37,7 @@ pub enum Report {
 pub fn main() -> ExitCode {
     let report = match read_spec() {
         Ok(spec) => attempt(&spec),
-        Err(message) => Report::Failed { message, retry: false },
+        Err(message) => failed(&message),
     };
     let mut line = serde_json::to_string(&report).expect("invariant: a report can be written as JSON");
     line.push('\n');
@@ -52,8 +54,18 @@ fn attempt(spec: &Spec) -> Report {
     thread::spawn(die_with_input);
     match task::run(spec) {
         Ok(outcome) => Report::Done(outcome),
-        Err(error) => Report::Failed { retry: error.is_worth_another_attempt(), message: error.to_string() },
+        Err(error) => failed(&error.to_string()),
     }
+}
+
+/// Says what went wrong; of a long message, as one that quotes a long command, the beginning and the end.
+fn failed(message: &str) -> Report {
+    if message.len() <= 2 * QUOTE {
+        return Report::Failed { message: message.to_owned() };
+    }
+    let [head, tail] = [&message.as_bytes()[..QUOTE], &message.as_bytes()[message.len() - QUOTE..]]
+        .map(String::from_utf8_lossy);
+    Report::Failed { message: format!("{head} [... some of it is left out here ...] {tail}") }
 }
 
 fn read_spec() -> Result<Spec, String> {

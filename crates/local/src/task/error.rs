@@ -59,13 +59,6 @@ pub enum TaskError {
     },
 }
 
-impl TaskError {
-    /// Whether another attempt might end otherwise: not for a job that asks for what there is not.
-    pub fn is_worth_another_attempt(&self) -> bool {
-        !matches!(self, TaskError::Job(_) | TaskError::Missing { .. })
-    }
-}
-
 /// The last words of a command, if it had any.
 fn said(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its standard error ends:\n{stderr}") }

@@ -171,9 +171,8 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
             let path = spec.directory.join(MAP_OUTPUT);
             let run = collector.finish(&path, spec.durable)?;
             outcome.spills = collector.spills();
-            outcome.partition_bytes = run.sections.iter().map(|section| section.bytes).collect();
             outcome.records_out = run.sections.iter().map(|section| section.records).sum();
-            outcome.bytes_out = outcome.partition_bytes.iter().sum();
+            outcome.bytes_out = run.sections.iter().map(|section| section.bytes).sum();
             write_index(&spec.directory, &run.sections, spec.durable)
         }
         Sink::Part(part) => {

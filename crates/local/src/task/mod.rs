@@ -36,7 +36,7 @@ mod split;
 
 pub use error::TaskError;
 pub use map::MAP_OUTPUT;
-pub use part::part_name;
+pub use part::{PARTS_MAX, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
 pub use spec::{Args, Job, Outcome, Spec, Split, Task};
@@ -52,9 +52,23 @@ use std::fs;
 /// Whatever stops the attempt, with the file and place or the command and the last lines of its
 /// standard error. What the attempt has written stays where it is.
 pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
+    check_parts(&spec.task)?;
     fs::create_dir_all(&spec.directory).map_err(error::at("cannot make directory", &spec.directory))?;
     match &spec.task {
         Task::Map { .. } => map::run(spec),
         Task::Reduce { .. } => reduce::run(spec),
     }
+}
+
+/// Refuses a task of a job with more parts than names can sort.
+fn check_parts(task: &Task) -> Result<(), TaskError> {
+    let (parts, what) = match *task {
+        Task::Map { maps, partitions: 0, .. } => (maps, "maps without reducers"),
+        Task::Map { partitions, .. } => (partitions, "reducers"),
+        Task::Reduce { partition, .. } => (partition.saturating_add(1), "reducers"),
+    };
+    if parts > PARTS_MAX {
+        return Err(TaskError::Job(format!("found {parts} {what}, expected at most {PARTS_MAX}")));
+    }
+    Ok(())
 }

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use super::TaskError;
 use super::error::at;
 
+/// The most parts a job may have: with more their names would not sort as their numbers do.
+pub const PARTS_MAX: u32 = 100_000;
+
 /// The name of the part file of a reduce's partition or a map-only task.
 pub fn part_name(number: u32) -> String {
     format!("part-{number:05}")

@@ -127,7 +127,4 @@ pub struct Outcome {
     pub skipped: u64,
     /// How often the map's buffer was written out before the last time.
     pub spills: u32,
-    /// Bytes of each partition of a map's output; empty where there are no partitions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub partition_bytes: Vec<u64>,
 }

@@ -50,7 +50,6 @@ fn input_that_is_missing_is_named() {
     let trial = Trial::program("wordcount", json!({}));
     let missing = trial.path("none").to_str().unwrap().to_owned();
     let error = trial.run(&[missing]).unwrap_err();
-    assert!(!error.is_worth_another_attempt());
     assert!(error.to_string().ends_with("/none\": no such file or directory"), "{error}");
 
     // It may also vanish between plan and attempt.
@@ -93,9 +92,7 @@ fn a_full_disk_stops_the_attempt() {
         let file = trial.write("in", &input);
         fs::create_dir(trial.path("map-0")).unwrap();
         std::os::unix::fs::symlink("/dev/full", trial.path("map-0").join(full)).unwrap();
-        let error = task::run(&trial.map_of(&file)).unwrap_err();
-        let found = error.to_string();
-        assert!(error.is_worth_another_attempt());
+        let found = task::run(&trial.map_of(&file)).unwrap_err().to_string();
         assert!(found.starts_with("cannot write ") && found.contains(full), "{found}");
         assert!(found.ends_with("No space left on device (os error 28)"), "{found}");
         assert!(!trial.path("map-0/map.index").exists());
@@ -128,6 +125,21 @@ fn wrong_reducers_are_refused() {
         let message = task::run(&trial.map_of(&file)).unwrap_err().to_string();
         assert_eq!(message, format!("{name}: found no reducers, expected at least one"));
     }
+}
+
+#[test]
+fn more_parts_than_names_can_sort_are_refused() {
+    let trial = Trial::program("wordcount", json!({})).with(100_001, 1 << 20, 1 << 20);
+    let file = trial.write("in", "a\n");
+    let message = task::run(&trial.map_of(&file)).unwrap_err().to_string();
+    assert_eq!(message, "found 100001 reducers, expected at most 100000");
+    let task = Task::Reduce { partition: 100_000, maps: vec![] };
+    let message = task::run(&trial.spec(task, &trial.path("reduce-0"))).unwrap_err().to_string();
+    assert_eq!(message, "found 100001 reducers, expected at most 100000");
+    let task = Task::Map { index: 0, maps: 100_001, splits: vec![], partitions: 0, prepared: None };
+    let message = task::run(&trial.spec(task, &trial.path("map-0"))).unwrap_err().to_string();
+    assert_eq!(message, "found 100001 maps without reducers, expected at most 100000");
+    assert!(task::part_name(task::PARTS_MAX - 1) > task::part_name(9));
 }
 
 #[test]

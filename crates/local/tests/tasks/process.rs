@@ -85,9 +85,25 @@ fn a_worker_reports_and_exits() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 
     let mut child = start(&trial.map_of("/nowhere"));
-    let Report::Failed { message, retry } = report(&mut child) else { panic!("done") };
-    assert!(retry && message.starts_with("cannot read /nowhere: "), "{message}");
+    let Report::Failed { message } = report(&mut child) else { panic!("done") };
+    assert!(message.starts_with("cannot read /nowhere: "), "{message}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_report_stays_short_however_long_a_command_or_its_words_are() {
+    // A control character takes six bytes of JSON, and more in the quoted command.
+    let long = "\u{1}".repeat(100_000);
+    let trial = Trial::of(json!({ "mapper": format!("cat; echo why >&2; exit 3 # {long}") }));
+    let file = trial.write("in", "a\n");
+    let mut child = start(&trial.map_of(&file));
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    child.wait().unwrap();
+    assert!(text.len() < 1 << 20, "{} bytes", text.len());
+    let Ok(Report::Failed { message }) = serde_json::from_str(&text) else { panic!("{text}") };
+    assert!(message.starts_with("mapper \"cat; echo why") && message.ends_with("\nwhy"), "{message}");
+    assert!(message.contains("left out"));
 }
 
 #[test]

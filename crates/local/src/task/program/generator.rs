@@ -6,12 +6,17 @@ use std::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::super::TaskError;
+use super::super::{PARTS_MAX, TaskError};
 use super::arguments::Arguments;
 
-/// The argument `maps`.
+/// The argument `maps`; where it is not given, as many as `otherwise` or as there can be.
 pub(super) fn maps(arguments: &Arguments<'_>, otherwise: u64) -> Result<u32, TaskError> {
-    Ok(arguments.whole("maps")?.unwrap_or(otherwise).clamp(1, 100_000) as u32)
+    let most = u64::from(PARTS_MAX);
+    let maps = arguments.whole("maps")?.unwrap_or(otherwise.clamp(1, most));
+    if !(1..=most).contains(&maps) {
+        return Err(arguments.problem("maps", &format!("found {maps}, expected 1 to {most}")));
+    }
+    Ok(maps as u32)
 }
 
 /// The random numbers of one map.

@@ -305,6 +305,12 @@ mod tests {
             ("teragen", json!({"records": -1}), "teragen: records: found -1, expected a whole number"),
             ("teragen", json!({"records": "-1"}), "teragen: records: found -1, expected a whole number"),
             ("histogram", json!({"width": "0"}), "histogram: width: found 0, expected a number above 0"),
+            ("teragen", json!({"records": 1, "maps": 0}), "teragen: maps: found 0, expected 1 to 100000"),
+            (
+                "generate-text",
+                json!({"bytes": 1, "maps": 100_001}),
+                "generate-text: maps: found 100001, expected 1 to 100000",
+            ),
             ("sort", json!({"numeric": "yes"}), "sort: numeric: found \"yes\", expected true or false"),
         ];
         for (program, args, expected) in cases {
@@ -339,6 +345,8 @@ mod tests {
         };
         let teragen = shape("teragen", json!({"records": 10, "maps": 3}));
         assert_eq!((teragen.inputs, teragen.maps, teragen.is_map_only), (0..=0, Some(3), true));
+        assert_eq!(shape("teragen", json!({"records": 0})).maps, Some(1));
+        assert_eq!(shape("teragen", json!({"records": u64::MAX})).maps, Some(100_000));
         assert!(shape("grep", json!({"pattern": "a", "output": "matches"})).needs_reducers);
         assert!(!shape("grep", json!({"pattern": "a"})).needs_reducers && !teragen.needs_reducers);
         assert_eq!(teragen.bytes, Some(1000));
