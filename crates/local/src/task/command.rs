@@ -3,25 +3,30 @@
 //!
 //! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full
 //! pipe. A command may stop reading early: that is no error. It runs in the process group of its
-//! worker, with which it can be killed.
+//! worker, with which it can be killed. Its end is its task's end: background processes that it leaves
+//! are not waited for (see [`super::pipe`]).
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 
+use super::TaskError;
 use super::error::at;
 use super::input::Blocks;
+use super::log::{self, Log};
 use super::merge::Cursor;
-use super::{TaskError, log};
+use super::pipe::{Running, Said, Told};
 
 /// A command and what it needs to run.
 #[derive(Clone, Debug)]
 pub(super) struct Streaming {
     pub(super) role: &'static str,
     pub(super) command: String,
-    /// The attempt's directory, for its standard error.
+    /// The attempt's directory.
     pub(super) directory: PathBuf,
+    /// Takes its standard error.
+    pub(super) log: Log,
     /// Set in its environment.
     pub(super) environment: Vec<(&'static str, String)>,
     /// The longest line it may say, bytes.
@@ -29,11 +34,11 @@ pub(super) struct Streaming {
 }
 
 /// The standard input of a command.
-pub(super) struct Feed {
-    out: BufWriter<ChildStdin>,
+pub(super) struct Feed<'a> {
+    out: BufWriter<Told<'a>>,
 }
 
-impl Feed {
+impl Feed<'_> {
     /// Writes pieces of a line; false if the command reads no more.
     pub(super) fn write(&mut self, pieces: &[&[u8]]) -> Result<bool, io::Error> {
         for piece in pieces {
@@ -60,35 +65,35 @@ impl Streaming {
     /// Runs the command: `feed` gives it input, `consume` takes its output.
     pub(super) fn run<T>(
         &self,
-        feed: impl FnOnce(&mut Feed) -> Result<(), TaskError> + Send,
-        consume: impl FnOnce(ChildStdout) -> Result<T, TaskError>,
+        feed: impl FnOnce(&mut Feed<'_>) -> Result<(), TaskError> + Send,
+        consume: impl FnOnce(Said<'_, ChildStdout>) -> Result<T, TaskError>,
     ) -> Result<T, TaskError> {
         let mut child = self.spawn()?;
         let (stdin, stdout) = child.stdin.take().zip(child.stdout.take()).expect("invariant: both are piped");
         let stderr = child.stderr.take().expect("invariant: it is piped");
-        let directory = self.directory.clone();
-        let keeper = thread::spawn(move || log::keep(&directory, stderr));
+        let command = Running::new(child);
+        let unfed = || at("cannot feed a command of", &self.directory);
         let consumed = thread::scope(|scope| {
-            let feeder = scope.spawn(move || {
-                let mut input = Feed { out: BufWriter::with_capacity(1 << 16, stdin) };
+            scope.spawn(|| self.log.keep(Said::new(stderr, &command)));
+            let feeder = scope.spawn(|| {
+                let told = Told::new(stdin, &command).map_err(unfed())?;
+                let mut input = Feed { out: BufWriter::with_capacity(1 << 16, told) };
                 feed(&mut input)?;
-                input.close().map_err(at("cannot feed a command of", &self.directory))
+                input.close().map_err(unfed())
             });
-            let consumed = consume(stdout);
+            let consumed = consume(Said::new(stdout, &command));
             if consumed.is_err() {
-                // Its output is lost already; if it cannot be killed it is gone.
-                drop(child.kill());
+                // Its output is lost already.
+                command.kill();
             }
             let fed = feeder.join().expect("invariant: feeding does not panic");
+            if fed.is_err() {
+                command.kill();
+            }
             fed.and(consumed)
         });
-        if consumed.is_err() {
-            drop(child.kill());
-        }
-        let status = child.wait().map_err(at("cannot wait for a command of", &self.directory))?;
+        let status = command.wait().map_err(at("cannot wait for a command of", &self.directory))?;
         let consumed = consumed?;
-        // After a failure a stray grandchild may hold standard error open, and is not waited for.
-        drop(keeper.join());
         if status.success() { Ok(consumed) } else { Err(self.failed(status)) }
     }
 
@@ -99,7 +104,7 @@ impl Streaming {
         open: &(impl Fn(usize) -> Result<C, TaskError> + Sync),
         take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
-        let feed = |feed: &mut Feed| {
+        let feed = |feed: &mut Feed<'_>| {
             for partition in 0..partitions {
                 if !self.feed_pairs(feed, &mut open(partition)?)? {
                     break;
@@ -111,7 +116,11 @@ impl Streaming {
     }
 
     /// Feeds `key TAB value` lines; false if the command reads no more.
-    pub(super) fn feed_pairs(&self, feed: &mut Feed, cursor: &mut impl Cursor) -> Result<bool, TaskError> {
+    pub(super) fn feed_pairs(
+        &self,
+        feed: &mut Feed<'_>,
+        cursor: &mut impl Cursor,
+    ) -> Result<bool, TaskError> {
         while let Some((key, value)) = cursor.current() {
             let written = feed.write(&[key, b"\t", value, b"\n"]);
             if !written.map_err(at("cannot feed a command of", &self.directory))? {
@@ -125,7 +134,7 @@ impl Streaming {
     /// Calls `take` with each line of the output, cut at its first tab; a line without one is a key.
     pub(super) fn each_pair(
         &self,
-        stdout: ChildStdout,
+        stdout: impl Read,
         take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
         let mut blocks = Blocks::new(stdout, self.record_limit);

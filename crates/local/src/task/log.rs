@@ -3,7 +3,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 /// The beginning is kept up to this size, bytes.
 const HEAD: usize = 1 << 17;
@@ -46,46 +47,64 @@ pub(super) fn last_lines(directory: &Path) -> String {
     String::from_utf8_lossy(&text[start..]).into_owned()
 }
 
-/// Copies a command's standard error to the files until it ends. A disk that is full loses the log,
-/// not the command: the rest is read and dropped.
-pub(super) fn keep(directory: &Path, mut source: impl Read) {
-    let mut block = vec![0; 1 << 16];
-    let mut log = Log { directory, file: None, name: 0, size: 0, room: HEAD };
-    loop {
-        match source.read(&mut block) {
-            Ok(0) => return,
-            Ok(read) => drop(log.write(&block[..read])),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
+/// The log of an attempt, to which all its commands (mapper, combiner) write.
+#[derive(Clone, Debug)]
+pub(super) struct Log(Arc<Mutex<Files>>);
+
+impl Log {
+    pub(super) fn new(directory: &Path) -> Self {
+        let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, room: HEAD };
+        Log(Arc::new(Mutex::new(files)))
+    }
+
+    /// Copies a command's standard error to the files until it ends. A disk that is full loses the log,
+    /// not the command: the rest is read and dropped.
+    pub(super) fn keep(&self, mut source: impl Read) {
+        let mut block = vec![0; 1 << 16];
+        loop {
+            match source.read(&mut block) {
+                Ok(0) => return,
+                Ok(read) => {
+                    let mut files = self.0.lock().expect("invariant: nobody panics while holding the lock");
+                    drop(files.write(&block[..read]));
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
         }
     }
 }
 
-struct Log<'a> {
-    directory: &'a Path,
+#[derive(Debug)]
+struct Files {
+    directory: PathBuf,
+    /// The open one.
     file: Option<File>,
-    /// Index in [`FILES`] of the open file.
+    /// Its index in [`FILES`].
     name: usize,
     size: usize,
     room: usize,
 }
 
-impl Log<'_> {
+impl Files {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            if self.size == self.room {
+            if self.size >= self.room {
                 self.turn()?;
             }
-            let (now, later) = bytes.split_at(bytes.len().min(self.room - self.size));
             if self.file.is_none() {
-                // Several commands of an attempt (mapper, combiner) share the head.
                 let path = self.directory.join(FILES[self.name]);
-                self.file = Some(File::options().append(true).create(true).open(path)?);
+                let file = File::options().append(true).create(true).open(path)?;
+                // An attempt that is made again in its directory finds what it said before.
+                self.size = file.metadata()?.len() as usize;
+                self.file = Some(file);
+                continue;
             }
-            self.size += now.len();
+            let (now, later) = bytes.split_at(bytes.len().min(self.room - self.size));
             if let Some(file) = &mut self.file {
                 file.write_all(now)?;
             }
+            self.size += now.len();
             bytes = later;
         }
         Ok(())
@@ -111,7 +130,7 @@ mod tests {
     fn head_and_tail_of_a_flood_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let text = (0..200_000).map(|i| format!("line {i}")).collect::<Vec<_>>().join("\n") + "\n";
-        keep(dir.path(), text.as_bytes());
+        Log::new(dir.path()).keep(text.as_bytes());
         let kept = String::from_utf8(read(dir.path()).unwrap()).unwrap();
         assert!(kept.len() <= HEAD + 2 * TAIL + 100, "{} bytes", kept.len());
         assert!(kept.starts_with("line 0\nline 1\n") && kept.contains("left out"));
@@ -120,11 +139,28 @@ mod tests {
     }
 
     #[test]
+    fn many_noisy_commands_stay_within_the_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let (shared, noise) = (Log::new(dir.path()), vec![b'x'; 100_000]);
+        for round in 0..20 {
+            // One after the other, side by side, and in an attempt that is made again.
+            std::thread::scope(|scope| {
+                scope.spawn(|| shared.clone().keep(noise.as_slice()));
+                scope.spawn(|| shared.clone().keep(noise.as_slice()));
+            });
+            Log::new(dir.path()).keep(format!("round {round}\n").as_bytes());
+            let kept = read(dir.path()).unwrap().len();
+            assert!(kept <= HEAD + 2 * TAIL + 100, "round {round}: {kept} bytes");
+        }
+        assert!(last_lines(dir.path()).ends_with("round 19"));
+    }
+
+    #[test]
     fn short_logs_are_whole() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).unwrap().is_empty());
-        keep(dir.path(), "one\n".as_bytes());
-        keep(dir.path(), b"two \xff\n".as_slice());
+        Log::new(dir.path()).keep("one\n".as_bytes());
+        Log::new(dir.path()).keep(b"two \xff\n".as_slice());
         assert_eq!(read(dir.path()).unwrap(), b"one\ntwo \xff\n");
         assert_eq!(last_lines(dir.path()), "one\ntwo \u{fffd}");
     }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use super::collect::{Collector, Combiner};
-use super::command::Streaming;
+use super::command::{Feed, Streaming};
 use super::emit::{Emit, Sink};
 use super::error::at;
 use super::input::{Format, Records, display, record_limit};
+use super::log::Log;
 use super::part::Part;
 use super::partition::{Boundaries, Partitioner};
-use super::program::{Built, Program, Room, build, build_program};
+use super::program::{Built, Generator, Program, Room, build, build_program};
 use super::segment::{Run, Section};
 use super::{Job, Outcome, Spec, Split, Task, TaskError};
 
@@ -18,111 +19,131 @@ use super::{Job, Outcome, Spec, Split, Task, TaskError};
 pub const MAP_OUTPUT: &str = "map.out";
 const MAP_INDEX: &str = "map.index";
 
-/// The fields of [`Task::Map`].
+/// An attempt: the fields of [`Task::Map`], and the rest of what it was told.
 struct Map<'a> {
+    spec: &'a Spec,
     index: u32,
     maps: u32,
     splits: &'a [Split],
+    partitions: u32,
+    prepared: Option<&'a Path>,
 }
 
 pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let Task::Map { index, maps, splits, partitions, prepared } = &spec.task else {
         return Err(TaskError::Job("found a reduce, expected a map".to_owned()));
     };
-    let map = Map { index: *index, maps: *maps, splits };
-    let partitioner = match prepared {
-        Some(path) if *partitions > 0 => Partitioner::Range(Boundaries::read(path, *partitions)?),
-        _ => Partitioner::Hash(*partitions),
-    };
-    let mut outcome = Outcome::default();
+    let (index, maps, partitions, prepared) = (*index, *maps, *partitions, prepared.as_deref());
+    let map = Map { spec, index, maps, splits, partitions, prepared };
     match &spec.job {
         Job::Program { program, args } => {
             let room = Room { memory_bytes: spec.program_memory(), directory: &spec.directory };
             match build(program, args, room)? {
-                Built::Generator(generator) => {
-                    check_generator(program, *partitions)?;
-                    let mut part = Part::create(&spec.directory, map.index)?;
-                    generator.generate(map.index, map.maps, &mut part)?;
-                    finish(spec, Sink::Part(part), &mut outcome)?;
-                }
+                Built::Generator(generator) => map.generate(program, generator.as_ref()),
                 Built::Program(mut built) => {
-                    check(program, built.as_ref(), *partitions, prepared.is_some())?;
+                    check(program, built.as_ref(), &map)?;
                     let combiner = if built.combines() {
                         Combiner::Program(build_program(program, args, room)?)
                     } else {
                         Combiner::None
                     };
-                    let mut emit = Emit::new(sink(spec, map.index, partitioner, combiner)?);
-                    run_program(built.as_mut(), &map, spec, &mut emit, &mut outcome)?;
-                    outcome.skipped = emit.skipped;
-                    finish(spec, emit.into_sink(), &mut outcome)?;
+                    map.run_program(built.as_mut(), combiner)
                 }
             }
         }
-        Job::Commands { mapper, combiner, .. } => {
-            let environment = environment(&map);
-            let streaming = |role, command: &str| Streaming {
-                role,
-                command: command.to_owned(),
-                directory: spec.directory.clone(),
-                environment: environment.clone(),
-                record_limit: record_limit(spec.memory_bytes),
-            };
-            let combiner = match combiner {
-                Some(command) if *partitions > 0 => Combiner::Command(streaming("combiner", command)),
-                _ => Combiner::None,
-            };
-            let mut sink = sink(spec, map.index, partitioner, combiner)?;
-            run_mapper(&streaming("mapper", mapper), splits, &mut sink, &mut outcome)?;
-            finish(spec, sink, &mut outcome)?;
-        }
+        Job::Commands { mapper, combiner, .. } => map.run_commands(mapper, combiner.as_deref()),
     }
-    Ok(outcome)
+}
+
+impl Map<'_> {
+    fn generate(&self, name: &str, generator: &dyn Generator) -> Result<Outcome, TaskError> {
+        if self.partitions > 0 {
+            let found = self.partitions;
+            return Err(TaskError::Job(format!("{name}: found {found} reducers, expected none")));
+        }
+        let mut part = Part::create(&self.spec.directory, self.index)?;
+        generator.generate(self.index, self.maps, &mut part)?;
+        let mut outcome = Outcome::default();
+        finish(self.spec, Sink::Part(part), &mut outcome)?;
+        Ok(outcome)
+    }
+
+    fn run_program(&self, program: &mut dyn Program, combiner: Combiner) -> Result<Outcome, TaskError> {
+        let mut outcome = Outcome::default();
+        let mut emit = Emit::new(self.sink(combiner)?);
+        for split in self.splits {
+            program.open(split, &mut emit)?;
+            let limit = record_limit(self.spec.memory_bytes);
+            let mut records = Records::open(split, program.format(), limit)?;
+            while let Some(record) = records.next()? {
+                outcome.records_in += 1;
+                outcome.bytes_in += record.len() as u64 + u64::from(program.format() == Format::Lines);
+                program.map(record, &mut emit)?;
+            }
+        }
+        program.finish(&mut emit)?;
+        outcome.skipped = emit.skipped;
+        finish(self.spec, emit.into_sink(), &mut outcome)?;
+        Ok(outcome)
+    }
+
+    fn run_commands(&self, mapper: &str, combiner: Option<&str>) -> Result<Outcome, TaskError> {
+        let (environment, log) = (self.environment(), Log::new(&self.spec.directory));
+        let streaming = |role, command: &str| Streaming {
+            role,
+            command: command.to_owned(),
+            directory: self.spec.directory.clone(),
+            log: log.clone(),
+            environment: environment.clone(),
+            record_limit: record_limit(self.spec.memory_bytes),
+        };
+        let combiner = match combiner {
+            Some(command) if self.partitions > 0 => Combiner::Command(streaming("combiner", command)),
+            _ => Combiner::None,
+        };
+        let mut outcome = Outcome::default();
+        let mut sink = self.sink(combiner)?;
+        run_mapper(&streaming("mapper", mapper), self.splits, &mut sink, &mut outcome)?;
+        finish(self.spec, sink, &mut outcome)?;
+        Ok(outcome)
+    }
+
+    /// Where its pairs go.
+    fn sink(&self, combiner: Combiner) -> Result<Sink, TaskError> {
+        let directory = &self.spec.directory;
+        if self.partitions == 0 {
+            return Ok(Sink::Part(Part::create(directory, self.index)?));
+        }
+        let partitioner = match self.prepared {
+            Some(path) => Partitioner::Range(Boundaries::read(path, self.partitions)?),
+            None => Partitioner::Hash(self.partitions),
+        };
+        let memory_bytes = self.spec.shuffle_memory();
+        Ok(Sink::Shuffle(Collector::new(directory, memory_bytes, partitioner, combiner)))
+    }
+
+    /// What a mapper or combiner can learn of its task. The names in capitals are ours; the other is
+    /// Hadoop Streaming's, which scripts use. Of several files that share a map it names the first.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let mut variables = vec![("SLACKLINE_TASK", self.index.to_string())];
+        if let Some(split) = self.splits.first() {
+            variables.push(("SLACKLINE_INPUT", split.input.to_string()));
+            variables.push(("mapreduce_map_input_file", display(&split.path)));
+        }
+        variables
+    }
 }
 
 /// Refuses what would give wrong output.
-fn check(name: &str, program: &dyn Program, partitions: u32, prepared: bool) -> Result<(), TaskError> {
+fn check(name: &str, program: &dyn Program, map: &Map<'_>) -> Result<(), TaskError> {
     let wrong = |problem: &str| Err(TaskError::Job(format!("{name}: {problem}")));
-    if program.needs_reducers() && partitions == 0 {
+    if program.needs_reducers() && map.partitions == 0 {
         return wrong("found no reducers, expected at least one");
     }
-    if program.is_ranged() && partitions > 1 && !prepared {
+    if program.is_ranged() && map.partitions > 1 && map.prepared.is_none() {
         return wrong("found no sampled boundaries, expected them for more than one reducer");
     }
     Ok(())
-}
-
-fn check_generator(name: &str, partitions: u32) -> Result<(), TaskError> {
-    match partitions {
-        0 => Ok(()),
-        _ => Err(TaskError::Job(format!("{name}: found {partitions} reducers, expected none"))),
-    }
-}
-
-fn sink(spec: &Spec, index: u32, partitioner: Partitioner, combiner: Combiner) -> Result<Sink, TaskError> {
-    if partitioner.partitions() == 0 {
-        return Ok(Sink::Part(Part::create(&spec.directory, index)?));
-    }
-    Ok(Sink::Shuffle(Collector::new(&spec.directory, spec.shuffle_memory(), partitioner, combiner)))
-}
-
-fn run_program(
-    program: &mut dyn Program,
-    map: &Map<'_>,
-    spec: &Spec,
-    emit: &mut Emit,
-    outcome: &mut Outcome,
-) -> Result<(), TaskError> {
-    for split in map.splits {
-        program.open(split, emit)?;
-        let mut records = Records::open(split, program.format(), record_limit(spec.memory_bytes))?;
-        while let Some(record) = records.next()? {
-            outcome.records_in += 1;
-            outcome.bytes_in += record.len() as u64 + u64::from(program.format() == Format::Lines);
-            program.map(record, emit)?;
-        }
-    }
-    program.finish(emit)
 }
 
 /// Feeds the lines of the splits to the mapper, its output to the sink.
@@ -133,7 +154,7 @@ fn run_mapper(
     outcome: &mut Outcome,
 ) -> Result<(), TaskError> {
     let (records_in, bytes_in) = (&mut outcome.records_in, &mut outcome.bytes_in);
-    let feed = |feed: &mut super::command::Feed| {
+    let feed = |feed: &mut Feed<'_>| {
         for split in splits {
             let mut records = Records::open(split, Format::Lines, mapper.record_limit)?;
             while let Some(line) = records.next()? {
@@ -152,17 +173,6 @@ fn run_mapper(
         Sink::Shuffle(collector) => mapper.each_pair(stdout, &mut |key, value| collector.push(key, value)),
         Sink::Sample(_) => Ok(()),
     })
-}
-
-/// What a mapper or combiner can learn of its task. The names in capitals are ours; the other is
-/// Hadoop Streaming's, which scripts use. Of several files that share a map it names the first.
-fn environment(map: &Map<'_>) -> Vec<(&'static str, String)> {
-    let mut variables = vec![("SLACKLINE_TASK", map.index.to_string())];
-    if let Some(split) = map.splits.first() {
-        variables.push(("SLACKLINE_INPUT", split.input.to_string()));
-        variables.push(("mapreduce_map_input_file", display(&split.path)));
-    }
-    variables
 }
 
 fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskError> {

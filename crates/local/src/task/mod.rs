@@ -27,6 +27,7 @@ mod map;
 mod merge;
 mod part;
 mod partition;
+mod pipe;
 mod prepare;
 mod program;
 mod reduce;

@@ -5,6 +5,7 @@ use std::fs;
 use super::command::Streaming;
 use super::error::at;
 use super::input::record_limit;
+use super::log::Log;
 use super::map::committed;
 use super::merge::{Cursor, Merge, groups};
 use super::part::Part;
@@ -39,6 +40,7 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
                 role: "reducer",
                 command: command.clone(),
                 directory: spec.directory.clone(),
+                log: Log::new(&spec.directory),
                 environment: vec![("SLACKLINE_TASK", partition.to_string())],
                 record_limit: record_limit(spec.memory_bytes),
             };

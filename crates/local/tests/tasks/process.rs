@@ -14,7 +14,7 @@ use slackline_local::task::{self, Spec, Task};
 use slackline_local::worker::Report;
 
 use crate::failures::PATIENCE;
-use crate::job::Trial;
+use crate::job::{Trial, text};
 
 /// Starts a worker as an engine does.
 fn start(spec: &Spec) -> Child {
@@ -195,4 +195,40 @@ fn killing_the_group_ends_a_task_that_hangs() {
     assert!(!child.wait().unwrap().success());
     eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
     assert!(!trial.path("map-0/map.index").exists());
+}
+
+/// Whoever holds which of the command's pipes, the worker reports once the command has ended, with all
+/// that the command said; and the end of its group is the end of what the command left behind.
+#[test]
+fn background_processes_are_not_waited_for_and_do_not_stay() {
+    let input = text(3, 6_000);
+    assert!(input.len() > 1 << 16, "a pipe holds it");
+    let cases = [
+        ("holds standard error", "cat; (sleep 600 >/dev/null) &", true),
+        ("holds both outputs", "cat; sleep 600 &", true),
+        ("holds the input, which nobody reads", "exec 3<&0; sleep 600 >/dev/null 2>&1 &", false),
+        ("never stops talking", "cat; yes >&2 & ", true),
+    ];
+    for (what, mapper, copies) in cases {
+        let trial = Trial::of(json!({ "mapper": "" })).with(0, 1 << 30, 1 << 20);
+        let file = trial.write("in", &input);
+        let mut spec = trial.map_of(&file);
+        let pid = trial.path("pid");
+        let mapper = format!("{mapper}\necho $! > {}", pid.display());
+        spec.job = serde_json::from_value(json!({ "mapper": mapper })).unwrap();
+        let mut child = start(&spec);
+        let stdin = child.stdin.take();
+        let ended = report(&mut child);
+        assert!(matches!(ended, Report::Done(_)), "{what}: {ended:?}");
+        let part = fs::read_to_string(trial.path("map-0/part-00000")).unwrap();
+        assert!(part == if copies { input.as_str() } else { "" }, "{what}: {} bytes", part.len());
+        let pid = fs::read_to_string(pid).unwrap().trim().to_owned();
+        // `yes` is ended by its broken pipe; the others would sleep on.
+        assert!(runs(&pid) || what == "never stops talking", "{what}: it was waited for");
+        let group = format!("-{}", child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status().unwrap();
+        drop(stdin);
+        child.wait().unwrap();
+        eventually("the background process is dead", || !runs(&pid));
+    }
 }

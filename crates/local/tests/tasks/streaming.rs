@@ -105,3 +105,16 @@ fn a_command_may_stop_reading_early() {
     let error = trial.run(&[file]).unwrap_err().to_string();
     assert_eq!(error, "mapper \"head -n 3; exit 9\": exit status: 9");
 }
+
+#[test]
+fn combiners_and_reducers_may_leave_background_processes_and_lose_nothing() {
+    let leave = "cat; sleep 3 &";
+    let trial = Trial::of(json!({ "mapper": leave, "combiner": leave, "reducer": leave }));
+    // More than a pipe holds, and read slower than it is written: pairs are sorted and spilled between.
+    let lines: Vec<String> = (0..40_000).map(|i| format!("{i:05}\tx\n")).collect();
+    let output = trial.with(1, 1 << 30, 1 << 20);
+    let file = output.write("in", lines.concat());
+    let output = output.run(&[file]).unwrap();
+    assert!(output.spills() > 2, "{} spills", output.spills());
+    assert!(output.text() == lines.concat());
+}
