@@ -14,9 +14,10 @@ pub struct RunClock {
 }
 
 impl RunClock {
-    /// The clock of a run that started so many microseconds after 1970.
-    pub fn since(started: u64) -> Self {
-        let before = Duration::from_micros(unix_micros().saturating_sub(started));
+    /// The clock of a run that started so many microseconds after 1970. It shows no less than `seen`, so that a
+    /// wall clock that was set back does not turn time around.
+    pub fn since(started: u64, seen: Time) -> Self {
+        let before = Duration::from_micros(unix_micros().saturating_sub(started).max(seen.0));
         #[expect(clippy::disallowed_methods, reason = "a real engine lives in real time")]
         Self { here: Instant::now(), before }
     }

@@ -4,6 +4,7 @@
 //! that ended well is recorded in the journal, its output moved to its place, and only then reported; so
 //! whatever starts after it finds its output.
 
+mod ending;
 mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +18,12 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
-use crate::journal::{Attempt, Ended, Journal, TaskId};
+use crate::journal::{Journal, TaskId};
 use crate::layout::{Layout, is_final};
 use crate::process::{self, Worker, WorkerCommand};
 use crate::resolve::JobPlan;
 use crate::rest::Numbers;
-use crate::store::StoreError;
 use crate::task::{self, Spec, Task};
-use crate::worker::Report as Said;
 
 /// The longest the engine sleeps, so that whoever watches sees time go by.
 const TICK: Duration = Duration::from_millis(250);
@@ -58,11 +57,18 @@ pub enum Happening<'a> {
         message: &'a str,
         /// Where the rest is.
         log: Option<&'a std::path::Path>,
+        /// Whether another attempt of the task is still at work, so that this one does not count.
+        goes_on: bool,
     },
     /// An attempt was stopped.
     Killed(TaskId),
     /// A job is done; its output is complete.
-    JobDone(u32),
+    JobDone {
+        /// Its index.
+        job: u32,
+        /// Records that its tasks in this session could not use.
+        skipped: u64,
+    },
     /// Time goes by.
     Tick,
 }
@@ -98,17 +104,32 @@ struct Running {
     number: u64,
     id: TaskId,
     slot: u32,
+    /// Since when it has its slot.
     start: Time,
+    /// Since when it is at work: a reduce that has its slot early waits for its maps.
+    began: Time,
     worker: Option<Worker>,
     /// Why it was killed, if it was.
     killed: Option<String>,
     /// A second attempt of the same task, on a slot that nobody else wants.
     second: Option<Box<Running>>,
+    /// Whether a second attempt has failed; another one is not worth its while.
+    second_failed: bool,
 }
 
 impl Running {
     fn new(number: u64, id: TaskId, slot: u32, start: Time) -> Self {
-        Self { number, id, slot, start, worker: None, killed: None, second: None }
+        Self {
+            number,
+            id,
+            slot,
+            start,
+            began: start,
+            worker: None,
+            killed: None,
+            second: None,
+            second_failed: false,
+        }
     }
 
     fn kill(&self) {
@@ -139,6 +160,8 @@ pub(crate) struct Local<'a> {
     ended: Sender<process::Ended>,
     /// By job and phase: how many tasks are done, and the microseconds they took together.
     took: BTreeMap<(u32, bool), (u32, u64)>,
+    /// By job: records that its tasks could not use.
+    skipped: BTreeMap<u32, u64>,
     /// Why nothing more can be done.
     fatal: Option<String>,
     interrupted: bool,
@@ -194,6 +217,7 @@ impl<'a> Local<'a> {
             outbox,
             ended,
             took: BTreeMap::new(),
+            skipped: BTreeMap::new(),
             fatal: None,
             interrupted: false,
         }
@@ -214,125 +238,21 @@ impl<'a> Local<'a> {
         self.fatal.as_deref()
     }
 
-    /// Kills what still runs, and records it. To be called when the run is over, however it ended.
-    pub(crate) fn close(&mut self) {
-        self.now = self.clock.now();
-        let mut attempts = Vec::new();
-        for (_, mut running) in std::mem::take(&mut self.running) {
-            for running in running.second.take().map(|second| *second).into_iter().chain([running]) {
-                running.kill();
-                attempts.push(attempt(&running, self.now, Ended::Killed));
-                self.clear(&running);
+    /// Starts the process of an attempt; one that cannot be started has failed.
+    fn set_to_work(&mut self, row: RowId, mut running: Running) {
+        running.began = self.now;
+        match self.launch(running.number, running.id) {
+            Ok(worker) => {
+                running.worker = Some(worker);
+                self.keep(row, running);
             }
-        }
-        attempts.sort_by_key(|attempt| attempt.number);
-        if !attempts.is_empty() {
-            // They had no output; a run that is taken up again does not miss them.
-            let _ = self.journal.record(&attempts);
+            Err(error) => self.fail(row, &running, &error.to_string()),
         }
     }
 
-    /// Removes what an attempt leaves when it has no output.
-    fn clear(&self, running: &Running) {
-        let job = &self.work.jobs[running.id.job as usize];
-        // What cannot be removed now is removed when the job is done, or the run is taken up again.
-        let _ = crate::layout::remove(&self.layout.pid(running.number));
-        let _ = crate::layout::remove(&self.layout.attempt(job, running.id, running.number));
-    }
-
-    fn take_in(&mut self, message: Message) {
-        match message {
-            Message::Interrupt => self.interrupted = true,
-            Message::Ended(process::Ended { number, report }) => {
-                let Some(row) = self.rows.remove(&number) else { return };
-                let Some(first) = self.running.remove(&row) else { return };
-                self.now = self.clock.now();
-                let Some(running) = self.settle_twins(row, number, first, &report) else { return };
-                let failure = match (report, &running.killed) {
-                    (_, Some(reason)) => reason.clone(),
-                    (Ok(Said::Done(outcome)), None) => match self.commit(&running, outcome) {
-                        Ok(at) => {
-                            self.due.push(Report::Finished { row, at });
-                            return;
-                        }
-                        Err(reason) => reason,
-                    },
-                    (Ok(Said::Failed { message, .. }) | Err(message), None) => message,
-                };
-                self.fail(row, &running, &failure);
-            }
-        }
-    }
-
-    /// Records an attempt that ended well and moves its output to its place.
-    fn commit(&mut self, running: &Running, outcome: task::Outcome) -> Result<Time, String> {
-        let job = &self.work.jobs[running.id.job as usize];
-        let end = self.now;
-        let done = attempt(running, end, Ended::Done(outcome));
-        self.journal.record(&[done]).map_err(|error| self.lose_journal(&error))?;
-        let moved = self.layout.commit(job, running.id, running.number);
-        if let Err(error) = moved {
-            let to = self.layout.committed(job, running.id);
-            self.fatal = Some(format!(
-                "{}: the output of a finished task cannot be moved there: {error}; run the same command again when it can",
-                to.display()
-            ));
-            return Ok(end);
-        }
-        // A file that stays says of a process that is gone that it is gone.
-        let _ = crate::layout::remove(&self.layout.pid(running.number));
-        self.work.done.insert(running.id);
-        let took = self.took.entry((running.id.job, running.id.reduce)).or_default();
-        *took = (took.0 + 1, took.1 + end.since(running.start).0);
-        self.observer.happened(end, Happening::Done(running.id, end.since(running.start).seconds()));
-        self.close_job(running.id.job);
-        Ok(end)
-    }
-
-    /// Without a journal nothing can be committed any more: the run stops, and goes on another time.
-    fn lose_journal(&mut self, error: &StoreError) -> String {
-        let reason = format!(
-            "{error}; nothing that was done is lost: the same command goes on once it can be written"
-        );
-        self.fatal.get_or_insert(reason).clone()
-    }
-
-    /// If all tasks of a job are done, says so in its output.
-    fn close_job(&mut self, index: u32) {
-        let job = &self.work.jobs[index as usize];
-        if !is_complete(job, index, &self.work.done) {
-            return;
-        }
-        match self.layout.succeed(job, index) {
-            Ok(()) => self.observer.happened(self.now, Happening::JobDone(index)),
-            Err(error) => {
-                self.fatal = Some(format!("{}: cannot be completed: {error}", job.output.display()));
-            }
-        }
-    }
-
-    fn fail(&mut self, row: RowId, running: &Running, message: &str) {
-        let job = &self.work.jobs[running.id.job as usize];
-        let log = self.keep_log(job, running);
-        self.observer.happened(self.now, Happening::Failed { id: running.id, message, log: log.as_deref() });
-        let failed = attempt(running, self.now, Ended::Failed(message.to_owned()));
-        if let Err(error) = self.journal.record(&[failed]) {
-            self.lose_journal(&error);
-        }
-        self.clear(running);
-        self.due.push(Report::Failed { row, at: self.now });
-    }
-
-    /// Keeps what the commands of a failed attempt said.
-    fn keep_log(&self, job: &JobPlan, running: &Running) -> Option<std::path::PathBuf> {
-        let said = task::log::read(&self.layout.attempt(job, running.id, running.number)).ok()?;
-        if said.is_empty() {
-            return None;
-        }
-        let path = self.layout.log(job, running.id, running.number);
-        fs::create_dir_all(path.parent()?).ok()?;
-        fs::write(&path, said).ok()?;
-        Some(path)
+    fn keep(&mut self, row: RowId, running: Running) {
+        self.rows.insert(running.number, row);
+        self.running.insert(row, running);
     }
 
     /// Starts the process of an attempt.
@@ -379,26 +299,6 @@ impl<'a> Local<'a> {
         Ok(Some(path))
     }
 
-    /// Kills an attempt that nobody waits for any more, and records it.
-    fn drop_attempt(&mut self, running: &Running) {
-        self.rows.remove(&running.number);
-        running.kill();
-        // It had no output; a run that is taken up again does not miss it.
-        let _ = self.journal.record(&[attempt(running, self.now, Ended::Killed)]);
-        self.clear(running);
-    }
-
-    /// Kills attempts that take too long.
-    fn time_out(&mut self) {
-        let Some(limit) = self.settings.timeout else { return };
-        for running in self.running.values_mut() {
-            if running.killed.is_none() && self.now.since(running.start) > limit {
-                running.killed = Some(format!("found no end after {limit}, expected one: it was killed"));
-                running.kill();
-            }
-        }
-    }
-
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
         let arrival = self.arrivals.front().map(|&flow| self.work.instance.flow(flow).release);
@@ -428,11 +328,6 @@ impl<'a> Local<'a> {
 pub(crate) fn is_complete(job: &JobPlan, index: u32, done: &BTreeSet<TaskId>) -> bool {
     let reduce = job.reducers > 0;
     (0..job.parts()).all(|task| done.contains(&TaskId { job: index, reduce, task }))
-}
-
-fn attempt(running: &Running, end: Time, ended: Ended) -> Attempt {
-    let Running { number, id, slot, start, .. } = *running;
-    Attempt { number, id, slot, start: start.0, end: end.0.max(start.0), ended }
 }
 
 impl Engine for Local<'_> {
@@ -472,34 +367,23 @@ impl Engine for Local<'_> {
         self.work.next_number += 1;
         let slot = start.places[0].first;
         self.make_room(self.work.instance.lane_of(start.phase), slot);
-        let mut running = Running::new(number, id, slot, self.now);
+        let running = Running::new(number, id, slot, self.now);
         self.observer.happened(self.now, Happening::Started(id));
-        if !start.held {
-            match self.launch(number, id) {
-                Ok(worker) => running.worker = Some(worker),
-                Err(error) => return self.fail(start.row, &running, &error.to_string()),
-            }
+        if start.held {
+            self.keep(start.row, running);
+        } else {
+            self.set_to_work(start.row, running);
         }
-        self.rows.insert(number, start.row);
-        self.running.insert(start.row, running);
     }
 
     fn order(&mut self, order: Order) {
         match order {
             Order::Go { row, .. } => {
-                let Some(running) = self.running.get(&row).filter(|r| r.worker.is_none()) else { return };
-                match self.launch(running.number, running.id) {
-                    Ok(worker) => {
-                        if let Some(running) = self.running.get_mut(&row) {
-                            running.worker = Some(worker);
-                        }
-                    }
-                    Err(error) => {
-                        if let Some(running) = self.running.remove(&row) {
-                            self.rows.remove(&running.number);
-                            self.fail(row, &running, &error.to_string());
-                        }
-                    }
+                if self.running.get(&row).is_some_and(|running| running.worker.is_none())
+                    && let Some(running) = self.running.remove(&row)
+                {
+                    self.rows.remove(&running.number);
+                    self.set_to_work(row, running);
                 }
             }
             // Map output on this machine is not lost while the machine is there.
@@ -510,7 +394,6 @@ impl Engine for Local<'_> {
                     self.drop_attempt(&second);
                 }
                 self.drop_attempt(&running);
-                self.observer.happened(self.now, Happening::Killed(running.id));
             }
         }
     }

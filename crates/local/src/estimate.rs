@@ -156,6 +156,7 @@ mod tests {
             output: format!("out/{job}").into(),
             prepare: false,
             makes: None,
+            sources: BTreeMap::new(),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::resolve::JobPlan;
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
     let mut took: BTreeMap<TaskId, f64> = BTreeMap::new();
     for attempt in attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
-        took.insert(attempt.id, (attempt.end - attempt.start) as f64 / 1e6);
+        took.insert(attempt.id, attempt.micros() as f64 / 1e6);
     }
     let mut draft = draft.clone();
     let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
@@ -84,7 +84,7 @@ pub fn seen(jobs: &[JobPlan], attempts: &[Attempt]) -> History {
         let JobName { flow, job } = JobName::of(&jobs[attempt.id.job as usize]);
         let kind = if attempt.id.reduce { PhaseKind::Reduce } else { PhaseKind::Map };
         let record = records.entry(PhaseName { flow, job, kind }).or_default();
-        *record = record.and(1, (attempt.end - attempt.start) as f64 / 1e6);
+        *record = record.and(1, attempt.micros() as f64 / 1e6);
     }
     let mut history = History::new();
     for (phase, record) in records {
@@ -99,7 +99,7 @@ pub fn finished_jobs(jobs: &[JobPlan], attempts: &[Attempt]) -> Jobs {
     for attempt in attempts {
         let Ended::Done(outcome) = &attempt.ended else { continue };
         let (plan, took) = (&jobs[attempt.id.job as usize], &mut took[attempt.id.job as usize]);
-        let micros = attempt.end - attempt.start;
+        let micros = attempt.micros();
         *took = took.and(if attempt.id.reduce {
             Took { reduces: 1, reduce_micros: micros, ..Took::default() }
         } else {

@@ -47,12 +47,21 @@ pub struct Attempt {
     pub id: TaskId,
     /// The slot, of the lane that serves the task.
     pub slot: u32,
-    /// When it started.
+    /// Since when it had its slot.
     pub start: u64,
+    /// Since when it was at work: a reduce that has its slot early waits for its maps.
+    pub began: u64,
     /// When it ended.
     pub end: u64,
     /// How.
     pub ended: Ended,
+}
+
+impl Attempt {
+    /// How long it was at work, microseconds.
+    pub fn micros(&self) -> u64 {
+        self.end.saturating_sub(self.began)
+    }
 }
 
 /// What a run is, so that another one is not mistaken for it.
@@ -62,6 +71,8 @@ pub struct Identity {
     pub version: String,
     /// SHA-256 of the flow file.
     pub sha256: String,
+    /// The directory that relative paths start from.
+    pub directory: String,
     /// Options that shape the run.
     pub options: std::collections::BTreeMap<String, String>,
 }
@@ -77,8 +88,6 @@ pub struct Head {
     pub jobs: Vec<crate::resolve::JobPlan>,
     /// Its workload document with all phases, as JSON.
     pub workload: String,
-    /// How often it was taken up.
-    pub sessions: u32,
 }
 
 /// The journal of a run.
@@ -152,7 +161,7 @@ mod tests {
 
     fn attempt(number: u64) -> Attempt {
         let id = TaskId { job: 1, reduce: number.is_multiple_of(2), task: 3 };
-        Attempt { number, id, slot: 0, start: 5, end: 9, ended: Ended::Done(Outcome::default()) }
+        Attempt { number, id, slot: 0, start: 5, began: 6, end: 9, ended: Ended::Done(Outcome::default()) }
     }
 
     #[test]
@@ -163,12 +172,12 @@ mod tests {
             identity: Identity {
                 version: "1".into(),
                 sha256: "x".into(),
+                directory: "/".into(),
                 options: [("a".into(), "b".into())].into(),
             },
             started: 7,
             jobs: Vec::new(),
             workload: "{}".into(),
-            sessions: 1,
         };
         {
             let journal = Journal::open(&path).unwrap();

@@ -44,7 +44,7 @@ impl Layout {
         let kind = if id.reduce { "reduce" } else { "map" };
         let clean = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
         let name = format!("{}.{}.{kind}-{}.{number}.log", clean(&job.flow), clean(&job.job), id.task);
-        self.root.join("logs").join(name)
+        self.logs().join(name)
     }
 
     /// Who does an attempt: the process and when it began, while it does.
@@ -88,6 +88,28 @@ impl Layout {
         self.root.join("maps")
     }
 
+    /// The logs of failed attempts.
+    fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    /// Removes everything a run keeps here, the journal last, so that whoever stops this halfway can do it
+    /// again; then the directory, if nothing else is in it.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove_all(&self, jobs: u32) -> Result<(), (PathBuf, io::Error)> {
+        let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
+        let small = [self.workload(), self.schedule(), self.journal()];
+        let prepared = (0..jobs).map(|job| self.prepared(job));
+        for path in large.into_iter().chain(prepared).chain(small) {
+            remove(&path).map_err(|error| (path, error))?;
+        }
+        // It may hold what is not ours.
+        let _ = fs::remove_dir(&self.root);
+        Ok(())
+    }
+
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
         self.root.join(format!("prepared-{job}"))
@@ -123,6 +145,40 @@ impl Layout {
     }
 }
 
+/// Makes the output directory of a job, for nobody else: whoever else writes there has made its `_temporary`.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] if somebody has; whatever else the file system says.
+pub(crate) fn claim(job: &JobPlan) -> io::Result<()> {
+    fs::create_dir_all(&job.output)?;
+    fs::create_dir(temporary(job))
+}
+
+/// Gives up the output directory of a job that is not complete, unless parts are in it.
+pub(crate) fn release(job: &JobPlan) {
+    // Where it cannot be removed, there is something in it, or nothing of it was ever made.
+    let _ = remove(&temporary(job));
+    let _ = fs::remove_dir(&job.output);
+}
+
+/// Removes the output of a job, and nothing that somebody else has put beside it.
+pub(crate) fn remove_output(output: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(output) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("part-") || name == "_SUCCESS" || name == "_temporary" {
+            remove(&entry.path())?;
+        }
+    }
+    let _ = fs::remove_dir(output);
+    Ok(())
+}
+
 /// Whether a task writes a part file.
 pub(crate) fn is_final(job: &JobPlan, id: TaskId) -> bool {
     id.reduce || job.reducers == 0
@@ -133,11 +189,11 @@ pub(crate) fn temporary(job: &JobPlan) -> PathBuf {
     job.output.join("_temporary")
 }
 
-/// Removes a file or a directory with all below it; it may be gone already.
+/// Removes a file or a directory with all below it; it may be gone already, or have no place to be in.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         other => other,
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::engine::is_complete;
 use crate::journal::TaskId;
-use crate::resolve::JobPlan;
+use crate::resolve::{JobPlan, Source};
 use crate::task;
 
 /// What is in the way of a job.
@@ -39,30 +39,45 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
     let open = (0..)
         .zip(&plan.maps)
         .filter(|(task, _)| !done.contains(&TaskId { job: index, reduce: false, task: *task }));
+    // Splits of one file follow each other.
     let mut last: Option<&Path> = None;
     for split in open.flat_map(|(_, splits)| splits) {
-        // The splits of a file follow each other, and it is looked at once.
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
             continue;
         }
-        let found = fs::metadata(&split.path);
-        if found.as_ref().is_ok_and(fs::Metadata::is_file) {
-            let opened = fs::File::open(&split.path);
-            if let Err(error) = opened {
-                return Some(format!("input {}: cannot be read: {error}", split.path.display()));
-            }
-        } else if found.map_or(true, |found| found.is_dir()) {
-            let pattern = split.path.to_string_lossy().into_owned();
-            return Some(match task::of_inputs(&[pattern], 1) {
-                Err(error) => error.to_string(),
-                Ok(_) => format!(
-                    "input {}: found nothing when the run began, and files now; --again begins it anew",
-                    split.path.display()
-                ),
-            });
+        if let Err(problem) = look_at(&split.path, plan.sources.get(&split.path)) {
+            return Some(problem);
         }
     }
     None
+}
+
+/// Whether an input is there, can be read, and is what it was when the run began.
+fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
+    let shown = path.display();
+    let found = fs::metadata(path);
+    if found.as_ref().map_or(true, fs::Metadata::is_dir) {
+        let problem = task::of_inputs(&[path.to_string_lossy().into_owned()], 1).err();
+        return Err(problem.map_or_else(
+            || {
+                format!(
+                    "input {shown}: found nothing when the run began, and files now; --again begins it anew"
+                )
+            },
+            |error| error.to_string(),
+        ));
+    }
+    if found.is_ok_and(|meta| meta.is_file())
+        && let Err(error) = fs::File::open(path)
+    {
+        return Err(format!("input {shown}: cannot be read: {error}"));
+    }
+    match (Source::now(path), then) {
+        (Ok(now), Some(then)) if now != *then => Err(format!(
+            "input {shown}: found it changed since the run began, expected it as it was; --again begins anew"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Whether files can be made in a directory, or it can be made itself: tried, and undone.

@@ -103,7 +103,7 @@ impl Worker {
 
 /// Writes down who the worker is, then tells it what to do.
 fn tell(child: &mut Child, spec: &Spec, pid_file: &Path) -> io::Result<ChildStdin> {
-    let began = began(child.id()).unwrap_or_default();
+    let began = Process::of(u64::from(child.id())).map_or(0, |process| process.began);
     fs::write(pid_file, format!("{} {began}", child.id()))?;
     let mut stdin = child.stdin.take().expect("invariant: standard input was piped");
     let mut line = serde_json::to_string(spec).expect("invariant: an attempt can be written as JSON");
@@ -130,14 +130,40 @@ fn watch(mut child: Child, group: &Group) -> Result<Report, String> {
     }
 }
 
-/// When a process began, in ticks since the machine did; `None` if there is no such process.
-fn began(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; fields are counted from its end.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+/// A process, as the system tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Process {
+    /// Its process group.
+    group: u64,
+    /// When it began, in ticks since the machine did.
+    began: u64,
+    /// Whether it only waits to be taken note of: it does nothing any more.
+    is_dead: bool,
 }
 
-/// Makes sure that the worker of a pid file is gone, with its group.
+impl Process {
+    fn of(pid: u64) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may hold anything; fields are counted from its end.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let is_dead = matches!(*fields.first()?, "Z" | "X");
+        Some(Self { group: fields.get(2)?.parse().ok()?, began: fields.get(19)?.parse().ok()?, is_dead })
+    }
+}
+
+/// Whether something of the group of a worker is alive that began at `start`. Its number may be another
+/// group's meanwhile: then the process that has it began at another time, or nothing in the group is as old.
+fn is_alive(pid: u64, start: u64) -> bool {
+    if Process::of(pid).is_some_and(|leader| leader.began != start) {
+        return false;
+    }
+    let Ok(entries) = fs::read_dir("/proc") else { return false };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+    pids.filter_map(Process::of).any(|p| p.group == pid && p.began >= start && !p.is_dead)
+}
+
+/// Makes sure that the worker of a pid file is gone, with everything of its group, whether or not the worker
+/// itself is.
 ///
 /// # Errors
 /// It cannot be killed, or does not go within ten seconds.
@@ -145,20 +171,15 @@ pub(crate) fn fence(pid_file: &Path) -> io::Result<()> {
     let text = fs::read_to_string(pid_file)?;
     let mut words = text.split_whitespace().map(str::parse::<u64>);
     let (Some(Ok(pid)), Some(Ok(start))) = (words.next(), words.next()) else { return Ok(()) };
-    let is_there = || began(pid as u32) == Some(start);
-    if let Some(group) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw)
-        && is_there()
-    {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        for _ in 0..1000 {
-            if !is_there() {
-                return Ok(());
-            }
-            crate::clock::pause(Duration::from_millis(10));
+    let Some(group) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return Ok(()) };
+    for _ in 0..1000 {
+        if !is_alive(pid, start) {
+            return Ok(());
         }
-        return Err(io::Error::other(format!(
-            "process {pid} of an earlier run is still there, expected it to be gone"
-        )));
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        crate::clock::pause(Duration::from_millis(10));
     }
-    Ok(())
+    Err(io::Error::other(format!(
+        "found a process of group {pid} of an earlier run still there, expected it to be gone"
+    )))
 }

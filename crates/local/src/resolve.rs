@@ -6,7 +6,7 @@
 //! cannot run: [`obstacles`](crate::obstacles) says so before the run, and it concerns its own flow only.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
@@ -16,8 +16,9 @@ use crate::estimate;
 use crate::history::Jobs;
 use crate::task::{self, Job, Split, TaskError};
 
-/// What a split reads unless something else is asked for, bytes.
-pub const SPLIT_BYTES: u64 = 64 << 20;
+/// The most tasks of a phase, and flows of a workload: part files are numbered with five digits, and lists of
+/// more would be nobody's intention.
+const MANY: u32 = 100_000;
 
 /// A job that is ready to be run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,8 +38,31 @@ pub struct JobPlan {
     /// Whether its program wants a look at all input before the first map.
     pub prepare: bool,
     /// Of a generator, how many bytes it makes.
-    #[serde(default)]
     pub makes: Option<u64>,
+    /// The files that the maps read, as they were when the run began, but for those that earlier jobs make.
+    pub sources: BTreeMap<PathBuf, Source>,
+}
+
+/// An input file as it was when the run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
+    pub modified: u64,
+}
+
+impl Source {
+    /// A file as it is now.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn now(path: &Path) -> std::io::Result<Self> {
+        let meta = std::fs::metadata(path)?;
+        let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
+        Ok(Self { bytes: meta.len(), modified })
+    }
 }
 
 /// A workload whose tasks are known.
@@ -70,10 +94,11 @@ pub struct ResolveError {
 /// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
 /// write.
 pub fn resolve(draft: &Draft, split_bytes: u64, past: &Jobs) -> Result<Resolved, ResolveError> {
-    let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows).into_iter().unzip();
+    let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
     let mut draft = Draft { flows, ..draft.clone() };
     let (mut jobs, mut places): (Vec<JobPlan>, Vec<String>) = (Vec::new(), Vec::new());
     let mut outputs: BTreeMap<PathBuf, String> = BTreeMap::new();
+    let mut reads: Vec<(String, PathBuf)> = Vec::new();
     for (&f, flow) in origins.iter().zip(&mut draft.flows) {
         let mut plans: Vec<JobPlan> = Vec::new();
         for at in order(flow) {
@@ -88,6 +113,10 @@ pub fn resolve(draft: &Draft, split_bytes: u64, past: &Jobs) -> Result<Resolved,
             };
             let plan = plan_of(&flow.id, &job.id, &run, (&plans, split_bytes)).map_err(error)?;
             claim(&mut outputs, &plan).map_err(error)?;
+            let files = plan.maps.iter().flatten().filter(|s| !run.inputs[s.input as usize].starts_with('@'));
+            let mut files: Vec<PathBuf> = files.map(|split| split.path.clone()).collect();
+            files.dedup();
+            reads.extend(files.into_iter().map(|file| (format!("{path}.run.inputs"), file)));
             plans.push(plan);
         }
         estimate::fill(flow, &plans, past);
@@ -96,12 +125,25 @@ pub fn resolve(draft: &Draft, split_bytes: u64, past: &Jobs) -> Result<Resolved,
         places.extend((0..plans.len()).map(|at| format!("flows[{f}].jobs[{at}].run")));
         jobs.append(&mut plans);
     }
+    for (path, file) in reads {
+        check_input(&file, &outputs).map_err(|problem| ResolveError { path, problem })?;
+    }
     Ok(Resolved { draft, jobs, places })
+}
+
+/// Refuses an input that some job is going to write: only `@job` says that it is to be waited for.
+fn check_input(file: &Path, outputs: &BTreeMap<PathBuf, String>) -> Result<(), String> {
+    let path = plain(file);
+    let Some((_, by)) = outputs.iter().find(|(output, _)| path.starts_with(output)) else { return Ok(()) };
+    Err(format!(
+        "found the input {}, which job {by} is going to write; expected \"@\" and the id of an earlier job of the flow, which waits for it",
+        file.display()
+    ))
 }
 
 /// Notes the output of a job, which must not overlap that of another.
 fn claim(outputs: &mut BTreeMap<PathBuf, String>, plan: &JobPlan) -> Result<(), String> {
-    let output = std::path::absolute(&plan.output).unwrap_or_else(|_| plan.output.clone());
+    let output = plain(&plan.output);
     let clash = outputs.iter().find(|(other, _)| other.starts_with(&output) || output.starts_with(other));
     if let Some((other, by)) = clash {
         return Err(format!(
@@ -112,6 +154,25 @@ fn claim(outputs: &mut BTreeMap<PathBuf, String>, plan: &JobPlan) -> Result<(), 
     }
     outputs.insert(output, format!("{}/{}", plan.flow, plan.job));
     Ok(())
+}
+
+/// One name for all names of a file: absolute, without links as far as it exists, and without `..`.
+fn plain(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = absolute.ancestors().find_map(|there| Some((there, std::fs::canonicalize(there).ok()?)));
+    let (mut plain, rest) = match &real {
+        Some((there, real)) => (real.clone(), absolute.strip_prefix(there).unwrap_or(&absolute)),
+        None => (PathBuf::new(), absolute.as_path()),
+    };
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// Jobs of a flow, every one after those whose output it reads; names that make no order come last, and the
@@ -134,6 +195,7 @@ fn plan_of(
     (earlier, split_bytes): (&[JobPlan], u64),
 ) -> Result<JobPlan, String> {
     let work = job_of(&run.work);
+    check_text(run)?;
     let shape = task::describe(&work).map_err(|e| e.to_string())?;
     let maps = maps_of(&work, &run.inputs, (earlier, split_bytes))?;
     let has_reducer = match &run.work {
@@ -141,12 +203,21 @@ fn plan_of(
         RunWork::Commands { reducer, .. } => reducer.is_some(),
     };
     let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
+    if reducers > MANY || maps.len() > MANY as usize {
+        let (found, what) =
+            if reducers > MANY { (reducers as usize, "reducers") } else { (maps.len(), "maps") };
+        return Err(format!("found {found} {what}, expected at most {MANY}"));
+    }
     if reducers > 0 && !has_reducer {
         return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
     }
     if reducers == 0 && shape.needs_reducers {
         return Err("found no reducers, expected 1 or more: the program's output is made by them".to_owned());
     }
+    let is_made = |path: &Path| earlier.iter().any(|job| job.writes(path));
+    let files = maps.iter().flatten().map(|split| &split.path).filter(|path| !is_made(path));
+    // One that is not there yet has no entry, and is an obstacle.
+    let sources = files.filter_map(|path| Some((path.clone(), Source::now(path).ok()?))).collect();
     Ok(JobPlan {
         flow: flow.to_owned(),
         job: id.to_owned(),
@@ -156,24 +227,32 @@ fn plan_of(
         output: PathBuf::from(&run.output),
         prepare: shape.needs_preparation && reducers > 1,
         makes: shape.bytes,
+        sources,
     })
 }
 
-/// The task's own words for what a job does. Arguments that read as numbers or booleans become such.
+/// Refuses what no command or file name can be.
+fn check_text(run: &RunDraft) -> Result<(), String> {
+    let mut texts = vec![("output", run.output.as_str())];
+    texts.extend(run.inputs.iter().map(|input| ("inputs", input.as_str())));
+    if let RunWork::Commands { mapper, reducer, combiner } = &run.work {
+        texts.push(("mapper", mapper));
+        texts.extend(reducer.as_deref().map(|text| ("reducer", text)));
+        texts.extend(combiner.as_deref().map(|text| ("combiner", text)));
+    }
+    match texts.into_iter().find(|(_, text)| text.trim().is_empty() || text.contains('\0')) {
+        Some((name, text)) => Err(format!("{name}: found {text:?}, expected a text")),
+        None => Ok(()),
+    }
+}
+
+/// The task's own words for what a job does.
 fn job_of(work: &RunWork) -> Job {
     match work {
-        RunWork::Program { name, args } => {
-            let value = |text: &String| {
-                serde_json::from_str::<serde_json::Value>(text)
-                    .ok()
-                    .filter(|value| value.is_number() || value.is_boolean())
-                    .unwrap_or_else(|| serde_json::Value::String(text.clone()))
-            };
-            Job::Program {
-                program: name.clone(),
-                args: args.iter().map(|(name, text)| (name.clone(), value(text))).collect(),
-            }
-        }
+        RunWork::Program { name, args } => Job::Program {
+            program: name.clone(),
+            args: args.iter().map(|(name, text)| (name.clone(), text.clone().into())).collect(),
+        },
         RunWork::Commands { mapper, reducer, combiner } => {
             Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
         }
@@ -196,7 +275,9 @@ fn maps_of(
         let Some(name) = input.strip_prefix('@') else {
             match task::of_inputs(std::slice::from_ref(input), split_bytes) {
                 Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
-                Err(TaskError::Missing { .. }) => maps.push(vec![whole(PathBuf::from(input), k as u32)]),
+                Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
+                    maps.push(vec![whole(PathBuf::from(input), k as u32)])
+                }
                 Err(other) => return Err(other.to_string()),
             }
             continue;
@@ -233,13 +314,19 @@ impl JobPlan {
 }
 
 /// Recurring flows as one flow a copy, each with the index of the flow it comes from.
-fn expanded(flows: &[FlowDraft]) -> Vec<(usize, FlowDraft)> {
+fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError> {
     let mut all = Vec::new();
     for (index, flow) in flows.iter().enumerate() {
         let Some(repeat) = flow.repeat else {
             all.push((index, flow.clone()));
             continue;
         };
+        if all.len() + repeat.times as usize > MANY as usize {
+            return Err(ResolveError {
+                path: format!("flows[{index}].repeat.times"),
+                problem: format!("found {} more flows, expected at most {MANY} in all", repeat.times),
+            });
+        }
         for k in 0..repeat.times {
             let shift = f64::from(k) * repeat.every;
             let mut copy = FlowDraft {
@@ -255,7 +342,7 @@ fn expanded(flows: &[FlowDraft]) -> Vec<(usize, FlowDraft)> {
             all.push((index, copy));
         }
     }
-    all
+    Ok(all)
 }
 
 /// Refuses outputs that are there already: nothing is ever overwritten.

@@ -5,10 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use slackline_model::{Draft, History, Instance, Invalid};
+use slackline_model::{Draft, History, Instance, Invalid, Time};
 use slackline_policy::{Config, Policy};
 
-use crate::clock::{RunClock, unix_micros};
+use crate::clock::RunClock;
 use crate::engine::{Interrupt, Local, Observer, Settings, Work, is_complete};
 use crate::happened;
 use crate::history::Jobs;
@@ -35,6 +35,12 @@ pub enum RunError {
         path: String,
         /// What differs.
         difference: String,
+    },
+    /// The directory is somebody else's.
+    #[error("{path}: found files of something else, expected an empty directory or that of a run")]
+    NotEmpty {
+        /// The directory.
+        path: String,
     },
     /// The file system refused something.
     #[error("{path}: {problem}")]
@@ -81,6 +87,9 @@ pub struct Found {
 pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
     fs::create_dir_all(root).map_err(file(root))?;
     let layout = Layout::new(root);
+    if !layout.journal().exists() && holds_something(root).map_err(file(root))? {
+        return Err(RunError::NotEmpty { path: root.display().to_string() });
+    }
     let journal = Journal::open(&layout.journal())?;
     let head = journal.head()?;
     if let Some(head) = head.as_ref().filter(|head| head.identity != *identity) {
@@ -90,10 +99,19 @@ pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
     Ok(Found { layout, journal, head })
 }
 
+/// Whether a directory holds anything but the beginnings of a journal.
+fn holds_something(root: &Path) -> io::Result<bool> {
+    let mut entries = fs::read_dir(root)?.collect::<io::Result<Vec<_>>>()?.into_iter();
+    Ok(entries.any(|entry| !entry.file_name().to_string_lossy().starts_with(".journal.")))
+}
+
 /// What two runs differ in.
 fn difference(found: &Identity, expected: &Identity) -> String {
     if found.sha256 != expected.sha256 {
         return "the flow file differs".to_owned();
+    }
+    if found.directory != expected.directory {
+        return format!("it was begun in {}", found.directory);
     }
     if found.version != expected.version {
         return format!("it was begun by version {}", found.version);
@@ -124,21 +142,34 @@ impl Found {
         Ok(had_output && head.jobs.iter().all(|job| !job.output.exists()))
     }
 
-    /// Begins a run.
+    /// Begins a run that started so many microseconds after 1970.
     ///
     /// # Errors
     /// Outputs that are there already; a journal that cannot be written.
     pub fn begin(
         self,
         identity: Identity,
+        started: u64,
         resolved: Resolved,
         workload: String,
     ) -> Result<Session, RunError> {
         refuse_existing(&resolved.jobs)?;
         let Self { layout, journal, .. } = self;
-        let head = Head { identity, started: unix_micros(), jobs: resolved.jobs, workload, sessions: 1 };
+        let head = Head { identity, started, jobs: resolved.jobs, workload };
         journal.write_head(&head)?;
         let obstacles = obstacles(&head.jobs, &BTreeSet::new());
+        for (index, job) in head.jobs.iter().enumerate() {
+            if obstacles.iter().any(|obstacle| obstacle.job == index) {
+                continue;
+            }
+            if let Err(problem) = layout::claim(job) {
+                head.jobs[..index].iter().for_each(layout::release);
+                drop(journal);
+                // What the run left behind is nothing but its beginning.
+                let _ = layout.remove_all(0);
+                return Err(file(&job.output)(problem));
+            }
+        }
         Ok(Session {
             layout,
             journal,
@@ -159,9 +190,7 @@ impl Found {
     /// If no run was begun here.
     pub fn resume(self, draft: Draft) -> Result<Session, RunError> {
         let Self { layout, journal, head } = self;
-        let mut head = head.expect("a run that is taken up was begun");
-        head.sessions += 1;
-        journal.write_head(&head)?;
+        let head = head.expect("a run that is taken up was begun");
         let attempts = journal.attempts()?;
         let recovered = Recovered::default();
         let mut session =
@@ -172,28 +201,29 @@ impl Found {
     }
 }
 
-/// Removes a run: its files, and the outputs it made. A directory without a run stays as it is.
+/// Removes a run: its files, and the outputs it made. A directory without a run stays as it is. Says whether there
+/// was one.
 ///
 /// # Errors
 /// Another process is at work on it, or something cannot be removed.
-pub fn discard(root: &Path) -> Result<(), RunError> {
+pub fn discard(root: &Path) -> Result<bool, RunError> {
     let layout = Layout::new(root);
     if !layout.journal().exists() {
-        return Ok(());
+        return Ok(false);
     }
     let journal = Journal::open(&layout.journal())?;
+    let mut jobs = 0;
     if let Some(head) = journal.head()? {
         fence(&layout)?;
         for job in &head.jobs {
-            layout::remove(&job.output).map_err(file(&job.output))?;
+            let output = Path::new(&head.identity.directory).join(&job.output);
+            layout::remove_output(&output).map_err(file(&output))?;
         }
-    }
-    // The journal goes last: whoever stops this halfway can do it again.
-    for large in [layout.attempts(), layout.all_maps()] {
-        layout::remove(&large).map_err(file(&large))?;
+        jobs = head.jobs.len() as u32;
     }
     drop(journal);
-    layout::remove(root).map_err(file(root))
+    layout.remove_all(jobs).map_err(|(path, problem)| file(&path)(problem))?;
+    Ok(true)
 }
 
 /// Fences off every attempt of an earlier session; returns how many there were.
@@ -338,12 +368,12 @@ impl Session {
         }
         layout::remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
         for (index, job) in (0..).zip(&self.head.jobs) {
-            let outcome = if is_complete(job, index, &done) {
-                self.layout.succeed(job, index)
+            if is_complete(job, index, &done) {
+                self.layout.succeed(job, index).map_err(file(&job.output))?;
             } else {
-                layout::remove(&layout::temporary(job))
-            };
-            outcome.map_err(file(&job.output))?;
+                // Where even that cannot be done, nothing can be written, and that is an obstacle.
+                let _ = layout::remove(&layout::temporary(job));
+            }
         }
         Ok(())
     }
@@ -369,7 +399,8 @@ impl Session {
             done,
             next_number: self.attempts.last().map_or(0, |last| last.number + 1),
         };
-        let clock = RunClock::since(self.head.started);
+        let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
+        let clock = RunClock::since(self.head.started, Time(seen));
         let mut engine = Local::new(work, (&self.layout, &self.journal), settings, clock, observer);
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
@@ -377,6 +408,11 @@ impl Session {
         let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
         drop(engine);
         self.attempts = self.journal.attempts()?;
+        let done = self.done();
+        let open = (0..).zip(&self.head.jobs).filter(|(index, job)| !is_complete(job, *index, &done));
+        for (_, job) in open {
+            layout::release(job);
+        }
         if let Some(reason) = fatal {
             return Err(RunError::Stopped(reason));
         }

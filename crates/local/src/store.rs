@@ -81,6 +81,11 @@ impl Store {
         match guarded(open) {
             Some(Ok(database)) => Ok(Self { database: Some(database), name }),
             Some(Err(redb::DatabaseError::DatabaseAlreadyOpen)) => Err(StoreError::Busy { name }),
+            Some(Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))))
+                if e.kind() == io::ErrorKind::InvalidData =>
+            {
+                Err(damaged(&name))
+            }
             Some(Err(other)) => Err(StoreError::Store { name, problem: other.to_string() }),
             None => Err(damaged(&name)),
         }
@@ -180,7 +185,8 @@ pub(crate) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, redb::Error> 
 }
 
 fn damaged(name: &str) -> StoreError {
-    let problem = "the file is damaged, expected one as it was written".to_owned();
+    let problem =
+        "the file is damaged, expected one as it was written; remove it, or name another".to_owned();
     StoreError::Store { name: name.to_owned(), problem }
 }
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use slackline_algo::baseline::{By, Fifo};
+use slackline_local::clock::unix_micros;
 use slackline_local::history::Jobs;
 use slackline_local::run::{Session, find};
 use slackline_local::{
@@ -58,7 +59,12 @@ fn settings() -> Settings {
 }
 
 fn identity() -> Identity {
-    Identity { version: "test".into(), sha256: String::new(), options: BTreeMap::new() }
+    Identity {
+        version: "test".into(),
+        sha256: String::new(),
+        directory: "/".into(),
+        options: BTreeMap::new(),
+    }
 }
 
 fn program(name: &str, inputs: &[String], output: &Path, reducers: Option<u32>) -> RunDraft {
@@ -95,7 +101,7 @@ fn session(dir: &Path, draft: &Draft) -> Session {
     let found = find(&dir.join("run"), &identity()).unwrap();
     let resolved = resolve(draft, 1 << 10, &Jobs::new()).unwrap();
     match found.workload() {
-        None => found.begin(identity(), resolved, "-".to_owned()).unwrap(),
+        None => found.begin(identity(), unix_micros(), resolved, "-".to_owned()).unwrap(),
         Some(_) => found.resume(resolved.draft).unwrap(),
     }
 }

@@ -14,7 +14,7 @@ use slackline::Chosen;
 use slackline::policy::view::Estimates;
 use slackline::policy::{Config, Learning};
 use slackline_local::history::{GROUP, JobName, Jobs};
-use slackline_local::run::{Found, discard, find};
+use slackline_local::run::{Found, RunError, discard, find};
 use slackline_local::{
     HistoryStore, Identity, Resolved, RunEnd, Session, Settings, WorkerCommand, obstacles, resolve,
 };
@@ -61,8 +61,8 @@ pub(crate) struct Run {
     /// several times
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<(String, When)>,
-    /// A store of what jobs took in earlier runs, begun if it is not there; read at the start, added to at the
-    /// end. `slackline history FILE` shows it
+    /// A store of what jobs took in earlier runs, begun if it is not there; read at the start, told what this run
+    /// took when it ends or is stopped. `slackline history FILE` shows it
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
@@ -81,7 +81,7 @@ pub(crate) struct Run {
     /// Memory for the buffers of each task
     #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = value::memory, help_heading = "Machine")]
     task_memory: u64,
-    /// Kill an attempt that takes longer; it counts as failed
+    /// Kill an attempt that takes longer; it counts as failed [default: a task that hangs is waited for]
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero, help_heading = "Machine")]
     timeout: Option<f64>,
     /// Try tasks a second time that take much longer than others of their phase, on slots that are idle
@@ -126,40 +126,59 @@ fn deadline(text: &str) -> Result<(String, When), String> {
 pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
     let root = args.state.clone().unwrap_or_else(|| default_state(&args.workload));
-    if args.again && root.exists() {
-        out::talk(format_args!("{}: removing the earlier run with its outputs", root.display()));
-        discard(&root)?;
-    }
-    // A store that cannot be written is better known before the run than after it.
+    // What cannot be written is better known before the run than after it.
     let store = args.history.as_deref().map(HistoryStore::new).transpose()?;
-    let identity = identity(args, &source);
-    let look = || {
-        find(&root, &identity).map_err(|error| {
-            anyhow::Error::from(error)
-                .context("another --state keeps both runs, --again begins this one anew")
-        })
-    };
-    let mut found = look()?;
-    if found.is_orphaned()? {
-        out::talk("the outputs of the earlier run are gone, so it begins anew");
-        drop(found);
-        discard(&root)?;
-        found = look()?;
+    if let Some(directory) = args.output.file().and_then(Path::parent)
+        && !directory.as_os_str().is_empty()
+        && !directory.is_dir()
+    {
+        bail!("--output: found no directory {}, expected one", directory.display());
     }
-    let mut session = match found.workload().map(str::to_owned) {
-        Some(workload) => take_up(found, &workload)?,
-        None => begin(args, &source, (found, identity.clone()), store.as_ref())?,
-    };
+    let mut session = session(args, &source, &root, store.as_ref())?;
     for obstacle in session.obstacles() {
         let job = &session.jobs()[obstacle.job];
         out::warn(format_args!("flow {} fails: job {}: {}", job.flow, job.job, obstacle.problem));
     }
-    let end = go(args, &mut session, store.as_ref())?;
-    let answer = outcome::write(args, &session, source.short_name(), end)?;
+    let end = go(args, &mut session, store.as_ref());
+    // What the run has learned is kept first, however it ended and whoever reads its table.
     if let Some(store) = &store {
         store.remember(&outcome::past_run(&session, source.short_name(), args.policy.spec()))?;
     }
-    Ok(answer)
+    outcome::write(args, &session, source.short_name(), end?)
+}
+
+/// The run that is there, taken up, or a new one.
+fn session(
+    args: &Run,
+    source: &Source,
+    root: &Path,
+    store: Option<&HistoryStore>,
+) -> anyhow::Result<Session> {
+    let identity = identity(args, source);
+    if args.again {
+        // Nothing is removed for a command that cannot be run.
+        let begun = prepare(args, source, store)?;
+        if discard(root)? {
+            out::talk(format_args!("{}: the earlier run is removed, with its outputs", root.display()));
+        }
+        return begun.begin(find(root, &identity)?, identity);
+    }
+    let found = find(root, &identity).map_err(|error| match error {
+        RunError::Another { .. } => anyhow::Error::from(error)
+            .context("another --state keeps both runs, --again begins this one anew"),
+        other => other.into(),
+    })?;
+    if found.is_orphaned()? {
+        let begun = prepare(args, source, store)?;
+        out::talk("the outputs of the earlier run are gone, so it begins anew");
+        drop(found);
+        discard(root)?;
+        return begun.begin(find(root, &identity)?, identity);
+    }
+    match found.workload().map(str::to_owned) {
+        Some(workload) => take_up(found, &workload),
+        None => prepare(args, source, store)?.begin(found, identity),
+    }
 }
 
 fn default_state(workload: &Path) -> PathBuf {
@@ -180,7 +199,13 @@ fn identity(args: &Run, source: &Source) -> Identity {
     if !args.deadline.is_empty() {
         options.insert("--deadline".to_owned(), format!("{:?}", args.deadline));
     }
-    Identity { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256(&source.bytes), options }
+    let directory = std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string());
+    Identity {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sha256: sha256(&source.bytes),
+        directory,
+        options,
+    }
 }
 
 fn slots(args: &Run) -> Slots {
@@ -194,30 +219,44 @@ fn slots(args: &Run) -> Slots {
     }
 }
 
-/// Resolves the flow file and begins the run.
-fn begin(
-    args: &Run,
-    source: &Source,
-    (found, identity): (Found, Identity),
-    store: Option<&HistoryStore>,
-) -> anyhow::Result<Session> {
+/// A run that can be begun.
+struct Prepared {
+    /// When it starts: microseconds since 1970.
+    started: u64,
+    resolved: Resolved,
+}
+
+impl Prepared {
+    fn begin(self, found: Found, identity: Identity) -> anyhow::Result<Session> {
+        let workload = write_workload(&self.resolved.draft, Format::Json);
+        Ok(found.begin(identity, self.started, self.resolved, workload)?)
+    }
+}
+
+/// Resolves the flow file. Nothing is written yet.
+fn prepare(args: &Run, source: &Source, store: Option<&HistoryStore>) -> anyhow::Result<Prepared> {
     let imported = read_workload(&source.name, &source.bytes, None, &ImportOptions::default())?;
     tell(&source.name, &imported.diagnostics);
     let mut draft = imported.draft;
-    // This machine is the cluster, whatever the document was written for.
+    if !draft.machines.is_empty() {
+        out::talk(format_args!("{}: its cluster is left out: this machine is the cluster", source.name));
+    }
     draft.machines =
-        vec![MachineDraft { name: "local".to_owned(), count: 1, speed: 1.0, slots: slots(args), rack: None }];
+        vec![MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: slots(args), rack: None }];
     let objective = draft.objective;
     draft.objective =
         Objective::new(args.metric.unwrap_or(objective.metric), args.combine.unwrap_or(objective.combine));
-    set_deadlines(args, &mut draft)?;
+    let started = slackline_local::clock::unix_micros();
+    set_deadlines(args, &mut draft, started)?;
     let past = recalled(store, &draft)?;
     let resolved = resolve(&draft, args.split, &past)
         .map_err(|error| imported.source.error(vec![(error.path, error.problem)]))?;
+    if resolved.jobs.is_empty() {
+        bail!("{}: found no flows, expected one or more", source.name);
+    }
     Instance::new(&resolved.draft).map_err(|invalid| TraceError::from_invalid(&invalid, &imported.source))?;
     refuse_the_hopeless(&resolved, &imported.source)?;
-    let workload = write_workload(&resolved.draft, Format::Json);
-    Ok(found.begin(identity, resolved, workload)?)
+    Ok(Prepared { started, resolved })
 }
 
 /// A run of which no flow can be run is none; where some can, the others fail.
@@ -236,9 +275,11 @@ fn recalled(store: Option<&HistoryStore>, draft: &Draft) -> anyhow::Result<Jobs>
     Ok(store.map(|store| store.recall(draft)).transpose()?.unwrap_or_default())
 }
 
-fn set_deadlines(args: &Run, draft: &mut Draft) -> anyhow::Result<()> {
-    let now = slackline_local::clock::unix_micros();
-    for (id, when) in &args.deadline {
+fn set_deadlines(args: &Run, draft: &mut Draft, now: u64) -> anyhow::Result<()> {
+    for (k, (id, when)) in args.deadline.iter().enumerate() {
+        if args.deadline[..k].iter().any(|(earlier, _)| earlier == id) {
+            bail!("--deadline: found flow {id:?} twice, expected once");
+        }
         let known: Vec<String> = draft.flows.iter().map(|flow| flow.id.clone()).collect();
         let Some(flow) = draft.flows.iter_mut().find(|flow| flow.id == *id) else {
             bail!("--deadline: found flow {id:?}, expected one of {}", known.join(", "));
@@ -316,7 +357,7 @@ fn go(args: &Run, session: &mut Session, store: Option<&HistoryStore>) -> anyhow
         timeout: args.timeout.map(Span::from_seconds_nearest),
         speculate: args.speculate,
     };
-    let mut live = live::Live::new(session, forecast::Forecast::new(args, session));
+    let mut live = live::Live::new(session, forecast::Forecast::new(args, session), args.attempts);
     let stop = |interrupt: slackline_local::Interrupt| {
         // Without a handler ctrl-C ends the program, and the next run clears up.
         let _ = ctrlc::set_handler(move || interrupt.stop());

@@ -8,8 +8,8 @@ use std::time::Duration;
 use slackline_model::{Instance, Lane, PhaseKind};
 use slackline_policy::engine::RowId;
 
-use super::{Local, Running, attempt};
-use crate::journal::{Ended, TaskId};
+use super::{Happening, Local, Running};
+use crate::journal::TaskId;
 use crate::worker::Report as Said;
 
 /// A task is tried a second time when it has taken this many times the mean of its phase, as Hadoop's
@@ -20,8 +20,9 @@ const STRAGGLER: f64 = 2.0;
 const STRAGGLER_LEAST: Duration = Duration::from_millis(500);
 
 impl Local<'_> {
-    /// One of the attempts of a row ended. Returns the one to be taken for the task's: if it ended well, the
-    /// other is dropped; if not, the other goes on alone and nothing is returned.
+    /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well, or
+    /// was the first, whose slot is the one that the policy gave; the other is dropped. A second one that did not
+    /// end well leaves the first alone, and nothing is returned.
     pub(super) fn settle_twins(
         &mut self,
         row: RowId,
@@ -30,18 +31,19 @@ impl Local<'_> {
         report: &Result<Said, String>,
     ) -> Option<Running> {
         let Some(second) = first.second.take() else { return Some(first) };
-        let (ended, other) = if second.number == number { (*second, first) } else { (first, *second) };
-        if matches!(report, Ok(Said::Done(_))) && ended.killed.is_none() {
+        let is_second = second.number == number;
+        let (ended, other) = if is_second { (*second, first) } else { (first, *second) };
+        let problem = match (report, &ended.killed) {
+            (_, Some(reason)) => Some(reason.clone()),
+            (Ok(Said::Failed { message, .. }) | Err(message), None) => Some(message.clone()),
+            (Ok(Said::Done(_)), None) => None,
+        };
+        let Some(message) = problem.filter(|_| is_second) else {
             self.drop_attempt(&other);
             return Some(ended);
-        }
-        let said = match report {
-            Ok(Said::Failed { message, .. }) | Err(message) => message.clone(),
-            Ok(Said::Done(_)) => ended.killed.clone().unwrap_or_default(),
         };
-        let _ = self.journal.record(&[attempt(&ended, self.now, Ended::Failed(said))]);
-        self.clear(&ended);
-        self.running.insert(row, other);
+        self.give_up(&ended, &message, true);
+        self.running.insert(row, Running { second_failed: true, ..other });
         None
     }
 
@@ -79,12 +81,14 @@ impl Local<'_> {
         let late = |running: &Running| {
             let (count, micros) = self.took.get(&(running.id.job, running.id.reduce))?;
             let mean = *micros as f64 / f64::from(*count);
-            let elapsed = self.now.since(running.start).0 as f64;
+            let elapsed = self.now.since(running.began).0 as f64;
             (elapsed > STRAGGLER * mean && elapsed > STRAGGLER_LEAST.as_micros() as f64)
                 .then_some(elapsed / mean)
         };
         (self.running.iter())
-            .filter(|(_, r)| r.second.is_none() && r.worker.is_some() && r.killed.is_none())
+            .filter(|(_, r)| {
+                r.second.is_none() && !r.second_failed && r.worker.is_some() && r.killed.is_none()
+            })
             .filter(|(_, r)| lane_of(self.work.instance, r.id) == lane)
             .filter_map(|(&row, running)| Some((row, late(running)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
@@ -96,9 +100,16 @@ impl Local<'_> {
         let number = self.work.next_number;
         self.work.next_number += 1;
         let mut second = Running::new(number, id, slot, self.now);
-        // If it cannot be started, the first goes on alone as before.
-        let Ok(worker) = self.launch(number, id) else { return self.clear(&second) };
+        let Ok(worker) = self.launch(number, id) else {
+            // The first goes on alone.
+            self.clear(&second);
+            if let Some(running) = self.running.get_mut(&row) {
+                running.second_failed = true;
+            }
+            return;
+        };
         second.worker = Some(worker);
+        self.observer.happened(self.now, Happening::Started(id));
         self.rows.insert(number, row);
         if let Some(running) = self.running.get_mut(&row) {
             running.second = Some(Box::new(second));

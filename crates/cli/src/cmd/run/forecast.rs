@@ -2,10 +2,10 @@
 //! durations as finished tasks suggest them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use slackline::Chosen;
 use slackline::simulate::{Options, simulate};
-use slackline_local::clock::{RunClock, unix_micros};
 use slackline_local::{Happening, Session, TaskId, rest};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::{Draft, Instance, Span, Time};
@@ -48,6 +48,8 @@ pub(super) struct Forecast {
     /// By job and phase: how many tasks are done, and the seconds they took together.
     took: BTreeMap<(u32, bool), (f64, f64)>,
     expected: BTreeMap<String, f64>,
+    /// What is being simulated: since when, and where the answer comes.
+    thinking: Option<(Time, Receiver<BTreeMap<String, f64>>)>,
     /// When to look again.
     next: Time,
 }
@@ -66,6 +68,7 @@ impl Forecast {
             failed: session.hindered().into_iter().map(str::to_owned).collect(),
             took: BTreeMap::new(),
             expected: BTreeMap::new(),
+            thinking: None,
             next: Time::ZERO,
         }
     }
@@ -90,6 +93,7 @@ impl Forecast {
                 let took = self.took.entry((id.job, id.reduce)).or_default();
                 *took = (took.0 + 1.0, took.1 + seconds);
             }
+            Happening::Failed { goes_on: true, .. } => {}
             Happening::Failed { id, .. } => {
                 self.running.remove(&id);
                 let failures = self.failures.entry(id).or_default();
@@ -101,31 +105,42 @@ impl Forecast {
             Happening::Killed(id) => {
                 self.running.remove(&id);
             }
-            Happening::JobDone(_) | Happening::Tick => {}
+            Happening::JobDone { .. } | Happening::Tick => {}
         }
-        if now >= self.next {
-            let clock = RunClock::since(unix_micros());
+        self.take_in(now);
+        if now >= self.next && self.thinking.is_none() {
             self.look_ahead(now);
-            let pause = (clock.now().0 * SHARE).max(PAUSE.0);
-            self.next = Time(now.0 + pause);
         }
     }
 
+    /// What was being simulated, if that is done by now.
+    fn take_in(&mut self, now: Time) {
+        let Some((since, answer)) = &self.thinking else { return };
+        match answer.try_recv() {
+            Err(TryRecvError::Empty) => return,
+            // A policy that cannot be simulated: the last forecast stands.
+            Err(TryRecvError::Disconnected) => {}
+            Ok(expected) => self.expected.extend(expected),
+        }
+        let pause = now.since(*since).0.saturating_mul(SHARE).max(PAUSE.0);
+        self.next = Time(now.0.saturating_add(pause));
+        self.thinking = None;
+    }
+
+    /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
     fn look_ahead(&mut self, now: Time) {
         let mut draft = rest(&self.believed(now), &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         for flow in &mut draft.flows {
             flow.release = flow.release.max(now.seconds());
         }
-        let options = Options { slowstart: self.slowstart, ..Options::exact() };
-        // Nothing left, or a policy that cannot be simulated: the last forecast stands.
-        let Ok(instance) = Instance::new(&draft) else { return };
-        let Ok(simulated) = simulate(&instance, &self.policy, &options, None, None) else { return };
-        for row in &simulated.schedule.flows {
-            if let Some(at) = row.completion {
-                self.expected.insert(instance.flow(row.flow).id.clone(), at);
-            }
-        }
+        let (policy, slowstart) = (self.policy.clone(), self.slowstart);
+        let (sender, answer) = channel();
+        std::thread::spawn(move || {
+            // Nobody listens any more if the run has ended.
+            let _ = completions(&draft, &policy, slowstart).map(|expected| sender.send(expected));
+        });
+        self.thinking = Some((now, answer));
     }
 
     /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
@@ -173,6 +188,15 @@ impl Forecast {
         }
         if expected > 0.0 { took / expected } else { 1.0 }
     }
+}
+
+/// When each flow is done under a policy; `None` if it cannot be simulated.
+fn completions(draft: &Draft, policy: &Chosen, slowstart: f64) -> Option<BTreeMap<String, f64>> {
+    let instance = Instance::new(draft).ok()?;
+    let options = Options { slowstart, ..Options::exact() };
+    let schedule = simulate(&instance, policy, &options, None, None).ok()?.schedule;
+    let done = schedule.flows.iter();
+    Some(done.filter_map(|row| Some((instance.flow(row.flow).id.clone(), row.completion?))).collect())
 }
 
 fn elapsed(start: Time, now: Time) -> f64 {

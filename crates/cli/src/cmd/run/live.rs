@@ -1,12 +1,13 @@
 //! What is seen while a run goes on: bars on a terminal, plain lines elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use slackline_local::{Happening, Observer, Session, TaskId};
 use slackline_model::Time;
 use slackline_model::cost::is_late;
-use slackline_report::number::{Unit, number};
+use slackline_report::number::{Unit, counted, number};
 
 use super::forecast::{Forecast, Prospect};
 use crate::out;
@@ -35,6 +36,9 @@ pub(super) struct Live {
     flows: Vec<Flow>,
     slots: u32,
     running: u32,
+    /// How often tasks have failed in this session, of so many times.
+    failures: BTreeMap<TaskId, u16>,
+    attempts_max: u16,
     forecast: Forecast,
     bars: Option<Bars>,
 }
@@ -47,13 +51,15 @@ struct Flow {
 }
 
 struct Bars {
-    /// One a flow, then one for all that have none.
+    /// One for each of the first flows.
     flows: Vec<ProgressBar>,
+    /// One for all others together.
+    rest: Option<ProgressBar>,
     status: ProgressBar,
 }
 
 impl Live {
-    pub(super) fn new(session: &Session, forecast: Forecast) -> Self {
+    pub(super) fn new(session: &Session, forecast: Forecast, attempts_max: u16) -> Self {
         let done = session.done();
         let mut flows: Vec<Flow> = Vec::new();
         let mut jobs = Vec::new();
@@ -79,7 +85,7 @@ impl Live {
         });
         let slots = slots.sum();
         let bars = std::io::stderr().is_terminal().then(|| Bars::new(&flows));
-        Self { jobs, flows, slots, running: 0, forecast, bars }
+        Self { jobs, flows, slots, running: 0, failures: BTreeMap::new(), attempts_max, forecast, bars }
     }
 
     fn count(&mut self, id: TaskId) -> &mut Count {
@@ -113,6 +119,13 @@ impl Live {
             bar.set_position(flow.done as u64);
             bar.set_message(self.prospect(flow));
         }
+        if let Some(bar) = &bars.rest {
+            let others = &self.flows[BARS..];
+            bar.set_position(others.iter().map(|flow| flow.done as u64).sum());
+            let done = others.iter().filter(|flow| flow.done == flow.total).count();
+            let late = others.iter().filter(|flow| self.is_late(flow)).count();
+            bar.set_message(format!("{done} done, {late} about to be late"));
+        }
         let doing: Vec<String> = (self.jobs.iter())
             .flat_map(|job| [(job, "map", job.maps), (job, "reduce", job.reduces)])
             .filter(|(.., count)| count.running > 0)
@@ -127,6 +140,14 @@ impl Live {
         ));
     }
 
+    /// Whether a flow that is not done is expected to miss its deadline.
+    fn is_late(&self, flow: &Flow) -> bool {
+        match (self.forecast.of(&flow.name), flow.deadline) {
+            (Prospect::Done(at), Some(deadline)) => flow.done < flow.total && is_late(at, deadline),
+            _ => false,
+        }
+    }
+
     /// When a flow is expected to be done, against its deadline.
     fn prospect(&self, flow: &Flow) -> String {
         let seconds = |at: f64| format!("{} s", number(at, Unit::Measure));
@@ -135,10 +156,8 @@ impl Live {
             _ if flow.done == flow.total => Some("done".to_owned()),
             Prospect::Failed => Some("failed".to_owned()),
             Prospect::Unknown => None,
-            Prospect::Done(at) => Some(match flow.deadline {
-                Some(deadline) if is_late(at, deadline) => format!("about {}, late", seconds(at)),
-                _ => format!("about {}", seconds(at)),
-            }),
+            Prospect::Done(at) if self.is_late(flow) => Some(format!("about {}, late", seconds(at))),
+            Prospect::Done(at) => Some(format!("about {}", seconds(at))),
         };
         expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
     }
@@ -149,15 +168,18 @@ impl Bars {
         let all = MultiProgress::new();
         let style = ProgressStyle::with_template("{prefix:>20!} {bar:30} {pos:>5}/{len} {msg}")
             .expect("invariant: the template is valid");
-        let bar = |flow: &Flow| {
-            let bar = all.add(ProgressBar::new(flow.total as u64).with_style(style.clone()));
-            bar.set_prefix(flow.name.clone());
+        let bar = |name: String, total: usize| {
+            let bar = all.add(ProgressBar::new(total as u64).with_style(style.clone()));
+            bar.set_prefix(name);
             bar
         };
-        let bars = flows.iter().take(BARS).map(bar).collect();
+        let bars = flows.iter().take(BARS).map(|flow| bar(flow.name.clone(), flow.total)).collect();
+        let others = flows.get(BARS..).unwrap_or_default();
+        let total = others.iter().map(|flow| flow.total).sum();
+        let rest = (!others.is_empty()).then(|| bar(format!("{} other flows", others.len()), total));
         let line = ProgressStyle::with_template("{wide_msg}").expect("invariant: the template is valid");
         let status = all.add(ProgressBar::new_spinner().with_style(line));
-        Self { flows: bars, status }
+        Self { flows: bars, rest, status }
     }
 }
 
@@ -175,23 +197,29 @@ impl Observer for Live {
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
             }
-            Happening::Failed { id, message, log } => {
+            Happening::Failed { id, message, log, goes_on } => {
                 self.ended(id);
                 let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
-                self.say(now, &format!("{} failed: {message}{log}", self.name(id)));
+                let which = if goes_on {
+                    "a second attempt beside the first".to_owned()
+                } else {
+                    let failures = self.failures.entry(id).or_default();
+                    *failures += 1;
+                    format!("attempt {failures} of {}", self.attempts_max)
+                };
+                self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }
             Happening::Killed(id) => self.ended(id),
-            Happening::JobDone(index) => {
-                let job = &self.jobs[index as usize];
+            Happening::JobDone { job, skipped } => {
+                let job = &self.jobs[job as usize];
                 let prospect = self.prospect(&self.flows[job.flow]);
                 let flow = if prospect.is_empty() { prospect } else { format!("; flow {prospect}") };
-                self.say(
-                    now,
-                    &format!(
-                        "{} done ({} maps, {} reduces){flow}",
-                        job.name, job.maps.total, job.reduces.total
-                    ),
-                );
+                let skipped = match skipped {
+                    0 => String::new(),
+                    n => format!(", {} skipped", counted(n, "record")),
+                };
+                let tasks = format!("{} maps, {} reduces", job.maps.total, job.reduces.total);
+                self.say(now, &format!("{} done ({tasks}{skipped}){flow}", job.name));
             }
             Happening::Tick => {}
         }
@@ -202,7 +230,7 @@ impl Observer for Live {
 impl Drop for Live {
     fn drop(&mut self) {
         if let Some(bars) = &self.bars {
-            bars.flows.iter().chain([&bars.status]).for_each(ProgressBar::finish_and_clear);
+            bars.flows.iter().chain(&bars.rest).chain([&bars.status]).for_each(ProgressBar::finish_and_clear);
         }
     }
 }
