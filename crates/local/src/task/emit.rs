@@ -4,6 +4,10 @@ use super::TaskError;
 use super::collect::Collector;
 use super::part::Part;
 
+/// Bytes that a sample holds of a key. Any bytes make a boundary that keeps order, and equal keys together;
+/// with a part of a key it lies a little lower.
+const SAMPLED: usize = 256;
+
 /// Takes the output of a program's map.
 pub(super) struct Emit {
     sink: Sink,
@@ -17,7 +21,7 @@ pub(super) enum Sink {
     Shuffle(Collector),
     /// To a part file, of a map without reduces.
     Part(Part),
-    /// Keys alone, to see how they are distributed.
+    /// The beginnings of keys alone, to see how they are distributed.
     Sample(Vec<Vec<u8>>),
 }
 
@@ -41,7 +45,7 @@ impl Emit {
             Sink::Shuffle(collector) => collector.push(key, value),
             Sink::Part(part) => part.pair(key, value),
             Sink::Sample(keys) => {
-                keys.push(key.to_vec());
+                keys.push(key[..key.len().min(SAMPLED)].to_vec());
                 Ok(())
             }
         }

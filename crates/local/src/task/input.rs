@@ -41,7 +41,8 @@ impl<R: Read> Blocks<R> {
         Blocks { source, buffer: vec![0; BLOCK], start: 0, end: 0, ended: false, limit }
     }
 
-    /// The next line without its newline. The last one need not have a newline.
+    /// The next line without its newline. The last one need not have a newline. One beyond the limit is
+    /// an error of the kind `FileTooLarge`.
     pub(super) fn line(&mut self) -> io::Result<Option<&[u8]>> {
         let mut seen = 0;
         loop {
@@ -85,7 +86,7 @@ impl<R: Read> Blocks<R> {
         self.start = 0;
         if self.end > self.limit {
             return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
+                io::ErrorKind::FileTooLarge,
                 format!("a record of more than {} bytes, expected at most that many", self.limit),
             ));
         }

@@ -1,24 +1,38 @@
 //! A look at all input before the first map: the boundaries of sorted partitions.
 //!
 //! Keys are sampled from places that are spread evenly over all input bytes, so that sorted or grouped
-//! input is seen as a whole; the same input gives the same boundaries.
+//! input is seen as a whole; the same input gives the same boundaries. An engine does this between other
+//! things, so the work is bounded: 100 places, of each some records and some bytes, of each record the
+//! beginning of its key.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::emit::{Emit, Sink};
+use super::error::at;
 use super::input::{Records, record_limit};
 use super::partition::Boundaries;
-use super::program::{Room, build_program};
+use super::program::{Program, Room, build_program};
 use super::split::compression;
 use super::{Job, Split, TaskError};
 
 /// Places that are looked at.
 const PLACES: u64 = 100;
 /// Records that are taken from each; 100,000 in all, as Hadoop's sampler takes.
-const RECORDS: usize = 1000;
-/// A sampler's reader may hold a record of this size, bytes.
-const MEMORY: u64 = 64 << 20;
+const RECORDS: u64 = 1000;
+/// A place is left after so many bytes, of the (decompressed) text.
+const BYTES: u64 = 1 << 20;
+/// A place with a longer record, bytes, is left: nobody here can say what the maps can hold.
+const RECORD_MAX: u64 = 4 << 20;
+
+/// Where records are sampled: the beginning of a split.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    split: Split,
+    /// For how many of the [`PLACES`] it stands.
+    weight: u64,
+}
 
 /// Makes what the maps of a job need to know of all input, where [`super::describe`] says so, and
 /// writes it to `file`, which every map is given as `prepared`.
@@ -34,26 +48,40 @@ pub fn prepare(job: &Job, maps: &[Vec<Split>], partitions: u32, file: &Path) -> 
     let splits: Vec<&Split> = maps.iter().flatten().collect();
     let mut emit = Emit::new(Sink::Sample(Vec::new()));
     for place in places(&splits)? {
-        let mut records = Records::open(&place, program.format(), record_limit(MEMORY))?;
-        program.open(&place, &mut emit)?;
-        for _ in 0..RECORDS {
-            let Some(record) = records.next()? else { break };
-            program.map(record, &mut emit)?;
+        match sample(&place, program.as_mut(), &mut emit) {
+            Err(TaskError::Input { source, .. }) if source.kind() == io::ErrorKind::FileTooLarge => {}
+            other => other?,
         }
     }
     let Sink::Sample(keys) = emit.into_sink() else { unreachable!("a sample stays one") };
     Boundaries::of_sample(keys, partitions.max(1)).write(file)
 }
 
-/// About [`PLACES`] small splits, evenly spread over the bytes of all splits. Compressed files can be
-/// looked at from their beginning alone.
-fn places(splits: &[&Split]) -> Result<Vec<Split>, TaskError> {
+/// Samples the records of one place.
+fn sample(place: &Place, program: &mut dyn Program, emit: &mut Emit) -> Result<(), TaskError> {
+    let mut bytes = place.weight * BYTES;
+    let mut records = Records::open(&place.split, program.format(), record_limit(RECORD_MAX))?;
+    program.open(&place.split, emit)?;
+    for _ in 0..place.weight * RECORDS {
+        let Some(record) = records.next()? else { break };
+        program.map(record, emit)?;
+        bytes = bytes.saturating_sub(record.len() as u64);
+        if bytes == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// No more than [`PLACES`], evenly spread over the bytes of all splits. Compressed files can be looked at
+/// from their beginning alone, where more is taken instead.
+fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
     let mut sized = Vec::new();
     let mut total = 0;
     for split in splits {
         let bytes = match split.length {
             Some(length) => length,
-            None => fs::metadata(&split.path).map_err(super::error::at("cannot read", &split.path))?.len(),
+            None => fs::metadata(&split.path).map_err(at("cannot read", &split.path))?.len(),
         };
         sized.push((*split, bytes));
         total += bytes;
@@ -61,19 +89,86 @@ fn places(splits: &[&Split]) -> Result<Vec<Split>, TaskError> {
     let step = total.div_ceil(PLACES).max(1);
     let (mut places, mut before, mut next) = (Vec::new(), 0, 0);
     for (split, bytes) in sized {
-        if compression(&split.path).is_some() {
-            if next < before + bytes {
-                places.push(split.clone());
-            }
-            next = next.max(before + bytes);
+        let end = before + bytes;
+        if next < end && compression(&split.path).is_some() {
+            let weight = (end - next).div_ceil(step);
+            places.push(Place { split: split.clone(), weight });
+            next += weight * step;
         }
-        while next < before + bytes {
+        while next < end {
             let offset = split.offset + (next - before);
-            let length = Some(step.min(split.offset + bytes - offset));
-            places.push(Split { offset, length, ..split.clone() });
+            let length = Some(step.min(end - next));
+            places.push(Place { split: Split { offset, length, ..split.clone() }, weight: 1 });
             next += step;
         }
-        before += bytes;
+        before = end;
     }
     Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::Args;
+    use super::*;
+
+    fn whole(path: impl Into<PathBuf>) -> Split {
+        Split { path: path.into(), offset: 0, length: None, input: 0 }
+    }
+
+    #[test]
+    fn no_more_than_a_hundred_files_are_opened_whatever_their_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["gz", "zst", "txt"] {
+            let splits: Vec<Split> = (0..350)
+                .map(|i| {
+                    let path = dir.path().join(format!("{i:03}.{name}"));
+                    fs::write(&path, "ten bytes\n").unwrap();
+                    whole(path)
+                })
+                .collect();
+            let places = places(&splits.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(places.len(), 100, "{name}");
+            for (i, place) in places.iter().enumerate() {
+                assert_eq!(place.split.path, splits[i * 7 / 2].path, "{name}: not evenly spread");
+                assert_eq!(place.weight, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_compressed_file_weighs_as_much_as_its_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let [large, small] = ["a.gz", "b"].map(|name| dir.path().join(name));
+        fs::write(&large, [b'x'; 750]).unwrap();
+        fs::write(&small, [b'x'; 250]).unwrap();
+        let places = places(&[&whole(large), &whole(small)]).unwrap();
+        assert_eq!((places.len(), places[0].weight), (26, 75));
+        assert_eq!((places[25].split.offset, places[25].split.length), (240, Some(10)));
+    }
+
+    #[test]
+    fn a_place_is_left_after_enough_bytes_and_keys_are_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        let lines: Vec<String> = (0..50).map(|i| format!("{i:050000}\n")).collect();
+        fs::write(&path, lines.concat()).unwrap();
+        let mut program = build_program("sort", &Args::new(), Room::none()).unwrap();
+        let mut emit = Emit::new(Sink::Sample(Vec::new()));
+        sample(&Place { split: whole(path), weight: 1 }, program.as_mut(), &mut emit).unwrap();
+        let Sink::Sample(keys) = emit.into_sink() else { panic!("no sample") };
+        assert_eq!(keys.len(), 21, "of 50,000 bytes each");
+        assert!(keys.iter().all(|key| key.len() == 256));
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_to_be_sampled_is_left_to_the_maps() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        fs::write(&path, vec![b'x'; 9 << 20]).unwrap();
+        let job = Job::Program { program: "sort".to_owned(), args: Args::new() };
+        prepare(&job, &[vec![whole(path)]], 3, &dir.path().join("boundaries")).unwrap();
+        assert_eq!(fs::read(dir.path().join("boundaries")).unwrap(), [0, 0]);
+    }
 }

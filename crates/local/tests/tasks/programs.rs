@@ -74,6 +74,24 @@ proptest! {
     }
 }
 
+/// Boundaries hold the beginnings of keys alone.
+#[test]
+fn long_keys_with_one_beginning_are_sorted_over_all_parts() {
+    for reverse in [false, true] {
+        let trial = Trial::program("sort", json!({ "reverse": reverse })).with(3, 5000, 1 << 20);
+        let mut lines: Vec<String> = (0..60)
+            .map(|i| format!("{}{:02}\n", "x".repeat([300, 400, 256, 255][i % 4]), i * 7 % 10))
+            .collect();
+        let output = trial.run(&[trial.write("in", lines.concat())]).unwrap();
+        lines.sort();
+        if reverse {
+            lines.reverse();
+        }
+        assert!(output.text() == lines.concat());
+        assert!(std::fs::metadata(trial.path("prepared")).unwrap().len() <= 2 * (256 + 2));
+    }
+}
+
 #[test]
 fn sort_takes_numbers() {
     let trial = Trial::program("sort", json!({ "field": 2, "numeric": true, "reverse": true }));
