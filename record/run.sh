@@ -7,9 +7,10 @@
 #   record/run.sh DIRECTORY [PYTHON] [TEXT] [RECORDS]
 set -euo pipefail
 data=$1 python=${2:-} text=${3:-1GiB} records=${4:-10000000}
-cargo build --release --quiet -p slackline-local --example job
-job=${CARGO_TARGET_DIR:-target}/release/examples/job
+cargo build --release --quiet -p slackline-cli
+slackline=${CARGO_TARGET_DIR:-target}/release/slackline
 mkdir -p "$data"
+data=$(realpath "$data")
 export LC_ALL=C TMPDIR=$data
 TIMEFORMAT='   %R s, processor %U s user, %S s system'
 
@@ -24,6 +25,15 @@ measure() {
 
 # Bytes of all files of a directory.
 bytes_of() { cat "$1"/part-* | wc -c; }
+
+# Runs one job anew: its name and what it does; more arguments are options of `run`.
+ours() {
+    local name=$1 work=$2
+    shift 2
+    printf 'slackline = 1\n[[flows]]\nid = "record"\njobs = [ { id = "%s", run = { %s, output = "%s" } } ]\n' \
+        "$name" "$work" "$data/$name" >"$data/$name.toml"
+    "$slackline" run "$data/$name.toml" --state "$data/state-$name" --slots 2 --again "$@" >"$data/$name.log" 2>&1
+}
 
 wordcount_tr() { cat "$@" | tr -s '[:space:]' '\n' | sort --parallel=2 -S 2G | uniq -c >"$data/tr.out"; }
 wordcount_awk() { cat "$@" | awk '{ for (i = 1; i <= NF; i++) n[$i]++ } END { for (w in n) print w "\t" n[w] }' | sort >"$data/awk.out"; }
@@ -50,16 +60,14 @@ if __name__ == "__main__":
     WordCount.run()
 P
 
-rm -rf "$data"/{text,tera,words,sorted}
-"$job" 2 0 "$data/text" "{\"program\":\"generate-text\",\"args\":{\"bytes\":\"$text\"}}"
+ours text "program = 'generate-text', args = { bytes = '$text' }"
 size=$(bytes_of "$data/text")
 for turn in 1 2 3; do
-    rm -rf "$data/words"
-    measure "wordcount $text, turn $turn" "$size" "$job" 2 2 "$data/words" '{"program":"wordcount"}' "$data/text"
+    measure "wordcount $text, turn $turn" "$size" ours words "program = 'wordcount', inputs = ['$data/text'], reducers = 2"
 done
-measure "awk with a table | sort" "$size" wordcount_awk "$data"/text/*
+measure "awk with a table | sort" "$size" wordcount_awk "$data"/text/part-*
 cat "$data"/words/part-* | sort | cmp - "$data/awk.out" && echo "   same counts"
-measure "tr | sort | uniq -c" "$size" wordcount_tr "$data"/text/*
+measure "tr | sort | uniq -c" "$size" wordcount_tr "$data"/text/part-*
 awk '{ print $2 "\t" $1 }' "$data/tr.out" | cmp - "$data/awk.out" && echo "   same counts"
 if [ -n "$python" ]; then
     measure "mrjob" "$size" wordcount_mrjob "$data"/text/part-*
@@ -67,11 +75,12 @@ if [ -n "$python" ]; then
 fi
 rm -f "$data"/*.out
 
-"$job" 2 0 "$data/tera" "{\"program\":\"teragen\",\"args\":{\"records\":$records}}"
+ours tera "program = 'teragen', args = { records = $records }"
 size=$(bytes_of "$data/tera")
 for turn in 1 2 3; do
-    rm -rf "$data"/{sorted,sort.out}
-    SPLIT=134217728 measure "terasort $records, turn $turn" "$size" "$job" 2 2 "$data/sorted" '{"program":"terasort"}' "$data/tera"
-    measure "sort, turn $turn" "$size" terasort_sort "$data"/tera/*
+    rm -f "$data/sort.out"
+    measure "terasort $records, turn $turn" "$size" \
+        ours sorted "program = 'terasort', inputs = ['$data/tera'], reducers = 2" --split 128MiB
+    measure "sort, turn $turn" "$size" terasort_sort "$data"/tera/part-*
 done
 cat "$data"/sorted/part-* | cmp - "$data/sort.out" && echo "   same order"
