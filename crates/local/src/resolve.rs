@@ -3,7 +3,7 @@
 //!
 //! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
 //! reads another's output has one map for each of its part files. An input that is not there becomes a map that
-//! cannot run: [`obstacles`](crate::obstacles) says so before the run, and it concerns its own flow only.
+//! cannot run: [`obstacles`](mod@crate::obstacles) says so before the run, and it concerns its own flow only.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -14,11 +14,10 @@ use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
 
 use crate::estimate;
 use crate::history::Jobs;
-use crate::task::{self, Job, Split, TaskError};
+use crate::task::{self, Job, PARTS_MAX, Split, TaskError};
 
-/// The most tasks of a phase, and flows of a workload: part files are numbered with five digits, and lists of
-/// more would be nobody's intention.
-const MANY: u32 = 100_000;
+/// The most flows of a workload, and maps of a job: lists of more would be nobody's intention.
+const MANY: usize = 100_000;
 
 /// A job that is ready to be run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -203,10 +202,11 @@ fn plan_of(
         RunWork::Commands { reducer, .. } => reducer.is_some(),
     };
     let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
-    if reducers > MANY || maps.len() > MANY as usize {
-        let (found, what) =
-            if reducers > MANY { (reducers as usize, "reducers") } else { (maps.len(), "maps") };
-        return Err(format!("found {found} {what}, expected at most {MANY}"));
+    if reducers > PARTS_MAX {
+        return Err(format!("found {reducers} reducers, expected at most {PARTS_MAX}"));
+    }
+    if maps.len() > MANY {
+        return Err(format!("found {} maps, expected at most {MANY}: larger splits make fewer", maps.len()));
     }
     if reducers > 0 && !has_reducer {
         return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
@@ -276,7 +276,7 @@ fn maps_of(
             match task::of_inputs(std::slice::from_ref(input), split_bytes) {
                 Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
                 Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
-                    maps.push(vec![whole(PathBuf::from(input), k as u32)])
+                    maps.push(vec![whole(PathBuf::from(input), k as u32)]);
                 }
                 Err(other) => return Err(other.to_string()),
             }
@@ -321,7 +321,7 @@ fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError
             all.push((index, flow.clone()));
             continue;
         };
-        if all.len() + repeat.times as usize > MANY as usize {
+        if all.len() + repeat.times as usize > MANY {
             return Err(ResolveError {
                 path: format!("flows[{index}].repeat.times"),
                 problem: format!("found {} more flows, expected at most {MANY} in all", repeat.times),

@@ -10,11 +10,13 @@
 //! - [`instance`]: an instance that exists is valid;
 //! - [`schedule`]: who ran what, where and when;
 //! - [`history`]: what finished tasks took, from run to run;
+//! - [`bytes`]: sizes, as people write them;
 //! - [`seed`]: a number for each component from one root.
 //!
 //! **Never knows**: I/O, clocks, randomness, file formats.
 #![deny(clippy::unwrap_used)]
 
+pub mod bytes;
 pub mod cluster;
 pub mod cost;
 pub mod draft;

@@ -44,7 +44,7 @@ pub use diagnostic::Diagnostic;
 pub use error::{Fault, Faults, Place, TraceError};
 pub use format::Format;
 pub use history::{read_history, write_history};
-pub use options::{ImportOptions, OptionError, parse_size};
+pub use options::{ImportOptions, OptionError};
 pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
 use slackline_random as random;
 pub use source::SourceMap;

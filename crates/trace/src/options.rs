@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::Seed;
+use slackline_model::bytes;
 
 use crate::error::nearest;
 use crate::format::Format;
@@ -162,7 +163,7 @@ impl ImportOptions {
             return Err(OptionError::Unknown { name: name.to_owned() });
         };
         let bad = |expected| OptionError::Value { name, value: value.to_owned(), expected };
-        let size = || parse_size(value).ok_or_else(|| bad("a size such as 128MiB, at least 1 byte"));
+        let size = || bytes::parse(value).ok_or_else(|| bad("a size such as 128MiB, at least 1 byte"));
         let rate = || size().map(|bytes| bytes as f64);
         match name {
             "split" => self.split = size()?,
@@ -257,24 +258,6 @@ impl ImportOptions {
         }
         pairs
     }
-}
-
-/// Bytes: a whole number, with a unit if it is followed by one (KiB, MiB, GiB, TiB or kB, MB, GB, TB).
-pub fn parse_size(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit: u64 = match text[digits..].trim_start() {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        _ => return None,
-    };
-    text[..digits].parse::<u64>().ok()?.checked_mul(unit).filter(|&bytes| bytes > 0)
 }
 
 #[cfg(test)]

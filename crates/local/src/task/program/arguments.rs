@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use slackline_model::bytes;
 
 use super::super::{Args, TaskError};
 use super::Info;
@@ -67,7 +68,7 @@ impl<'a> Arguments<'a> {
     /// A size in bytes: a whole number, or a string with one of `KiB`, `MiB`, `GiB`, `KB`, `MB`, `GB`.
     pub(super) fn bytes(&self, name: &str) -> Result<Option<u64>, TaskError> {
         let Some(found) = self.args.get(name) else { return Ok(None) };
-        let size = found.as_u64().or_else(|| size(found.as_str()?));
+        let size = found.as_u64().or_else(|| bytes::parse(found.as_str()?));
         size.map(Some).ok_or_else(|| self.wrong(name, found, "a size such as 64MiB or a whole number"))
     }
 
@@ -95,22 +96,6 @@ fn plain(found: &Value) -> Cow<'_, Value> {
         Some(value) => Cow::Owned(value),
         None => Cow::Borrowed(found),
     }
-}
-
-fn size(text: &str) -> Option<u64> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "KB" => 1000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
