@@ -5,6 +5,9 @@
 //! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
 //! - `runs`: flows that really run, also after kill -9;
+//! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
+//! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
+//! - `processes`: processes that tests start, find and kill;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
@@ -13,8 +16,11 @@ mod checks;
 mod explain;
 mod history;
 mod plans;
+mod processes;
 mod rubbish;
 mod runs;
+mod runs_faults;
+mod runs_state;
 mod same;
 mod verbs;
 

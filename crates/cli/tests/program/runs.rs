@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
 
+use crate::processes::{pause, until};
 use crate::{Ran, ran, scratch};
 
 /// The program in a directory of the test's own.
@@ -13,7 +13,7 @@ fn slackline(dir: &Path, args: &[&str]) -> Ran {
     ran(&command(dir, args).output().expect("the program starts"))
 }
 
-fn command(dir: &Path, args: &[&str]) -> Command {
+pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(dir).args(args);
     command
@@ -24,7 +24,7 @@ fn read(path: &Path) -> String {
 }
 
 /// All part files of an output by name; nothing else but the mark of success may be there.
-fn parts(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn parts(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let entry = |e: std::io::Result<fs::DirEntry>| {
         let path = e.expect("an entry").path();
         (path.file_name().expect("a name").to_string_lossy().into_owned(), fs::read(path).expect("a file"))
@@ -55,21 +55,22 @@ jobs = [ { id = "lines", run = { mapper = "grep -c ''", inputs = ["in.txt"], out
 
 const OUTPUTS: [&str; 6] = ["text", "words", "index", "sorted", "joined", "lines"];
 
-fn prepared(test: &str) -> PathBuf {
+pub(crate) fn prepared(test: &str) -> PathBuf {
     let dir = scratch(test);
     fs::write(dir.join("flow.toml"), FLOW).expect("a flow file");
     fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
     dir
 }
 
-const RUN: [&str; 6] = ["run", "flow.toml", "--slots", "2", "--state", "state"];
+/// The run of the tests.
+pub(crate) const RUN: [&str; 6] = ["run", "flow.toml", "--slots", "2", "--state", "state"];
 
 /// What a run left, by job and part.
-fn results(dir: &Path) -> Vec<BTreeMap<String, Vec<u8>>> {
+pub(crate) fn results(dir: &Path) -> Vec<BTreeMap<String, Vec<u8>>> {
     OUTPUTS.iter().map(|output| parts(&dir.join(output))).collect()
 }
 
-fn checked(dir: &Path) {
+pub(crate) fn checked(dir: &Path) {
     let checked = slackline(dir, &["check", "state/workload.json", "state/schedule.json"]);
     assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
 }
@@ -135,6 +136,31 @@ fn results_are_those_of_an_independent_computation() {
     assert!(again.code == Some(0) && again.err.contains("library/joined done"), "{}", again.err);
 }
 
+/// How many outputs of tasks have been moved to their places.
+fn committed(dir: &Path) -> usize {
+    let entries = |dir: &Path| -> Vec<PathBuf> {
+        // Directories come and go while the run is at work.
+        fs::read_dir(dir).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+    };
+    let maps = entries(&dir.join("state/maps")).iter().map(|job| entries(job).len()).sum::<usize>();
+    let is_part =
+        |path: &&PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("part-"));
+    maps + OUTPUTS.iter().map(|out| entries(&dir.join(out)).iter().filter(is_part).count()).sum::<usize>()
+}
+
+/// A run that may be killed, whose standard error goes to a file `err`.
+fn start(dir: &Path, args: &[&str]) -> Child {
+    let err = fs::File::create(dir.join("err")).expect("a file");
+    command(dir, args).stdout(Stdio::null()).stderr(err).spawn().expect("it starts")
+}
+
+/// Whether a run has ended, which it must not do with an error.
+fn has_ended(child: &mut Child, dir: &Path) -> bool {
+    let status = child.try_wait().expect("it can be asked");
+    assert!(status.is_none_or(|status| status.success()), "{status:?}: {}", read(&dir.join("err")));
+    status.is_some()
+}
+
 /// `SLACKLINE_SCALE=k` kills k times as often.
 #[test]
 fn a_run_that_is_killed_goes_on_and_gives_the_same() {
@@ -143,26 +169,42 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
     let expected = results(&calm);
     let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
     let dir = prepared("run-killed");
-    let (mut kills, mut state, mut again) = (0, 12_345u64, false);
-    while kills < 4 * scale {
+    let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
+    while kills < 6 * scale {
         let args = if again { [&RUN[..], &["--again"]].concat() } else { RUN.to_vec() };
-        let mut child =
-            command(&dir, &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let before = committed(&dir);
+        let mut child = start(&dir, &args);
         // Any sequence of pauses will do; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        #[expect(clippy::disallowed_methods, reason = "a moment at random is one of the wall clock")]
-        std::thread::sleep(Duration::from_millis(5 + (state >> 33) % 250));
+        let is_early = kills % 3 == 0;
+        if is_early {
+            pause(1 + (state >> 33) % 20);
+        } else {
+            until("a task is done", || {
+                let has_begun = !again || read(&dir.join("err")).contains("the earlier run is removed");
+                let now = committed(&dir);
+                has_ended(&mut child, &dir) || has_begun && now != if again { 0 } else { before }
+            });
+            pause((state >> 33) % 60);
+        }
         // A run that had ended by then was not killed: its results are looked at, and it begins anew.
-        again = child.try_wait().expect("it can be asked").is_some_and(|status| status.success());
+        let is_over = has_ended(&mut child, &dir);
         child.kill().expect("it can be killed");
         child.wait().expect("it is gone");
-        if again {
+        let going_on = "going on with a run that was begun: ";
+        let err = read(&dir.join("err"));
+        taken_up += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
+        if is_over {
             assert_eq!(results(&dir), expected);
             checked(&dir);
+            again = true;
         } else {
             kills += 1;
+            // What removes a run may be killed halfway, and then has to be done again.
+            again &= is_early;
         }
     }
+    assert!(3 * taken_up >= kills, "{taken_up} of {kills} kills came after a task was done");
     let last = slackline(&dir, &RUN);
     assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);
     assert_eq!(results(&dir), expected);

@@ -1,0 +1,111 @@
+//! Processes of a test, found by a mark in their environment, which they hand on to whatever they start.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::runs::command;
+use crate::{Ran, ran};
+
+/// The variable of the environment that holds the mark.
+const NAME: &str = "SLACKLINE_TEST_FAMILY";
+
+/// A while by the wall clock: processes have no other.
+#[expect(clippy::disallowed_methods, reason = "processes are waited for by the wall clock")]
+pub(crate) fn pause(millis: u64) {
+    std::thread::sleep(Duration::from_millis(millis));
+}
+
+/// Waits until something is so; fails after half a minute, when it never will be.
+pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
+    let mut is_so = is_so;
+    for _ in 0..3000 {
+        if is_so() {
+            return;
+        }
+        pause(10);
+    }
+    panic!("it never was so: {what}");
+}
+
+/// All processes that descend from those a test starts, which do not outlive it.
+pub(crate) struct Family {
+    mark: String,
+}
+
+impl Family {
+    pub(crate) fn new(test: &str) -> Self {
+        Self { mark: format!("{NAME}={test}-{}.", std::process::id()) }
+    }
+
+    /// A number of seconds, five minutes, that nobody else sleeps.
+    pub(crate) fn long() -> String {
+        format!("300.{}", std::process::id())
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn slackline(&self, dir: &Path, args: &[&str]) -> Ran {
+        ran(&self.command(dir, args).output().expect("the program starts"))
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(&self, dir: &Path, args: &[&str]) -> Child {
+        let mut command = self.command(dir, args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    }
+
+    fn command(&self, dir: &Path, args: &[&str]) -> Command {
+        let mut command = command(dir, args);
+        command.env(NAME, &self.mark[NAME.len() + 1..]);
+        command
+    }
+
+    /// The numbers and command lines of those that are alive.
+    pub(crate) fn alive(&self) -> Vec<(u32, String)> {
+        let text = |pid: u32, file: &str| {
+            // Who is gone by now has no files, who is dead has empty ones.
+            let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).replace('\0', " ")
+        };
+        let entries = fs::read_dir("/proc").expect("processes are listed").flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let members = pids.filter(|&pid| text(pid, "environ").contains(&self.mark));
+        members.map(|pid| (pid, text(pid, "cmdline"))).collect()
+    }
+
+    /// Waits for a process with these words in its command line, and gives its number.
+    pub(crate) fn awaits(&self, words: &str) -> u32 {
+        let mut found = None;
+        until(words, || {
+            found = self.alive().into_iter().find(|(_, line)| line.contains(words));
+            found.is_some()
+        });
+        found.expect("it was found").0
+    }
+
+    /// Waits until nobody is left.
+    pub(crate) fn is_gone(&self) {
+        until("all processes are gone", || self.alive().is_empty());
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        for (pid, _) in self.alive() {
+            signal("KILL", pid);
+        }
+    }
+}
+
+/// Sends a signal to a process, if it is there.
+pub(crate) fn signal(name: &str, pid: u32) {
+    let status = Command::new("kill").args(["-s", name, &pid.to_string()]).stderr(Stdio::null()).status();
+    status.expect("signals can be sent");
+}
+
+/// The end of a program that was started.
+pub(crate) fn ended(child: Child) -> Ran {
+    ran(&child.wait_with_output().expect("the program ends"))
+}

@@ -1,0 +1,289 @@
+//! Runs in which something breaks: signals, processes that are killed, commands that misbehave, a full disk, second
+//! attempts that fail. What can go on goes on, and nothing is half written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::processes::{Family, ended, signal};
+use crate::runs::{RUN, checked, parts};
+use crate::scratch;
+
+/// A directory with a flow of two jobs: one that is soon done, and one that hangs until there is a file `go`.
+fn hanging(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    let flow = format!(
+        r#"
+slackline = 1
+[[flows]]
+id = "f"
+jobs = [
+  {{ id = "quick", run = {{ program = "wordcount", inputs = ["in.txt"], output = "quick" }} }},
+  {{ id = "slow", run = {{ mapper = "cat; test -e go || sleep {}", inputs = ["@quick"], output = "slow" }} }},
+]
+"#,
+        Family::long()
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
+    dir
+}
+
+const COUNTS: &[u8] = b"one\t1\nthree\t1\ntwo\t1\n";
+
+/// The files of an output that a reader would take for results.
+fn visible(output: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(output) else { return Vec::new() };
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("part-") || name == "_SUCCESS").collect()
+}
+
+/// What was left hanging is done by the same command once it can be, and nothing is left behind.
+fn goes_on(family: &Family, dir: &Path) {
+    assert_eq!(visible(&dir.join("slow")), [""; 0], "nothing is half written");
+    assert_eq!(parts(&dir.join("quick"))["part-00000"], COUNTS);
+    fs::write(dir.join("go"), "").expect("a file");
+    let rest = family.slackline(dir, &RUN);
+    assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
+    assert!(rest.err.contains("going on with a run that was begun: 2 tasks done"), "{}", rest.err);
+    assert!(!rest.err.contains("f/quick done"), "{}", rest.err);
+    assert_eq!(parts(&dir.join("slow"))["part-00000"], COUNTS);
+    family.is_gone();
+    checked(dir);
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_leaves_nothing_behind_and_goes_on() {
+    for name in ["INT", "TERM", "HUP"] {
+        let test = format!("run-stopped-{name}");
+        let (dir, family) = (hanging(&test), Family::new(&test));
+        let engine = family.start(&dir, &RUN);
+        family.awaits(&format!("sleep {}", Family::long()));
+        signal(name, engine.id());
+        let stopped = ended(engine);
+        assert_eq!(stopped.code, Some(1), "{name}: {}{}", stopped.out, stopped.err);
+        assert!(stopped.err.contains("the same command goes on from here"), "{name}: {}", stopped.err);
+        family.is_gone();
+        assert!(!dir.join("slow").exists(), "an output that was not begun is not there");
+        goes_on(&family, &dir);
+    }
+}
+
+#[test]
+fn tasks_die_with_their_engine() {
+    let (dir, family) = (hanging("run-orphans"), Family::new("run-orphans"));
+    let mut engine = family.start(&dir, &RUN);
+    family.awaits(&format!("sleep {}", Family::long()));
+    engine.kill().expect("it can be killed");
+    engine.wait().expect("it is gone");
+    family.is_gone();
+    goes_on(&family, &dir);
+}
+
+#[test]
+fn a_command_that_outlives_engine_and_worker_is_fenced_off() {
+    let (dir, family) = (hanging("run-fence"), Family::new("run-fence"));
+    let mut engine = family.start(&dir, &RUN);
+    let sleeper = family.awaits(&format!("sleep {}", Family::long()));
+    let worker = family.awaits("slackline worker");
+    // An engine that stands still sees no end of its worker, so that nobody kills the command.
+    signal("STOP", engine.id());
+    signal("KILL", worker);
+    crate::processes::until("the worker is gone", || family.alive().iter().all(|(pid, _)| *pid != worker));
+    engine.kill().expect("it can be killed");
+    engine.wait().expect("it is gone");
+    assert!(family.alive().iter().any(|(pid, _)| *pid == sleeper), "{:?}", family.alive());
+    goes_on(&family, &dir);
+}
+
+#[test]
+fn commands_that_misbehave_fail_their_own_flow_only() {
+    let (dir, family) = (scratch("run-misbehaves"), Family::new("run-misbehaves"));
+    let bytes = b"\xff\xfe\tkey\n\xc3\x28 and \xed\xa0\x80\n\tno key\n\x00\x01\n";
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    fs::write(dir.join("bytes"), bytes).expect("an input");
+    let hangs = format!("sleep {}", Family::long());
+    let flows = [
+        ("exits", "echo half a line; exit 1"),
+        ("killed", "echo half a line; kill -9 $$"),
+        ("floods", "yes why | head -c 5000000 >&2; exit 7"),
+        ("hangs", hangs.as_str()),
+        ("bytes", "cat bytes"),
+        ("good", "cat"),
+    ];
+    let flow = |(id, mapper): &(&str, &str)| {
+        format!(
+            "[[flows]]\nid = '{id}'\njobs = [\n  \
+             {{ id = 'j', run = {{ mapper = '{mapper}', inputs = ['in.txt'], output = '{id}.out' }} }},\n]\n"
+        )
+    };
+    let text: String = flows.iter().map(flow).collect();
+    fs::write(dir.join("flow.toml"), format!("slackline = 1\n{text}")).expect("a flow file");
+    let ran = family.slackline(&dir, &[&RUN[..], &["--timeout", "2", "--attempts", "2"]].concat());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    for (flow, why) in [
+        ("exits", "exit status: 1"),
+        ("killed", "signal: 9"),
+        ("floods", "exit status: 7"),
+        ("hangs", "found no end after 2 s, expected one: it was killed"),
+    ] {
+        let start = format!("{flow}/j map 0 failed, attempt 2 of 2: ");
+        let line = ran.err.lines().find(|line| line.contains(&start)).expect("a line says it");
+        assert!(line.contains(why), "{why:?} in {line}");
+        assert_eq!(visible(&dir.join(format!("{flow}.out"))), [""; 0], "{flow}");
+        let row = ran.out.lines().find(|line| line.starts_with(flow)).expect("a row says it");
+        assert!(row.ends_with("failed"), "{row}");
+    }
+    assert!(ran.err.contains("4 flows failed") && ran.err.contains("good/j done"), "{}", ran.err);
+    assert_eq!(parts(&dir.join("good.out"))["part-00000"], b"one\n");
+    assert_eq!(parts(&dir.join("bytes.out"))["part-00000"], bytes);
+    let logs = fs::read_dir(dir.join("state/logs")).expect("logs").map(|log| log.expect("a log").path());
+    let floods: Vec<PathBuf> = logs.filter(|log| log.to_string_lossy().contains("floods.j.map-0")).collect();
+    assert_eq!(floods.len(), 2, "one an attempt");
+    for log in floods {
+        let size = fs::metadata(&log).expect("a log").len();
+        assert!((1000..1 << 20).contains(&size), "{}: {size} bytes", log.display());
+    }
+    family.is_gone();
+    checked(&dir);
+}
+
+/// A small file system of its own, as long as the test takes.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// `None` where the test may not mount.
+    fn new(at: PathBuf, size: &str) -> Option<Self> {
+        fs::create_dir_all(&at).expect("a directory can be made");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(&at).stderr(Stdio::null());
+        let is_there = mount.status().is_ok_and(|status| status.success());
+        is_there.then_some(Self(at))
+    }
+
+    fn grow(&self, size: &str) {
+        let status =
+            Command::new("mount").args(["-o", &format!("remount,size={size}")]).arg(&self.0).status();
+        assert!(status.expect("it could be mounted").success());
+    }
+
+    /// Unmounts what a test that was killed left there.
+    fn unmount(at: &Path) {
+        let _ = Command::new("umount").arg("-l").arg(at).stderr(Stdio::null()).status();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        Self::unmount(&self.0);
+    }
+}
+
+const FULL: &str = r#"
+slackline = 1
+[[flows]]
+id = "large"
+jobs = [
+  { id = "j", run = { program = "generate-text", output = "small/large", args = { bytes = "6MB", maps = 2, words = 500 } } },
+  { id = "k", run = { program = "wordcount", inputs = ["@j"], output = "small/words" } },
+]
+[[flows]]
+id = "good"
+jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "good" } } ]
+"#;
+
+/// A run with outputs below `small`, on a disk that is too small for them, and whatever else is put there. False
+/// where no disk can be mounted.
+fn on_a_full_disk(test: &str, size: &str, run: &[&str]) -> bool {
+    Disk::unmount(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("small"));
+    let (dir, family) = (scratch(test), Family::new(test));
+    let Some(disk) = Disk::new(dir.join("small"), size) else {
+        return false;
+    };
+    fs::write(dir.join("flow.toml"), FULL).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
+    let full = family.slackline(&dir, run);
+    assert!(matches!(full.code, Some(1 | 2)), "{}{}", full.out, full.err);
+    assert!(full.err.contains("No space left on device"), "{}", full.err);
+    assert!(!dir.join("small/large/_SUCCESS").exists());
+    assert_eq!(visible(&dir.join("small/words")), [""; 0]);
+    family.is_gone();
+    if full.code == Some(1) {
+        assert!(full.err.contains("large/j map") && full.err.contains("good/j done"), "{}", full.err);
+        assert_eq!(parts(&dir.join("good"))["part-00000"], COUNTS);
+    }
+    disk.grow("64m");
+    let rest = family.slackline(&dir, run);
+    assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
+    assert_eq!(parts(&dir.join("good"))["part-00000"], COUNTS);
+    let sizes = parts(&dir.join("small/large")).into_values().map(|part| part.len());
+    assert!(sizes.sum::<usize>() >= 6_000_000);
+    assert!(!parts(&dir.join("small/words"))["part-00000"].is_empty());
+    true
+}
+
+#[test]
+fn a_full_disk_under_outputs_fails_their_flow_only() {
+    if on_a_full_disk("run-full-output", "1m", &RUN) {
+        checked(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-full-output"));
+    } else {
+        println!("skipped: cannot mount");
+    }
+}
+
+#[test]
+fn a_run_goes_on_after_a_full_disk_under_its_state() {
+    let run = ["run", "flow.toml", "--slots", "2", "--state", "small/state"];
+    if !on_a_full_disk("run-full-state", "4m", &run) {
+        println!("skipped: cannot mount");
+    }
+}
+
+/// A phase of three maps, of which one is a straggler, and the shell's words for its first and second attempts.
+fn straggling(test: &str, first: &str, second: &str) -> PathBuf {
+    let dir = scratch(test);
+    for (name, line) in [("a", "quick"), ("b", "quick"), ("c", "slow")] {
+        fs::write(dir.join(name), format!("{line}\n")).expect("an input");
+    }
+    let mapper = format!(
+        "read x; if test $x = quick; then echo $x; elif mkdir first 2>/dev/null; then {first}; else {second}; fi"
+    );
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n  \
+         {{ id = 'j', run = {{ mapper = '''{mapper}''', inputs = ['a', 'b', 'c'], output = 'out' }} }},\n]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    dir
+}
+
+#[test]
+fn a_second_attempt_that_fails_leaves_the_first_alone() {
+    // The first ends after the failure of the second was taken note of, or never.
+    let first = "n=0; until ls state/logs/*.log >/dev/null 2>&1; do n=$((n+1)); test $n -lt 600 || exit 3; \
+                 sleep 0.05; done; echo first";
+    let dir = straggling("run-second-fails", first, "echo this is why >&2; exit 7");
+    let family = Family::new("run-second-fails");
+    let ran = family.slackline(&dir, &[&RUN[..], &["--speculate"]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    for word in ["f/j map 2 failed, a second attempt beside the first: ", "exit status: 7"] {
+        assert!(ran.err.contains(word), "{word:?} in {}", ran.err);
+    }
+    assert_eq!(ran.err.matches(" failed, ").count(), 1, "{}", ran.err);
+    let parts: Vec<Vec<u8>> = parts(&dir.join("out")).into_values().collect();
+    assert_eq!(parts, [b"quick\n".to_vec(), b"quick\n".to_vec(), b"first\n".to_vec()]);
+    family.is_gone();
+    checked(&dir);
+}
+
+#[test]
+fn a_second_attempt_that_is_faster_is_the_one_that_counts() {
+    let hangs = format!("echo first; exec sleep {}", Family::long());
+    let dir = straggling("run-second-wins", &hangs, "echo second");
+    let family = Family::new("run-second-wins");
+    let ran = family.slackline(&dir, &[&RUN[..], &["--speculate"]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let parts = parts(&dir.join("out"));
+    assert!(parts["part-00002"] == b"second\n" && parts.len() == 3, "{parts:?}");
+    family.is_gone();
+    checked(&dir);
+}

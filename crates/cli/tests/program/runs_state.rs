@@ -1,0 +1,215 @@
+//! What is on disk when a run begins or goes on: other runs at the same place, inputs that changed, damaged
+//! journals, commands that are wrong. Nothing that is done is lost, and nobody's output is taken for another's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::processes::{Family, ended, until};
+use crate::runs::{RUN, checked, parts, prepared, results};
+use crate::{Ran, scratch};
+
+const LINES: &str = "one\ntwo\nthree\n";
+
+/// A flow that waits for a file `go`, and one that does not.
+fn waiting(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    let flow = r#"
+slackline = 1
+[[flows]]
+id = "waits"
+jobs = [
+  { id = "j", run = { mapper = "until test -e go; do sleep 0.02; done; cat", inputs = ["in.txt"], output = "waited" } },
+]
+[[flows]]
+id = "good"
+jobs = [ { id = "j", run = { program = "wordcount", inputs = ["other.txt"], output = "good" } } ]
+"#;
+    for (name, text) in [("flow.toml", flow), ("in.txt", LINES), ("other.txt", LINES)] {
+        fs::write(dir.join(name), text).expect("a file");
+    }
+    dir
+}
+
+fn refused(ran: &Ran, words: &str) {
+    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains(words), "{words:?} in {}", ran.err);
+}
+
+/// Both flows are done, and right.
+fn is_right(dir: &Path) {
+    assert_eq!(parts(&dir.join("waited"))["part-00000"], LINES.as_bytes());
+    assert_eq!(parts(&dir.join("good"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
+    checked(dir);
+}
+
+#[test]
+fn a_run_at_work_is_not_disturbed_by_another() {
+    let (dir, family) = (waiting("run-twice"), Family::new("run-twice"));
+    let first = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    until("the good flow is done", || dir.join("good/_SUCCESS").exists());
+    refused(&family.slackline(&dir, &RUN), "found another run at work on it, expected none");
+    let again = [&RUN[..], &["--again"]].concat();
+    refused(&family.slackline(&dir, &again), "found another run at work on it, expected none");
+    let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
+    refused(&family.slackline(&dir, &other), "found output directory ");
+    let other = [&other[..], &["--again"]].concat();
+    refused(&family.slackline(&dir, &other), "found output directory ");
+    fs::write(dir.join("go"), "").expect("a file");
+    let first = ended(first);
+    assert_eq!(first.code, Some(0), "{}{}", first.out, first.err);
+    is_right(&dir);
+}
+
+#[test]
+fn of_two_runs_that_begin_at_once_with_the_same_outputs_one_is_refused() {
+    for round in 0..4 {
+        let (dir, family) = (waiting("run-race"), Family::new("run-race"));
+        fs::write(dir.join("go"), "").expect("a file");
+        let states = ["state", "other"].map(|state| ["run", "flow.toml", "--slots", "2", "--state", state]);
+        let both = states.map(|args| family.start(&dir, &args)).map(ended);
+        let winner = both.iter().position(|ran| ran.code == Some(0)).expect("one is done");
+        let loser = &both[1 - winner];
+        assert_eq!(loser.code, Some(2), "round {round}: {}{}", loser.out, loser.err);
+        if winner == 1 {
+            // The refused one has left nothing there, or an empty journal.
+            let _ = fs::remove_dir_all(dir.join("state"));
+            fs::rename(dir.join("other"), dir.join("state")).expect("it can be moved");
+        }
+        is_right(&dir);
+    }
+}
+
+#[test]
+fn an_input_that_changed_since_the_kill_fails_its_flow() {
+    let (dir, family) = (waiting("run-changed"), Family::new("run-changed"));
+    let mut first = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    first.kill().expect("it can be killed");
+    first.wait().expect("it is gone");
+    family.is_gone();
+    fs::write(dir.join("in.txt"), "one\ntwo\nfour and more\n").expect("an input");
+    fs::write(dir.join("go"), "").expect("a file");
+    let rest = family.slackline(&dir, &RUN);
+    assert_eq!(rest.code, Some(1), "{}{}", rest.out, rest.err);
+    let why = "flow waits fails: job j: input in.txt: found it changed since the run began";
+    assert!(rest.err.contains(why), "{}", rest.err);
+    assert!(!dir.join("waited/_SUCCESS").exists() && !dir.join("waited/part-00000").exists());
+    assert!(parts(&dir.join("good")).len() == 1, "the other flow is done");
+    checked(&dir);
+    let anew = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
+    assert_eq!(anew.code, Some(0), "{}{}", anew.out, anew.err);
+    assert_eq!(parts(&dir.join("waited"))["part-00000"], b"one\ntwo\nfour and more\n");
+}
+
+#[test]
+fn a_command_that_cannot_be_run_removes_nothing() {
+    let (dir, family) = (waiting("run-wrong-again"), Family::new("run-wrong-again"));
+    fs::write(dir.join("go"), "").expect("a file");
+    assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
+    let again = |more: &[&str]| family.slackline(&dir, &[&RUN[..], &["--again"], more].concat());
+    refused(&again(&["--deadline", "nobody=5"]), "expected one of waits, good");
+    refused(&again(&["--deadline", "good=2001-01-01T00:00:00Z"]), "has passed");
+    refused(&again(&["--deadline", "good=soon"]), "--deadline");
+    refused(&again(&["--policy", "nobody"]), "nobody");
+    fs::rename(dir.join("in.txt"), dir.join("away")).expect("it can be moved");
+    fs::rename(dir.join("other.txt"), dir.join("away-too")).expect("it can be moved");
+    refused(&again(&[]), "no such file");
+    is_right(&dir);
+    fs::rename(dir.join("away"), dir.join("in.txt")).expect("it can be moved");
+    fs::rename(dir.join("away-too"), dir.join("other.txt")).expect("it can be moved");
+    let twice = family.slackline(&dir, &RUN);
+    assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
+}
+
+/// All places of a text in bytes.
+fn places(bytes: &[u8], text: &str) -> Vec<usize> {
+    (0..bytes.len()).filter(|&at| bytes[at..].starts_with(text.as_bytes())).collect()
+}
+
+#[test]
+fn a_damaged_journal_is_refused_or_does_no_harm() {
+    let dir = prepared("run-damaged");
+    let family = Family::new("run-damaged");
+    assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
+    let right = results(&dir);
+    let path = dir.join("state/journal.redb");
+    let journal = fs::read(&path).expect("the journal");
+    let look = |what: &str, bytes: &[u8], must_refuse: bool| {
+        fs::write(&path, bytes).expect("the journal can be replaced");
+        let ran = family.slackline(&dir, &RUN);
+        // Damage where nothing is written harms nobody.
+        let is_fine = ran.code == Some(0) && !must_refuse;
+        assert!(is_fine || ran.code == Some(2), "{what}: {:?}: {}{}", ran.code, ran.out, ran.err);
+        assert!(is_fine || ran.err.lines().any(|line| line.starts_with("error: ")), "{what}: {}", ran.err);
+        assert!(!ran.err.contains("so it begins anew"), "{what}: {}", ran.err);
+        assert!(results(&dir) == right, "{what}: results were touched");
+    };
+    let len = journal.len();
+    for size in [0, 1, 100, 4096, 10_000, len / 2, len - 4096, len - 1] {
+        look(&format!("cut to {size}"), &journal[..size], size <= len / 2);
+    }
+    look("another file", b"this is a text of more than a few bytes, and no journal at all", true);
+    // Any sequence of places will do; this one is the same every time.
+    let used: Vec<usize> = (0..len).filter(|&at| journal[at] != 0).collect();
+    let mut state = 12_345u64;
+    for _ in 0..12 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut bytes = journal.clone();
+        let at = used[(state >> 33) as usize % used.len()];
+        bytes[at] ^= 1 << (state >> 30 & 7);
+        look(&format!("byte {at} changed"), &bytes, false);
+    }
+    for (text, by) in [
+        ("\"task\":", "\"task\":9"),
+        ("\"slot\":", "\"slot\":9"),
+        ("\"number\":", "\"number\":9"),
+        ("\"reduce\":false", "\"reduce\":true "),
+        ("\"reducers\":", "\"reducers\":0"),
+        ("\"maps\":[", "\"maps\":1"),
+        ("\"start\":", "\"start\":9"),
+        ("\"end\":", "\"end\":0"),
+        ("\"done\"", "\"gone\""),
+        ("\"start\":", "\"start\":x"),
+    ] {
+        let mut bytes = journal.clone();
+        for at in places(&journal, text) {
+            bytes[at..at + by.len()].copy_from_slice(by.as_bytes());
+        }
+        assert!(bytes != journal, "{text}");
+        look(text, &bytes, false);
+    }
+    fs::write(&path, &journal).expect("the journal can be put back");
+    let last = family.slackline(&dir, &RUN);
+    assert!(last.code == Some(0) && last.err.contains("nothing is left to do"), "{}", last.err);
+}
+
+#[test]
+fn a_workflow_of_woha_with_commands_runs() {
+    let dir = scratch("run-woha");
+    let flow = r#"<workflow name="small" deadline="300">
+  <dataset path="in.txt"/>
+  <job name="count">
+    <command>cat</command>
+    <reducer>cut -f 1 | uniq -c | tr -s ' '</reducer>
+    <input>upper</input>
+    <output>counted</output>
+  </job>
+  <job name="upper">
+    <command>tr a-z A-Z</command>
+    <input>in.txt</input>
+    <output>upper</output>
+  </job>
+</workflow>
+"#;
+    fs::write(dir.join("flow.xml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "two\none\ntwo\n").expect("an input");
+    let family = Family::new("run-woha");
+    let ran = family.slackline(&dir, &["run", "flow.xml", "--slots", "2", "--state", "state"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("on time"), "{}", ran.out);
+    assert_eq!(parts(&dir.join("upper"))["part-00000"], b"TWO\nONE\nTWO\n");
+    let counted: Vec<u8> = parts(&dir.join("counted")).into_values().flatten().collect();
+    assert_eq!(counted, b" 1 ONE\n 2 TWO\n");
+    checked(&dir);
+}
