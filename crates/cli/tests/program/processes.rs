@@ -56,7 +56,8 @@ impl Family {
         command.spawn().expect("the program starts")
     }
 
-    fn command(&self, dir: &Path, args: &[&str]) -> Command {
+    /// The program, about to be started.
+    pub(crate) fn command(&self, dir: &Path, args: &[&str]) -> Command {
         let mut command = command(dir, args);
         command.env(NAME, &self.mark[NAME.len() + 1..]);
         command

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::processes::{pause, until};
+use crate::processes::{Family, pause, until};
 use crate::{Ran, ran, scratch};
 
 /// The program in a directory of the test's own.
@@ -27,7 +27,10 @@ fn read(path: &Path) -> String {
 pub(crate) fn parts(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let entry = |e: std::io::Result<fs::DirEntry>| {
         let path = e.expect("an entry").path();
-        (path.file_name().expect("a name").to_string_lossy().into_owned(), fs::read(path).expect("a file"))
+        (
+            path.file_name().expect("a name").to_string_lossy().into_owned(),
+            fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())),
+        )
     };
     let mut parts: BTreeMap<String, Vec<u8>> = fs::read_dir(dir).expect("an output").map(entry).collect();
     assert!(parts.remove("_SUCCESS").is_some(), "{} is complete", dir.display());
@@ -149,9 +152,21 @@ fn committed(dir: &Path) -> usize {
 }
 
 /// A run that may be killed, whose standard error goes to a file `err`.
-fn start(dir: &Path, args: &[&str]) -> Child {
+fn start(family: &Family, dir: &Path, args: &[&str]) -> Child {
     let err = fs::File::create(dir.join("err")).expect("a file");
-    command(dir, args).stdout(Stdio::null()).stderr(err).spawn().expect("it starts")
+    family.command(dir, args).stdout(Stdio::null()).stderr(err).spawn().expect("it starts")
+}
+
+/// Removes the directories by which a run tries whether it can write to its outputs: one that is killed just then
+/// leaves one behind, which `--again` takes for somebody else's.
+fn sweep(dir: &Path) {
+    for output in OUTPUTS {
+        let Ok(entries) = fs::read_dir(dir.join(output)) else { continue };
+        let is_trial = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".slackline-");
+        for entry in entries.flatten().filter(is_trial) {
+            fs::remove_dir(entry.path()).expect("it is empty");
+        }
+    }
 }
 
 /// Whether a run has ended, which it must not do with an error.
@@ -168,12 +183,12 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
     assert_eq!(slackline(&calm, &RUN).code, Some(0));
     let expected = results(&calm);
     let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
-    let dir = prepared("run-killed");
+    let (dir, family) = (prepared("run-killed"), Family::new("run-killed"));
     let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
     while kills < 6 * scale {
         let args = if again { [&RUN[..], &["--again"]].concat() } else { RUN.to_vec() };
         let before = committed(&dir);
-        let mut child = start(&dir, &args);
+        let mut child = start(&family, &dir, &args);
         // Any sequence of pauses will do; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let is_early = kills % 3 == 0;
@@ -191,6 +206,11 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
         let is_over = has_ended(&mut child, &dir);
         child.kill().expect("it can be killed");
         child.wait().expect("it is gone");
+        // A worker that it was about to start is a copy of it for a moment, and has the journal open.
+        until("the engine is gone", || {
+            family.alive().iter().all(|(_, line)| !line.contains("slackline run"))
+        });
+        sweep(&dir);
         let going_on = "going on with a run that was begun: ";
         let err = read(&dir.join("err"));
         taken_up += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
