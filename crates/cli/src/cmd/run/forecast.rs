@@ -93,8 +93,7 @@ impl Forecast {
                 let took = self.took.entry((id.job, id.reduce)).or_default();
                 *took = (took.0 + 1.0, took.1 + seconds);
             }
-            Happening::Failed { goes_on: true, .. } => {}
-            Happening::Failed { id, .. } => {
+            Happening::Failed { id, goes_on: false, .. } => {
                 self.running.remove(&id);
                 let failures = self.failures.entry(id).or_default();
                 *failures += 1;
@@ -105,7 +104,7 @@ impl Forecast {
             Happening::Killed(id) => {
                 self.running.remove(&id);
             }
-            Happening::JobDone { .. } | Happening::Tick => {}
+            Happening::Failed { .. } | Happening::JobDone { .. } | Happening::Tick => {}
         }
         self.take_in(now);
         if now >= self.next && self.thinking.is_none() {
