@@ -6,14 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use redb::{ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 use slackline_model::history::{History, PhaseName, Record, recurring};
 use slackline_model::{Draft, PhaseKind};
 
-use crate::clock;
 use crate::resolve::JobPlan;
 use crate::store::{Store, StoreError, json, table};
 
@@ -29,9 +27,8 @@ pub const LATEST: usize = 10;
 /// The group of machines that the records of this machine go by.
 pub const GROUP: &str = "local";
 
-/// How often, and how long each time, a store is waited for that another run has open; it keeps it for a moment.
+/// How often a store is tried to open that another run has open; it keeps it for a moment.
 const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// How a job is found again in another run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,13 +144,7 @@ impl HistoryStore {
     }
 
     fn open(&self, open: fn(&str, &Path) -> Result<Store, StoreError>) -> Result<Store, StoreError> {
-        for _ in 1..TRIES {
-            match open("history", &self.path) {
-                Err(StoreError::Busy { .. }) => clock::pause(PAUSE),
-                other => return other,
-            }
-        }
-        open("history", &self.path)
+        Store::patiently(TRIES, || open("history", &self.path))
     }
 
     /// Says what a run took so far; what was said of it before is replaced.

@@ -15,6 +15,9 @@ use crate::task::Outcome;
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const ATTEMPTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("attempts");
 
+/// How often a journal is tried to open: the processes of a run that was killed a moment ago may still have it.
+const TRIES: u32 = 20;
+
 /// A task of a run: a job by its index, map or reduce, a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaskId {
@@ -101,7 +104,7 @@ impl Journal {
     /// # Errors
     /// Another run that has it open, a file that is no journal, whatever the file system says.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open("journal", path)? })
+        Ok(Self { store: Store::patiently(TRIES, || Store::open("journal", path))? })
     }
 
     /// The head, if the journal has one.

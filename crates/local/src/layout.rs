@@ -145,13 +145,19 @@ impl Layout {
     }
 }
 
-/// Makes the output directory of a job, for nobody else: whoever else writes there has made its `_temporary`.
+/// Makes the output directory of a job, for nobody else: whoever else writes there has made its `_temporary`, or
+/// left something.
 ///
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] if somebody has; whatever else the file system says.
 pub(crate) fn claim(job: &JobPlan) -> io::Result<()> {
     fs::create_dir_all(&job.output)?;
-    fs::create_dir(temporary(job))
+    fs::create_dir(temporary(job))?;
+    if fs::read_dir(&job.output)?.count() > 1 {
+        fs::remove_dir(temporary(job))?;
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    Ok(())
 }
 
 /// Gives up the output directory of a job that is not complete, unless parts are in it.
@@ -161,22 +167,23 @@ pub(crate) fn release(job: &JobPlan) {
     let _ = fs::remove_dir(&job.output);
 }
 
-/// Removes the output of a job, and nothing that somebody else has put beside it.
-pub(crate) fn remove_output(output: &Path) -> io::Result<()> {
+/// The names in an output directory that no run has made.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn foreign(output: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(output) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         entries => entries?,
     };
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("part-") || name == "_SUCCESS" || name == "_temporary" {
-            remove(&entry.path())?;
-        }
-    }
-    let _ = fs::remove_dir(output);
-    Ok(())
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let is_ours = |name: &str| {
+        let passing = name == "_SUCCESS" || name.starts_with("_temporary");
+        passing || name.strip_prefix("part-").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    Ok(names.collect::<io::Result<Vec<_>>>()?.into_iter().filter(|name| !is_ours(name)).collect())
 }
 
 /// Whether a task writes a part file.

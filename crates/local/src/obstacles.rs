@@ -11,6 +11,9 @@ use crate::journal::TaskId;
 use crate::resolve::{JobPlan, Source};
 use crate::task;
 
+/// The directory that is made to see whether one can be, and removed; its name is that of something passing.
+const PROBE: &str = "_temporary.probe";
+
 /// What is in the way of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
@@ -85,7 +88,9 @@ fn unwritable(output: &Path) -> Option<String> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists())?;
     let tried = if there.is_dir() {
-        let probe = there.join(format!(".slackline-{}", std::process::id()));
+        let probe = there.join(PROBE);
+        // Whoever was killed here has left one.
+        let _ = fs::remove_dir(&probe);
         fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe))
     } else {
         Err(io::ErrorKind::NotADirectory.into())

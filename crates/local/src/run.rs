@@ -42,6 +42,30 @@ pub enum RunError {
         /// The directory.
         path: String,
     },
+    /// Somebody else has put something into an output directory.
+    #[error("{path}: found {name} beside the output, expected nothing but it; move it away first")]
+    Foreign {
+        /// The directory.
+        path: String,
+        /// What is there.
+        name: String,
+    },
+    /// Another run writes to an output directory.
+    #[error("{path}: found another run at work there, expected an output directory of its own")]
+    Claimed {
+        /// The directory.
+        path: String,
+    },
+    /// What the journal says cannot be.
+    #[error(
+        "{path}: found {problem}; the journal is damaged: remove the directory and the outputs, and run anew"
+    )]
+    Damaged {
+        /// The journal.
+        path: String,
+        /// What does not fit.
+        problem: String,
+    },
     /// The file system refused something.
     #[error("{path}: {problem}")]
     File {
@@ -138,7 +162,9 @@ impl Found {
             let job = &head.jobs[attempt.id.job as usize];
             matches!(attempt.ended, Ended::Done(_)) && layout::is_final(job, attempt.id)
         };
-        let had_output = self.journal.attempts()?.iter().any(was_output);
+        let attempts = self.journal.attempts()?;
+        check_attempts(&self.layout, head, &attempts)?;
+        let had_output = attempts.iter().any(was_output);
         Ok(had_output && head.jobs.iter().all(|job| !job.output.exists()))
     }
 
@@ -153,22 +179,14 @@ impl Found {
         resolved: Resolved,
         workload: String,
     ) -> Result<Session, RunError> {
-        refuse_existing(&resolved.jobs)?;
         let Self { layout, journal, .. } = self;
         let head = Head { identity, started, jobs: resolved.jobs, workload };
-        journal.write_head(&head)?;
         let obstacles = obstacles(&head.jobs, &BTreeSet::new());
-        for (index, job) in head.jobs.iter().enumerate() {
-            if obstacles.iter().any(|obstacle| obstacle.job == index) {
-                continue;
-            }
-            if let Err(problem) = layout::claim(job) {
-                head.jobs[..index].iter().for_each(layout::release);
-                drop(journal);
-                // What the run left behind is nothing but its beginning.
-                let _ = layout.remove_all(0);
-                return Err(file(&job.output)(problem));
-            }
+        if let Err(error) = claim_outputs(&journal, &head, &obstacles) {
+            // What it leaves is nothing but its beginning.
+            drop(journal);
+            let _ = layout.remove_all(0);
+            return Err(error);
         }
         Ok(Session {
             layout,
@@ -192,6 +210,8 @@ impl Found {
         let Self { layout, journal, head } = self;
         let head = head.expect("a run that is taken up was begun");
         let attempts = journal.attempts()?;
+        check_jobs(&layout, &head, &draft)?;
+        check_attempts(&layout, &head, &attempts)?;
         let recovered = Recovered::default();
         let mut session =
             Session { layout, journal, head, draft, attempts, recovered, obstacles: Vec::new() };
@@ -199,6 +219,53 @@ impl Found {
         session.obstacles = obstacles(&session.head.jobs, &session.done());
         Ok(session)
     }
+}
+
+/// Writes down that a run begins, and makes its output directories.
+fn claim_outputs(journal: &Journal, head: &Head, obstacles: &[Obstacle]) -> Result<(), RunError> {
+    refuse_existing(&head.jobs)?;
+    journal.write_head(head)?;
+    let is_free = |index: &usize| obstacles.iter().all(|obstacle| obstacle.job != *index);
+    let mut claimed = Vec::new();
+    for index in (0..head.jobs.len()).filter(is_free) {
+        let job = &head.jobs[index];
+        if let Err(problem) = layout::claim(job) {
+            claimed.into_iter().for_each(layout::release);
+            return Err(match problem.kind() {
+                io::ErrorKind::AlreadyExists => RunError::Claimed { path: job.output.display().to_string() },
+                _ => file(&job.output)(problem),
+            });
+        }
+        claimed.push(job);
+    }
+    Ok(())
+}
+
+/// Whether attempts are those of tasks that a run has.
+fn check_attempts(layout: &Layout, head: &Head, attempts: &[Attempt]) -> Result<(), RunError> {
+    let is_known = |id: TaskId| {
+        head.jobs.get(id.job as usize).is_some_and(|job| {
+            let tasks = if id.reduce { job.reducers as usize } else { job.maps.len() };
+            (id.task as usize) < tasks
+        })
+    };
+    match attempts.iter().find(|attempt| !is_known(attempt.id)) {
+        None => Ok(()),
+        Some(attempt) => Err(RunError::Damaged {
+            path: layout.journal().display().to_string(),
+            problem: format!("an attempt of a task that the run has not: {:?}", attempt.id),
+        }),
+    }
+}
+
+/// Whether the jobs of a run are those of its workload, in its order.
+fn check_jobs(layout: &Layout, head: &Head, draft: &Draft) -> Result<(), RunError> {
+    let said = draft.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| (&flow.id, &job.id)));
+    if said.eq(head.jobs.iter().map(|plan| (&plan.flow, &plan.job))) {
+        return Ok(());
+    }
+    let path = layout.journal().display().to_string();
+    Err(RunError::Damaged { path, problem: "other jobs than its workload has".to_owned() })
 }
 
 /// Removes a run: its files, and the outputs it made. A directory without a run stays as it is. Says whether there
@@ -215,9 +282,14 @@ pub fn discard(root: &Path) -> Result<bool, RunError> {
     let mut jobs = 0;
     if let Some(head) = journal.head()? {
         fence(&layout)?;
-        for job in &head.jobs {
-            let output = Path::new(&head.identity.directory).join(&job.output);
-            layout::remove_output(&output).map_err(file(&output))?;
+        let output = |job: &JobPlan| Path::new(&head.identity.directory).join(&job.output);
+        for output in head.jobs.iter().map(output) {
+            if let Some(name) = layout::foreign(&output).map_err(file(&output))?.into_iter().next() {
+                return Err(RunError::Foreign { path: output.display().to_string(), name });
+            }
+        }
+        for output in head.jobs.iter().map(output) {
+            layout::remove(&output).map_err(file(&output))?;
         }
         jobs = head.jobs.len() as u32;
     }

@@ -10,12 +10,18 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
 use std::sync::Once;
+use std::time::Duration;
 
 use redb::{
     Database, Key, ReadOnlyDatabase, ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition,
     Value, WriteTransaction,
 };
 use serde::de::DeserializeOwned;
+
+use crate::clock;
+
+/// Time between two tries to open a store.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +55,24 @@ enum Opened {
 }
 
 impl Store {
+    /// Opens a store as `open` does, one that another process has open after a while: it may be about to close it,
+    /// or killed and not quite gone. Tries so many times, 50 ms apart.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub(crate) fn patiently(
+        tries: u32,
+        open: impl Fn() -> Result<Self, StoreError>,
+    ) -> Result<Self, StoreError> {
+        for _ in 1..tries {
+            match open() {
+                Err(StoreError::Busy { .. }) => clock::pause(PAUSE),
+                other => return other,
+            }
+        }
+        open()
+    }
+
     /// Opens a store, or begins one; `what` it is for goes into every message.
     ///
     /// # Errors

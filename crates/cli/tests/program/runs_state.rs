@@ -171,6 +171,9 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
         ("\"end\":", "\"end\":0"),
         ("\"done\"", "\"gone\""),
         ("\"start\":", "\"start\":x"),
+        ("{\"job\":", "{\"job\":9"),
+        ("\"job\":\"w", "\"job\":\"x"),
+        ("\"flow\":\"l", "\"flow\":\"x"),
     ] {
         let mut bytes = journal.clone();
         for at in places(&journal, text) {
