@@ -7,10 +7,16 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::claim;
+use crate::clock;
 use crate::journal::TaskId;
 use crate::resolve::JobPlan;
 use crate::task::part_name;
+
+/// The mark of a complete output.
+pub(crate) const SUCCESS: &str = "_SUCCESS";
 
 /// The paths of a run.
 #[derive(Clone, Debug)]
@@ -93,15 +99,32 @@ impl Layout {
         self.root.join("logs")
     }
 
+    /// The first name in the directory that a run would use, if no run has used it yet.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
+        let named =
+            [self.attempts(), self.all_maps(), self.logs(), self.pids(), self.workload(), self.schedule()];
+        Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
+    }
+
+    /// What programs wanted to know of all input, and what was being made of that.
+    fn all_prepared(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(&self.root)?.collect::<io::Result<Vec<_>>>()?;
+        let is_one = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("prepared-");
+        Ok(entries.into_iter().filter(is_one).map(|entry| entry.path()).collect())
+    }
+
     /// Removes everything a run keeps here, the journal last, so that whoever stops this halfway can do it
     /// again; then the directory, if nothing else is in it.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(crate) fn remove_all(&self, jobs: u32) -> Result<(), (PathBuf, io::Error)> {
+    pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
         let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
         let small = [self.workload(), self.schedule(), self.journal()];
-        let prepared = (0..jobs).map(|job| self.prepared(job));
+        let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
         for path in large.into_iter().chain(prepared).chain(small) {
             remove(&path).map_err(|error| (path, error))?;
         }
@@ -138,52 +161,13 @@ impl Layout {
     /// Whatever the file system says.
     pub(crate) fn succeed(&self, job: &JobPlan, index: u32) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
-        remove(&temporary(job))?;
-        fs::write(job.output.join("_SUCCESS"), "")?;
+        fs::write(job.output.join(SUCCESS), "")?;
+        for passing in claim::passing(&job.output)? {
+            remove_busy(&passing)?;
+        }
         remove(&self.maps(index))?;
         remove(&self.prepared(index))
     }
-}
-
-/// Makes the output directory of a job, for nobody else: whoever else writes there has made its `_temporary`, or
-/// left something.
-///
-/// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if somebody has; whatever else the file system says.
-pub(crate) fn claim(job: &JobPlan) -> io::Result<()> {
-    fs::create_dir_all(&job.output)?;
-    fs::create_dir(temporary(job))?;
-    if fs::read_dir(&job.output)?.count() > 1 {
-        fs::remove_dir(temporary(job))?;
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    Ok(())
-}
-
-/// Gives up the output directory of a job that is not complete, unless parts are in it.
-pub(crate) fn release(job: &JobPlan) {
-    // Where it cannot be removed, there is something in it, or nothing of it was ever made.
-    let _ = remove(&temporary(job));
-    let _ = fs::remove_dir(&job.output);
-}
-
-/// The names in an output directory that no run has made.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn foreign(output: &Path) -> io::Result<Vec<String>> {
-    let entries = match fs::read_dir(output) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        entries => entries?,
-    };
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let is_ours = |name: &str| {
-        let passing = name == "_SUCCESS" || name.starts_with("_temporary");
-        passing || name.strip_prefix("part-").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-    };
-    Ok(names.collect::<io::Result<Vec<_>>>()?.into_iter().filter(|name| !is_ours(name)).collect())
 }
 
 /// Whether a task writes a part file.
@@ -194,6 +178,18 @@ pub(crate) fn is_final(job: &JobPlan, id: TaskId) -> bool {
 /// Where the attempts that write part files of a job do so.
 pub(crate) fn temporary(job: &JobPlan) -> PathBuf {
     job.output.join("_temporary")
+}
+
+/// Removes a directory in which a process that was killed a moment ago may still be making files.
+fn remove_busy(path: &Path) -> io::Result<()> {
+    const TRIES: u32 = 50;
+    for _ in 1..TRIES {
+        match remove(path) {
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => clock::pause(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    remove(path)
 }
 
 /// Removes a file or a directory with all below it; it may be gone already, or have no place to be in.

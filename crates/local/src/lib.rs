@@ -4,7 +4,7 @@
 //! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in;
 //! - [`resolve`](mod@resolve): from a flow file to tasks;
 //! - [`estimate`]: how long tasks may take, from their input and from earlier runs;
-//! - [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took; [`layout`]: where files are;
+//! - [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took; [`layout`]: where files are; `claim`: whose outputs are;
 //! - [`obstacles`](mod@obstacles): what keeps a flow from being run at all;
 //! - `process`: worker processes, watched and killed as groups; `clock`: real time;
 //! - [`engine`]: the engine that a policy drives;
@@ -14,6 +14,7 @@
 //!
 //! **Never knows**: scheduling. Which task starts where and when is said by the policy that drives the engine.
 
+mod claim;
 pub mod clock;
 pub mod engine;
 pub mod estimate;

@@ -88,10 +88,11 @@ fn unwritable(output: &Path) -> Option<String> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists())?;
     let tried = if there.is_dir() {
-        let probe = there.join(PROBE);
-        // Whoever was killed here has left one.
-        let _ = fs::remove_dir(&probe);
-        fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe))
+        let probe = there.join(format!("{PROBE}.{}", std::process::id()));
+        fs::create_dir(&probe).map(|()| {
+            // Somebody who clears up may have been faster.
+            let _ = fs::remove_dir(&probe);
+        })
     } else {
         Err(io::ErrorKind::NotADirectory.into())
     };

@@ -21,6 +21,9 @@ pub struct WorkerCommand {
     pub args: Vec<String>,
 }
 
+/// The variable by which everything that a worker starts is known: it holds the name of the worker's pid file.
+const MARK: &str = "SLACKLINE_ATTEMPT";
+
 /// What a watcher says when its worker has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -70,6 +73,7 @@ impl Worker {
         use std::os::unix::process::CommandExt;
         let mut child = Command::new(&command.program)
             .args(&command.args)
+            .env(MARK, pid_file)
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -104,7 +108,7 @@ impl Worker {
 /// Writes down who the worker is, then tells it what to do.
 fn tell(child: &mut Child, spec: &Spec, pid_file: &Path) -> io::Result<ChildStdin> {
     let began = Process::of(u64::from(child.id())).map_or(0, |process| process.began);
-    fs::write(pid_file, format!("{} {began}", child.id()))?;
+    fs::write(pid_file, format!("{} {began} {}", child.id(), boot()))?;
     let mut stdin = child.stdin.take().expect("invariant: standard input was piped");
     let mut line = serde_json::to_string(spec).expect("invariant: an attempt can be written as JSON");
     line.push('\n');
@@ -151,15 +155,32 @@ impl Process {
     }
 }
 
-/// Whether something of the group of a worker is alive that began at `start`. Its number may be another
-/// group's meanwhile: then the process that has it began at another time, or nothing in the group is as old.
-fn is_alive(pid: u64, start: u64) -> bool {
-    if Process::of(pid).is_some_and(|leader| leader.began != start) {
-        return false;
-    }
-    let Ok(entries) = fs::read_dir("/proc") else { return false };
+/// Which start of the machine this is; empty where it does not say. Before another one nothing is alive.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Whether a process was started by the worker of a pid file, or by what it started.
+fn has_mark(pid: u64, pid_file: &Path) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let mark = format!("{MARK}={}", pid_file.display());
+    environment.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
+}
+
+/// Whether something of the group of a worker is alive that began at `start`. Its number may be another group's
+/// meanwhile: then the process that has it began at another time, or nothing in the group has the mark.
+fn is_alive(pid: u64, start: u64, pid_file: &Path) -> bool {
+    let is_worker = match Process::of(pid) {
+        Some(leader) if leader.began != start => return false,
+        leader => leader.is_some_and(|leader| !leader.is_dead),
+    };
+    let Ok(entries) = fs::read_dir("/proc") else { return is_worker };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
-    pids.filter_map(Process::of).any(|p| p.group == pid && p.began >= start && !p.is_dead)
+    let is_left = |member: u64| {
+        let of_group = |p: Process| p.group == pid && p.began >= start && !p.is_dead;
+        Process::of(member).is_some_and(of_group) && has_mark(member, pid_file)
+    };
+    is_worker || pids.into_iter().any(is_left)
 }
 
 /// Makes sure that the worker of a pid file is gone, with everything of its group, whether or not the worker
@@ -169,11 +190,15 @@ fn is_alive(pid: u64, start: u64) -> bool {
 /// It cannot be killed, or does not go within ten seconds.
 pub(crate) fn fence(pid_file: &Path) -> io::Result<()> {
     let text = fs::read_to_string(pid_file)?;
-    let mut words = text.split_whitespace().map(str::parse::<u64>);
-    let (Some(Ok(pid)), Some(Ok(start))) = (words.next(), words.next()) else { return Ok(()) };
+    let mut words = text.split_whitespace();
+    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+    let (Some(pid), Some(start)) = (number(), number()) else { return Ok(()) };
+    if words.next().unwrap_or_default() != boot() {
+        return Ok(());
+    }
     let Some(group) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return Ok(()) };
     for _ in 0..1000 {
-        if !is_alive(pid, start) {
+        if !is_alive(pid, start, pid_file) {
             return Ok(());
         }
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

@@ -349,7 +349,7 @@ fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError
 ///
 /// # Errors
 /// The first directory that is there and not empty.
-pub fn refuse_existing(jobs: &[JobPlan]) -> Result<(), ResolveError> {
+pub fn refuse_existing<'a>(jobs: impl Iterator<Item = &'a JobPlan>) -> Result<(), ResolveError> {
     for job in jobs {
         let holds = |path: &Path| match std::fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_some(),

@@ -8,6 +8,7 @@ use std::path::Path;
 use slackline_model::{Draft, History, Instance, Invalid, Time};
 use slackline_policy::{Config, Policy};
 
+use crate::claim::{Claims, Made};
 use crate::clock::RunClock;
 use crate::engine::{Interrupt, Local, Observer, Settings, Work, is_complete};
 use crate::happened;
@@ -19,6 +20,7 @@ use crate::process;
 use crate::resolve::{JobPlan, ResolveError, Resolved, refuse_existing};
 use crate::rest::{Numbers, rest};
 use crate::store::StoreError;
+use crate::task::part_name;
 
 /// Why a run cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +39,11 @@ pub enum RunError {
         difference: String,
     },
     /// The directory is somebody else's.
-    #[error("{path}: found files of something else, expected an empty directory or that of a run")]
-    NotEmpty {
-        /// The directory.
+    #[error(
+        "{path}: found it, and no journal beside it; expected no file of this name where no run was begun"
+    )]
+    InUse {
+        /// What is there.
         path: String,
     },
     /// Somebody else has put something into an output directory.
@@ -111,8 +115,10 @@ pub struct Found {
 pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
     fs::create_dir_all(root).map_err(file(root))?;
     let layout = Layout::new(root);
-    if !layout.journal().exists() && holds_something(root).map_err(file(root))? {
-        return Err(RunError::NotEmpty { path: root.display().to_string() });
+    if !layout.journal().exists()
+        && let Some(path) = layout.first_in_use().map_err(file(root))?
+    {
+        return Err(RunError::InUse { path: path.display().to_string() });
     }
     let journal = Journal::open(&layout.journal())?;
     let head = journal.head()?;
@@ -121,12 +127,6 @@ pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
         return Err(RunError::Another { path, difference: difference(&head.identity, identity) });
     }
     Ok(Found { layout, journal, head })
-}
-
-/// Whether a directory holds anything but the beginnings of a journal.
-fn holds_something(root: &Path) -> io::Result<bool> {
-    let mut entries = fs::read_dir(root)?.collect::<io::Result<Vec<_>>>()?.into_iter();
-    Ok(entries.any(|entry| !entry.file_name().to_string_lossy().starts_with(".journal.")))
 }
 
 /// What two runs differ in.
@@ -185,7 +185,7 @@ impl Found {
         if let Err(error) = claim_outputs(&journal, &head, &obstacles) {
             // What it leaves is nothing but its beginning.
             drop(journal);
-            let _ = layout.remove_all(0);
+            let _ = layout.remove_all();
             return Err(error);
         }
         Ok(Session {
@@ -217,26 +217,26 @@ impl Found {
             Session { layout, journal, head, draft, attempts, recovered, obstacles: Vec::new() };
         session.recover()?;
         session.obstacles = obstacles(&session.head.jobs, &session.done());
+        session.claim_again();
         Ok(session)
     }
 }
 
 /// Writes down that a run begins, and makes its output directories.
 fn claim_outputs(journal: &Journal, head: &Head, obstacles: &[Obstacle]) -> Result<(), RunError> {
-    refuse_existing(&head.jobs)?;
+    refuse_existing(head.jobs.iter())?;
     journal.write_head(head)?;
+    let claims = Claims::of(head.started);
     let is_free = |index: &usize| obstacles.iter().all(|obstacle| obstacle.job != *index);
-    let mut claimed = Vec::new();
     for index in (0..head.jobs.len()).filter(is_free) {
         let job = &head.jobs[index];
-        if let Err(problem) = layout::claim(job) {
-            claimed.into_iter().for_each(layout::release);
+        if let Err(problem) = claims.take(job, &[]) {
+            head.jobs.iter().for_each(|job| claims.give_up(job));
             return Err(match problem.kind() {
                 io::ErrorKind::AlreadyExists => RunError::Claimed { path: job.output.display().to_string() },
                 _ => file(&job.output)(problem),
             });
         }
-        claimed.push(job);
     }
     Ok(())
 }
@@ -269,33 +269,59 @@ fn check_jobs(layout: &Layout, head: &Head, draft: &Draft) -> Result<(), RunErro
 }
 
 /// Removes a run: its files, and the outputs it made. A directory without a run stays as it is. Says whether there
-/// was one.
+/// was one. Nothing is removed if it cannot all be, or if the outputs of `next`, the jobs of the run to come, are
+/// there already and not this run's.
 ///
 /// # Errors
-/// Another process is at work on it, or something cannot be removed.
-pub fn discard(root: &Path) -> Result<bool, RunError> {
+/// Another process is at work on it, its outputs hold what it did not make, or something cannot be removed.
+pub fn discard(root: &Path, next: &[JobPlan]) -> Result<bool, RunError> {
     let layout = Layout::new(root);
     if !layout.journal().exists() {
         return Ok(false);
     }
     let journal = Journal::open(&layout.journal())?;
-    let mut jobs = 0;
     if let Some(head) = journal.head()? {
         fence(&layout)?;
-        let output = |job: &JobPlan| Path::new(&head.identity.directory).join(&job.output);
-        for output in head.jobs.iter().map(output) {
-            if let Some(name) = layout::foreign(&output).map_err(file(&output))?.into_iter().next() {
-                return Err(RunError::Foreign { path: output.display().to_string(), name });
+        let attempts = journal.attempts()?;
+        check_attempts(&layout, &head, &attempts)?;
+        let made = made(&head, &attempts);
+        let absolute =
+            |plan: &JobPlan| std::path::absolute(&plan.output).unwrap_or_else(|_| plan.output.clone());
+        let is_new = |plan: &&JobPlan| made.iter().all(|made| made.directory != absolute(plan));
+        refuse_existing(next.iter().filter(is_new))?;
+        for made in &made {
+            if let Some(name) = made.foreign().map_err(file(&made.directory))? {
+                return Err(RunError::Foreign { path: made.directory.display().to_string(), name });
             }
         }
-        for output in head.jobs.iter().map(output) {
-            layout::remove(&output).map_err(file(&output))?;
+        for made in &made {
+            made.remove().map_err(file(&made.directory))?;
         }
-        jobs = head.jobs.len() as u32;
     }
     drop(journal);
-    layout.remove_all(jobs).map_err(|(path, problem)| file(&path)(problem))?;
+    layout.remove_all().map_err(|(path, problem)| file(&path)(problem))?;
     Ok(true)
+}
+
+/// What a run has made, by job.
+fn made(head: &Head, attempts: &[Attempt]) -> Vec<Made> {
+    let done: BTreeSet<TaskId> =
+        attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect();
+    let claims = Claims::of(head.started);
+    let of_job = |(index, job): (u32, &JobPlan)| {
+        let mut names: Vec<String> = parts(job, index, &done).into_iter().map(part_name).collect();
+        names.extend(is_complete(job, index, &done).then(|| layout::SUCCESS.to_owned()));
+        let directory = Path::new(&head.identity.directory).join(&job.output);
+        let is_owned = claims.owns(&JobPlan { output: directory.clone(), ..job.clone() });
+        Made { directory, names, is_owned }
+    };
+    (0..).zip(&head.jobs).map(of_job).collect()
+}
+
+/// The parts of a job that are done.
+fn parts(job: &JobPlan, index: u32, done: &BTreeSet<TaskId>) -> Vec<u32> {
+    let ids = done.iter().filter(|id| id.job == index && layout::is_final(job, **id));
+    ids.map(|id| id.task).collect()
 }
 
 /// Fences off every attempt of an earlier session; returns how many there were.
@@ -439,15 +465,47 @@ impl Session {
             }
         }
         layout::remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
+        let claims = Claims::of(self.head.started);
         for (index, job) in (0..).zip(&self.head.jobs) {
             if is_complete(job, index, &done) {
                 self.layout.succeed(job, index).map_err(file(&job.output))?;
             } else {
                 // Where even that cannot be done, nothing can be written, and that is an obstacle.
-                let _ = layout::remove(&layout::temporary(job));
+                let _ = claims.clear(job);
             }
         }
         Ok(())
+    }
+
+    /// Makes the outputs of what is left this run's again, where it had given them up; what is another's now is in
+    /// the way.
+    fn claim_again(&mut self) {
+        let (claims, done) = (Claims::of(self.head.started), self.done());
+        for (index, job) in (0..).zip(&self.head.jobs) {
+            let is_hindered = self.obstacles.iter().any(|obstacle| obstacle.job == index as usize);
+            if is_hindered || is_complete(job, index, &done) {
+                continue;
+            }
+            if let Err(error) = claims.take(job, &parts(job, index, &done)) {
+                let output = job.output.display();
+                let problem = match error.kind() {
+                    io::ErrorKind::AlreadyExists => {
+                        format!(
+                            "output {output}: found it in use by another run, expected it as this one left it"
+                        )
+                    }
+                    _ => format!("output {output}: cannot be made: {error}"),
+                };
+                self.obstacles.push(Obstacle { job: index as usize, problem });
+            }
+        }
+    }
+
+    /// Gives up the outputs of jobs that have failed.
+    fn give_up(&self) {
+        let (claims, done) = (Claims::of(self.head.started), self.done());
+        let open = (0..).zip(&self.head.jobs).filter(|(index, job)| !is_complete(job, *index, &done));
+        open.for_each(|(_, job)| claims.give_up(job));
     }
 
     /// Runs what is left under `policy`, whose instance is that of [`Self::rest`]. `stop` is given what
@@ -480,13 +538,11 @@ impl Session {
         let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
         drop(engine);
         self.attempts = self.journal.attempts()?;
-        let done = self.done();
-        let open = (0..).zip(&self.head.jobs).filter(|(index, job)| !is_complete(job, *index, &done));
-        for (_, job) in open {
-            layout::release(job);
-        }
         if let Some(reason) = fatal {
             return Err(RunError::Stopped(reason));
+        }
+        if !interrupted {
+            self.give_up();
         }
         Ok(match run.completions.iter().all(Option::is_some) {
             true if self.obstacles.is_empty() => RunEnd::Done,

@@ -158,7 +158,7 @@ fn session(
     if args.again {
         // Nothing is removed for a command that cannot be run.
         let begun = prepare(args, source, store)?;
-        if discard(root)? {
+        if discard(root, &begun.resolved.jobs)? {
             out::talk(format_args!("{}: the earlier run is removed, with its outputs", root.display()));
         }
         return begun.begin(find(root, &identity)?, identity);
@@ -172,7 +172,7 @@ fn session(
         let begun = prepare(args, source, store)?;
         out::talk("the outputs of the earlier run are gone, so it begins anew");
         drop(found);
-        discard(root)?;
+        discard(root, &begun.resolved.jobs)?;
         return begun.begin(find(root, &identity)?, identity);
     }
     match found.workload().map(str::to_owned) {

@@ -122,6 +122,31 @@ fn a_command_that_cannot_be_run_removes_nothing() {
     assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
 }
 
+#[test]
+fn what_another_run_has_made_is_neither_mixed_nor_removed() {
+    let (dir, family) = (waiting("run-others"), Family::new("run-others"));
+    let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
+    // A run that was stopped keeps its outputs to itself.
+    let mut first = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    first.kill().expect("it can be killed");
+    first.wait().expect("it is gone");
+    fs::write(dir.join("go"), "").expect("a file");
+    refused(&family.slackline(&dir, &other), "expected");
+    // Whoever removes them by hand gives them to the other, from whom the first takes nothing.
+    for output in ["waited", "good"] {
+        fs::remove_dir_all(dir.join(output)).expect("it can go");
+    }
+    let second = family.slackline(&dir, &other);
+    assert_eq!(second.code, Some(0), "{}{}", second.out, second.err);
+    let right = ["waited", "good"].map(|output| parts(&dir.join(output)));
+    let late = family.slackline(&dir, &RUN);
+    assert_ne!(late.code, Some(0), "{}{}", late.out, late.err);
+    let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
+    assert_eq!(again.code, Some(2), "{}{}", again.out, again.err);
+    assert!(["waited", "good"].map(|output| parts(&dir.join(output))) == right);
+}
+
 /// All places of a text in bytes.
 fn places(bytes: &[u8], text: &str) -> Vec<usize> {
     (0..bytes.len()).filter(|&at| bytes[at..].starts_with(text.as_bytes())).collect()

@@ -10,11 +10,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A pipe that is silent for so long, 100 ms, is given up if its command has ended.
-const SILENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// The most that is read of a pipe after the end of its command, bytes: more than a pipe holds, so that
-/// all that the command itself said is read, and little of a background process that never stops.
-const LATE_MAX: usize = 16 << 20;
+/// How long a pipe is waited for before it is asked again whether its command has ended, 100 ms.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// A command that was started.
 pub(super) struct Running(Mutex<Child>);
@@ -49,31 +46,31 @@ impl Running {
 pub(super) struct Said<'a, S> {
     source: S,
     command: &'a Running,
-    /// Bytes read after the command's end.
-    late: usize,
+    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words are
+    /// there by then, and what comes later is a background process's.
+    left: Option<u64>,
 }
 
 impl<'a, S> Said<'a, S> {
     pub(super) fn new(source: S, command: &'a Running) -> Self {
-        Said { source, command, late: 0 }
+        Said { source, command, left: None }
     }
 }
 
 impl<S: Read + AsFd> Read for Said<'_, S> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
-            // Asked before the pipe is, in which its last words are by then.
-            let has_ended = self.command.has_ended();
-            if has_ended && self.late >= LATE_MAX {
-                return Ok(0);
+            if self.left.is_none() && self.command.has_ended() {
+                self.left = Some(rustix::io::ioctl_fionread(&self.source)?);
             }
-            if is_ready(&self.source, PollFlags::IN)? {
-                let read = self.source.read(out)?;
-                self.late += if has_ended { read } else { 0 };
+            if let Some(left) = &mut self.left {
+                let most = usize::try_from(*left).unwrap_or(usize::MAX).min(out.len());
+                let read = if most == 0 { 0 } else { self.source.read(&mut out[..most])? };
+                *left -= read as u64;
                 return Ok(read);
             }
-            if has_ended {
-                return Ok(0);
+            if is_ready(&self.source, PollFlags::IN)? {
+                return self.source.read(out);
             }
         }
     }
@@ -112,10 +109,10 @@ impl Write for Told<'_> {
     }
 }
 
-/// Waits until a pipe can be read or written, or is closed; not beyond [`SILENCE`].
+/// Waits until a pipe can be read or written, or is closed; not beyond [`PATIENCE`].
 fn is_ready(pipe: impl AsFd, what: PollFlags) -> io::Result<bool> {
     loop {
-        match poll(&mut [PollFd::new(&pipe, what)], Some(&SILENCE)) {
+        match poll(&mut [PollFd::new(&pipe, what)], Some(&PATIENCE)) {
             Err(rustix::io::Errno::INTR) => {}
             other => return Ok(other? > 0),
         }

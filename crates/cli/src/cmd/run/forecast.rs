@@ -41,7 +41,8 @@ pub(super) struct Forecast {
     /// By job: its flow.
     flows: Vec<String>,
     done: BTreeSet<TaskId>,
-    running: BTreeMap<TaskId, Time>,
+    /// Tasks at work: since when, and in how many attempts.
+    running: BTreeMap<TaskId, (Time, u32)>,
     /// How often tasks have failed in this session.
     failures: BTreeMap<TaskId, u16>,
     failed: BTreeSet<String>,
@@ -85,7 +86,7 @@ impl Forecast {
     pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
         match what {
             Happening::Started(id) => {
-                self.running.entry(id).or_insert(now);
+                self.running.entry(id).or_insert((now, 0)).1 += 1;
             }
             Happening::Done(id, seconds) => {
                 self.running.remove(&id);
@@ -101,14 +102,22 @@ impl Forecast {
                     self.failed.insert(self.flows[id.job as usize].clone());
                 }
             }
-            Happening::Killed(id) => {
-                self.running.remove(&id);
-            }
-            Happening::Failed { .. } | Happening::JobDone { .. } | Happening::Tick => {}
+            Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
+            Happening::JobDone { .. } | Happening::Tick => {}
         }
         self.take_in(now);
         if now >= self.next && self.thinking.is_none() {
             self.look_ahead(now);
+        }
+    }
+
+    /// An attempt has ended, and another of the task may go on.
+    fn stop(&mut self, id: TaskId) {
+        if let Some((_, attempts)) = self.running.get_mut(&id) {
+            *attempts -= 1;
+            if *attempts == 0 {
+                self.running.remove(&id);
+            }
         }
     }
 
@@ -149,7 +158,7 @@ impl Forecast {
         let mut draft = self.draft.clone();
         let units = [false, true].map(|reduce| self.unit(reduce));
         let mut longest: BTreeMap<(u32, bool), f64> = BTreeMap::new();
-        for (id, &start) in &self.running {
+        for (id, &(start, _)) in &self.running {
             let so_far = longest.entry((id.job, id.reduce)).or_default();
             *so_far = so_far.max(elapsed(start, now));
         }
@@ -161,7 +170,7 @@ impl Forecast {
                 let least = longest.get(&(index, reduce)).copied().unwrap_or(0.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
                     *seconds = mean.unwrap_or((*seconds * units[usize::from(reduce)]).max(least));
-                    if let Some(&start) = self.running.get(&TaskId { job: index, reduce, task }) {
+                    if let Some(&(start, _)) = self.running.get(&TaskId { job: index, reduce, task }) {
                         let so_far = elapsed(start, now);
                         *seconds = (*seconds - so_far).max(so_far * OVERDUE);
                     }

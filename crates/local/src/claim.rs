@@ -1,0 +1,155 @@
+//! Whose an output directory is: the run's whose name stands in its `_temporary`, until the output is complete or
+//! the run gives it up. Two runs never write to one directory, and none removes what another has made.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::layout::{remove, temporary};
+use crate::resolve::JobPlan;
+use crate::task::part_name;
+
+/// Where the name of the run stands.
+const OWNER: &str = "owner";
+
+/// How names begin that are passing: attempts, and what is tried or made beside them.
+const PASSING: &str = "_temporary";
+
+/// The claims of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Claims {
+    owner: String,
+}
+
+impl Claims {
+    /// Those of the run that started so many microseconds after 1970.
+    pub(crate) fn of(started: u64) -> Self {
+        Self { owner: started.to_string() }
+    }
+
+    /// Makes the output directory of a job this run's, where it may hold the parts `kept` already.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; whatever the file system says.
+    pub(crate) fn take(&self, job: &JobPlan, kept: &[u32]) -> io::Result<()> {
+        fs::create_dir_all(&job.output)?;
+        if self.owns(job) {
+            return Ok(());
+        }
+        // A directory that holds something is never replaced, so that whoever moves his own there first has it.
+        let beside = job.output.join(format!("{PASSING}.{}", self.owner));
+        remove(&beside)?;
+        fs::create_dir(&beside)?;
+        fs::write(beside.join(OWNER), &self.owner)?;
+        let taken = fs::rename(&beside, temporary(job));
+        if taken.is_err() {
+            remove(&beside)?;
+        }
+        match taken {
+            Err(_) if temporary(job).is_dir() => return Err(io::ErrorKind::AlreadyExists.into()),
+            other => other?,
+        }
+        let names = kept.iter().map(|&part| part_name(part)).collect();
+        let made = Made { directory: job.output.clone(), names, is_owned: true };
+        if made.foreign()?.is_some() {
+            self.give_up(job);
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the output directory of a job is this run's.
+    pub(crate) fn owns(&self, job: &JobPlan) -> bool {
+        fs::read_to_string(temporary(job).join(OWNER)).is_ok_and(|owner| owner == self.owner)
+    }
+
+    /// Removes what attempts left in the output directory of a job, if it is this run's.
+    pub(crate) fn clear(&self, job: &JobPlan) -> io::Result<()> {
+        if !self.owns(job) {
+            return Ok(());
+        }
+        for entry in fs::read_dir(temporary(job))? {
+            let entry = entry?;
+            if entry.file_name() != OWNER {
+                remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up the output directory of a job, if it is this run's; it is removed if nothing else is in it.
+    pub(crate) fn give_up(&self, job: &JobPlan) {
+        if self.owns(job) {
+            // What cannot be removed now is removed with the run.
+            let _ = remove(&temporary(job));
+            let _ = fs::remove_dir(&job.output);
+        }
+    }
+}
+
+/// What a run has made in an output directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    /// The directory.
+    pub(crate) directory: PathBuf,
+    /// Names of parts and of the mark of success.
+    pub(crate) names: Vec<String>,
+    /// Whether the directory is the run's.
+    pub(crate) is_owned: bool,
+}
+
+impl Made {
+    /// The first name in the directory that the run has not made.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn foreign(&self) -> io::Result<Option<String>> {
+        let is_ours = |name: &String| match name.as_str() {
+            PASSING => self.is_owned,
+            name => name.starts_with(PASSING) || self.names.iter().any(|made| made == name),
+        };
+        Ok(names(&self.directory)?.into_iter().find(|name| !is_ours(name)))
+    }
+
+    /// Removes it, and the directory if nothing else is in it.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        for name in names(&self.directory)? {
+            let is_ours =
+                self.names.contains(&name) || name.starts_with(PASSING) && (name != PASSING || self.is_owned);
+            if is_ours {
+                remove(&self.directory.join(name))?;
+            }
+        }
+        let _ = fs::remove_dir(&self.directory);
+        Ok(())
+    }
+}
+
+/// What is passing in an output directory.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn passing(output: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(names(output)?
+        .into_iter()
+        .filter(|name| name.starts_with(PASSING))
+        .map(|name| output.join(name))
+        .collect())
+}
+
+/// The names in a directory, in their order; none if there is no directory.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<io::Result<Vec<String>>>()?;
+    names.sort();
+    Ok(names)
+}
