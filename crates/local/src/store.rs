@@ -106,7 +106,7 @@ impl Store {
             Some(Ok(database)) => Ok(Self { database: Some(database), name }),
             Some(Err(redb::DatabaseError::DatabaseAlreadyOpen)) => Err(StoreError::Busy { name }),
             Some(Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))))
-                if e.kind() == io::ErrorKind::InvalidData =>
+                if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
             {
                 Err(damaged(&name))
             }
