@@ -1,6 +1,7 @@
 //! Whose an output directory is: the run's whose name stands in its `_temporary`, until the output is complete or
 //! the run gives it up. Two runs never write to one directory, and none removes what another has made.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ impl Claims {
     /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; whatever the file system says.
     pub(crate) fn take(&self, job: &JobPlan, kept: &[u32]) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
-        if self.owns(job) {
+        if self.owns(&job.output) {
             return Ok(());
         }
         // A directory that holds something is never replaced, so that whoever moves his own there first has it.
@@ -58,14 +59,14 @@ impl Claims {
         Ok(())
     }
 
-    /// Whether the output directory of a job is this run's.
-    pub(crate) fn owns(&self, job: &JobPlan) -> bool {
-        fs::read_to_string(temporary(job).join(OWNER)).is_ok_and(|owner| owner == self.owner)
+    /// Whether an output directory is this run's.
+    pub(crate) fn owns(&self, output: &Path) -> bool {
+        fs::read_to_string(output.join(PASSING).join(OWNER)).is_ok_and(|owner| owner == self.owner)
     }
 
     /// Removes what attempts left in the output directory of a job, if it is this run's.
     pub(crate) fn clear(&self, job: &JobPlan) -> io::Result<()> {
-        if !self.owns(job) {
+        if !self.owns(&job.output) {
             return Ok(());
         }
         for entry in fs::read_dir(temporary(job))? {
@@ -79,7 +80,7 @@ impl Claims {
 
     /// Gives up the output directory of a job, if it is this run's; it is removed if nothing else is in it.
     pub(crate) fn give_up(&self, job: &JobPlan) {
-        if self.owns(job) {
+        if self.owns(&job.output) {
             // What cannot be removed now is removed with the run.
             let _ = remove(&temporary(job));
             let _ = fs::remove_dir(&job.output);
@@ -93,7 +94,7 @@ pub(crate) struct Made {
     /// The directory.
     pub(crate) directory: PathBuf,
     /// Names of parts and of the mark of success.
-    pub(crate) names: Vec<String>,
+    pub(crate) names: BTreeSet<String>,
     /// Whether the directory is the run's.
     pub(crate) is_owned: bool,
 }
@@ -106,7 +107,7 @@ impl Made {
     pub(crate) fn foreign(&self) -> io::Result<Option<String>> {
         let is_ours = |name: &String| match name.as_str() {
             PASSING => self.is_owned,
-            name => name.starts_with(PASSING) || self.names.iter().any(|made| made == name),
+            name => name.starts_with(PASSING) || self.names.contains(name),
         };
         Ok(names(&self.directory)?.into_iter().find(|name| !is_ours(name)))
     }

@@ -73,7 +73,7 @@ impl Worker {
         use std::os::unix::process::CommandExt;
         let mut child = Command::new(&command.program)
             .args(&command.args)
-            .env(MARK, pid_file)
+            .env(MARK, mark(pid_file))
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -160,11 +160,16 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
+/// The mark of what the worker of a pid file starts, however the path of the file is given.
+fn mark(pid_file: &Path) -> String {
+    std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
+}
+
 /// Whether a process was started by the worker of a pid file, or by what it started.
 fn has_mark(pid: u64, pid_file: &Path) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    let mark = format!("{MARK}={}", pid_file.display());
-    environment.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
+    let expected = format!("{MARK}={}", mark(pid_file));
+    environment.split(|&byte| byte == 0).any(|variable| variable == expected.as_bytes())
 }
 
 /// Whether something of the group of a worker is alive that began at `start`. Its number may be another group's

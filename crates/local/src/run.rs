@@ -309,10 +309,10 @@ fn made(head: &Head, attempts: &[Attempt]) -> Vec<Made> {
         attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect();
     let claims = Claims::of(head.started);
     let of_job = |(index, job): (u32, &JobPlan)| {
-        let mut names: Vec<String> = parts(job, index, &done).into_iter().map(part_name).collect();
+        let mut names: BTreeSet<String> = parts(job, index, &done).into_iter().map(part_name).collect();
         names.extend(is_complete(job, index, &done).then(|| layout::SUCCESS.to_owned()));
         let directory = Path::new(&head.identity.directory).join(&job.output);
-        let is_owned = claims.owns(&JobPlan { output: directory.clone(), ..job.clone() });
+        let is_owned = claims.owns(&directory);
         Made { directory, names, is_owned }
     };
     (0..).zip(&head.jobs).map(of_job).collect()

@@ -11,7 +11,7 @@
 //!     <jar>/lib/etl.jar</jar>                                        <!-- or <command>, see below -->
 //!     <main-class>com.example.Extract</main-class>                   <!-- of the jar -->
 //!     <input>/logs/raw</input>
-//!     <output>/tmp/extracted</output>
+//!     <output>/data/extracted</output>
 //!     <maps tasks="40" seconds="22" max="30"/>
 //!     <reduces tasks="10" seconds="11"/>
 //!     <configuration>

@@ -14,7 +14,7 @@ const NIGHTLY: &str = r#"<?xml version="1.0"?>
   <dataset path="/logs/raw/"/>
   <job name="join">
     <command>join -t ,</command>
-    <input>/tmp/extracted/part-0</input>
+    <input>/data/extracted/part-0</input>
     <input>/tmp/users</input>
     <output>/out/joined</output>
     <maps tasks="6" seconds="10" max="4"/>
@@ -27,7 +27,7 @@ const NIGHTLY: &str = r#"<?xml version="1.0"?>
     <jar>/lib/etl.jar</jar>
     <main-class>com.example.Extract</main-class>
     <input>/logs/raw</input>
-    <output>/tmp/extracted</output>
+    <output>/data/extracted</output>
     <maps tasks="40" seconds="22"/>
   </job>
   <job name="users">
@@ -99,8 +99,8 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         (
             "<output>/tmp/users</output>",
-            "<output>/tmp/extracted/b</output>",
-            "w.xml:26:5: found \"/tmp/extracted/b\" written by job \"users\", expected one writer; job \"extract\" at line 16 writes \"/tmp/extracted\"",
+            "<output>/data/extracted/b</output>",
+            "w.xml:26:5: found \"/data/extracted/b\" written by job \"users\", expected one writer; job \"extract\" at line 16 writes \"/data/extracted\"",
         ),
         (
             "<input>/logs/raw/users</input>",
@@ -172,7 +172,7 @@ proptest! {
 #[test]
 fn a_job_with_a_command_can_be_run() {
     let text = NIGHTLY
-        .replace("/tmp/extracted/part-0", "/tmp/extracted")
+        .replace("/data/extracted/part-0", "/data/extracted")
         .replace(
             "<command>sort</command>",
             "<command>sort</command><reducer>uniq -c</reducer><combiner>cat</combiner>",
