@@ -23,9 +23,9 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Those of the run that started so many microseconds after 1970.
-    pub(crate) fn of(started: u64) -> Self {
-        Self { owner: started.to_string() }
+    /// Those of the run of that name, which no other has.
+    pub(crate) fn of(owner: &str) -> Self {
+        Self { owner: owner.to_owned() }
     }
 
     /// Makes the output directory of a job this run's, where it may hold the parts `kept` already.

@@ -85,6 +85,8 @@ pub struct Identity {
 pub struct Head {
     /// What the run is.
     pub identity: Identity,
+    /// The name by which its outputs are known to be its own.
+    pub owner: String,
     /// When it started: microseconds since 1970.
     pub started: u64,
     /// Its jobs, as they were resolved: splits do not change when files do.
@@ -178,6 +180,7 @@ mod tests {
                 directory: "/".into(),
                 options: [("a".into(), "b".into())].into(),
             },
+            owner: "7-1".into(),
             started: 7,
             jobs: Vec::new(),
             workload: "{}".into(),

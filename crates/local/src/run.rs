@@ -180,7 +180,9 @@ impl Found {
         workload: String,
     ) -> Result<Session, RunError> {
         let Self { layout, journal, .. } = self;
-        let head = Head { identity, started, jobs: resolved.jobs, workload };
+        // Two runs may start in the same microsecond.
+        let owner = format!("{started}-{}", std::process::id());
+        let head = Head { identity, owner, started, jobs: resolved.jobs, workload };
         let obstacles = obstacles(&head.jobs, &BTreeSet::new());
         if let Err(error) = claim_outputs(&journal, &head, &obstacles) {
             // What it leaves is nothing but its beginning.
@@ -226,7 +228,7 @@ impl Found {
 fn claim_outputs(journal: &Journal, head: &Head, obstacles: &[Obstacle]) -> Result<(), RunError> {
     refuse_existing(head.jobs.iter())?;
     journal.write_head(head)?;
-    let claims = Claims::of(head.started);
+    let claims = Claims::of(&head.owner);
     let is_free = |index: &usize| obstacles.iter().all(|obstacle| obstacle.job != *index);
     for index in (0..head.jobs.len()).filter(is_free) {
         let job = &head.jobs[index];
@@ -307,7 +309,7 @@ pub fn discard(root: &Path, next: &[JobPlan]) -> Result<bool, RunError> {
 fn made(head: &Head, attempts: &[Attempt]) -> Vec<Made> {
     let done: BTreeSet<TaskId> =
         attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect();
-    let claims = Claims::of(head.started);
+    let claims = Claims::of(&head.owner);
     let of_job = |(index, job): (u32, &JobPlan)| {
         let mut names: BTreeSet<String> = parts(job, index, &done).into_iter().map(part_name).collect();
         names.extend(is_complete(job, index, &done).then(|| layout::SUCCESS.to_owned()));
@@ -465,7 +467,7 @@ impl Session {
             }
         }
         layout::remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
-        let claims = Claims::of(self.head.started);
+        let claims = Claims::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.head.jobs) {
             if is_complete(job, index, &done) {
                 self.layout.succeed(job, index).map_err(file(&job.output))?;
@@ -480,7 +482,7 @@ impl Session {
     /// Makes the outputs of what is left this run's again, where it had given them up; what is another's now is in
     /// the way.
     fn claim_again(&mut self) {
-        let (claims, done) = (Claims::of(self.head.started), self.done());
+        let (claims, done) = (Claims::of(&self.head.owner), self.done());
         for (index, job) in (0..).zip(&self.head.jobs) {
             let is_hindered = self.obstacles.iter().any(|obstacle| obstacle.job == index as usize);
             if is_hindered || is_complete(job, index, &done) {
@@ -503,7 +505,7 @@ impl Session {
 
     /// Gives up the outputs of jobs that have failed.
     fn give_up(&self) {
-        let (claims, done) = (Claims::of(self.head.started), self.done());
+        let (claims, done) = (Claims::of(&self.head.owner), self.done());
         let open = (0..).zip(&self.head.jobs).filter(|(index, job)| !is_complete(job, *index, &done));
         open.for_each(|(_, job)| claims.give_up(job));
     }
