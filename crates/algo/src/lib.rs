@@ -6,6 +6,7 @@
 //! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`flowflex`]: flows of malleable jobs with precedence and any metric: FlowFlex;
 //! - [`ordering`]: job orders and slot configurations by Johnson's rule;
+//! - [`registry`]: what a table of policies says of each, and how it makes one;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
@@ -18,4 +19,5 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+pub mod registry;
 pub mod woha;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use slackline::judge::Metrics;
 use slackline::load;
+use slackline::policy::Admission;
 use slackline::simulate::Simulated;
-use slackline::woha::Admission;
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{FlowId, Instance, Schedule, Time};
 use slackline_report::number::{Unit, number};

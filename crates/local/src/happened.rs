@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, Record};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Outcome, TaskRows};
+use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
 use slackline_model::{Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Time};
 
 use crate::history::{GROUP, JobName, Jobs, Took};
@@ -57,24 +57,9 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
         tasks.push(row, &[SlotRange { first: attempt.slot, len: 1 }]);
         flows[instance.flow_of(phase).index()].note(&row);
     }
-    let rows: Vec<FlowRow> = (instance.flows().keys().zip(&flows))
-        .map(|(flow, progress)| flow_row(instance, flow, progress))
-        .collect();
-    let costs: Option<Vec<f64>> = rows.iter().map(|row| row.cost).collect();
-    Schedule {
-        policy: policy.to_owned(),
-        minima: false,
-        clock: Clock::Measured,
-        slowstart,
-        objective: instance.objective(),
-        cost: costs.map(|costs| instance.objective().combine.of(costs)),
-        lower_bound: None,
-        gap: None,
-        metrics: Vec::new(),
-        flows: rows,
-        tasks,
-        allocations: Vec::new(),
-    }
+    let origin = Origin { policy: policy.to_owned(), minima: false, clock: Clock::Measured, slowstart };
+    let times = |flow: FlowId| times(instance, flow, &flows[flow.index()]);
+    Schedule::from_rows(instance, origin, Rows::Tasks(tasks), times)
 }
 
 /// What finished tasks took, by phase.
@@ -135,20 +120,13 @@ impl Progress {
     }
 }
 
-fn flow_row(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowRow {
-    let info = instance.flow(flow);
-    let tasks: u64 = (info.jobs().flat_map(|job| instance.job(job).phases()))
+/// When a flow ran; it is complete once all its tasks are.
+fn times(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowTimes {
+    let tasks: u64 = (instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()))
         .map(|phase| instance.phase(phase).tasks().map_or(0, |tasks| u64::from(tasks.count())))
         .sum();
     let completion = (progress.done == tasks).then(|| progress.end.seconds());
-    FlowRow {
-        flow,
-        release: info.release.seconds(),
-        start: progress.start.map(Time::seconds),
-        completion,
-        cost: completion.map(|c| info.cost.eval(c)),
-        status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
-    }
+    FlowTimes { start: progress.start.map(Time::seconds), completion }
 }
 
 /// The phase of a task of the run.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, TaskRows};
+use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, History, Instance, MachineId, Schedule, Span, Time};
 
 use crate::assign::{Assigner, Scope};
@@ -228,32 +228,12 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 impl Run {
     /// The schedule of the run with its claims: completions and costs, no lower bound yet.
     pub fn schedule(self, instance: &Instance, policy: &str, clock: Clock) -> Schedule {
-        let row = |(flow, info): (FlowId, &slackline_model::instance::Flow)| {
-            let completion = self.completions[flow].map(Time::seconds);
-            FlowRow {
-                flow,
-                release: info.release.seconds(),
-                start: self.started[flow].map(Time::seconds),
-                completion,
-                cost: completion.map(|c| info.cost.eval(c)),
-                status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
-            }
+        let origin =
+            Origin { policy: policy.to_owned(), minima: self.minima, clock, slowstart: self.slowstart };
+        let times = |flow: FlowId| FlowTimes {
+            start: self.started[flow].map(Time::seconds),
+            completion: self.completions[flow].map(Time::seconds),
         };
-        let flows: Vec<FlowRow> = instance.flows().iter_enumerated().map(row).collect();
-        let costs: Option<Vec<f64>> = flows.iter().map(|f| f.cost).collect();
-        Schedule {
-            policy: policy.to_owned(),
-            minima: self.minima,
-            clock,
-            slowstart: self.slowstart,
-            objective: instance.objective(),
-            cost: costs.map(|costs| instance.objective().combine.of(costs)),
-            lower_bound: None,
-            gap: None,
-            metrics: Vec::new(),
-            flows,
-            tasks: self.tasks,
-            allocations: Vec::new(),
-        }
+        Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times)
     }
 }

@@ -40,7 +40,7 @@ pub mod view;
 pub use driver::{Config, Run, run};
 pub use engine::Engine;
 pub use learning::Learning;
-pub use policy::{Action, Ask, Event, Grant, Policy, Style};
+pub use policy::{Action, Admission, Ask, Event, Grant, Policy, Style};
 pub use ready::ReadyQueue;
 pub use state::{PhaseState, State};
 pub use view::{Estimates, View};

@@ -32,6 +32,11 @@ pub trait Policy {
     /// Something happened. `out` receives what the policy wants changed.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 
+    /// What flows with a deadline were told when they arrived, for policies that can tell.
+    fn admissions(&self) -> &[(FlowId, Admission)] {
+        &[]
+    }
+
     /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
     /// phase of that lane, outside `ask.skip`, can run. A phase that is granted must be runnable
     /// ([`View::runnable`] above 0); the call is repeated while slots are free.
@@ -39,6 +44,15 @@ pub trait Policy {
         let _ = (ask, view);
         None
     }
+}
+
+/// What a flow is told when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Whether its deadline can be met with the whole cluster; true without one.
+    pub feasible: bool,
+    /// When the flow is done if it has the whole cluster from its arrival on.
+    pub earliest_completion: Time,
 }
 
 /// How a policy decides.

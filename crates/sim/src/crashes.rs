@@ -1,7 +1,7 @@
 //! Machine failures, from a script or at a seeded rate.
 
+use slackline_model::random;
 use slackline_model::{MachineId, Seed, Span, Time};
-use slackline_random as random;
 
 /// When machines fail.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Estimates that are off: what a policy believes of durations when nobody knows them exactly.
 
+use slackline_model::random;
 use slackline_model::{Instance, Seed, Span};
 use slackline_policy::Estimates;
-use slackline_random as random;
 
 /// The true means, each multiplied by a lognormal factor of mean 1 whose logarithm has standard
 /// deviation `sigma` (0 for the truth). Every phase draws from its own stream.

@@ -5,14 +5,13 @@ mod makers;
 use std::cell::Cell;
 
 use slackline_algo::flex::model as flex_algo;
-use slackline_algo::woha::{Admission, Plan as ProgressPlan, PlanGenerator, Request};
+use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
 use slackline_judge::{Metrics, Violation};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus};
+use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
-use slackline_policy::Estimates;
+use slackline_policy::{Admission, Estimates};
 
 use crate::registry::{Chosen, policies};
-use crate::simulate::claim_bound;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
 
@@ -249,33 +248,26 @@ fn chosen(name: &str) -> Chosen {
 
 /// The rows as a schedule whose claims the judge can check.
 fn schedule(instance: &Instance, policy: &Chosen, made: &Made) -> Schedule {
-    let mut schedule = Schedule {
+    let origin = Origin {
         policy: policy.spec().to_owned(),
         minima: policy.entry().capabilities.minima,
         clock: Clock::Exact,
         slowstart: 1.0,
-        objective: instance.objective(),
-        cost: None,
-        lower_bound: None,
-        gap: None,
-        metrics: Vec::new(),
-        flows: Vec::new(),
-        tasks: made.tasks.clone(),
-        allocations: made.allocations.clone(),
     };
+    let rows = if made.tasks.is_empty() {
+        Rows::Allocations(made.allocations.clone())
+    } else {
+        Rows::Tasks(made.tasks.clone())
+    };
+    // The judge says when flows complete, which it does from the rows alone.
+    let mut schedule = Schedule::from_rows(instance, origin, rows, |_| FlowTimes::default());
     let completions = slackline_judge::completions(instance, &schedule);
     let starts = starts(instance, &schedule);
-    let rows = instance.flows().iter_enumerated().zip(completions).map(|((id, flow), completion)| FlowRow {
-        flow: id,
-        release: flow.release.seconds(),
-        start: starts[id.index()],
-        completion,
-        cost: completion.map(|c| flow.cost.eval(c)),
-        status: FlowStatus::Done,
+    schedule.claim_times(instance, |flow| FlowTimes {
+        start: starts[flow.index()],
+        completion: completions[flow.index()],
     });
-    schedule.flows = rows.collect();
-    schedule.cost = Some(instance.objective().combine.of(schedule.flows.iter().filter_map(|row| row.cost)));
-    claim_bound(&mut schedule, Some(made.bound).filter(|bound| bound.is_finite()));
+    schedule.claim_bound(Some(made.bound).filter(|bound| bound.is_finite()));
     schedule
 }
 
@@ -296,7 +288,7 @@ fn requirements(instance: &Instance, policy: &Chosen) -> Vec<Requirements> {
     let estimates = Estimates::mean(instance);
     let of = |(flow, info): (FlowId, &slackline_model::instance::Flow)| {
         let plan = generator.plan(&Request { instance, flow, estimates: &estimates, now: info.release });
-        let admission = Admission::of(&plan, info.deadline, info.release);
+        let admission = slackline_algo::woha::admission(&plan, info.deadline, info.release);
         Requirements { flow, plan, admission }
     };
     instance.flows().iter_enumerated().map(of).collect()

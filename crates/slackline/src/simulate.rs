@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, History, Instance, Schedule, Span};
-use slackline_policy::{Config, Estimates, Learning, Policy};
+use slackline_policy::{Admission, Config, Estimates, Learning, Policy};
 use slackline_sim::{Sim, noise};
 
 use crate::registry::Chosen;
@@ -78,7 +78,7 @@ pub struct Simulated {
     /// What is known of finished tasks now, with [`Knowledge::Learned`].
     pub history: Option<History>,
     /// What WOHA told the flows with a deadline when they arrived.
-    pub admissions: Vec<(FlowId, woha::Admission)>,
+    pub admissions: Vec<(FlowId, Admission)>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
 }
@@ -137,7 +137,7 @@ pub fn simulate(
     let (decisions, reports, history) = (run.decisions, run.reports, run.history.take());
     let mut schedule = run.schedule(instance, policy.spec(), options.clock());
     if options.clock() == Clock::Exact {
-        claim_bound(&mut schedule, bound);
+        schedule.claim_bound(bound);
     }
     let metrics = slackline_judge::check(instance, &schedule)?.metrics;
     let admissions = woha.map(|woha| woha.admissions().to_vec()).unwrap_or_default();
@@ -152,15 +152,6 @@ fn known(instance: &Instance, options: &Options) -> (Option<Learning>, Estimates
     }
     let estimates = noise::distorted(instance, options.noise, options.sim.seed);
     (None, Estimates { each: options.knowledge == Knowledge::Exact, ..estimates })
-}
-
-/// Puts a lower bound and the gap to it into a schedule.
-pub fn claim_bound(schedule: &mut Schedule, bound: Option<f64>) {
-    schedule.lower_bound = bound;
-    schedule.gap = match (schedule.cost, bound) {
-        (Some(cost), Some(bound)) if bound > 0.0 => Some((cost - bound) / bound),
-        _ => None,
-    };
 }
 
 /// Nearest-rank 99th percentile; 0 of nothing.

@@ -47,7 +47,7 @@ pub(crate) const PARAMS: &[Param] = &[
 ];
 
 pub use plan_file::{PlanFile, PlanFileError, Unfit};
-pub use slackline_algo::woha::{Admission, Plan};
+pub use slackline_algo::woha::Plan;
 
 /// The generator that a policy makes its plans with; `None` if it is not one of WOHA's.
 pub fn generator(policy: &Chosen) -> Option<Progress> {

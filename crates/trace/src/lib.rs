@@ -46,6 +46,6 @@ pub use format::Format;
 pub use history::{read_history, write_history};
 pub use options::{ImportOptions, OptionError};
 pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
-use slackline_random as random;
+use slackline_model::random;
 pub use source::SourceMap;
 pub use workload::{Imported, read_workload, sha256, write_workload};

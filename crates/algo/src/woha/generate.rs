@@ -1,7 +1,7 @@
 //! Plans from rehearsals: how many slots a plan counts on, and whether the deadline can be met.
 
 use slackline_model::{FlowId, Instance, PhaseId, Span, Time};
-use slackline_policy::Estimates;
+use slackline_policy::{Admission, Estimates};
 
 use super::plan::{Plan, Step};
 use super::priorities::JobOrder;
@@ -117,22 +117,11 @@ fn scan(workflow: &Workflow, rehearsal: &mut Rehearsal<'_>, budget: Span) -> u32
     (cap_min(workflow, budget)..most).find(|&cap| rehearsal.run(cap, budget).is_some()).unwrap_or(most)
 }
 
-/// What a flow is told when it is submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admission {
-    /// Whether the rehearsal on the whole cluster meets the deadline; true without one.
-    pub feasible: bool,
-    /// When the flow is done if it has the whole cluster from now on and follows the plan's order.
-    pub earliest_completion: Time,
-}
-
-impl Admission {
-    /// The answer for a flow with this plan and deadline, submitted now.
-    pub fn of(plan: &Plan, deadline: Option<Time>, now: Time) -> Self {
-        let earliest_completion = Time(now.0.saturating_add(plan.shortest().0));
-        Self {
-            feasible: deadline.is_none_or(|deadline| earliest_completion <= deadline),
-            earliest_completion,
-        }
+/// What a flow with this plan and deadline is told when it is submitted now.
+pub fn admission(plan: &Plan, deadline: Option<Time>, now: Time) -> Admission {
+    let earliest_completion = Time(now.0.saturating_add(plan.shortest().0));
+    Admission {
+        feasible: deadline.is_none_or(|deadline| earliest_completion <= deadline),
+        earliest_completion,
     }
 }

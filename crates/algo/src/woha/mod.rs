@@ -18,7 +18,7 @@
 //!    ([`scheduler`], [`lag`]), and in it the first job of its order that can run ([`online`]).
 //!
 //! **Guarantee**: none: heuristic. A flow whose deadline the rehearsal cannot meet on the whole
-//! cluster is known at submission, with the completion it can have ([`Admission`]).
+//! cluster is known at submission, with the completion it can have ([`slackline_policy::Admission`]).
 //!
 //! **Complexity**: a plan O(E log J) for each cap tried, E batches of equal tasks (at most the tasks),
 //! J jobs. A decision O((k + 1) log n), n flows, k requirements that fell due since the last.
@@ -102,7 +102,7 @@ pub mod scheduler;
 #[cfg(test)]
 mod tests;
 
-pub use generate::{Admission, Cap, PlanGenerator, Progress, Request};
+pub use generate::{Cap, PlanGenerator, Progress, Request, admission};
 pub use online::{Late, Woha};
 pub use plan::{Plan, PlanError, Step};
 pub use priorities::JobOrder;

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, PhaseId};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Admission, Ask, Event, Grant, Policy, Style, View};
 
 use super::active::Active;
-use super::generate::{Admission, PlanGenerator, Request};
+use super::generate::{PlanGenerator, Request, admission};
 use super::plan::{Mismatch, Plan};
 use super::scheduler::{Goal, WorkflowScheduler};
 
@@ -87,16 +87,11 @@ impl Woha {
         Ok(self)
     }
 
-    /// What each flow with a deadline was told at its arrival, in the order of arrival.
-    pub fn admissions(&self) -> &[(FlowId, Admission)] {
-        &self.admissions
-    }
-
     fn submit(&mut self, flow: FlowId, view: &View<'_>) {
         let request = Request { instance: view.instance, flow, estimates: view.estimates, now: view.now };
         let plan = self.plans.remove(&flow).unwrap_or_else(|| self.generator.plan(&request));
         let goal = view.instance.flow(flow).deadline.map_or(Goal::Whenever, |deadline| {
-            let admission = Admission::of(&plan, Some(deadline), view.now);
+            let admission = admission(&plan, Some(deadline), view.now);
             self.admissions.push((flow, admission));
             match self.late {
                 Late::Follow => Goal::Follow(deadline),
@@ -140,6 +135,10 @@ impl Policy for Woha {
 
     fn style(&self) -> Style {
         Style::Priorities
+    }
+
+    fn admissions(&self) -> &[(FlowId, Admission)] {
+        &self.admissions
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

@@ -6,7 +6,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, Task
 use slackline_model::{Draft, FlowId, Instance, JobId, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::Estimates;
 
-use super::generate::{Admission, Cap, PlanGenerator, Progress, Request};
+use super::generate::{Cap, PlanGenerator, Progress, Request};
 use super::plan::{Plan, PlanError, Step};
 use super::priorities::JobOrder;
 
@@ -172,7 +172,7 @@ proptest! {
         let (full, search, scan) = (with(Cap::None), with(Cap::Search), with(Cap::Scan));
         let feasible = |cap| with(Cap::Fixed(cap)).length() <= budget;
         prop_assert_eq!(full.shortest(), full.length());
-        let admission = Admission::of(&search, instance.flow(FlowId(0)).deadline, Time::ZERO);
+        let admission = super::generate::admission(&search, instance.flow(FlowId(0)).deadline, Time::ZERO);
         prop_assert_eq!(admission.feasible, full.length() <= budget);
         if admission.feasible {
             prop_assert!(search.length() <= budget && scan.cap() <= search.cap());

@@ -223,7 +223,7 @@ fn write_schedule(
     let instance = &loaded.instance;
     let plan = tuning::in_order(instance, best.order.clone(), request.config.mode)?;
     let mut schedule = plan.schedule(instance, request.method.name());
-    slackline::simulate::claim_bound(&mut schedule, lower::bounds(instance).best);
+    schedule.claim_bound(lower::bounds(instance).best);
     let meta = results::meta(&loaded, loaded.options.clone(), args.shape.root_seed(), &schedule);
     out::data(Some(file), |out| slackline_trace::write_schedule(out, instance, &schedule, &meta))
 }

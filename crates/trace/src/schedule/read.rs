@@ -7,6 +7,7 @@ use slackline_model::schedule::{
     Allocation, Clock, FlowRow, FlowStatus, NewRow, Outcome, Schedule, TaskRows,
 };
 use slackline_model::time::SECONDS_MAX;
+use slackline_model::tolerance;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 
 use super::{Meta, gap_absolute, wire};
@@ -141,7 +142,7 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
 /// The one claim that a schedule does not keep must follow from those it does.
 fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), Wrong> {
     let (Some(claim), Some(real)) = (claim, gap_absolute(schedule)) else { return Ok(()) };
-    if (claim - real).abs() <= 1e-6 * real.abs() + 2e-6 {
+    if (claim - real).abs() <= tolerance::of_amount(real) {
         return Ok(());
     }
     let what = format!("found {claim}, but the cost is {real} above the bound");

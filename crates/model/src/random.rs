@@ -5,8 +5,8 @@
 //! its own, so that one more draw in one part does not move another. Logarithms, exponentials and
 //! cosines come from `libm`, not from the platform, because platforms differ in the last bit.
 
+use crate::seed::Seed;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use slackline_model::Seed;
 
 pub use rand_chacha::ChaCha8Rng;
 
