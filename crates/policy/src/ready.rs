@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use slackline_model::id::TiVec;
 use slackline_model::{Instance, Lane, PhaseId};
 
-use crate::policy::{Ask, Event};
+use crate::event::Event;
+use crate::policy::Ask;
 use crate::view::View;
 
 /// Phases in the order of a key, then of their ids, one queue a lane.
