@@ -38,6 +38,8 @@ pub mod ready;
 pub mod slots;
 mod spot;
 pub mod state;
+#[cfg(test)]
+mod testing;
 pub mod view;
 
 pub use driver::{Config, Run, run};

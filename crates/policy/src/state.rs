@@ -541,3 +541,6 @@ impl State {
         self.alive[lane.index()] = slots;
     }
 }
+
+#[cfg(test)]
+mod tests;
