@@ -377,3 +377,6 @@ impl<'a> Ledger<'a> {
         self.down.contains(&machine)
     }
 }
+
+#[cfg(test)]
+mod tests;
