@@ -179,3 +179,6 @@ impl Assigner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -260,3 +260,6 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
