@@ -23,11 +23,13 @@ pub(crate) fn typed(map: u32, reduce: u32) -> MachineDraft {
     MachineDraft { slots: Slots::Typed { map, reduce }, ..machines("typed", 1, 0) }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a job may lack either phase")]
 pub(crate) fn uniform(tasks: u32, seconds: f64) -> Option<PhaseDraft> {
     Some(TasksDraft::Uniform { tasks, seconds }.into())
 }
 
 /// One split a list of hosts, of two tasks of a second each.
+#[expect(clippy::unnecessary_wraps, reason = "a job may lack either phase")]
 pub(crate) fn splits(hosts: &[&[&str]]) -> Option<PhaseDraft> {
     let split = |hosts: &&[&str]| SplitDraft {
         count: 2,
