@@ -6,12 +6,14 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, History, Instance, MachineId, Schedule, Span, Time};
 
-use crate::assign::{Assigner, Scope};
+use crate::assign::{Assigner, Deciding};
 use crate::audit;
 use crate::engine::{Engine, Offers, Report};
+use crate::event::Event;
 use crate::learning::Learning;
-use crate::ledger::Ledger;
-use crate::policy::{Action, Event, Policy, Style};
+use crate::ledger::{Ledger, Rules};
+use crate::policy::{Action, Policy, Style};
+use crate::spot::Scope;
 use crate::view::{Estimates, View};
 
 /// How a run is to be driven.
@@ -120,8 +122,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         config: Config<'c>,
     ) -> Self {
         let capabilities = engine.capabilities();
-        let mut ledger = Ledger::new(instance, config.slowstart, capabilities);
-        ledger.attempts_max = config.attempts_max.max(1);
+        let rules = Rules { slowstart: config.slowstart, attempts_max: config.attempts_max.max(1) };
+        let mut ledger = Ledger::new(instance, rules, capabilities);
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
@@ -205,7 +207,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             Offers::Immediate => Scope::All,
             Offers::Heartbeat => Scope::Machines(&self.offering),
         };
-        assigner.assign(ledger, *engine, *policy, (&config.estimates, events, scope));
+        let mut deciding = Deciding { policy: *policy, estimates: &config.estimates };
+        assigner.assign(ledger, *engine, &mut deciding, events, scope);
     }
 
     fn close(mut self) -> Run {
@@ -237,3 +240,6 @@ impl Run {
         Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times)
     }
 }
+
+#[cfg(test)]
+mod tests;

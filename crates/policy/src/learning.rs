@@ -19,7 +19,7 @@ use slackline_model::history::{History, PhaseName, Record};
 use slackline_model::id::TiVec;
 use slackline_model::{Cluster, FlowId, GroupId, Instance, JobId, PhaseId, PhaseKind, Span};
 
-use crate::policy::Event;
+use crate::event::Event;
 use crate::view::Estimates;
 
 /// Length of a task of which nothing at all is known.

@@ -1,7 +1,8 @@
 //! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
 
-use slackline_model::{FlowId, JobId, Lane, MachineId, PhaseId, Span, Time};
+use slackline_model::{Lane, MachineId, PhaseId, Time};
 
+use crate::event::Event;
 use crate::view::View;
 
 /// A scheduling policy.
@@ -64,48 +65,6 @@ pub enum Style {
     Targets,
     /// It pushes which machine runs which tasks, in which order. Reduces never take slots early.
     Placements,
-}
-
-/// What happened. The events of an instant come in the order of cause and effect: finished tasks and
-/// what follows from them, machines, arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Tasks finished; each took `took` on a machine like `machine`.
-    TasksDone {
-        /// Their phase.
-        phase: PhaseId,
-        /// How many.
-        count: u32,
-        /// The machine of the first of them; the others ran at the same speed.
-        machine: MachineId,
-        /// How long each computed (waiting for maps not counted).
-        took: Span,
-    },
-    /// Tasks must run again: they failed, or their machine died with them or with their output.
-    TasksLost {
-        /// Their phase.
-        phase: PhaseId,
-        /// How many.
-        count: u32,
-    },
-    /// All tasks of a phase are done.
-    PhaseDone(PhaseId),
-    /// All phases of a job are done.
-    JobDone(JobId),
-    /// All jobs of a flow are done.
-    FlowDone(FlowId),
-    /// A flow was given up, because a task of it failed too often: none of its phases is ready any more.
-    FlowFailed(FlowId),
-    /// A machine died.
-    MachineDown(MachineId),
-    /// A machine came back.
-    MachineUp(MachineId),
-    /// A flow arrived.
-    FlowArrived(FlowId),
-    /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
-    PhaseReady(PhaseId),
-    /// The time of an [`Action::WakeAt`] has come, or the assignment layer wanted to look again.
-    Wake,
 }
 
 /// What a policy wants changed.

@@ -322,3 +322,6 @@ impl Engine for Sim<'_> {
         self.queue.push(at.max(self.now), Pending::Wake);
     }
 }
+
+#[cfg(test)]
+mod tests;
