@@ -18,7 +18,8 @@
 //! - [`minima`]: the guarantees in force at an instant;
 //! - [`assign`]: the assignment layer: a free slot gets a task;
 //! - [`driver`]: the loop, and the schedule it leaves behind;
-//! - [`ready`]: a queue of runnable phases for policies that order them.
+//! - [`ready`]: a queue of runnable phases for policies that order them;
+//! - [`Grown`]: tables that grow with the ids that arrive.
 //!
 //! **Never knows**: any algorithm, which engine it drives.
 #![deny(clippy::unwrap_used)]
@@ -27,6 +28,7 @@ pub mod assign;
 mod audit;
 pub mod driver;
 pub mod engine;
+mod grown;
 pub mod learning;
 mod ledger;
 mod locality;
@@ -39,6 +41,7 @@ pub mod view;
 
 pub use driver::{Config, Run, run};
 pub use engine::Engine;
+pub use grown::Grown;
 pub use learning::Learning;
 pub use policy::{Action, Admission, Ask, Event, Grant, Policy, Style};
 pub use ready::ReadyQueue;
