@@ -10,7 +10,19 @@ use slackline_model::schedule::Rows;
 use slackline_model::{Cluster, FlowId, Instance, Objective};
 use slackline_policy::Policy;
 
-use crate::woha;
+use crate::{dmrs, ordering, woha};
+
+/// All policies.
+pub const POLICIES: &[PolicyEntry] = &[
+    woha::HLF,
+    woha::LPF,
+    woha::MPF,
+    dmrs::ENTRY,
+    dmrs::IDENTICAL,
+    dmrs::MAP_ONLY,
+    ordering::MK_JR,
+    ordering::MK_TCT_JR,
+];
 
 /// A policy as a table of policies knows it.
 #[derive(Clone, Copy)]

@@ -19,7 +19,8 @@
 //! - [`minima`]: the guarantees in force at an instant;
 //! - [`assign`]: the assignment layer: a free slot gets a task;
 //! - [`driver`]: the loop, and the schedule it leaves behind;
-//! - [`ready`]: a queue of runnable phases for policies that order them.
+//! - [`ready`]: a queue of runnable phases for policies that order them;
+//! - [`Grown`]: tables that grow with the ids that arrive.
 //!
 //! **Never knows**: any algorithm, which engine it drives.
 #![deny(clippy::unwrap_used)]
@@ -29,6 +30,7 @@ mod audit;
 pub mod driver;
 pub mod engine;
 pub mod event;
+mod grown;
 pub mod learning;
 mod ledger;
 mod locality;
@@ -45,6 +47,7 @@ pub mod view;
 pub use driver::{Config, Run, run};
 pub use engine::Engine;
 pub use event::Event;
+pub use grown::Grown;
 pub use learning::Learning;
 pub use policy::{Action, Admission, Ask, Grant, Policy, Style};
 pub use ready::ReadyQueue;

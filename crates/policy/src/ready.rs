@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::id::TiVec;
-use slackline_model::{Instance, Lane, PhaseId};
+use slackline_model::{Lane, PhaseId};
 
 use crate::event::Event;
+use crate::grown::Grown;
 use crate::policy::Ask;
 use crate::view::View;
 
@@ -18,22 +18,27 @@ use crate::view::View;
 pub struct ReadyQueue<K> {
     lanes: [BTreeSet<(K, PhaseId)>; 2],
     /// The key under which a phase was queued last.
-    keys: TiVec<PhaseId, Option<K>>,
-    queued: TiVec<PhaseId, bool>,
+    keys: Grown<PhaseId, Option<K>>,
+    queued: Grown<PhaseId, bool>,
     /// Early reduces that were barred from taking a slot when they came to the head.
     barred: Vec<PhaseId>,
 }
 
-impl<K: Ord + Copy> ReadyQueue<K> {
-    /// An empty queue.
-    pub fn new(instance: &Instance) -> Self {
-        let n = instance.phases().len();
+impl<K> Default for ReadyQueue<K> {
+    fn default() -> Self {
         Self {
             lanes: [BTreeSet::new(), BTreeSet::new()],
-            keys: vec![None; n].into(),
-            queued: vec![false; n].into(),
+            keys: Grown::default(),
+            queued: Grown::default(),
             barred: Vec::new(),
         }
+    }
+}
+
+impl<K: Ord + Copy> ReadyQueue<K> {
+    /// An empty queue, for any instance.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Takes in the events of an instant. `key` is asked once a phase becomes ready.

@@ -1,6 +1,7 @@
 //! What a policy may look at: the instance, the state of every phase, the time, and estimates.
 
 use slackline_model::id::TiVec;
+use slackline_model::instance::Phase;
 use slackline_model::{GroupId, Instance, PhaseId, Span, Time};
 
 use crate::state::{PhaseState, State};
@@ -53,14 +54,16 @@ pub struct Estimates {
 impl Estimates {
     /// The true means and speeds, nothing of single tasks.
     pub fn mean(instance: &Instance) -> Self {
-        let mean = |phase: &slackline_model::instance::Phase| {
-            let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
-            Span(phase.work().0 / u64::from(count))
-        };
         Self {
-            task: instance.phases().iter().map(mean).collect(),
+            task: instance.phases().iter().map(Self::mean_of).collect(),
             speed: instance.cluster().groups().iter().map(|group| group.speed).collect(),
             each: false,
         }
+    }
+
+    /// The true mean length of a task of a phase at speed 1; all the work of a phase that was not cut. O(1).
+    pub fn mean_of(phase: &Phase) -> Span {
+        let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
+        Span(phase.work().0 / u64::from(count))
     }
 }

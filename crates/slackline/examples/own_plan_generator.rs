@@ -50,8 +50,7 @@ fn main() {
     let draft = Draft { machines: vec![node], flows, ..Draft::default() };
     let instance = Instance::new(&draft).expect("the example is valid");
 
-    let mut policy =
-        Woha::new("even-pace", &instance, Box::new(EvenPace), Box::new(Lags::<SkipList>::default()));
+    let mut policy = Woha::new("even-pace", Box::new(EvenPace), Box::new(Lags::<SkipList>::default()));
 
     let mut engine = Sim::new(&instance, Options::exact());
     let run = slackline::policy::run(&instance, &mut policy, &mut engine, Config::plain(&instance));

@@ -54,7 +54,7 @@ pub(crate) fn plan_config(variant: Variant, choices: &[usize]) -> slackline_algo
 
 /// The policy of a variant; parameters it does not have are at their defaults.
 pub(crate) fn build(variant: Variant, instance: &Instance, choices: &[usize]) -> Dmrs {
-    Dmrs::new(instance, online_config(variant, choices))
+    Dmrs::new(instance.cluster(), online_config(variant, choices))
 }
 
 fn online_config(variant: Variant, choices: &[usize]) -> OnlineConfig {

@@ -301,9 +301,7 @@ pub fn policies() -> &'static [Entry] {
             capabilities: WOHA,
             params: woha::PARAMS,
             planner: REQUIREMENTS,
-            build: |instance, choices| {
-                Box::new(woha::build("woha-hlf", JobOrder::HighestLevel, instance, choices))
-            },
+            build: |_, choices| Box::new(woha::build("woha-hlf", JobOrder::HighestLevel, choices)),
         },
         Entry {
             name: "woha-lpf",
@@ -313,9 +311,7 @@ pub fn policies() -> &'static [Entry] {
             capabilities: WOHA,
             params: woha::PARAMS,
             planner: REQUIREMENTS,
-            build: |instance, choices| {
-                Box::new(woha::build("woha-lpf", JobOrder::LongestPath, instance, choices))
-            },
+            build: |_, choices| Box::new(woha::build("woha-lpf", JobOrder::LongestPath, choices)),
         },
         Entry {
             name: "woha-mpf",
@@ -325,9 +321,7 @@ pub fn policies() -> &'static [Entry] {
             capabilities: WOHA,
             params: woha::PARAMS,
             planner: REQUIREMENTS,
-            build: |instance, choices| {
-                Box::new(woha::build("woha-mpf", JobOrder::MaximumParallelism, instance, choices))
-            },
+            build: |_, choices| Box::new(woha::build("woha-mpf", JobOrder::MaximumParallelism, choices)),
         },
         Entry {
             name: "dmrs",
@@ -382,9 +376,9 @@ pub fn policies() -> &'static [Entry] {
                 }),
                 ..TASKS
             },
-            build: |instance, choices| {
+            build: |_, choices| {
                 let candidates = candidates(MK_JR[0].values[choices[0]]);
-                Box::new(Ordering::new(instance, Rule::MkJr, candidates))
+                Box::new(Ordering::new(Rule::MkJr, candidates))
             },
         },
         Entry {
@@ -401,9 +395,9 @@ pub fn policies() -> &'static [Entry] {
                 }),
                 ..TASKS
             },
-            build: |instance, choices| {
+            build: |_, choices| {
                 let candidates = candidates(MK_TCT_JR[0].values[choices[0]]);
-                Box::new(Ordering::new(instance, Rule::MkTctJr, candidates))
+                Box::new(Ordering::new(Rule::MkTctJr, candidates))
             },
         },
     ];

@@ -9,7 +9,7 @@ use slackline_model::Instance;
 pub use slackline_algo::ordering;
 pub use slackline_algo::ordering::estimator::Mode;
 pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
-pub use slackline_algo::ordering::plan::{Plan, Refusal, in_order};
+pub use slackline_algo::ordering::plan::{Plan, in_order};
 pub use slackline_algo::ordering::split::{Choice, Config, NotDivisible, Splits};
 pub use slackline_algo::ordering::workload::NotOffline;
 

@@ -71,11 +71,16 @@ pub fn with_plans(
     plans: BTreeMap<FlowId, Plan>,
 ) -> Option<Result<Woha, (FlowId, Mismatch)>> {
     let order = generator(policy)?.order;
-    Some(build(policy.entry().name, order, instance, policy.choices()).with_plans(instance, plans))
+    for (&flow, plan) in &plans {
+        if let Err(mismatch) = plan.fits(instance, flow) {
+            return Some(Err((flow, mismatch)));
+        }
+    }
+    Some(Ok(build(policy.entry().name, order, policy.choices()).with_plans(plans)))
 }
 
 /// The policy with the chosen value of each of [`PARAMS`].
-pub(crate) fn build(name: &str, order: JobOrder, instance: &Instance, choices: &[usize]) -> Woha {
+pub(crate) fn build(name: &str, order: JobOrder, choices: &[usize]) -> Woha {
     let measure = if PARAMS[4].values[choices[4]] == "tasks" { Measure::Tasks } else { Measure::Time };
     let list: Box<dyn WorkflowScheduler + Send> = match PARAMS[3].values[choices[3]] {
         "btree" => Box::new(Lags::<BTree>::by(measure)),
@@ -83,7 +88,7 @@ pub(crate) fn build(name: &str, order: JobOrder, instance: &Instance, choices: &
         _ => Box::new(Lags::<Heap>::by(measure)),
     };
     let late = if PARAMS[2].values[choices[2]] == "follow" { Late::Follow } else { Late::Yield };
-    Woha::new(name, instance, Box::new(progress(order, choices)), list).with_late(late)
+    Woha::new(name, Box::new(progress(order, choices)), list).with_late(late)
 }
 
 fn progress(order: JobOrder, choices: &[usize]) -> Progress {

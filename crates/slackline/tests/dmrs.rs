@@ -73,7 +73,7 @@ fn run_knowing(
 
 fn completed(instance: &Instance, variant: Variant, options: &Options, sigma: f64) -> f64 {
     let config = OnlineConfig { variant, ..OnlineConfig::default() };
-    let mut policy = Dmrs::new(instance, config);
+    let mut policy = Dmrs::new(instance.cluster(), config);
     let schedule = run(instance, &mut policy, options, sigma);
     assert!(
         schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done),
@@ -163,7 +163,7 @@ fn online_without_arrivals_is_the_plan() {
     for seed in 0..5 {
         let instance = paper(&[("mix", "b"), ("benchmark", "sort"), ("interval", "0")], seed);
         let plan = dmrs::plan(&instance, dmrs::Config::default()).unwrap();
-        let mut policy = Dmrs::new(&instance, OnlineConfig::default());
+        let mut policy = Dmrs::new(instance.cluster(), OnlineConfig::default());
         let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&Known::Exact, 1.0));
         assert_eq!(schedule.cost, Some(plan.cost), "seed {seed}");
         assert_eq!(policy.reoptimised(), 0);
@@ -210,7 +210,7 @@ fn every_variant_finishes_whatever_happens() {
             for variant in VARIANTS {
                 for known in [Known::Means(0.5), Known::Exact, Known::Learned(&History::new())] {
                     let config = OnlineConfig { variant, ..OnlineConfig::default() };
-                    let mut policy = Dmrs::new(&instance, config);
+                    let mut policy = Dmrs::new(instance.cluster(), config);
                     let slowstart = if seed < 3 { 1.0 } else { 0.3 };
                     let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&known, slowstart));
                     let done = schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done);
@@ -262,7 +262,7 @@ fn the_queue_of_a_disconnected_machine_moves_and_nothing_is_done_twice() {
         let plan = dmrs::plan(&instance, dmrs::Config { variant, ..dmrs::Config::default() }).unwrap();
         let planned = machines(&instance, &plan.tasks, |_| true);
         let config = OnlineConfig { variant, ..OnlineConfig::default() };
-        let mut policy = Dmrs::new(&instance, config);
+        let mut policy = Dmrs::new(instance.cluster(), config);
         let (schedule, _) = run_knowing(&instance, &mut policy, &options, (&Known::Exact, 1.0));
         assert_eq!(schedule.flows[0].status, FlowStatus::Done, "{variant:?}");
         let ended = |outcome| machines(&instance, &schedule.tasks, |row| row.outcome == outcome);
@@ -298,7 +298,7 @@ fn wrong_speeds_are_survived_and_cost_less_if_the_list_is_made_anew() {
             (dmrs::Reoptimise::OnDeparture, Known::Exact, &mut right),
         ] {
             let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
-            let mut policy = Dmrs::new(&instance, config);
+            let mut policy = Dmrs::new(instance.cluster(), config);
             let (schedule, _) = run_knowing(&instance, &mut policy, &Options::exact(), (&known, 1.0));
             assert!(schedule.flows.iter().all(|flow| flow.status == FlowStatus::Done), "seed {seed}");
             *sum += schedule.cost.unwrap();
@@ -318,7 +318,7 @@ fn making_the_list_anew_helps_against_wrong_estimates() {
             [(dmrs::Reoptimise::OnDeparture, &mut with), (dmrs::Reoptimise::Never, &mut without)]
         {
             let config = OnlineConfig { reoptimise, ..OnlineConfig::default() };
-            let mut policy = Dmrs::new(&instance, config);
+            let mut policy = Dmrs::new(instance.cluster(), config);
             *sum += run(&instance, &mut policy, &options, 0.5).cost.unwrap();
         }
     }
@@ -349,7 +349,7 @@ fn learned_speeds_bring_a_second_run_nearer_to_its_plan() {
         let mut distances = Vec::new();
         let mut costs = Vec::new();
         for _ in 0..2 {
-            let mut policy = Dmrs::new(&instance, OnlineConfig::default());
+            let mut policy = Dmrs::new(instance.cluster(), OnlineConfig::default());
             let (schedule, known) =
                 run_knowing(&instance, &mut policy, &Options::exact(), (&Known::Learned(&history), 1.0));
             distances.push(distance(&policy, &instance, &schedule));

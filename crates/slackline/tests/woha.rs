@@ -69,7 +69,7 @@ fn woha_sec4a_fig2_a_cap_of_six_misses_a_deadline_and_a_cap_of_two_does_not() {
         let with = |cap| {
             let generator = Progress { order, cap: Cap::Fixed(cap), pooled: true };
             let list = Box::new(Lags::<Heap>::default());
-            let mut policy = Woha::new("woha", &instance, Box::new(generator), list);
+            let mut policy = Woha::new("woha", Box::new(generator), list);
             completions(&run_with(&instance, &mut policy, Options::exact()))
         };
         assert_eq!(with(6), [9.0, 10.0, 10.0]);
@@ -112,7 +112,7 @@ fn hopeless_flows_are_told_and_do_not_push_others_past_their_deadlines() {
     let small = ("small", 0.0, Some(40.0), vec![job("j", &[], 20, 0)]);
     let instance = instance(Slots::Universal(2), 1, vec![late, small]);
     let generator = Progress { order: JobOrder::LongestPath, cap: Cap::Search, pooled: false };
-    let mut policy = Woha::new("woha", &instance, Box::new(generator), Box::new(Lags::<Heap>::default()));
+    let mut policy = Woha::new("woha", Box::new(generator), Box::new(Lags::<Heap>::default()));
     let schedule = run_with(&instance, &mut policy, Options::exact());
     let done = completions(&schedule);
     assert!(done[1] <= 40.0, "{done:?}");
@@ -183,7 +183,7 @@ fn the_structure_of_the_lists_changes_nothing_even_when_tasks_are_lost() {
                 completions(&schedule)
             };
             let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Search, pooled: false };
-            let mut naive = Woha::new("woha", &instance, Box::new(generator), Box::<Naive>::default());
+            let mut naive = Woha::new("woha", Box::new(generator), Box::<Naive>::default());
             let expected = run(&mut naive);
             for list in ["heap", "btree", "skip"] {
                 let spec = format!("woha-hlf:list={list}:cap=search:lag=tasks");

@@ -166,7 +166,7 @@ impl Johnson {
         for (place, job) in order.into_iter().enumerate() {
             rank[job] = place;
         }
-        Self { rank, queue: ReadyQueue::new(instance) }
+        Self { rank, queue: ReadyQueue::new() }
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Edf {
 impl Edf {
     /// EDF over flows.
     pub fn new(instance: &Instance) -> Self {
-        Self { ready: JobReady::new(instance), queue: ReadyQueue::new(instance) }
+        Self { ready: JobReady::new(instance), queue: ReadyQueue::new() }
     }
 }
 

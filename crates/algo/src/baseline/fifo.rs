@@ -22,7 +22,7 @@ pub struct Fifo {
 impl Fifo {
     /// FIFO over jobs or flows.
     pub fn new(instance: &Instance, by: By) -> Self {
-        Self { by, ready: JobReady::new(instance), queue: ReadyQueue::new(instance) }
+        Self { by, ready: JobReady::new(instance), queue: ReadyQueue::new() }
     }
 }
 

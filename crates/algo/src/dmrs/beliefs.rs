@@ -1,7 +1,6 @@
 //! What the online policy believes of speeds and sizes: the estimates it is given, down to single tasks.
 
-use slackline_model::id::TiVec;
-use slackline_model::{Instance, PhaseId, Span};
+use slackline_model::{Cluster, PhaseId, Span};
 use slackline_policy::{Estimates, View};
 
 use super::list::Run;
@@ -14,17 +13,13 @@ pub(super) struct Beliefs {
     speeds: Speeds,
     /// Whether all machines are taken to have the same speed, whatever is known.
     blind: bool,
-    /// The true mean of each phase, against which single tasks are measured.
-    means: TiVec<PhaseId, Span>,
 }
 
 impl Beliefs {
-    pub(super) fn new(instance: &Instance, variant: Variant) -> Self {
-        let cluster = instance.cluster();
+    pub(super) fn new(cluster: &Cluster, variant: Variant) -> Self {
         Self {
             speeds: Speeds(vec![cluster.mean_speed(); cluster.groups().len()].into()),
             blind: variant == Variant::Identical,
-            means: Estimates::mean(instance).task,
         }
     }
 
@@ -42,7 +37,7 @@ impl Beliefs {
     /// The believed size of a task.
     pub(super) fn size(&self, view: &View<'_>, phase: PhaseId, task: u32) -> Span {
         let truth = || view.instance.phase(phase).tasks().map_or(Span::ZERO, |tasks| tasks.run_at(task).0);
-        if view.estimates.each { self.of_task(view, phase, truth()) } else { view.estimates.task[phase] }
+        if view.estimates.each { Self::of_task(view, phase, truth()) } else { view.estimates.task[phase] }
     }
 
     /// Tasks of a phase that have not begun, with believed sizes. O(pieces of them + runs of tasks).
@@ -55,7 +50,7 @@ impl Beliefs {
                 // Without knowledge of single tasks all of them are equal, however they are cut up.
                 let (span, count) = if view.estimates.each {
                     let (truth, equal) = tasks.run_at(from);
-                    (self.of_task(view, phase, truth), equal.min(first + count - from))
+                    (Self::of_task(view, phase, truth), equal.min(first + count - from))
                 } else {
                     (view.estimates.task[phase], count)
                 };
@@ -78,8 +73,8 @@ impl Beliefs {
     }
 
     /// The believed size of a task of that true size.
-    fn of_task(&self, view: &View<'_>, phase: PhaseId, truth: Span) -> Span {
-        let (believed, mean) = (view.estimates.task[phase], self.means[phase]);
+    fn of_task(view: &View<'_>, phase: PhaseId, truth: Span) -> Span {
+        let (believed, mean) = (view.estimates.task[phase], Estimates::mean_of(view.instance.phase(phase)));
         if !view.estimates.each || mean == Span::ZERO {
             believed
         } else if believed == mean {

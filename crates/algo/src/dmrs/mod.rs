@@ -63,6 +63,7 @@
 //! ```
 
 mod beliefs;
+mod entry;
 pub mod list;
 pub mod lp;
 pub mod model;
@@ -75,6 +76,7 @@ mod replay;
 mod tests;
 mod variant;
 
+pub use entry::{ENTRY, IDENTICAL, MAP_ONLY};
 pub use online::{Config as OnlineConfig, Dmrs, Reoptimise};
-pub use plan::{Config, Plan, Refusal, plan};
+pub use plan::{Config, Plan, plan};
 pub use variant::Variant;

@@ -11,7 +11,7 @@ mod starting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use slackline_model::{Instance, JobId, MachineId, PhaseId, PhaseKind, Span, Time};
+use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::{Action, Event, Policy, Style, View};
 
 use super::beliefs::Beliefs;
@@ -102,12 +102,12 @@ pub struct Dmrs {
 }
 
 impl Dmrs {
-    /// A policy for one run.
-    pub fn new(instance: &Instance, config: Config) -> Self {
-        let queues = Queues::new(instance.cluster());
+    /// A policy for one run on `cluster`.
+    pub fn new(cluster: &Cluster, config: Config) -> Self {
+        let queues = Queues::new(cluster);
         let idle: BTreeSet<At> = queues.iter().map(|(at, _)| at).collect();
         Self {
-            beliefs: Beliefs::new(instance, config.variant),
+            beliefs: Beliefs::new(cluster, config.variant),
             config,
             queues,
             jobs: BTreeSet::new(),
@@ -129,7 +129,7 @@ impl Dmrs {
 
     /// A policy that does exactly what a plan of the same instance says, for runs in which nothing fails.
     pub fn following(instance: &Instance, plan: &Plan) -> Self {
-        let mut policy = Self::new(instance, Config::default());
+        let mut policy = Self::new(instance.cluster(), Config::default());
         policy.fixed = true;
         for placed in &plan.placed {
             policy.queues.push(instance.lane_of(placed.phase).index(), placed);

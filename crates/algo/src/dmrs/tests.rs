@@ -10,8 +10,9 @@ use slackline_model::{Combine, Draft, FlowId, Instance, Metric, Objective, Sched
 
 use super::lp::{self, Form, Job, Machines, Side, System};
 use super::order::{self, Key};
-use super::plan::{Config, Plan, Refusal, plan};
+use super::plan::{Config, Plan, plan};
 use super::variant::Variant;
+use crate::registry::Refused;
 
 /// A small generator; the tests need variety, not quality.
 pub(super) struct Draw(pub(super) u64);
@@ -331,6 +332,5 @@ fn flows_of_several_jobs_are_refused() {
     let flows = vec![FlowDraft::new("two", vec![job("a"), job("b")])];
     let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
     let refusal = plan(&instance, Config::default()).unwrap_err();
-    assert_eq!(refusal, Refusal::SeveralJobs(FlowId(0)));
-    assert_eq!(refusal.message(&instance), r#"flow "two" has 2 jobs, expected one-job flows"#);
+    assert_eq!(refusal, Refused::SeveralJobs { policy: "dmrs", flow: "two".into(), jobs: 2 });
 }

@@ -64,6 +64,7 @@
 
 mod bank;
 mod bounds;
+mod entry;
 pub mod estimator;
 pub mod ex;
 pub mod online;
@@ -75,3 +76,5 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 pub mod workload;
+
+pub use entry::{MK_JR, MK_TCT_JR};

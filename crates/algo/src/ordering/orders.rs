@@ -47,6 +47,14 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// The name of the policy that orders by it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MkJr => "mk-jr",
+            Self::MkTctJr => "mk-tct-jr",
+        }
+    }
+
     /// What the better of several orders of the rule is better at.
     pub fn goal(self) -> Goal {
         match self {

@@ -16,7 +16,7 @@ use slackline_model::{Instance, JobId, Lane, PhaseId, PhaseKind, Schedule, SlotR
 use super::estimator::Mode;
 use super::orders::Rule;
 use super::split::{Config, at_split};
-use super::workload::{NoSlots, NotOffline, Split, Workload};
+use super::workload::{NotOffline, Split, Workload};
 
 /// A schedule of tasks and the order it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,20 +29,6 @@ pub struct Plan {
     pub completion: TiVec<JobId, Time>,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The workload is none of the paper's.
-    #[error(transparent)]
-    NotOffline(#[from] NotOffline),
-    /// Slots serve maps and reduces alike.
-    #[error("found universal slots, expected typed ones: job orders are for map slots and reduce slots")]
-    Universal,
-    /// No slots of one kind.
-    #[error(transparent)]
-    NoSlots(#[from] NoSlots),
-}
-
 /// The tasks of all jobs in the order of `rule` on the instance's typed slots. Orders are blind to
 /// speeds; durations are those of the machines.
 ///
@@ -50,7 +36,7 @@ pub enum Refusal {
 ///
 /// # Errors
 /// Universal slots; what [`Workload::from_instance`] refuses.
-pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, Refusal> {
+pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, NotOffline> {
     let workload = Workload::from_instance(instance)?;
     let order = at_split(&workload, split_of(instance.cluster())?, rule, config).order;
     in_order(instance, order, config.mode)
@@ -63,7 +49,7 @@ pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, Ref
 ///
 /// # Panics
 /// If `order` is not an order of the jobs of the instance.
-pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Plan, Refusal> {
+pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Plan, NotOffline> {
     Workload::from_instance(instance)?;
     split_of(instance.cluster())?;
     assert_eq!(order.len(), instance.jobs().len(), "an order has every job once");
@@ -82,9 +68,9 @@ pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Pl
 }
 
 /// The map and reduce slots of a cluster.
-fn split_of(cluster: &Cluster) -> Result<Split, Refusal> {
+fn split_of(cluster: &Cluster) -> Result<Split, NotOffline> {
     if !cluster.is_typed() {
-        return Err(Refusal::Universal);
+        return Err(NotOffline::Universal);
     }
     Ok(Split::new(cluster.slots(Lane::Map), cluster.slots(Lane::Reduce))?)
 }

@@ -30,6 +30,7 @@ pub struct Workload {
 
 /// Why something is not an offline workload of the job-ordering paper.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotOffline {
     /// No jobs.
     #[error("found no flows, expected at least one")]
@@ -67,6 +68,12 @@ pub enum NotOffline {
     /// More work than integers of 64 bits hold.
     #[error("found more than 9e18 slot-microseconds of work in all")]
     Work,
+    /// Slots serve maps and reduces alike.
+    #[error("found universal slots, expected typed ones: job orders are for map slots and reduce slots")]
+    Universal,
+    /// No slots of one kind.
+    #[error(transparent)]
+    NoSlots(#[from] NoSlots),
 }
 
 impl Workload {
@@ -106,7 +113,7 @@ impl Workload {
                 return Err(NotOffline::Release { flow: id(), release: flow.release });
             }
         }
-        let jobs: Result<_, _> = (instance.jobs().iter())
+        let jobs: Result<_, NotOffline> = (instance.jobs().iter())
             .map(|job| {
                 Ok(Job {
                     map: tasks_of(instance, job.map, speed)?,

@@ -92,6 +92,7 @@
 //! ```
 
 mod active;
+mod entry;
 pub mod generate;
 pub mod lag;
 pub mod online;
@@ -102,6 +103,7 @@ pub mod scheduler;
 #[cfg(test)]
 mod tests;
 
+pub use entry::{HLF, LPF, MPF};
 pub use generate::{Cap, PlanGenerator, Progress, Request, admission};
 pub use online::{Late, Woha};
 pub use plan::{Plan, PlanError, Step};

@@ -17,6 +17,9 @@ pub enum JobOrder {
 }
 
 impl JobOrder {
+    /// All orders.
+    pub const ALL: [Self; 3] = [Self::HighestLevel, Self::LongestPath, Self::MaximumParallelism];
+
     /// The jobs of the flow, the one to be served first in front. O(J log J + edges).
     pub fn sorted(self, request: &Request<'_>) -> Vec<JobId> {
         let key = self.keys(request);
