@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use slackline::judge::Metrics;
 use slackline::load;
 use slackline::policy::Admission;
+use slackline::report::number::{Unit, number};
+use slackline::report::{Figures, headline};
 use slackline::simulate::Simulated;
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{FlowId, Instance, Schedule, Time};
-use slackline_report::number::{Unit, number};
-use slackline_report::{Figures, headline};
 use slackline_trace::Meta;
 
 use crate::input::Loaded;

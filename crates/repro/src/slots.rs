@@ -86,7 +86,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
         let text = picture(&instance, schedule, policy.spec(), &panels, width);
         artifacts.push(Artifact { name: file, text });
     }
-    let text = slackline_report::csv(&["policy", "slots", "seconds", "held_by_flow", "spec"], rows);
+    let text = slackline::report::csv(&["policy", "slots", "seconds", "held_by_flow", "spec"], rows);
     artifacts.insert(0, Artifact { name: format!("{}.csv", figure.id), text });
     Ok(artifacts)
 }

@@ -7,6 +7,7 @@
 //! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
 //! - [`capacity`]: the smallest cluster that meets a condition;
 //! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
+//! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
 //! - [`load`]: how much work arrives for each slot;
 //! - [`table`]: the policies as a document;
 //! - [`woha`]: WOHA with plans made elsewhere.
@@ -21,6 +22,8 @@ pub mod explain;
 pub mod load;
 pub mod plan;
 pub mod registry;
+#[cfg(feature = "report")]
+pub mod report;
 pub mod simulate;
 mod stopwatch;
 pub mod table;
@@ -33,6 +36,8 @@ pub use plan::{Plan, Planned, plan};
 pub use registry::{Chosen, Entry, policies};
 pub use simulate::{Options, Simulated, simulate};
 pub use slackline_model as model;
+#[cfg(feature = "import")]
+pub use slackline_trace as trace;
 pub use {
     slackline_judge as judge, slackline_policy as policy, slackline_relax as relax, slackline_sim as sim,
 };

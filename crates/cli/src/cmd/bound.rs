@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use slackline_report::number::{Unit, column, exact};
-use slackline_report::{Align, Table, headline};
+use slackline::report::number::{Unit, column, exact};
+use slackline::report::{Align, Table, headline};
 use slackline_trace::Bounds;
 
 use super::Answer;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Bound) -> anyhow::Result<Answer> {
         Form::Table => format!("{head}\n{}", table(&bounds)),
         Form::Csv => {
             let rows = bounds.bounds.iter().map(|(name, value)| [name.clone(), exact(Some(*value))]);
-            slackline_report::csv(&["bound", "value"], rows)
+            slackline::report::csv(&["bound", "value"], rows)
         }
         Form::Json => slackline_trace::write_bounds(&bounds),
     };

@@ -3,8 +3,8 @@
 use anyhow::{Context, bail};
 use slackline::Chosen;
 use slackline::capacity::{Capacity, CapacityError, Condition, smallest};
-use slackline_report::number::{Unit, column, counted, exact};
-use slackline_report::{Align, Table};
+use slackline::report::number::{Unit, column, counted, exact};
+use slackline::report::{Align, Table};
 use slackline_trace::tuning::{Capacity as Document, TriedSize, write_capacity};
 
 use super::Answer;
@@ -101,7 +101,7 @@ fn csv(found: &Capacity, condition: &Condition) -> String {
         let meets = found.found == Some(count);
         [count.to_string(), exact(value), meets.to_string()]
     };
-    slackline_report::csv(&["machines", condition.metric(), "found"], found.tried.iter().map(row))
+    slackline::report::csv(&["machines", condition.metric(), "found"], found.tried.iter().map(row))
 }
 
 fn json(found: &Capacity, policy: &Chosen, condition: &Condition) -> String {

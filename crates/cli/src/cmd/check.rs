@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use slackline::judge::{self, Report};
+use slackline::report::headline;
+use slackline::report::number::{counted, exact};
 use slackline_model::Schedule;
-use slackline_report::headline;
-use slackline_report::number::{counted, exact};
 use slackline_trace::{TraceError, read_schedule, read_schedule_meta, sha256};
 
 use super::Answer;
@@ -166,5 +166,5 @@ fn csv(verdict: &Verdict) -> String {
             known.into_iter().chain(counts).collect()
         }
     };
-    slackline_report::csv(&header, [row])
+    slackline::report::csv(&header, [row])
 }

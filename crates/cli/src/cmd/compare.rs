@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use slackline::compare::{Compared, compare};
+use slackline::report::number::counted;
+use slackline::report::{Figures, Row, comparison, headline, spread};
 use slackline::{Chosen, registry};
-use slackline_report::number::counted;
-use slackline_report::{Figures, Row, comparison, headline, spread};
 
 use super::Answer;
 use crate::args::output::Form;

@@ -6,9 +6,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use slackline::explain::{explain, flow_times};
 use slackline::judge;
+use slackline::report::explain::{Told, csv, json};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, Schedule};
-use slackline_report::explain::{Told, csv, json};
 use slackline_trace::{Meta, read_schedule, read_schedule_meta, sha256};
 
 use super::Answer;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use slackline::report::number::{Unit, column, exact};
+use slackline::report::{Align, Table};
 use slackline_local::HistoryStore;
 use slackline_local::history::{JobName, PastRun, Took, records};
 use slackline_model::PhaseKind;
-use slackline_report::number::{Unit, column, exact};
-use slackline_report::{Align, Table};
 
 use super::Answer;
 use crate::args::OutputArgs;
@@ -133,5 +133,5 @@ fn csv(runs: &[PastRun]) -> String {
         ];
         words(run, name).into_iter().chain(numbers.map(|number| exact(Some(number)))).collect::<Vec<_>>()
     };
-    slackline_report::csv(&header, rows(runs).map(row))
+    slackline::report::csv(&header, rows(runs).map(row))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use slackline_report::number::counted;
+use slackline::report::number::counted;
 use slackline_trace::{Format, write_workload};
 
 use super::Answer;

@@ -8,8 +8,8 @@ use anyhow::Context;
 use clap::Args;
 use slackline::Chosen;
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Stopped};
-use slackline_report::flows;
-use slackline_report::number::{Unit, number};
+use slackline::report::flows;
+use slackline::report::number::{Unit, number};
 
 use super::Answer;
 use crate::args::output::Form;
@@ -131,12 +131,12 @@ fn write(
         }
         Form::Csv => {
             out::talk(summary.trim_end());
-            out::talk(slackline_report::table::list(&remarks).trim_end());
+            out::talk(slackline::report::table::list(&remarks).trim_end());
             out::text(file, &flows::csv(instance, &schedule))
         }
         Form::Json => {
             out::talk(summary.trim_end());
-            out::talk(slackline_report::table::list(&remarks).trim_end());
+            out::talk(slackline::report::table::list(&remarks).trim_end());
             out::data(file, |out| results::write_schedule(out, instance, &mut schedule, (&figures, &meta)))
         }
     }

@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use slackline::Chosen;
 use slackline::registry::{Entry, policies};
-use slackline_report::table::wrapped;
-use slackline_report::{Align, Table};
+use slackline::report::table::wrapped;
+use slackline::report::{Align, Table};
 
 use super::Answer;
 use crate::args::OutputArgs;
@@ -100,7 +100,7 @@ fn csv(entries: &[Entry]) -> String {
         let parameters = parameters.collect::<Vec<_>>().join(" ");
         cells(entry).into_iter().map(|(_, value)| value.to_owned()).chain([parameters]).collect::<Vec<_>>()
     };
-    slackline_report::csv(&header, entries.iter().map(row))
+    slackline::report::csv(&header, entries.iter().map(row))
 }
 
 fn document(entry: &Entry) -> Value {

@@ -13,6 +13,7 @@ use clap::Args;
 use slackline::Chosen;
 use slackline::policy::view::Estimates;
 use slackline::policy::{Config, Learning};
+use slackline::report::number::counted;
 use slackline_local::history::{GROUP, JobName, Jobs};
 use slackline_local::run::{Found, RunError, discard, find};
 use slackline_local::{
@@ -22,7 +23,6 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::history::{PhaseName, Record};
 use slackline_model::{Combine, Draft, History, Instance, Metric, Objective, Span};
-use slackline_report::number::counted;
 use slackline_trace::{Format, ImportOptions, SourceMap, TraceError, read_workload, sha256, write_workload};
 
 use super::Answer;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use slackline::Chosen;
+use slackline::report::flows;
+use slackline::report::number::counted;
 use slackline::simulate::{Simulated, simulate};
-use slackline_report::flows;
-use slackline_report::number::counted;
 
 use super::Answer;
 use crate::args::output::Form;

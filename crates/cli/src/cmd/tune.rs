@@ -6,11 +6,11 @@ use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use slackline::capacity::Condition;
+use slackline::report::number::{Unit, column, counted, exact, number};
+use slackline::report::{Align, Table};
 use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Rule, Splits, Times, Tuned, tune};
 use slackline::{Chosen, tune as tuning};
 use slackline_model::Instance;
-use slackline_report::number::{Unit, column, counted, exact, number};
-use slackline_report::{Align, Table};
 use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
 
 use super::{Answer, capacity};
@@ -364,7 +364,7 @@ fn csv(tuned: &Tuned, ids: &dyn Fn(&Choice) -> Vec<String>) -> String {
     rows.extend([("default", &tuned.default), ("submitted", &tuned.submitted), ("paper", &tuned.paper)]);
     rows.extend(tuned.pareto.iter().map(|choice| ("pareto", choice)));
     let header = ["what", "map_slots", "reduce_slots", "makespan", "total_completion", "order"];
-    slackline_report::csv(&header, rows.into_iter().map(row))
+    slackline::report::csv(&header, rows.into_iter().map(row))
 }
 
 fn json(tuned: &Tuned, ids: &dyn Fn(&Choice) -> Vec<String>) -> String {

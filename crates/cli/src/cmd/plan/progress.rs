@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use slackline::Chosen;
 use slackline::plan::Requirements;
+use slackline::report::number::{Unit, column, counted, exact};
+use slackline::report::{Align, Table};
 use slackline::woha::PlanFile;
 use slackline_model::{Instance, Time};
-use slackline_report::number::{Unit, column, counted, exact};
-use slackline_report::{Align, Table};
 
 use crate::args::OutputArgs;
 use crate::args::output::Form;
@@ -140,7 +140,7 @@ fn csv(instance: &Instance, plans: &[Requirements]) -> String {
             .iter()
             .map(|step| vec![id.clone(), exact(Some(step.ttd.seconds())), step.req.to_string()])
     });
-    slackline_report::csv(&["flow", "time_to_deadline", "tasks"], rows)
+    slackline::report::csv(&["flow", "time_to_deadline", "tasks"], rows)
 }
 
 fn document(instance: &Instance, policy: &Chosen, plans: &[Requirements]) -> Value {

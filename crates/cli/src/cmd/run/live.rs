@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use slackline::report::number::{Unit, counted, number};
 use slackline_local::{Happening, Observer, Session, TaskId};
 use slackline_model::Time;
 use slackline_model::cost::is_late;
-use slackline_report::number::{Unit, counted, number};
 
 use super::forecast::{Forecast, Prospect};
 use crate::out;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
+use slackline::report::number::{Unit, column, counted, number};
+use slackline::report::{Align, Figures, Row, Table, comparison, flows};
 use slackline::simulate::{Options, simulate};
 use slackline_local::history::{Note, PastRun};
 use slackline_local::{RunEnd, Session, happened};
 use slackline_model::{Instance, Schedule};
-use slackline_report::number::{Unit, column, counted, number};
-use slackline_report::{Align, Figures, Row, Table, comparison, flows};
 use slackline_trace::{Format, Meta, schedule::status, sha256, write_workload};
 
 use super::Run;

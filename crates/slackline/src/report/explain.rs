@@ -6,12 +6,12 @@ mod document;
 
 use std::fmt::Write;
 
-use slackline::explain::{Blocked, Explanation, FlowTimes, PhaseStory, Verdict};
+use crate::explain::{Blocked, Explanation, FlowTimes, PhaseStory, Verdict};
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, JobId, PhaseId, Time};
 
-use crate::number::{NOTHING, Unit, column, counted, number};
-use crate::table::{Align, Table, list, wrapped};
+use crate::report::number::{NOTHING, Unit, column, counted, number};
+use crate::report::table::{Align, Table, list, wrapped};
 
 pub use document::{csv, json};
 

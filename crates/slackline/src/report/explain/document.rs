@@ -1,16 +1,16 @@
 //! The same for programs: a JSON document, and a row a phase as CSV.
 
+use crate::explain::{Blocked, Deadline, PhaseStory, Waits};
 use serde_json::{Value, json};
-use slackline::explain::{Blocked, Deadline, PhaseStory, Waits};
 
 use super::Told;
-use crate::number::exact;
+use crate::report::number::exact;
 
 /// The document: everything that was found, times in seconds.
 pub fn json(told: &Told<'_>) -> String {
     let explanation = told.explanation;
     let phase = |&phase: &slackline_model::PhaseId| json!(phase_of(told, phase));
-    let failure = |failure: &slackline::explain::Failure| {
+    let failure = |failure: &crate::explain::Failure| {
         json!({
             "phase": phase_of(told, failure.phase), "task": failure.task,
             "attempts": failure.attempts, "last": failure.last,
@@ -40,7 +40,7 @@ pub fn json(told: &Told<'_>) -> String {
         "phases": explanation.phases.iter().map(|story| of_phase(told, story)).collect::<Vec<_>>(),
         "failures": explanation.failures.iter().map(failure).collect::<Vec<_>>(),
     });
-    crate::pretty(&document)
+    crate::report::pretty(&document)
 }
 
 fn phase_of(told: &Told<'_>, phase: slackline_model::PhaseId) -> Value {
@@ -55,7 +55,7 @@ fn waits(waits: Waits) -> Value {
 }
 
 fn blocked(told: &Told<'_>, blocked: &Blocked) -> Value {
-    let other = |other: &slackline::explain::Blocker| {
+    let other = |other: &crate::explain::Blocker| {
         let flow = told.instance.job(other.job).flow;
         json!({
             "flow": told.flow_name(flow),
@@ -76,7 +76,7 @@ fn blocked(told: &Told<'_>, blocked: &Blocked) -> Value {
 }
 
 fn deadline(deadline: &Deadline) -> Value {
-    let need = |need: &slackline::explain::LaneNeed| json!({ "lane": need.lane.name(), "needed": need.needed, "held": need.held, "slots": need.slots });
+    let need = |need: &crate::explain::LaneNeed| json!({ "lane": need.lane.name(), "needed": need.needed, "held": need.held, "slots": need.slots });
     json!({
         "at": deadline.at,
         "verdict": deadline.verdict.name(),
@@ -139,5 +139,5 @@ pub fn csv(told: &Told<'_>) -> String {
         let cells = names.into_iter().chain([chain]).chain(times).chain([story.done.to_string()]);
         cells.chain(waits).chain(slots).chain([idle]).collect::<Vec<_>>()
     };
-    crate::csv(&header, told.explanation.phases.iter().map(row))
+    crate::report::csv(&header, told.explanation.phases.iter().map(row))
 }

@@ -3,7 +3,7 @@
 use slackline_model::cluster::Slots;
 use slackline_model::{Combine, Instance, Metric, Objective};
 
-use crate::number::{Unit, counted, number};
+use crate::report::number::{Unit, counted, number};
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
 pub fn headline(name: &str, instance: &Instance) -> String {

@@ -4,9 +4,9 @@ use slackline_model::cost::is_late;
 use slackline_model::schedule::{FlowRow, FlowStatus};
 use slackline_model::{Instance, Schedule};
 
-use crate::comparison::Figures;
-use crate::number::{NOTHING, Unit, column, exact, number};
-use crate::table::{Align, Table, list};
+use crate::report::comparison::Figures;
+use crate::report::number::{NOTHING, Unit, column, exact, number};
+use crate::report::table::{Align, Table, list};
 
 /// `late`, `on time`, `failed`, or nothing without a deadline.
 fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
@@ -76,7 +76,7 @@ pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
             late.unwrap_or_default(),
         ]
     };
-    crate::csv(&header, schedule.flows.iter().map(record))
+    crate::report::csv(&header, schedule.flows.iter().map(record))
 }
 
 /// The metrics of one schedule, a few to a line, after whatever else there is to say of it by name.

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::comparison::{self, Figures};
-use crate::number::{NOTHING, Unit, exact, number};
-use crate::table::{Align, Table};
+use crate::report::comparison::{self, Figures};
+use crate::report::number::{NOTHING, Unit, exact, number};
+use crate::report::table::{Align, Table};
 
 /// What became of one policy, seed by seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +189,7 @@ pub fn csv(all: &[Runs]) -> String {
             }
         }
     }
-    crate::csv(&header, rows)
+    crate::report::csv(&header, rows)
 }
 
 /// A list with an entry a policy: for every number its mean, standard deviation, 95 % interval and the paired
@@ -208,7 +208,7 @@ pub fn json(all: &[Runs], seeds: &[u64]) -> String {
             json!({"policy": runs.policy, "seeds": seeds, "objective": objective, "metrics": metrics})
         }
     };
-    crate::pretty(&Value::Array(all.iter().map(entry).collect()))
+    crate::report::pretty(&Value::Array(all.iter().map(entry).collect()))
 }
 
 fn summary(figures: &[Figures], base: &[Figures], name: &str) -> Value {

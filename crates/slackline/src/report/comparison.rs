@@ -2,8 +2,8 @@
 
 use slackline_trace::{ComparisonEntry, ObjectiveResult};
 
-use crate::number::{NOTHING, Unit, column, exact};
-use crate::table::{Align, Table};
+use crate::report::number::{NOTHING, Unit, column, exact};
+use crate::report::table::{Align, Table};
 
 /// What became of one policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,7 @@ fn notes(rows: &[Row]) -> String {
     let note = |row: &Row| match &row.result {
         Err(reason) => Some(format!("{}: {reason}\n", row.policy)),
         Ok(f) if f.failed > 0 => {
-            let flows = crate::number::counted(f.failed as u64, "flow");
+            let flows = crate::report::number::counted(f.failed as u64, "flow");
             Some(format!("{}: {flows} failed and are left out of the metrics\n", row.policy))
         }
         Ok(_) => None,
@@ -144,7 +144,7 @@ pub fn csv(rows: &[Row]) -> String {
         cells.push(row.result.as_ref().err().cloned().unwrap_or_default());
         cells
     };
-    crate::csv(&header, rows.iter().map(record))
+    crate::report::csv(&header, rows.iter().map(record))
 }
 
 /// The comparison document.

@@ -1,9 +1,9 @@
 //! What would make a deadline, in sentences with the numbers they rest on.
 
-use slackline::explain::{Deadline, LaneNeed, Verdict};
+use crate::explain::{Deadline, LaneNeed, Verdict};
 
 use super::{Told, seconds};
-use crate::number::{Unit, number};
+use crate::report::number::{Unit, number};
 
 /// The share that flows of less urgency must hold for another order to be worth a word.
 const WORTH_AN_ORDER: f64 = 0.1;
