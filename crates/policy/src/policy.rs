@@ -1,6 +1,6 @@
 //! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
 
-use slackline_model::{Lane, MachineId, PhaseId, Time};
+use slackline_model::{FlowId, Lane, MachineId, PhaseId, Time};
 
 use crate::event::Event;
 use crate::view::View;

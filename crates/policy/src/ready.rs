@@ -132,7 +132,7 @@ impl<K: Ord + Copy> ReadyQueue<K> {
 
 #[cfg(test)]
 mod tests {
-    use slackline_model::{FlowId, Time};
+    use slackline_model::{FlowId, Instance, Time};
 
     use super::*;
     use crate::state::{Finished, State};
@@ -152,7 +152,7 @@ mod tests {
         /// All flows have arrived.
         fn new(instance: &'a Instance, slowstart: f64, keys: &[u32]) -> Self {
             let estimates = Estimates::mean(instance);
-            let (state, queue) = (State::new(instance, slowstart), ReadyQueue::new(instance));
+            let (state, queue) = (State::new(instance, slowstart), ReadyQueue::new());
             let mut bench = Self { instance, state, estimates, queue, keys: keys.to_vec() };
             let mut events = Vec::new();
             for flow in 0..instance.flows().len() {

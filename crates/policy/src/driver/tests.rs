@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::Batch;
 use crate::testing::{FLOW, Listed, Scripted, failed, finished, flow, instance, machines, seconds, uniform};
 use slackline_model::draft::{Draft, FlowDraft, Weights};
-use slackline_model::schedule::Outcome;
+use slackline_model::schedule::{FlowStatus, Outcome};
 use slackline_model::{Combine, Metric, Objective, PhaseId};
 
 /// Flows of two maps of 3 s on one machine of two slots, cost = response.
