@@ -21,12 +21,13 @@ use std::vec::IntoIter;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, Time};
+use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, Time, tolerance};
 use slackline_policy::minima;
 
 use super::By;
 use super::fair::by_flow;
 use crate::classic::{Claim, water_line};
+use crate::registry::Refused;
 
 /// Which of the baselines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +46,21 @@ const TURNS: f64 = 100.0;
 /// Work below this part of a phase's is rounding: the phase is done.
 const ROUNDING: f64 = 1e-12;
 
-/// Slots of every phase over time, by phase and start; `None` on machines of different speeds.
-pub fn plan(instance: &Instance, rule: Rule) -> Option<Vec<Allocation>> {
-    let speed = instance.cluster().uniform_speed()?;
+/// Slots of every phase over time, by phase and start.
+///
+/// # Errors
+/// On machines of different speeds.
+pub fn plan(instance: &Instance, rule: Rule) -> Result<Vec<Allocation>, Refused> {
+    let policy = match rule {
+        Rule::Fifo(_) => "fifo",
+        Rule::Fair(_) => "fair",
+        Rule::Edf => "edf",
+    };
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy })?;
     let mut run = Run::new(instance, rule, speed);
     run.all();
     run.rows.sort_by(|a, b| a.phase.cmp(&b.phase).then(a.start.total_cmp(&b.start)));
-    Some(run.rows)
+    Ok(run.rows)
 }
 
 /// What phases are served in the order of: two dates, flow, when the job became ready, job; then the id.
@@ -109,7 +118,7 @@ impl Ready {
     /// Tasks left, as the judge counts them.
     fn tasks(&self) -> u32 {
         let Some(longest) = self.longest else { return u32::MAX };
-        let left = self.left - (2e-6 + 1e-6 * self.work);
+        let left = self.left - tolerance::of_amount(self.work);
         if left <= 0.0 || longest <= 0.0 { 0 } else { (left / longest).ceil() as u32 }
     }
 }

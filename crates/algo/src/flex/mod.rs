@@ -16,7 +16,7 @@
 //! 5. Step costs are searched by levels with the same test ([`targets`]), exactly for few jobs.
 //! 6. The best of all is the plan, with a lower bound ([`bound`]) and the candidate that won ([`plan`]).
 //! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`stages`],
-//!    [`model`]).
+//!    [`plan_instance`]).
 //! 8. Online, the ready phases of each lane are an instance; the first interval of the packing becomes
 //!    targets, anew each epoch ([`online`]).
 //!
@@ -59,14 +59,15 @@
 //! ```
 
 pub mod bound;
+mod entry;
 mod instance;
 pub mod knapsack;
-pub mod model;
 pub mod moldable;
 pub mod mps;
 pub mod online;
 pub mod orders;
 mod plan;
+pub mod plan_instance;
 pub mod rap;
 pub mod search;
 pub mod selection;
@@ -76,6 +77,7 @@ pub mod targets;
 #[cfg(test)]
 mod tests;
 
+pub use entry::ENTRY;
 pub use instance::{FlexInstance, Piece};
 pub use plan::{Config, Mode, Plan, Winner, plan, quick_order};
 pub use slackline_relax::malleable::Job;
