@@ -19,5 +19,6 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+mod phase_graph;
 pub mod registry;
 pub mod woha;

@@ -2,7 +2,7 @@
 //!
 //! If every flow is a single phase that is there from the start, each lane is a FLEX instance of its
 //! own and everything in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools,
-//! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::stages`]); the
+//! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::phases`]); the
 //! orders come from the same rules, applied to each flow's share of the cluster, and from the deadlines
 //! of that simplified instance, and are improved by the same insertion.
 
@@ -15,9 +15,9 @@ use slackline_relax::minimax;
 
 use super::instance::FlexInstance;
 use super::orders::{Nature, Rule, sorted};
+use super::phases::{Packed, Phases};
 use super::plan::{Config, Mode, THOROUGH, is_optimal, plan};
 use super::search::{Budget, insert};
-use super::stages::{Packed, Stages};
 use super::{bound, targets};
 use crate::registry::Refused;
 
@@ -171,10 +171,10 @@ struct Ranked {
 }
 
 fn by_phase(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
-    let stages = Stages::new(instance, speed, config.mode);
+    let phases = Phases::new(instance, speed, config.mode);
     let pack = |order: &[usize]| {
         let flows: Vec<FlowId> = order.iter().map(|&f| FlowId::from(f)).collect();
-        stages.pack(&flows)
+        phases.pack(&flows)
     };
     let cost_of = |packed: &Packed| instance.cost_of(&packed.completions.raw);
     let mut budget = Budget::new(config.steps, config.cancel);

@@ -13,6 +13,7 @@ use super::orders::{Rule, by_key, relaxed, rounded};
 use super::search::{Budget, insertion, is_less};
 use super::{deadlines, shape};
 use crate::baseline::{By, fluid};
+use crate::phase_graph;
 use crate::registry::Refused;
 
 /// How much to search.
@@ -378,10 +379,6 @@ impl<'a> Planner<'a> {
 /// A baseline's plan and when it completes each flow.
 fn baseline(instance: &Instance, rule: fluid::Rule) -> (Vec<Allocation>, Vec<f64>) {
     let rows = fluid::plan(instance, rule).expect("invariant: machines have one speed");
-    let mut completions: Vec<f64> = instance.flows().iter().map(|flow| flow.release.seconds()).collect();
-    for row in &rows {
-        let end = &mut completions[instance.flow_of(row.phase).index()];
-        *end = end.max(row.end);
-    }
+    let completions = phase_graph::completions(instance, &rows);
     (rows, completions)
 }
