@@ -6,7 +6,7 @@
 //! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`flowflex`]: flows of malleable jobs with precedence and any metric: FlowFlex;
 //! - [`ordering`]: job orders and slot configurations by Johnson's rule;
-//! - [`registry`]: what a table of policies says of each, and how it makes one;
+//! - [`registry`]: the table of policies: what it says of each, and how each is made;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
@@ -19,5 +19,6 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+mod phase_graph;
 pub mod registry;
 pub mod woha;

@@ -1,7 +1,7 @@
-//! What a table of policies says of each policy, and how it makes one.
+//! The table of policies: what it says of each, and how each is made.
 //!
-//! Every policy's file declares a [`PolicyEntry`]; the table of all of them is in the facade. Parameters,
-//! help, documents and the reasons for which a plan is refused follow from the entry.
+//! Every policy's file declares a [`PolicyEntry`], and [`POLICIES`] has a line for it. Parameters, help,
+//! documents and the reasons for which a plan is refused follow from the entry.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,16 @@ use slackline_model::schedule::Rows;
 use slackline_model::{Cluster, FlowId, Instance, Objective};
 use slackline_policy::Policy;
 
-use crate::{dmrs, ordering, woha};
+use crate::baseline::{edf, fair, fifo};
+use crate::{dmrs, flex, flowflex, ordering, woha};
 
 /// All policies.
 pub const POLICIES: &[PolicyEntry] = &[
+    fifo::ENTRY,
+    fair::ENTRY,
+    edf::ENTRY,
+    flex::ENTRY,
+    flowflex::ENTRY,
     woha::HLF,
     woha::LPF,
     woha::MPF,
@@ -106,9 +112,13 @@ pub enum Planner {
         /// What makes the requirements of each flow.
         generator: fn(&Settings) -> woha::Progress,
         /// Makes the policy so that it follows these plans, and makes those of other flows itself.
-        follow: fn(&Cluster, &Objective, &Settings, BTreeMap<FlowId, woha::Plan>) -> Box<dyn Policy + Send>,
+        follow: FollowPlans,
     },
 }
+
+/// Makes a policy that follows the plans it is given, and makes those of other flows itself.
+pub type FollowPlans =
+    fn(&Cluster, &Objective, &Settings, BTreeMap<FlowId, woha::Plan>) -> Box<dyn Policy + Send>;
 
 /// Makes a plan; the closure is asked now and then whether to stop searching. What its capabilities exclude
 /// was refused before; a policy that takes still less refuses it here.
@@ -119,7 +129,8 @@ pub type MakePlan = fn(&Instance, &Settings, &dyn Fn() -> bool) -> Result<Propos
 pub struct Proposal {
     /// The rows; `None` for what the policy does if everything goes as it is known.
     pub rows: Option<Rows>,
-    /// A lower bound on the cost of any schedule, if the maker knows one besides those of `relax`.
+    /// A lower bound on the cost of any schedule, those of `relax` included; `None` if the maker knows none
+    /// beyond `relax::best`, which the caller then asks for.
     pub bound: Option<f64>,
     /// Which candidate won, of a policy that has several.
     pub winner: Option<String>,

@@ -108,7 +108,7 @@ fn session(dir: &Path, draft: &Draft) -> Session {
 
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
     let Some(instance) = session.rest().unwrap() else { return RunEnd::Done };
-    let mut policy = Fifo::new(&instance, By::Job);
+    let mut policy = Fifo::new(By::Job);
     let config = Config { audit: true, ..Config::plain(&instance) };
     let (sender, receiver) = std::sync::mpsc::channel();
     watcher.stop = Some(receiver);
@@ -208,7 +208,7 @@ fn a_mapper_that_hangs_is_killed() {
     let hang = mapper("sleep 1000 & sleep 1000", &input, &dir.path().join("out/hang"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("hang", vec![job("j", &[], hang)])]));
     let instance = session.rest().unwrap().unwrap();
-    let mut policy = Fifo::new(&instance, By::Job);
+    let mut policy = Fifo::new(By::Job);
     let config = Config { attempts_max: 1, ..Config::plain(&instance) };
     let settings = Settings { timeout: Some(Span::from_seconds_nearest(0.5)), ..settings() };
     let mut watcher = Watcher::default();
@@ -278,7 +278,7 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     let slow = mapper(&command, &inputs, &dir.path().join("out"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], slow)])]));
     let instance = session.rest().unwrap().unwrap();
-    let mut policy = Fifo::new(&instance, By::Job);
+    let mut policy = Fifo::new(By::Job);
     let settings = Settings { speculate: true, ..settings() };
     let mut watcher = Watcher::default();
     let config = Config { audit: true, ..Config::plain(&instance) };

@@ -4,7 +4,8 @@ mod makers;
 
 use std::cell::Cell;
 
-use slackline_algo::flex::model as flex_algo;
+use slackline_algo::flex::plan_instance as flex_algo;
+pub use slackline_algo::flowflex::Promise;
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows};
@@ -305,22 +306,6 @@ pub struct Augmented {
     pub promise: Option<Promise>,
 }
 
-/// A cost that is proven to be at most so many times the optimum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Promise {
-    /// How many times.
-    pub times: u32,
-    /// Where it is proven.
-    pub source: &'static str,
-}
-
-impl std::fmt::Display for Promise {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let times = if self.times == 1 { String::new() } else { format!("{} times ", self.times) };
-        write!(f, "at most {times}the optimum ({})", self.source)
-    }
-}
-
 /// Holds plans of `flowflex` for `instance` against machines of speed `base`; `None` on mixed speeds and if
 /// `base` is the instance's own speed.
 pub fn augmented(instance: &Instance, base: f64) -> Option<Augmented> {
@@ -328,6 +313,6 @@ pub fn augmented(instance: &Instance, base: f64) -> Option<Augmented> {
     Some(Augmented {
         factor,
         lower_bound: slackline_relax::best(&instance.clone().at_speed(base)),
-        promise: makers::promise(instance, factor),
+        promise: slackline_algo::flowflex::promise(instance, factor),
     })
 }

@@ -12,6 +12,7 @@ use slackline_algo::flowflex::FlowFlex;
 use slackline_algo::ordering::online::Ordering;
 use slackline_algo::ordering::orders::{Candidates, Rule, Times};
 use slackline_algo::woha::JobOrder;
+use slackline_model::params::Settings;
 use slackline_model::{Instance, Span};
 use slackline_policy::Policy;
 
@@ -236,7 +237,7 @@ pub fn policies() -> &'static [Entry] {
             capabilities: BLIND,
             params: &[BY],
             planner: Planner { make: Some(plan::fifo), ..FLUID },
-            build: |instance, choices| Box::new(Fifo::new(instance, by(choices[0]))),
+            build: |_, choices| Box::new(Fifo::new(by(choices[0]))),
         },
         Entry {
             name: "fair",
@@ -246,7 +247,7 @@ pub fn policies() -> &'static [Entry] {
             capabilities: Capabilities { minima: true, ..BLIND },
             params: &[BY],
             planner: Planner { make: Some(plan::fair), ..FLUID },
-            build: |instance, choices| Box::new(Fair::new(instance, by(choices[0]))),
+            build: |_, choices| Box::new(Fair::new(by(choices[0]))),
         },
         Entry {
             name: "edf",
@@ -256,7 +257,7 @@ pub fn policies() -> &'static [Entry] {
             capabilities: BLIND,
             params: &[],
             planner: Planner { make: Some(plan::edf), ..FLUID },
-            build: |instance, _| Box::new(Edf::new(instance)),
+            build: |_, _| Box::new(Edf::new()),
         },
         Entry {
             name: "flex",
@@ -272,9 +273,9 @@ pub fn policies() -> &'static [Entry] {
             },
             params: &[EPOCH, HAND, JOBS],
             planner: Planner { one_job: true, make: Some(plan::flex), ..FLUID },
-            build: |instance, choices| {
+            build: |_, choices| {
                 let hand = if choices[1] == 0 { Hand::Targets } else { Hand::Minima };
-                Box::new(Flex::new(instance, Span::from_seconds_nearest(choices.number(0)), hand))
+                Box::new(Flex::new(Span::from_seconds_nearest(choices.number(0)), hand))
             },
         },
         Entry {
@@ -289,9 +290,7 @@ pub fn policies() -> &'static [Entry] {
             },
             params: &[FLOW_EPOCH],
             planner: Planner { universal: true, make: Some(plan::flowflex), ..FLUID },
-            build: |instance, choices| {
-                Box::new(FlowFlex::new(instance, Span::from_seconds_nearest(choices.number(0))))
-            },
+            build: |_, choices| Box::new(FlowFlex::new(Span::from_seconds_nearest(choices.number(0)))),
         },
         Entry {
             name: "woha-hlf",
@@ -497,6 +496,12 @@ impl Chosen {
     /// Index of the chosen value of each parameter.
     pub(crate) fn choices(&self) -> &[usize] {
         &self.choices
+    }
+
+    /// The parameters as settings of its entry in the table of `algo`, whose parameters are the same.
+    pub(crate) fn settings(&self, entry: &slackline_algo::registry::PolicyEntry) -> Settings {
+        let pairs = self.spec.split(':').skip(1).map(|part| part.split_once('=').unwrap_or((part, "")));
+        Settings::parse(entry.params, pairs).expect("invariant: settings were checked")
     }
 
     /// How it plans.

@@ -374,7 +374,7 @@ fn dmrs_is_ahead_of_the_papers_baselines() {
             for (k, variant) in VARIANTS.into_iter().enumerate() {
                 costs[k] += completed(&instance, variant, &Options::exact(), 0.0);
             }
-            let mut fifo = Fifo::new(&instance, By::Job);
+            let mut fifo = Fifo::new(By::Job);
             costs[3] += run_knowing(&instance, &mut fifo, &Options::exact(), (&Known::Means(0.0), 0.05))
                 .0
                 .cost

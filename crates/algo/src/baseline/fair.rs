@@ -16,26 +16,40 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, Lane, PhaseId};
 use slackline_policy::minima;
-use slackline_policy::{Action, Event, Policy, Style, View};
+use slackline_policy::{Action, Event, Grown, Policy, Style, View};
 
-use super::By;
+use super::{BY, By, CAPABILITIES, fluid, propose};
 use crate::classic::{Claim, water_line};
+use crate::registry::{Capabilities, Planner, PolicyEntry};
+
+/// Fair in tables of policies.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    name: "fair",
+    summary: "equal shares by the water-line of Hadoop's Fair Scheduler; keeps minima and maxima",
+    source: "flex, section 1; woha, section V-B",
+    guarantee: "none on cost; minima",
+    capabilities: Capabilities { minima: true, ..CAPABILITIES },
+    params: &[BY],
+    make: |_, _, settings| Box::new(Fair::new(By::chosen(settings))),
+    planner: Planner::Allocations(|instance, settings, _| {
+        propose(instance, fluid::Rule::Fair(By::chosen(settings)))
+    }),
+};
 
 /// The Fair policy.
 #[derive(Clone, Debug)]
 pub struct Fair {
     by: By,
-    target: TiVec<PhaseId, f64>,
+    target: Grown<PhaseId, f64>,
     stale: [bool; 2],
 }
 
 impl Fair {
     /// Fair shares for jobs or for flows.
-    pub fn new(instance: &Instance, by: By) -> Self {
-        Self { by, target: vec![0.0; instance.phases().len()].into(), stale: [true; 2] }
+    pub fn new(by: By) -> Self {
+        Self { by, target: Grown::default(), stale: [true; 2] }
     }
 
     /// Marks the lanes whose shares may change.

@@ -15,8 +15,8 @@
 //!    and if no packing gets there, EDF water filling does, sliced to whole slots ([`slicing`]).
 //! 5. Step costs are searched by levels with the same test ([`targets`]), exactly for few jobs.
 //! 6. The best of all is the plan, with a lower bound ([`bound`]) and the candidate that won ([`plan`]).
-//! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`stages`],
-//!    [`model`]).
+//! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`phases`],
+//!    [`plan_instance`]).
 //! 8. Online, the ready phases of each lane are an instance; the first interval of the packing becomes
 //!    targets, anew each epoch ([`online`]).
 //!
@@ -59,23 +59,25 @@
 //! ```
 
 pub mod bound;
+mod entry;
 mod instance;
 pub mod knapsack;
-pub mod model;
 pub mod moldable;
 pub mod mps;
 pub mod online;
 pub mod orders;
+pub mod phases;
 mod plan;
+pub mod plan_instance;
 pub mod rap;
 pub mod search;
 pub mod selection;
 pub mod slicing;
-pub mod stages;
 pub mod targets;
 #[cfg(test)]
 mod tests;
 
+pub use entry::ENTRY;
 pub use instance::{FlexInstance, Piece};
 pub use plan::{Config, Mode, Plan, Winner, plan, quick_order};
 pub use slackline_relax::malleable::Job;

@@ -11,9 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::id::TiVec;
 use slackline_model::{Instance, Lane, PhaseId, Span, Time};
-use slackline_policy::{Action, Event, Policy, Style, View, minima};
+use slackline_policy::{Action, Event, Grown, Policy, Style, View, minima};
 use slackline_relax::malleable::Job;
 
 use super::instance::FlexInstance;
@@ -35,7 +34,7 @@ pub enum Hand {
 pub struct Flex {
     epoch: Span,
     hand: Hand,
-    target: TiVec<PhaseId, f64>,
+    target: Grown<PhaseId, f64>,
     /// Lanes of which something changed since their last plan.
     stale: [bool; 2],
     /// When the next plan may be made.
@@ -46,15 +45,8 @@ pub struct Flex {
 
 impl Flex {
     /// FLEX with epochs of this length; 0 plans at every event.
-    pub fn new(instance: &Instance, epoch: Span, hand: Hand) -> Self {
-        Self {
-            epoch,
-            hand,
-            target: vec![0.0; instance.phases().len()].into(),
-            stale: [false; 2],
-            next: Time::ZERO,
-            waking: false,
-        }
+    pub fn new(epoch: Span, hand: Hand) -> Self {
+        Self { epoch, hand, target: Grown::default(), stale: [false; 2], next: Time::ZERO, waking: false }
     }
 
     fn note(&mut self, event: &Event, instance: &Instance) {

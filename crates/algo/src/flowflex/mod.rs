@@ -81,6 +81,7 @@
 
 pub mod chain;
 pub mod deadlines;
+mod entry;
 pub mod list;
 pub mod network;
 pub mod online;
@@ -91,5 +92,6 @@ pub mod shape;
 #[cfg(test)]
 mod tests;
 
+pub use entry::{ENTRY, Promise, promise};
 pub use online::FlowFlex;
-pub use plan::{Candidate, Config, Plan, Realisation, Refusal, Source, plan, ready_list};
+pub use plan::{Candidate, Config, Plan, Realisation, Source, plan, ready_list};

@@ -4,7 +4,7 @@
 //! the jobs it waits for. Work is in slot-seconds at the cluster's speed, so that a slot does one a
 //! second. Plan time is workload time in seconds.
 
-use slackline_model::{Combine, CostFn, Instance, PhaseId};
+use slackline_model::{Combine, CostFn, Instance, JobId, PhaseId};
 
 /// A phase, or what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,13 +115,16 @@ impl Network {
             first_successor: Vec::new(),
         };
         let mut arcs: Vec<(u32, u32)> = Vec::new();
-        // The node that is last of each job, if any of the job is left.
-        let mut last: Vec<Option<u32>> = vec![None; instance.jobs().len()];
         for id in flows {
+            let flow = instance.flow(id);
             let first = net.nodes.len();
+            // The node that is last of each job of the flow, if any of the job is left. A job waits only for
+            // others of its flow, whose ids are consecutive.
+            let mut last: Vec<Option<u32>> = vec![None; flow.jobs().len()];
+            let place = |job: JobId| job.index() - flow.jobs().next().map_or(0, JobId::index);
             for &job_id in instance.topological_of(id) {
                 let job = instance.job(job_id);
-                let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[a.index()]).collect();
+                let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[place(*a)]).collect();
                 for phase in job.phases() {
                     let Some(work) = remaining.work(phase) else { continue };
                     let lane = instance.lane_of(phase).index();
@@ -131,10 +134,9 @@ impl Network {
                     net.waits_for.push(before.len() as u32);
                     arcs.extend(before.iter().map(|&b| (b, node)));
                     before = vec![node];
-                    last[job_id.index()] = Some(node);
+                    last[place(job_id)] = Some(node);
                 }
             }
-            let flow = instance.flow(id);
             net.flows.push(NetFlow {
                 nodes: first..net.nodes.len(),
                 release: flow.release.seconds().max(now),

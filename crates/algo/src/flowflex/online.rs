@@ -13,9 +13,10 @@
 //! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
 //! averaged: the policy is blind to which machine a slot is on. Minima are not kept.
 
-use slackline_model::id::TiVec;
-use slackline_model::{Combine, FlowId, Instance, Lane, PhaseId, Span, Time};
-use slackline_policy::{Action, Event, Policy, Style, View};
+use std::collections::BTreeSet;
+
+use slackline_model::{Combine, FlowId, Lane, PhaseId, Span, Time};
+use slackline_policy::{Action, Event, Grown, Policy, Style, View};
 
 use super::list::{self, Lister};
 use super::network::{Network, Remaining};
@@ -35,7 +36,9 @@ const NODES_MANY: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct FlowFlex {
     epoch: Span,
-    target: TiVec<PhaseId, f64>,
+    target: Grown<PhaseId, f64>,
+    /// Flows that have arrived and neither completed nor failed.
+    flows: BTreeSet<FlowId>,
     stale: bool,
     /// When the next plan may be made.
     next: Time,
@@ -45,10 +48,11 @@ pub struct FlowFlex {
 
 impl FlowFlex {
     /// FlowFlex with epochs of this length; 0 plans at every event.
-    pub fn new(instance: &Instance, epoch: Span) -> Self {
+    pub fn new(epoch: Span) -> Self {
         Self {
             epoch,
-            target: vec![0.0; instance.phases().len()].into(),
+            target: Grown::default(),
+            flows: BTreeSet::new(),
             stale: false,
             next: Time::ZERO,
             waking: false,
@@ -65,14 +69,13 @@ impl FlowFlex {
             speed += cluster.capacity(lane);
             all += f64::from(cluster.slots(lane));
         }
-        let left = |flow: &FlowId| view.state.has_arrived(*flow) && view.state.completion(*flow).is_none();
-        let flows = instance.flows().keys().filter(left);
+        self.flows.retain(|&flow| view.state.completion(flow).is_none());
         let now = view.now.seconds();
-        let net = Network::of(instance, flows, (slots, speed / all), now, &Left(view));
+        let net = Network::of(instance, self.flows.iter().copied(), (slots, speed / all), now, &Left(view));
         if net.flows.is_empty() || slots == [0, 0] {
             return;
         }
-        let mut given: TiVec<PhaseId, f64> = vec![0.0; self.target.len()].into();
+        let mut given: Grown<PhaseId, f64> = Grown::default();
         for (node, slots) in initial_allocation(&net, now) {
             given[net.nodes[node].phase] = f64::from(slots);
         }
@@ -217,9 +220,13 @@ impl Policy for FlowFlex {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         for event in events {
-            match event {
+            match *event {
                 Event::Wake => self.waking = false,
                 Event::JobDone(_) | Event::FlowDone(_) => {}
+                Event::FlowArrived(flow) => {
+                    self.flows.insert(flow);
+                    self.stale = true;
+                }
                 _ => self.stale = true,
             }
         }

@@ -13,6 +13,8 @@ use super::orders::{Rule, by_key, relaxed, rounded};
 use super::search::{Budget, insertion, is_less};
 use super::{deadlines, shape};
 use crate::baseline::{By, fluid};
+use crate::phase_graph;
+use crate::registry::Refused;
 
 /// How much to search.
 #[derive(Clone, Copy)]
@@ -151,23 +153,6 @@ pub struct Plan {
     pub cut: bool,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Allocations say nothing on machines of different speeds.
-    MixedSpeeds,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::MixedSpeeds => f.write_str("found machines of different speeds, expected one speed: allocations count slots, not machines"),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 /// The best of all candidates, for any non-decreasing costs, sum or maximum.
 ///
 /// 0. The baselines' plans, for workloads that are not huge.
@@ -179,8 +164,8 @@ impl std::error::Error for Refusal {}
 ///
 /// # Errors
 /// On machines of different speeds.
-pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
-    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refused> {
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy: "flowflex" })?;
     let net = Network::whole(instance, speed);
     let mut planner = Planner::new(&net);
     let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
@@ -217,8 +202,8 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
 ///
 /// # Errors
 /// On machines of different speeds.
-pub fn ready_list(instance: &Instance, rule: list::Rule<'_>) -> Result<Vec<Allocation>, Refusal> {
-    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+pub fn ready_list(instance: &Instance, rule: list::Rule<'_>) -> Result<Vec<Allocation>, Refused> {
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy: "flowflex" })?;
     let net = Network::whole(instance, speed);
     Ok(Lister::new(&net).rows(rule))
 }
@@ -394,10 +379,6 @@ impl<'a> Planner<'a> {
 /// A baseline's plan and when it completes each flow.
 fn baseline(instance: &Instance, rule: fluid::Rule) -> (Vec<Allocation>, Vec<f64>) {
     let rows = fluid::plan(instance, rule).expect("invariant: machines have one speed");
-    let mut completions: Vec<f64> = instance.flows().iter().map(|flow| flow.release.seconds()).collect();
-    for row in &rows {
-        let end = &mut completions[instance.flow_of(row.phase).index()];
-        *end = end.max(row.end);
-    }
+    let completions = phase_graph::completions(instance, &rows);
     (rows, completions)
 }

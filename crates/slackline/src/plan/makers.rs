@@ -1,42 +1,45 @@
 //! How each policy of the registry makes its plan.
 
-use slackline_algo::baseline::By;
-use slackline_algo::baseline::fluid;
+use slackline_algo::baseline::{edf, fair, fifo};
 use slackline_algo::dmrs::Variant;
 use slackline_algo::ordering::orders::{Candidates, Rule};
 use slackline_algo::ordering::split::Config;
+use slackline_algo::registry::{Planner, PolicyEntry};
 use slackline_algo::{flex as flex_algo, flowflex as flowflex_algo, ordering as ordering_algo};
-use slackline_model::schedule::{Clock, TaskRows};
-use slackline_model::{Combine, Instance, Metric};
+use slackline_model::schedule::{Clock, Rows, TaskRows};
+use slackline_model::{Instance, Metric};
 use slackline_sim::{Options, Sim};
 
-use super::{Made, Promise};
+use super::Made;
 use crate::registry::Chosen;
 
 const REFUSED: &str = "invariant: what the planner does not take was refused";
 
-fn by(choice: usize) -> By {
-    if choice == 0 { By::Job } else { By::Flow }
-}
-
-fn fluid(instance: &Instance, rule: fluid::Rule) -> Made {
+/// The plan of a policy that is in the table of `algo`.
+fn proposed(entry: &PolicyEntry, instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
+    let Planner::Allocations(make) = entry.planner else { unreachable!("{} plans allocations", entry.name) };
+    let proposal = make(instance, &policy.settings(entry), stop).expect(REFUSED);
+    let Some(Rows::Allocations(allocations)) = proposal.rows else { unreachable!("plans have rows") };
     Made {
-        allocations: fluid::plan(instance, rule).expect(REFUSED),
-        bound: slackline_relax::best(instance),
+        allocations,
+        bound: proposal.bound.unwrap_or_else(|| slackline_relax::best(instance)),
+        winner: proposal.winner,
+        guarantee: proposal.guarantee,
+        cut: proposal.cut,
         ..Made::default()
     }
 }
 
-pub(crate) fn fifo(instance: &Instance, policy: &Chosen, _: &dyn Fn() -> bool) -> Made {
-    fluid(instance, fluid::Rule::Fifo(by(policy.choices()[0])))
+pub(crate) fn fifo(instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
+    proposed(&fifo::ENTRY, instance, policy, stop)
 }
 
-pub(crate) fn fair(instance: &Instance, policy: &Chosen, _: &dyn Fn() -> bool) -> Made {
-    fluid(instance, fluid::Rule::Fair(by(policy.choices()[0])))
+pub(crate) fn fair(instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
+    proposed(&fair::ENTRY, instance, policy, stop)
 }
 
-pub(crate) fn edf(instance: &Instance, _: &Chosen, _: &dyn Fn() -> bool) -> Made {
-    fluid(instance, fluid::Rule::Edf)
+pub(crate) fn edf(instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
+    proposed(&edf::ENTRY, instance, policy, stop)
 }
 
 /// What FLEX may do with the slots of a phase that runs.
@@ -45,51 +48,11 @@ pub(super) fn flex_mode(policy: &Chosen) -> flex_algo::Mode {
 }
 
 pub(crate) fn flex(instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
-    let config =
-        flex_algo::Config { mode: flex_mode(policy), cancel: Some(stop), ..flex_algo::Config::thorough() };
-    let plan = flex_algo::model::plan_instance(instance, &config).expect(REFUSED);
-    Made {
-        allocations: plan.allocations,
-        bound: plan.bound,
-        winner: Some(plan.winner),
-        cut: plan.cut,
-        ..Made::default()
-    }
+    proposed(&flex_algo::ENTRY, instance, policy, stop)
 }
 
-pub(crate) fn flowflex(instance: &Instance, _: &Chosen, stop: &dyn Fn() -> bool) -> Made {
-    let config = flowflex_algo::Config { cancel: Some(stop), ..flowflex_algo::Config::thorough() };
-    let plan = flowflex_algo::plan(instance, &config).expect(REFUSED);
-    let optimal = plan.cost - plan.bound <= 1e-6 * plan.bound.abs();
-    let guarantee = promise(instance, 1.0);
-    Made {
-        allocations: plan.allocations,
-        bound: plan.bound,
-        winner: Some(plan.candidate.name()),
-        cut: plan.cut && !optimal,
-        guarantee: guarantee.map(|promise| promise.to_string()),
-        ..Made::default()
-    }
-}
-
-/// What FlowFlex promises of its plans on slots `factor` times as fast, for universal slots and flows that
-/// are there from the start. Theorem 4 is for maxima, Theorem 3 for sums; their corollaries need no faster
-/// slots where costs grow in proportion to completions.
-pub(super) fn promise(instance: &Instance, factor: f64) -> Option<Promise> {
-    let theory = !instance.cluster().is_typed() && instance.flows().iter().all(|flow| flow.release.0 == 0);
-    let proportional = instance
-        .flows()
-        .iter()
-        .all(|flow| flow.cost.as_linear().is_some_and(|(_, intercept)| intercept == 0.0));
-    let (times, source) = match instance.objective().combine {
-        _ if !theory || factor < 1.0 => return None,
-        Combine::Max if factor >= 2.0 => (1, "Theorem 4"),
-        Combine::Max if proportional => (2, "Corollary 2"),
-        Combine::Sum if factor >= 3.0 => (2, "Theorem 3"),
-        Combine::Sum if proportional => (6, "Corollary 1"),
-        _ => return None,
-    };
-    Some(Promise { times, source })
+pub(crate) fn flowflex(instance: &Instance, policy: &Chosen, stop: &dyn Fn() -> bool) -> Made {
+    proposed(&flowflex_algo::ENTRY, instance, policy, stop)
 }
 
 pub(crate) fn dmrs(variant: Variant, instance: &Instance, policy: &Chosen) -> Made {

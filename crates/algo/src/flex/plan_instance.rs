@@ -2,7 +2,7 @@
 //!
 //! If every flow is a single phase that is there from the start, each lane is a FLEX instance of its
 //! own and everything in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools,
-//! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::stages`]); the
+//! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::phases`]); the
 //! orders come from the same rules, applied to each flow's share of the cluster, and from the deadlines
 //! of that simplified instance, and are improved by the same insertion.
 
@@ -15,44 +15,11 @@ use slackline_relax::minimax;
 
 use super::instance::FlexInstance;
 use super::orders::{Nature, Rule, sorted};
+use super::phases::{Packed, Phases};
 use super::plan::{Config, Mode, THOROUGH, is_optimal, plan};
 use super::search::{Budget, insert};
-use super::stages::{Packed, Stages};
 use super::{bound, targets};
-
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// A flow has several jobs.
-    SeveralJobs(FlowId),
-    /// Machines differ in speed; allocations say nothing there.
-    MixedSpeeds,
-    /// Moldable plans cannot keep the minima: see [`keeps_minima`].
-    Minima,
-}
-
-impl Refusal {
-    /// The reason in words.
-    pub fn message(&self, instance: &Instance) -> String {
-        match self {
-            Self::SeveralJobs(flow) => {
-                let flow = instance.flow(*flow);
-                let n = flow.jobs().len();
-                format!(
-                    "flex plans flows of one job, found {n} jobs in flow {:?} (simulate takes them)",
-                    flow.id
-                )
-            }
-            Self::MixedSpeeds => {
-                "flex plans machines of one speed, found several (simulate takes them, blind to speed)"
-                    .to_owned()
-            }
-            Self::Minima => "flex plans moldable jobs with minima if all have one phase and are there from \
-                             the start, found others"
-                .to_owned(),
-        }
-    }
-}
+use crate::registry::Refused;
 
 /// A plan for a model instance.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,13 +44,14 @@ pub struct ModelPlan {
 ///
 /// # Errors
 /// If the instance is of another kind.
-pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPlan, Refusal> {
-    if let Some((flow, _)) = instance.flows().iter_enumerated().find(|(_, flow)| flow.jobs().len() != 1) {
-        return Err(Refusal::SeveralJobs(flow));
+pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPlan, Refused> {
+    let policy = "flex";
+    if let Some(flow) = instance.flows().iter().find(|flow| flow.jobs().len() != 1) {
+        return Err(Refused::SeveralJobs { policy, flow: flow.id.clone(), jobs: flow.jobs().len() });
     }
-    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy })?;
     if !keeps_minima(instance, config.mode) {
-        return Err(Refusal::Minima);
+        return Err(Refused::Minima { policy });
     }
     let mut plan =
         if is_plain(instance) { by_lane(instance, speed, config) } else { by_phase(instance, speed, config) };
@@ -203,10 +171,10 @@ struct Ranked {
 }
 
 fn by_phase(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
-    let stages = Stages::new(instance, speed, config.mode);
+    let phases = Phases::new(instance, speed, config.mode);
     let pack = |order: &[usize]| {
         let flows: Vec<FlowId> = order.iter().map(|&f| FlowId::from(f)).collect();
-        stages.pack(&flows)
+        phases.pack(&flows)
     };
     let cost_of = |packed: &Packed| instance.cost_of(&packed.completions.raw);
     let mut budget = Budget::new(config.steps, config.cancel);
