@@ -14,6 +14,7 @@ use slackline_model::{Draft, Instance, Objective, Seed, Span};
 use slackline_trace::{Diagnostic, ImportOptions, Imported, TraceError, read_workload};
 
 use crate::args::Shape;
+use crate::args::import::importers;
 use crate::out;
 use crate::recorded::{self, Options};
 
@@ -80,15 +81,18 @@ impl Source {
     /// # Errors
     /// A document that is none; flags that do not go with it.
     pub(crate) fn shape(&self, shape: &Shape) -> anyhow::Result<Shaped> {
-        let mut options = ImportOptions::from_pairs(shape.import())?;
-        options.seed = Seed(shape.root_seed());
-        let mut imported = read_workload(&self.name, &self.bytes, shape.from, &options)?;
-        if imported.format.is_native()
-            && let Some((flag, _)) = shape.import().first()
+        let mut options = ImportOptions::new(importers());
+        for (name, value) in &shape.import.given {
+            options.set(name, value)?;
+        }
+        options.set_seed(Seed(shape.root_seed()));
+        let mut imported = read_workload(&self.name, &self.bytes, shape.import.from.as_deref(), &options)?;
+        if imported.importer.is_native()
+            && let Some((flag, _)) = shape.import.given.first()
         {
             bail!(
                 "--{flag}: found a {} document of our own, expected a trace; import options leave our own documents alone",
-                imported.format
+                imported.importer.name
             );
         }
         set_cluster(&mut imported.draft, shape).with_context(|| self.name.clone())?;
@@ -99,7 +103,7 @@ impl Source {
         if let Some(weights) = shape.weights {
             imported.draft.weights = weights;
         }
-        let options = recorded::of_shape(shape, options.to_pairs(imported.format));
+        let options = recorded::of_shape(shape, options.recorded(&imported.importer)?);
         Ok(Shaped { imported, options, deadlines: shape.deadlines })
     }
 

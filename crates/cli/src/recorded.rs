@@ -9,7 +9,9 @@ use anyhow::anyhow;
 use clap::Parser;
 use serde_json::Value;
 use slackline_model::draft::Weights;
+use slackline_trace::ImportOptions;
 
+use crate::args::import::{importers, is_flag};
 use crate::args::{PlanArgs, Shape, SimulationArgs};
 
 /// Options by the names of their flags.
@@ -40,7 +42,7 @@ pub(crate) fn of_shape(shape: &Shape, import: BTreeMap<String, String>) -> Optio
     for (name, value) in import {
         put(&mut options, &name, Some(value));
     }
-    put(&mut options, "from", shape.from);
+    put(&mut options, "from", shape.import.from.as_ref());
     put(&mut options, "machines", shape.machines);
     put(&mut options, "map-slots", shape.map_slots);
     put(&mut options, "reduce-slots", shape.reduce_slots);
@@ -93,19 +95,22 @@ pub(crate) fn read(options: &Options) -> anyhow::Result<(Shape, Option<f64>)> {
         Value::String(text) => format!("--{name}={text}"),
         other => format!("--{name}={other}"),
     };
-    // Texts of files: on the command line these flags name the files themselves.
-    let mut texts = Shape::default();
+    // The settings of importers are recorded as they are; on the command line some of them name files.
     let mut left = options.clone();
-    for (name, text) in texts.texts() {
-        *text =
-            left.remove(name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let mut import = ImportOptions::new(importers());
+    let mut given = Vec::new();
+    for (_, param) in import.importers().clone().params().filter(|(_, param)| is_flag(param)) {
+        let Some(value) = left.remove(param.name) else { continue };
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        import.set(param.name, &text).map_err(|error| anyhow!("workload.options: {error}"))?;
+        given.push((param.name.to_owned(), text));
     }
     let mut read = Recorded::try_parse_from(left.iter().map(argument)).map_err(|error| {
         let message = error.to_string();
         let first = message.lines().next().unwrap_or_default();
         anyhow!("workload.options: {}", first.strip_prefix("error: ").unwrap_or(first))
     })?;
-    read.shape = read.shape.or(texts);
+    read.shape.import.given = given;
     Ok((read.shape, read.simulation.grain))
 }
 
@@ -150,17 +155,19 @@ mod tests {
 
     #[test]
     fn what_the_importer_assumed_comes_back_too() {
-        let assumed = slackline_trace::ImportOptions::default().to_pairs(slackline_trace::Format::Swim);
+        let options = ImportOptions::default();
+        let assumed = options.recorded(options.importers().get("swim").unwrap()).unwrap();
         let (shape, grain) = read(&of_shape(&Shape::default(), assumed)).unwrap();
-        assert_eq!((shape.split.as_deref(), shape.seed, grain), (Some("134217728"), Some(0), None));
+        assert_eq!((shape.seed, grain), (Some(0), None));
+        assert_eq!(shape.import.given[0], ("split".to_owned(), "134217728".to_owned()));
     }
 
     #[test]
     fn texts_of_files_come_back_without_the_files() {
         let texts = [("properties", "maps = 3"), ("actions", "{}"), ("cases", "a=b")];
-        let import = texts.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
-        let (shape, _) = read(&of_shape(&Shape::default(), import)).unwrap();
-        assert_eq!(shape.import(), texts);
+        let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let (shape, _) = read(&of_shape(&Shape::default(), texts.iter().cloned().collect())).unwrap();
+        assert_eq!(shape.import.given, texts);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use slackline_model::Objective;
 
 use crate::error::TraceError;
-use crate::format::{Format, text};
+use crate::format::Format;
 use crate::parse::parse;
+use crate::text::text;
 use crate::wire::{Aim, Named};
 
 /// What one policy gave, or why it was refused.

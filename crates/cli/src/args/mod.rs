@@ -2,17 +2,20 @@
 //!
 //! - [`shape`]: what makes a workload what it is: import, cluster, objective, deadlines; recorded in
 //!   schedules;
+//! - [`import`]: the flags of importers, from their declarations;
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`plan`]: how a plan is searched for;
 //! - [`output`]: in which form, and where to;
 //! - [`value`]: values and what is said when they are wrong.
 
+pub(crate) mod import;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod shape;
 pub(crate) mod simulation;
 pub(crate) mod value;
 
+pub(crate) use import::ImportFlags;
 pub(crate) use output::OutputArgs;
 pub(crate) use plan::PlanArgs;
 pub(crate) use shape::Shape;

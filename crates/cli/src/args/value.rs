@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
-use slackline_trace::{Format, ImportOptions};
+use slackline_trace::Format;
 
 fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
     // Comparisons with NaN are false, so it is in no range.
@@ -108,16 +108,9 @@ pub(crate) fn split(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a size such as 64MiB or 64MB, 1KiB or more".to_owned())
 }
 
-/// A format that can be imported.
-pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::name))
-        .map(|name| Format::from_name(&name).expect("invariant: possible values are names"))
-}
-
 /// A format of our own documents.
 pub(crate) fn native() -> impl TypedValueParser<Value = Format> {
-    let names = Format::ALL.into_iter().filter(|format| format.is_native()).map(Format::name);
-    PossibleValuesParser::new(names)
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
         .map(|name| Format::from_name(&name).expect("invariant: possible values are names"))
 }
 
@@ -141,14 +134,6 @@ pub(crate) fn combine() -> impl TypedValueParser<Value = Combine> {
 pub(crate) fn weights() -> impl TypedValueParser<Value = Weights> {
     PossibleValuesParser::new(["use", "ignore"])
         .map(|name| if name == "use" { Weights::Use } else { Weights::Ignore })
-}
-
-/// A value of the import option `name`, checked and kept as it was written.
-pub(crate) fn import(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone {
-    move |text| match ImportOptions::from_pairs([(name, text)]) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 /// The text of a file.

@@ -49,7 +49,7 @@ pub(super) fn format_of(asked: Option<Format>, file: Option<&Path>) -> Format {
     let named = || {
         let extension = file?.extension()?.to_str()?;
         let name = if extension == "yml" { "yaml" } else { extension };
-        Format::from_name(name).filter(|format| format.is_native())
+        Format::from_name(name)
     };
     asked.or_else(named).unwrap_or(Format::Toml)
 }

@@ -298,7 +298,7 @@ fn set_deadlines(args: &Run, draft: &mut Draft, now: u64) -> anyhow::Result<()> 
 
 /// Goes on with a run that was begun.
 fn take_up(found: Found, workload: &str) -> anyhow::Result<Session> {
-    let read = read_workload("journal", workload.as_bytes(), Some(Format::Json), &ImportOptions::default())?;
+    let read = read_workload("journal", workload.as_bytes(), Some("json"), &ImportOptions::default())?;
     let session = found.resume(read.draft)?;
     let recovered = session.recovered();
     out::talk(format_args!(

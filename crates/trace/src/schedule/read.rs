@@ -12,9 +12,10 @@ use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Sl
 
 use super::{Meta, gap_absolute, wire};
 use crate::error::{Fault, Faults, TraceError};
-use crate::format::{Format, text};
+use crate::format::Format;
 use crate::parse::{check_version, parse};
 use crate::source::places;
+use crate::text::text;
 use crate::wire::{Name, PhaseName};
 
 /// Reads what a schedule says of its workload and options, before there is an instance.
@@ -48,7 +49,7 @@ pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(S
 
 /// The format of a schedule: JSON unless its name or content says that it is another of ours.
 fn native(name: &str, text: &str) -> Format {
-    Format::guess(name, text).filter(|format| format.is_native()).unwrap_or(Format::Json)
+    Format::guess(name, text).unwrap_or(Format::Json)
 }
 
 fn meta<F, A, T>(document: &wire::Document<F, A, T>) -> Meta {

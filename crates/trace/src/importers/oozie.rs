@@ -23,19 +23,40 @@ use std::collections::BTreeMap;
 use roxmltree::Node;
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::error::{TraceError, nearest};
-use crate::options::ImportOptions;
+use crate::importer::{Importer, Input, Output};
+use crate::importers::hadoop::TASK_COUNTS;
+use crate::importers::xml::{self, Xml, elements};
 use crate::source::SourceMap;
-use crate::woha_xml::TASK_COUNTS;
-use crate::xml::{Xml, elements};
 
 /// Seconds of a task of which nothing is known: ours, a minute, the length of a middling Hadoop task.
 const SECONDS_ASSUMED: f64 = 60.0;
 
 /// Actions that the Oozie server does itself, without a slot to speak of.
 const IN_SERVER: [&str; 2] = ["fs", "email"];
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "oozie",
+    summary: "a workflow.xml of Oozie",
+    endings: &[],
+    looks_like: |text| xml::root(text) == Some("workflow-app"),
+    params: &[
+        Param::new("properties", "", Values::TextOfFile, "job.properties of the workflow"),
+        Param::new(
+            "actions",
+            "",
+            Values::TextOfFile,
+            "TOML or JSON with the task counts and seconds of actions, which a workflow does not say",
+        ),
+        Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go at decisions"),
+    ],
+    // An empty text says nothing.
+    shaped: |settings, name| !settings.text(name).is_empty(),
+    import,
+};
 
 /// A node of the workflow.
 struct Item<'a, 'd> {
@@ -61,22 +82,18 @@ type Transition<'a, 'd> = (String, Node<'a, 'd>);
 ///
 /// # Errors
 /// The first thing that is wrong with it, with its line.
-pub(crate) fn import(
-    file: &str,
-    text: &str,
-    options: &ImportOptions,
-) -> Result<(Draft, Vec<Diagnostic>, SourceMap), TraceError> {
-    let xml = Xml::new(file, text);
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let xml = Xml::new(input);
     let document = xml.parse()?;
     let root = document.root_element();
     if root.tag_name().name() != "workflow-app" {
         return Err(xml.unknown(root, &["workflow-app"]));
     }
-    let side = side::Side::read(&options.actions)?;
-    let cases = side::cases(&options.cases)?;
+    let side = side::Side::read(settings.text("actions"))?;
+    let cases = side::cases(settings.text("cases"))?;
     let mut reader = Reader {
         xml: &xml,
-        properties: side::properties(&options.properties),
+        properties: side::properties(settings.text("properties")),
         global: [None; 2],
         diagnostics: Diagnostics::default(),
     };
@@ -98,7 +115,7 @@ pub(crate) fn import(
     let mut flow = FlowDraft::new(name.unwrap_or_else(|| "workflow".to_owned()), jobs);
     flow.deadline = side.deadline();
     let draft = Draft { flows: vec![flow], ..Draft::default() };
-    Ok((draft, reader.diagnostics.into_vec(), SourceMap::marks(file, marks)))
+    Ok(Output::new(draft, reader.diagnostics, SourceMap::marks(input.file, marks)))
 }
 
 struct Reader<'x> {

@@ -13,19 +13,109 @@
 //!
 //! Each job becomes a flow of one job. Draws of a row depend on the seed and the row's number alone.
 
-use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::{Draft, Seed};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::error::{Place, TraceError};
-use crate::options::{Durations, ImportOptions, Rates};
+use crate::diagnostic::Diagnostics;
+use crate::durations::{MAP_MILLIS, REDUCE_MILLIS};
+use crate::error::TraceError;
+use crate::importer::{Importer, Input, Output, SEED};
+use crate::place::Place;
 use crate::random;
 use crate::source::SourceMap;
 
-/// Location and scale of the logarithm of a map's milliseconds (job-ordering paper, section 7.2).
-const MAP_LN_MS: (f64, f64) = (9.9511, 1.6764);
-/// The same of a reduce.
-const REDUCE_LN_MS: (f64, f64) = (12.375, 1.6262);
+pub(super) const IMPORTER: Importer = Importer {
+    name: "swim",
+    summary: "a trace of the SWIM project: tab-separated, one job a row",
+    endings: &["tsv"],
+    looks_like,
+    params: &[
+        Param::new("split", "128MiB", Values::Bytes, "bytes of input a map reads"),
+        Param::new("reduce-bytes", "1GiB", Values::Bytes, "bytes of shuffle and output a reduce handles"),
+        // The default does not depend on the cluster and touches only jobs that shuffle and write more than
+        // a terabyte, for which one reduce a gigabyte would be absurd.
+        Param::new("reduces-max", "1000", Values::Count(1, u32::MAX as u64), "most reduces of a job")
+            .or_word("none"),
+        Param::new(
+            "durations",
+            "lognormal",
+            Values::Choice(&["lognormal", "rate"]),
+            "where durations come from: a lognormal draw a job and phase, or bytes over rates",
+        ),
+        SEED,
+        // Ours, for the commodity nodes of 2009: a disk that several tasks share, a reduce's share of a
+        // gigabit link, output written with its replicas.
+        Param::new(
+            "task-startup",
+            "2",
+            Values::Real(0.0, 1e6),
+            "durations by rate: seconds before a task does anything",
+        ),
+        Param::new("map-rate", "32MiB", Values::Bytes, "durations by rate: bytes a map reads a second"),
+        Param::new(
+            "shuffle-rate",
+            "16MiB",
+            Values::Bytes,
+            "durations by rate: bytes a reduce fetches a second",
+        ),
+        Param::new("output-rate", "24MiB", Values::Bytes, "durations by rate: bytes a task writes a second"),
+    ],
+    shaped: |settings, name| match name {
+        "seed" => settings.choice("durations") == "lognormal",
+        "task-startup" | "map-rate" | "shuffle-rate" | "output-rate" => {
+            settings.choice("durations") == "rate"
+        }
+        _ => true,
+    },
+    import,
+};
+
+/// What is assumed, from the settings.
+struct Assumed {
+    split: u64,
+    reduce_bytes: u64,
+    reduces_max: u32,
+    durations: Durations,
+}
+
+enum Durations {
+    Lognormal(Seed),
+    Rate(Rates),
+}
+
+/// Seconds and bytes a second.
+struct Rates {
+    startup: f64,
+    map: f64,
+    shuffle: f64,
+    output: f64,
+}
+
+impl Assumed {
+    fn of(settings: &Settings) -> Self {
+        let rate = |name| settings.count(name) as f64;
+        let by_rate = || Rates {
+            startup: settings.real("task-startup"),
+            map: rate("map-rate"),
+            shuffle: rate("shuffle-rate"),
+            output: rate("output-rate"),
+        };
+        Self {
+            split: settings.count("split"),
+            reduce_bytes: settings.count("reduce-bytes"),
+            reduces_max: if settings.given("reduces-max") {
+                settings.count("reduces-max") as u32
+            } else {
+                u32::MAX
+            },
+            durations: match settings.choice("durations") {
+                "rate" => Durations::Rate(by_rate()),
+                _ => Durations::Lognormal(Seed(settings.count("seed"))),
+            },
+        }
+    }
+}
 
 /// What the columns are, for messages.
 const COLUMNS: [&str; 6] = [
@@ -37,9 +127,11 @@ const COLUMNS: [&str; 6] = [
     "bytes of output",
 ];
 
-/// Whether a line could be a row: six columns or more, numbers from the second to the sixth.
-pub(crate) fn looks_like_row(line: &str) -> bool {
-    let mut cells = line.split('\t').skip(1);
+/// Whether the first line that is neither empty nor a comment could be a row: six columns or more, numbers
+/// from the second to the sixth.
+fn looks_like(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let mut cells = first.unwrap_or_default().split('\t').skip(1);
     (0..5).all(|_| cells.next().is_some_and(|cell| cell.trim().parse::<f64>().is_ok()))
 }
 
@@ -57,20 +149,17 @@ struct Row<'a> {
 ///
 /// # Errors
 /// The first row that is none, with its line and column.
-pub(crate) fn import(
-    file: &str,
-    text: &str,
-    options: &ImportOptions,
-) -> Result<(Draft, Vec<Diagnostic>, SourceMap), TraceError> {
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let assumed = Assumed::of(settings);
     let mut draft = Draft::default();
     let mut diagnostics = Diagnostics::default();
     let mut lines = Vec::new();
     let mut before: Option<f64> = None;
-    for (line, content) in (1u32..).zip(text.lines()) {
+    for (line, content) in (1u32..).zip(input.text.lines()) {
         if content.trim().is_empty() {
             continue;
         }
-        let row = parse_row(file, line, content, &mut diagnostics)?;
+        let row = parse_row(input, line, content, &mut diagnostics)?;
         if let Some(before) = before {
             if row.submit < before {
                 diagnostics.add(line, "submitted before the row above, kept as it is");
@@ -79,8 +168,8 @@ pub(crate) fn import(
             }
         }
         before = Some(row.submit);
-        let job = job(&row, line, lines.len() as u64, options, &mut diagnostics)
-            .map_err(|what| TraceError::input(file, Some(Place { line, column: 1 }), what))?;
+        let job = job(&row, line, lines.len() as u64, &assumed, &mut diagnostics)
+            .map_err(|what| input.error(Some(Place { line, column: 1 }), what))?;
         let mut flow = FlowDraft::new(row.id, vec![job]);
         flow.release = row.submit;
         draft.flows.push(flow);
@@ -89,13 +178,13 @@ pub(crate) fn import(
     if lines.is_empty() {
         let what =
             "found no rows, expected a job a line: id, submit time, gap, input, shuffle and output bytes";
-        return Err(TraceError::input(file, None, what));
+        return Err(input.error(None, what));
     }
-    Ok((draft, diagnostics.into_vec(), SourceMap::rows(file, lines)))
+    Ok(Output::new(draft, diagnostics, SourceMap::rows(input.file, lines)))
 }
 
 fn parse_row<'a>(
-    file: &str,
+    input: &Input<'_>,
     line: u32,
     content: &'a str,
     diagnostics: &mut Diagnostics,
@@ -110,7 +199,7 @@ fn parse_row<'a>(
     }
     let bad = |column: usize, what: String| {
         let place = Place { line, column: Place::of_offset(content.as_bytes(), columns[column]).column };
-        TraceError::input(file, Some(place), what)
+        input.error(Some(place), what)
     };
     if n < 6 {
         let what = format!("found a row of {n} tab-separated columns, expected at least 6");
@@ -134,8 +223,8 @@ fn parse_row<'a>(
         Ok(bytes) => Ok(bytes.unsigned_abs()),
         Err(_) => Err(wrong(column)),
     };
-    let (input, shuffle, output) = (bytes(3)?, bytes(4)?, bytes(5)?);
-    Ok(Row { id: cells[0], submit, gap: cells[2].parse().ok(), input, shuffle, output })
+    let (read, shuffle, output) = (bytes(3)?, bytes(4)?, bytes(5)?);
+    Ok(Row { id: cells[0], submit, gap: cells[2].parse().ok(), input: read, shuffle, output })
 }
 
 /// The job of the `index`-th row.
@@ -143,19 +232,19 @@ fn job(
     row: &Row<'_>,
     line: u32,
     index: u64,
-    options: &ImportOptions,
+    assumed: &Assumed,
     diagnostics: &mut Diagnostics,
 ) -> Result<JobDraft, String> {
-    let maps = row.input.div_ceil(options.split).max(1);
+    let maps = row.input.div_ceil(assumed.split).max(1);
     let maps = u32::try_from(maps)
         .map_err(|_| format!("found input for {maps} map tasks, expected at most {}", u32::MAX))?;
-    let reduces = if row.shuffle == 0 { 0 } else { reduces(row, line, options, diagnostics) };
+    let reduces = if row.shuffle == 0 { 0 } else { reduces(row, line, assumed, diagnostics) };
     if row.input == 0 && row.shuffle == 0 && row.output == 0 {
         diagnostics.add(line, "no bytes at all, given one map task");
     }
-    let (map, reduce) = match options.durations {
-        Durations::Lognormal => lognormal(options, index),
-        Durations::Rate => by_rate(row, maps, reduces, &options.rates),
+    let (map, reduce) = match &assumed.durations {
+        Durations::Lognormal(seed) => lognormal(*seed, index),
+        Durations::Rate(rates) => by_rate(row, maps, reduces, rates),
     };
     let phase = |tasks: u32, seconds: f64| {
         (tasks > 0).then(|| PhaseDraft::from(TasksDraft::Uniform { tasks, seconds: to_micros(seconds) }))
@@ -165,11 +254,11 @@ fn job(
 }
 
 /// At least one, at most what the options allow.
-fn reduces(row: &Row<'_>, line: u32, options: &ImportOptions, diagnostics: &mut Diagnostics) -> u32 {
+fn reduces(row: &Row<'_>, line: u32, assumed: &Assumed, diagnostics: &mut Diagnostics) -> u32 {
     let bytes = u128::from(row.shuffle) + u128::from(row.output);
-    let each = u128::from(options.reduce_bytes);
+    let each = u128::from(assumed.reduce_bytes);
     let wanted = ((bytes + each / 2) / each).max(1);
-    let most = options.reduces_max.unwrap_or(u32::MAX);
+    let most = assumed.reduces_max;
     if wanted > u128::from(most) {
         diagnostics.add(line, &format!("more reduces than {most} by size, given {most} (reduces-max)"));
         return most;
@@ -178,10 +267,9 @@ fn reduces(row: &Row<'_>, line: u32, options: &ImportOptions, diagnostics: &mut 
 }
 
 /// Seconds of a map and of a reduce. Both are drawn, whether or not the job has reduces.
-fn lognormal(options: &ImportOptions, index: u64) -> (f64, f64) {
-    let mut rng = random::rng(options.seed, "swim durations", index);
-    let mut draw = |(mu, sigma)| random::lognormal(&mut rng, mu, sigma) / 1000.0;
-    (draw(MAP_LN_MS), draw(REDUCE_LN_MS))
+fn lognormal(seed: Seed, index: u64) -> (f64, f64) {
+    let mut rng = random::rng(seed, "swim durations", index);
+    (MAP_MILLIS.seconds(&mut rng), REDUCE_MILLIS.seconds(&mut rng))
 }
 
 /// Start-up plus bytes over rates; maps of a job without reduces write its output.
@@ -202,8 +290,8 @@ fn to_micros(seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Format;
-    use crate::workload::read_workload;
+    use crate::import::{Imported, read_workload};
+    use crate::options::ImportOptions;
 
     const ROWS: &str = "job0\t49\t49\t740773\t2339561\t627471\n\njob1\t50\t1\t268435457\t0\t9838062\tp\t\t\n";
 
@@ -214,9 +302,9 @@ mod tests {
         }
     }
 
-    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<crate::Imported, TraceError> {
+    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
         let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
-        read_workload("t.tsv", text.as_bytes(), Some(Format::Swim), &options)
+        read_workload("t.tsv", text.as_bytes(), Some("swim"), &options)
     }
 
     #[test]
@@ -279,21 +367,15 @@ mod tests {
     /// The published numbers of the trace (rows, maps and reduces at the default sizes, map-only share).
     #[test]
     fn the_2009_trace_has_its_known_size() {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../../shared/data/swim/FB-2009_samples_24_times_1hr_0.tsv"
-        );
-        let Ok(bytes) = std::fs::read(path) else {
-            println!("skipped: no data");
-            return;
-        };
-        let options = ImportOptions { reduces_max: None, ..ImportOptions::default() };
-        let imported = read_workload(path, &bytes, None, &options).unwrap();
+        let Some(path) = crate::testdata::real("swim/FB-2009_samples_24_times_1hr_0.tsv") else { return };
+        let bytes = std::fs::read(path).unwrap();
+        let options = ImportOptions::from_pairs([("reduces-max", "none")]).unwrap();
+        let imported = read_workload("day.tsv", &bytes, None, &options).unwrap();
         let flows = &imported.draft.flows;
         let count = |phase: fn(&JobDraft) -> Option<&PhaseDraft>| -> u64 {
             flows.iter().filter_map(|f| tasks(phase(&f.jobs[0]))).map(|(n, _)| u64::from(n)).sum()
         };
-        assert_eq!((flows.len(), imported.format), (5894, Format::Swim));
+        assert_eq!((flows.len(), imported.importer.name), (5894, "swim"));
         assert_eq!((count(|j| j.map.as_ref()), count(|j| j.reduce.as_ref())), (205_713, 22_819));
         let map_only = flows.iter().filter(|f| f.jobs[0].reduce.is_none()).count();
         assert_eq!((map_only as f64 / flows.len() as f64 * 1000.0).round(), 755.0);

@@ -2,55 +2,56 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::error::{Place, TraceError, nearest};
+use crate::error::{TraceError, nearest};
+use crate::importer::Input;
+use crate::place::Place;
 
 /// An XML text and where its lines begin.
-pub(crate) struct Xml<'a> {
-    file: &'a str,
-    text: &'a str,
+pub(super) struct Xml<'a> {
+    input: Input<'a>,
     /// Offset of the first byte of each line.
     lines: Vec<usize>,
 }
 
 impl<'a> Xml<'a> {
-    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
-        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
-        Self { file, text, lines: std::iter::once(0).chain(breaks).collect() }
+    pub(super) fn new(input: &Input<'a>) -> Self {
+        let breaks = input.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
+        Self { input: *input, lines: std::iter::once(0).chain(breaks).collect() }
     }
 
     /// Parses the text. Document types are refused, and with them every entity that could expand.
     ///
     /// # Errors
     /// Whatever is not well-formed, with its place.
-    pub(crate) fn parse(&self) -> Result<Document<'a>, TraceError> {
+    pub(super) fn parse(&self) -> Result<Document<'a>, TraceError> {
         let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
-        Document::parse_with_options(self.text, options).map_err(|error| {
+        Document::parse_with_options(self.input.text, options).map_err(|error| {
             let at = error.pos();
             let message = error.to_string();
             let what = message.strip_suffix(&format!(" at {}:{}", at.row, at.col)).unwrap_or(&message);
-            TraceError::input(self.file, Some(Place { line: at.row, column: at.col }), what)
+            self.input.error(Some(Place { line: at.row, column: at.col }), what)
         })
     }
 
     /// The place of a byte. O(log lines + columns).
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> Place {
         let line = self.lines.partition_point(|&start| start <= offset);
-        let before = &self.text.as_bytes()[self.lines[line - 1]..offset.min(self.text.len())];
+        let before = &self.input.text.as_bytes()[self.lines[line - 1]..offset.min(self.input.text.len())];
         // Continuation bytes of UTF-8 are not characters.
         let column = before.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u32 + 1;
         Place { line: line as u32, column }
     }
 
     /// Something is wrong with an element.
-    pub(crate) fn error(&self, node: Node<'_, '_>, what: impl Into<String>) -> TraceError {
-        TraceError::input(self.file, Some(self.place(node.range().start)), what)
+    pub(super) fn error(&self, node: Node<'_, '_>, what: impl Into<String>) -> TraceError {
+        self.input.error(Some(self.place(node.range().start)), what)
     }
 
     /// The attributes of an element by the given names.
     ///
     /// # Errors
     /// Attributes of other names.
-    pub(crate) fn attributes<const N: usize>(
+    pub(super) fn attributes<const N: usize>(
         &self,
         node: Node<'_, '_>,
         names: [&str; N],
@@ -67,7 +68,7 @@ impl<'a> Xml<'a> {
     }
 
     /// An element that does not belong where it stands.
-    pub(crate) fn unknown(&self, node: Node<'_, '_>, names: &[&str]) -> TraceError {
+    pub(super) fn unknown(&self, node: Node<'_, '_>, names: &[&str]) -> TraceError {
         let name = node.tag_name().name();
         self.error(node, format!("found element <{name}>") + &expected(name, names))
     }
@@ -76,7 +77,7 @@ impl<'a> Xml<'a> {
     ///
     /// # Errors
     /// Elements within, or no text.
-    pub(crate) fn text(&self, node: Node<'_, '_>) -> Result<String, TraceError> {
+    pub(super) fn text(&self, node: Node<'_, '_>) -> Result<String, TraceError> {
         let name = node.tag_name().name();
         if let Some(inner) = elements(node).next() {
             let what = format!("found <{}> in <{name}>, expected text only", inner.tag_name().name());
@@ -95,7 +96,7 @@ impl<'a> Xml<'a> {
     ///
     /// # Errors
     /// Anything else in it, a property without a name.
-    pub(crate) fn properties(
+    pub(super) fn properties(
         &self,
         configuration: Node<'_, '_>,
     ) -> Result<Vec<(String, String)>, TraceError> {
@@ -120,8 +121,26 @@ impl<'a> Xml<'a> {
     }
 }
 
+/// The name of the root element without its prefix, as far as it can be told without parsing.
+pub(super) fn root(text: &str) -> Option<&str> {
+    let mut rest = text.trim_start();
+    loop {
+        let tag = rest.strip_prefix('<')?;
+        let end = match tag {
+            _ if tag.starts_with("!--") => "-->",
+            _ if tag.starts_with(['!', '?']) => ">",
+            _ => {
+                let name = tag.split([' ', '\t', '\r', '\n', '>', '/']).next()?;
+                return Some(name.rsplit_once(':').map_or(name, |(_, local)| local));
+            }
+        };
+        let after = &tag[tag.find(end)?..];
+        rest = &after[after.find('<')?..];
+    }
+}
+
 /// The elements within an element, text and comments left out.
-pub(crate) fn elements<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
+pub(super) fn elements<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
     node.children().filter(Node::is_element)
 }
 

@@ -13,18 +13,30 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::error::{Place, TraceError};
+use crate::diagnostic::Diagnostics;
+use crate::error::TraceError;
 use crate::format::Format;
-use crate::options::ImportOptions;
+use crate::importer::{Importer, Input, Output};
 use crate::parse::parse;
+use crate::place::Place;
 use crate::source::SourceMap;
 
 /// The version this importer reads.
 const VERSION: &str = "1.5";
 /// How much of a file is looked at to guess its format: `schemaVersion` comes early.
 const HEAD: usize = 4096;
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "wfformat",
+    summary: "a workflow instance of WfCommons: WfFormat 1.5, as JSON",
+    endings: &["json"],
+    looks_like,
+    params: &[Param::new("runtime-scale", "1", Values::Real(1e-9, 1e9), "factor on all runtimes")],
+    shaped: Importer::every_setting,
+    import,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -68,10 +80,12 @@ struct Executed {
     runtime_in_seconds: f64,
 }
 
-/// Whether a JSON text could be an instance: it names its schema's version and is not one of ours.
-pub(crate) fn looks_like(text: &str) -> bool {
+/// Whether a text could be an instance: JSON that names its schema's version and is not one of ours.
+fn looks_like(text: &str) -> bool {
     let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
-    head.contains("\"schemaVersion\"") && !head.contains("\"slackline\"")
+    head.trim_start().starts_with('{')
+        && head.contains("\"schemaVersion\"")
+        && !head.contains("\"slackline\"")
 }
 
 /// Reads an instance into a draft without machines.
@@ -79,17 +93,15 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// # Errors
 /// Broken JSON, another version, missing fields, tasks without a runtime or with one that is no time,
 /// tasks given twice.
-pub(crate) fn import(
-    file: &str,
-    text: &str,
-    options: &ImportOptions,
-) -> Result<(Draft, Vec<Diagnostic>, SourceMap), TraceError> {
-    let wrong = |what: String| TraceError::input(file, None, what);
-    let Versioned { schema_version } = parse(file, text, Format::WfFormat)?;
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let Input { file, text } = *input;
+    let scale = settings.real("runtime-scale");
+    let wrong = |what: String| input.error(None, what);
+    let Versioned { schema_version } = parse(file, text, Format::Json)?;
     if schema_version != VERSION {
         return Err(wrong(format!("found WfFormat version {schema_version:?}, expected {VERSION:?}")));
     }
-    let instance: Instance = parse(file, text, Format::WfFormat)?;
+    let instance: Instance = parse(file, text, Format::Json)?;
     let lines = Lines::of(text);
     let mut diagnostics = Diagnostics::default();
     let mut runtimes = BTreeMap::new();
@@ -121,7 +133,7 @@ pub(crate) fn import(
         };
         marks.push((format!("flows[0].jobs[{k}]"), Place { line: lines.of_task(&task.id), column: 1 }));
         // Whole microseconds: more digits than that are noise of the recording's arithmetic.
-        let seconds = (seconds * options.runtime_scale * 1e6).round() / 1e6;
+        let seconds = (seconds * scale * 1e6).round() / 1e6;
         jobs.push(JobDraft {
             id: task.id,
             after: task.parents,
@@ -136,7 +148,7 @@ pub(crate) fn import(
     }
     let name = instance.name.strip_suffix(".json").unwrap_or(&instance.name);
     let draft = Draft { flows: vec![FlowDraft::new(name, jobs)], ..Draft::default() };
-    Ok((draft, diagnostics.into_vec(), SourceMap::marks(file, marks)))
+    Ok(Output::new(draft, diagnostics, SourceMap::marks(file, marks)))
 }
 
 /// The line on which each task is named first.
@@ -163,7 +175,8 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::read_workload;
+    use crate::import::{Imported, read_workload};
+    use crate::options::ImportOptions;
 
     const CHAIN: &str = r#"{ "name": "two", "schemaVersion": "1.5", "workflow": {
   "specification": { "tasks": [
@@ -172,7 +185,7 @@ mod tests {
   "execution": { "makespanInSeconds": 9, "tasks": [
     { "id": "a", "runtimeInSeconds": 1.5 }, { "id": "b", "runtimeInSeconds": 0 } ] } } }"#;
 
-    fn read(text: &str, scale: &str) -> Result<crate::Imported, TraceError> {
+    fn read(text: &str, scale: &str) -> Result<Imported, TraceError> {
         let options = ImportOptions::from_pairs([("runtime-scale", scale)]).unwrap();
         read_workload("two.json", text.as_bytes(), None, &options)
     }
@@ -180,7 +193,7 @@ mod tests {
     #[test]
     fn tasks_become_jobs_of_one_flow() {
         let imported = read(CHAIN, "2").unwrap();
-        assert_eq!(imported.format, Format::WfFormat);
+        assert_eq!(imported.importer.name, "wfformat");
         let [flow] = imported.draft.flows.as_slice() else { panic!("one flow") };
         assert_eq!(flow.id, "two");
         assert_eq!(flow.jobs[1].after, ["a"]);
@@ -202,13 +215,9 @@ mod tests {
 
     #[test]
     fn the_public_instances_are_read() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/wfcommons");
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            eprintln!("skipped: no data");
-            return;
-        };
+        let Some(folder) = crate::testdata::real("wfcommons") else { return };
         let mut n = 0;
-        for entry in entries {
+        for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let bytes = std::fs::read(&path).unwrap();
             let name = path.display().to_string();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Item, Kind, Transition, suggestion};
 use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
-use crate::xml::Xml;
+use crate::importers::xml::Xml;
 
 /// Deepest nesting of forks that is followed; nobody's workflow comes near it.
 const DEPTH_MAX: usize = 100;
@@ -36,7 +36,7 @@ pub(super) fn order(
         }
     }
     for (decision, case) in cases {
-        check_case(items, &index, (decision, case), xml)?;
+        check_case(items, &index, &Case { decision, target: case }, xml)?;
     }
     refuse_cycles(items, &index, xml)?;
     let mut walk = Walk { items, index, cases, xml, reached: BTreeSet::new(), order: Vec::new() };
@@ -75,12 +75,19 @@ fn targets<'i, 'a, 'd>(
     list.iter().chain(more.into_iter().flatten())
 }
 
+/// The way to go at a decision, as the options say.
+struct Case<'c> {
+    decision: &'c str,
+    target: &'c str,
+}
+
 fn check_case(
     items: &[Item<'_, '_>],
     index: &BTreeMap<&str, usize>,
-    (decision, case): (&str, &str),
+    case: &Case<'_>,
     xml: &Xml<'_>,
 ) -> Result<(), TraceError> {
+    let Case { decision, target: case } = *case;
     let found = index.get(decision).map(|&k| &items[k]);
     let Some(item @ Item { kind: Kind::Decision { .. }, .. }) = found else {
         let known = items.iter().filter(|i| matches!(i.kind, Kind::Decision { .. })).map(|i| i.name.as_str());

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::suggestion;
-use crate::error::{Place, TraceError, with_suggestion};
+use crate::error::{TraceError, with_suggestion};
+use crate::place::Place;
 
 /// What messages call the texts, which come from options and have no file here.
 const ACTIONS: &str = "actions";

@@ -4,16 +4,12 @@ use proptest::prelude::*;
 
 use crate::TraceError;
 use crate::format::Format;
+use crate::import::{Imported, read_workload};
 use crate::options::ImportOptions;
-use crate::workload::{Imported, read_workload};
 
 fn data(name: &str) -> Option<String> {
-    let path = format!("{}/../../../shared/data/oozie/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).ok();
-    if text.is_none() {
-        println!("skipped: no data");
-    }
-    text
+    let path = crate::testdata::real(&format!("oozie/{name}"))?;
+    Some(std::fs::read_to_string(path).unwrap())
 }
 
 fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
@@ -50,7 +46,7 @@ fn actions_become_jobs_and_forks_vanish() {
     let actions = "deadline = 900\n[actions.first]\nreduces = 3\nseconds = { map = 20.5, reduce = 7 }\n[actions.last]\nseconds = 4\n";
     let options = [("properties", "# sizes\nn = 1\nmaps: ${n}2\nkind=rather"), ("actions", actions)];
     let imported = read(SMALL, &options).unwrap();
-    assert_eq!(imported.format, Format::Oozie);
+    assert_eq!(imported.importer.name, "oozie");
     assert_eq!(shape(&imported), ["first<", "left<first", "right<first", "last<left,right"]);
     let flow = &imported.draft.flows[0];
     assert_eq!((flow.id.as_str(), flow.deadline), ("rather-small", Some(900.0)));
@@ -223,10 +219,8 @@ fn deep_forks_are_refused_before_they_hurt() {
 #[test]
 fn properties_that_blow_up_stay_as_they_are() {
     let bomb: Vec<String> = (1..60).map(|k| format!("a{k}=${{a{0}}}${{a{0}}}", k - 1)).collect();
-    let options = ImportOptions {
-        properties: format!("a0=aaaa\n{}\nkind=${{a59}}", bomb.join("\n")),
-        ..ImportOptions::default()
-    };
+    let properties = format!("a0=aaaa\n{}\nkind=${{a59}}", bomb.join("\n"));
+    let options = ImportOptions::from_pairs([("properties", properties.as_str())]).unwrap();
     let flow = read_workload("w.xml", SMALL.as_bytes(), None, &options).unwrap().draft.flows.remove(0);
     assert!(flow.id.len() < 1 << 18, "{} bytes", flow.id.len());
 }
@@ -250,8 +244,9 @@ proptest! {
             bytes.splice(at..end, new.into_bytes());
         }
         for actions in [String::new(), side] {
-            let options = ImportOptions { properties: actions.clone(), actions, ..ImportOptions::default() };
-            if let Ok(imported) = read_workload("w", &bytes, Some(Format::Oozie), &options) {
+            let pairs = [("properties", actions.as_str()), ("actions", actions.as_str())];
+            let options = ImportOptions::from_pairs(pairs).unwrap();
+            if let Ok(imported) = read_workload("w", &bytes, Some("oozie"), &options) {
                 // What is read has no cycles and no names that are none.
                 let before = |after: &[String], jobs: &[slackline_model::draft::JobDraft]| {
                     after.iter().all(|id| jobs.iter().any(|job| job.id == *id))

@@ -37,12 +37,15 @@ use std::collections::BTreeMap;
 use roxmltree::Node;
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, PerPhase, PhaseDraft, RunDraft, RunWork, TasksDraft};
+use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
-use crate::options::{ImportOptions, MissingInputs};
+use crate::importer::{Importer, Input, Output};
+use crate::importers::hadoop::TASK_COUNTS;
+use crate::importers::xml::{self, Xml, elements};
+use crate::place::Place;
 use crate::source::SourceMap;
-use crate::xml::{Xml, elements};
 
 const JOB_PARTS: [&str; 10] = [
     "jar",
@@ -57,23 +60,33 @@ const JOB_PARTS: [&str; 10] = [
     "configuration",
 ];
 
-/// Names under which Hadoop has known the number of tasks, by phase.
-pub(crate) const TASK_COUNTS: [[&str; 2]; 2] =
-    [["mapreduce.job.maps", "mapred.map.tasks"], ["mapreduce.job.reduces", "mapred.reduce.tasks"]];
+pub(super) const IMPORTER: Importer = Importer {
+    name: "woha",
+    summary: "a workflow file of WOHA, as XML",
+    endings: &[],
+    looks_like: |text| matches!(xml::root(text), Some("workflow" | "workflows")),
+    params: &[Param::new(
+        "missing-inputs",
+        "refuse",
+        Values::Choice(&["refuse", "assume"]),
+        "inputs that no job writes and no dataset declares: an error, or taken as there",
+    )],
+    // Refusing shapes nothing.
+    shaped: |settings, _| settings.choice("missing-inputs") == "assume",
+    import,
+};
 
 /// Reads a file into a draft without machines.
 ///
 /// # Errors
 /// The first thing that is wrong with it, with its line.
-pub(crate) fn import(
-    file: &str,
-    text: &str,
-    options: &ImportOptions,
-) -> Result<(Draft, Vec<Diagnostic>, SourceMap), TraceError> {
-    let xml = Xml::new(file, text);
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let xml = Xml::new(input);
     let document = xml.parse()?;
     let root = document.root_element();
-    let mut reader = Reader { xml: &xml, options, diagnostics: Diagnostics::default(), marks: Vec::new() };
+    let assume_missing = settings.choice("missing-inputs") == "assume";
+    let mut reader =
+        Reader { xml: &xml, assume_missing, diagnostics: Diagnostics::default(), marks: Vec::new() };
     let mut draft = Draft::default();
     match root.tag_name().name() {
         "workflow" => draft.flows.push(reader.workflow(root, 0)?),
@@ -92,7 +105,7 @@ pub(crate) fn import(
         return Err(xml.error(root, "found no <workflow>, expected at least one"));
     }
     let Reader { diagnostics, marks, .. } = reader;
-    Ok((draft, diagnostics.into_vec(), SourceMap::marks(file, marks)))
+    Ok(Output::new(draft, diagnostics, SourceMap::marks(input.file, marks)))
 }
 
 /// A path, and the element that names it.
@@ -108,9 +121,10 @@ struct Job<'a, 'd> {
 
 struct Reader<'x> {
     xml: &'x Xml<'x>,
-    options: &'x ImportOptions,
+    /// Whether inputs that no job writes and no dataset declares are taken as there.
+    assume_missing: bool,
     diagnostics: Diagnostics,
-    marks: Vec<(String, crate::error::Place)>,
+    marks: Vec<(String, Place)>,
 }
 
 impl Reader<'_> {
@@ -203,7 +217,7 @@ impl Reader<'_> {
             );
             return Err(xml.error(node, what));
         }
-        let run = self.run(&seen, (&inputs, &outputs), reduce.as_ref())?;
+        let run = self.run(&seen, &inputs, &outputs, reduce.as_ref())?;
         let max_slots = PerPhase { map: max_map, reduce: max_reduce };
         Ok(Job {
             node,
@@ -218,7 +232,8 @@ impl Reader<'_> {
     fn run(
         &self,
         seen: &BTreeMap<&str, Node<'_, '_>>,
-        (inputs, outputs): (&[Named<'_, '_>], &[Named<'_, '_>]),
+        inputs: &[Named<'_, '_>],
+        outputs: &[Named<'_, '_>],
         reduce: Option<&PhaseDraft>,
     ) -> Result<Option<RunDraft>, TraceError> {
         let text = |name: &str| seen.get(name).map(|&node| self.xml.text(node)).transpose();
@@ -382,20 +397,15 @@ impl Reader<'_> {
 
     /// An input that nobody writes and nobody declared.
     fn missing(&mut self, path: &str, node: Node<'_, '_>) -> Result<(), TraceError> {
-        match self.options.missing_inputs {
-            MissingInputs::Refuse => {
-                let what = format!(
-                    "found input {path:?} that no job writes, expected <dataset path={path:?}/> if it is there before (or import option missing-inputs = assume)"
-                );
-                Err(self.xml.error(node, what))
-            }
-            MissingInputs::Assume => {
-                let line = self.xml.place(node.range().start).line;
-                self.diagnostics
-                    .add(line, "input that no job writes and no dataset declares, taken as there");
-                Ok(())
-            }
+        if self.assume_missing {
+            let line = self.xml.place(node.range().start).line;
+            self.diagnostics.add(line, "input that no job writes and no dataset declares, taken as there");
+            return Ok(());
         }
+        let what = format!(
+            "found input {path:?} that no job writes, expected <dataset path={path:?}/> if it is there before (or import option missing-inputs = assume)"
+        );
+        Err(self.xml.error(node, what))
     }
 }
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use slackline_model::draft::RunWork;
 
 use crate::format::Format;
+use crate::import::{Imported, read_workload};
 use crate::options::ImportOptions;
-use crate::workload::{Imported, read_workload};
 use crate::{TraceError, write_workload};
 
 const NIGHTLY: &str = r#"<?xml version="1.0"?>
@@ -52,7 +52,7 @@ fn error(from: &str, to: &str) -> String {
 #[test]
 fn the_order_of_jobs_follows_from_their_paths() {
     let imported = read_with(NIGHTLY, &[]).unwrap();
-    assert_eq!((imported.format, imported.diagnostics.len()), (Format::Woha, 0));
+    assert_eq!((imported.importer.name, imported.diagnostics.len()), ("woha", 0));
     let flow = &imported.draft.flows[0];
     assert_eq!((flow.id.as_str(), flow.release, flow.weight), ("nightly", 600.0, 3.0));
     assert_eq!(flow.deadline, Some(5400.0));
@@ -158,12 +158,12 @@ proptest! {
             let end = (at + gone).min(bytes.len());
             bytes.splice(at..end, new.into_bytes());
         }
-        let _ = read_workload("w", &bytes, Some(Format::Woha), &ImportOptions::default());
+        let _ = read_workload("w", &bytes, Some("woha"), &ImportOptions::default());
     }
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for format in [Format::Woha, Format::Oozie] {
+        for format in ["woha", "oozie"] {
             let _ = read_workload("w", &bytes, Some(format), &ImportOptions::default());
         }
     }
