@@ -18,4 +18,7 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+#[cfg(test)]
+#[path = "../../../testdata/real.rs"]
+mod real_data;
 pub mod woha;

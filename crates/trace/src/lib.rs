@@ -26,6 +26,9 @@ pub mod history;
 mod oozie;
 pub mod options;
 mod parse;
+#[cfg(test)]
+#[path = "../../../testdata/real.rs"]
+mod real_data;
 pub mod schedule;
 pub mod schema;
 pub mod source;

@@ -279,16 +279,11 @@ mod tests {
     /// The published numbers of the trace (rows, maps and reduces at the default sizes, map-only share).
     #[test]
     fn the_2009_trace_has_its_known_size() {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../../shared/data/swim/FB-2009_samples_24_times_1hr_0.tsv"
-        );
-        let Ok(bytes) = std::fs::read(path) else {
-            println!("skipped: no data");
-            return;
-        };
+        let name = "swim/FB-2009_samples_24_times_1hr_0.tsv";
+        let Some(path) = crate::real_data::real(name) else { return };
+        let bytes = std::fs::read(path).unwrap();
         let options = ImportOptions { reduces_max: None, ..ImportOptions::default() };
-        let imported = read_workload(path, &bytes, None, &options).unwrap();
+        let imported = read_workload(name, &bytes, None, &options).unwrap();
         let flows = &imported.draft.flows;
         let count = |phase: fn(&JobDraft) -> Option<&PhaseDraft>| -> u64 {
             flows.iter().filter_map(|f| tasks(phase(&f.jobs[0]))).map(|(n, _)| u64::from(n)).sum()

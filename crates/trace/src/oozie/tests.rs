@@ -8,12 +8,8 @@ use crate::options::ImportOptions;
 use crate::workload::{Imported, read_workload};
 
 fn data(name: &str) -> Option<String> {
-    let path = format!("{}/../../../shared/data/oozie/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).ok();
-    if text.is_none() {
-        println!("skipped: no data");
-    }
-    text
+    let path = crate::real_data::real(&format!("oozie/{name}"))?;
+    Some(std::fs::read_to_string(path).unwrap())
 }
 
 fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
