@@ -19,6 +19,9 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+#[cfg(test)]
+#[path = "../../../testdata/real.rs"]
+mod real_data;
 mod phase_graph;
 pub mod registry;
 pub mod woha;

@@ -5,7 +5,7 @@ use slackline_model::{FlowId, JobId, MachineId, PhaseId, Span};
 /// What happened. The events of an instant come in the order of cause and effect: finished tasks and
 /// what follows from them, machines, arrivals.
 ///
-/// Closed by design: a policy has to consider every event, so a new one should stop it from compiling.
+/// Closed by design: the events are the contract between the driver and every policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Tasks finished; each took `took` on a machine like `machine`.

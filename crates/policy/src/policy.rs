@@ -56,7 +56,7 @@ pub struct Admission {
     pub earliest_completion: Time,
 }
 
-/// How a policy decides.
+/// How a policy decides. Closed by design, as the papers' policies are of these three kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// It is asked for the next phase of each free slot.
@@ -68,6 +68,8 @@ pub enum Style {
 }
 
 /// What a policy wants changed.
+///
+/// Closed by design: the assignment layer has to carry out every action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// How many slots a phase should hold from now on ([`Style::Targets`]).

@@ -33,11 +33,12 @@ pub mod importers;
 pub mod options;
 mod parse;
 pub mod place;
+#[cfg(test)]
+#[path = "../../../testdata/real.rs"]
+mod real_data;
 pub mod schedule;
 pub mod schema;
 pub mod source;
-#[cfg(test)]
-mod testdata;
 mod text;
 pub mod tuning;
 mod wire;

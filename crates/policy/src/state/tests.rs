@@ -311,13 +311,26 @@ fn lost_map_output_leaves_reduces_in_that_slow_start_lets_in_anyway() {
     let instance = job_on(4);
     let (mut state, mut events) = arrived(&instance, 0.5);
     did(&mut state, &instance, MAP, 4, seconds(1));
-    state.drain_touched().for_each(drop);
     state.lose(&instance, MAP, taken(0, 2, 0), seconds(2), &mut events);
     assert!(state.phase(REDUCE).is_ready());
+    state.drain_touched().for_each(drop);
     state.set_alive(Lane::Any, 3);
-    assert!(state.drain_touched().any(|phase| phase == REDUCE), "it is early again");
+    assert_eq!(state.drain_touched().collect::<Vec<_>>(), [REDUCE], "it is early again");
     state.lose(&instance, MAP, taken(2, 1, 0), seconds(2), &mut events);
     assert!(!state.phase(REDUCE).is_ready(), "one of four is less than half");
+}
+
+#[test]
+fn reduces_that_ended_unheard_need_no_maps_again() {
+    let instance = job_on(8);
+    let (mut state, mut events) = arrived(&instance, 1.0);
+    did(&mut state, &instance, MAP, 4, seconds(1));
+    state.take(&instance, REDUCE, 2);
+    state.lose(&instance, MAP, taken(0, 1, 0), seconds(2), &mut events);
+    state.hold(&instance, REDUCE);
+    assert_eq!(end(&mut state, &instance, REDUCE, 2, seconds(2)), [Event::PhaseDone(REDUCE)]);
+    let events = did(&mut state, &instance, MAP, 1, seconds(3));
+    assert_eq!(events, [Event::PhaseDone(MAP), Event::JobDone(JobId(0)), Event::FlowDone(FLOW)]);
 }
 
 #[test]

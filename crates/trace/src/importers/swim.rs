@@ -367,7 +367,7 @@ mod tests {
     /// The published numbers of the trace (rows, maps and reduces at the default sizes, map-only share).
     #[test]
     fn the_2009_trace_has_its_known_size() {
-        let Some(path) = crate::testdata::real("swim/FB-2009_samples_24_times_1hr_0.tsv") else { return };
+        let Some(path) = crate::real_data::real("swim/FB-2009_samples_24_times_1hr_0.tsv") else { return };
         let bytes = std::fs::read(path).unwrap();
         let options = ImportOptions::from_pairs([("reduces-max", "none")]).unwrap();
         let imported = read_workload("day.tsv", &bytes, None, &options).unwrap();

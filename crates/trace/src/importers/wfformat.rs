@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_public_instances_are_read() {
-        let Some(folder) = crate::testdata::real("wfcommons") else { return };
+        let Some(folder) = crate::real_data::real("wfcommons") else { return };
         let mut n = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -8,7 +8,7 @@ use crate::import::{Imported, read_workload};
 use crate::options::ImportOptions;
 
 fn data(name: &str) -> Option<String> {
-    let path = crate::testdata::real(&format!("oozie/{name}"))?;
+    let path = crate::real_data::real(&format!("oozie/{name}"))?;
     Some(std::fs::read_to_string(path).unwrap())
 }
 

@@ -1,12 +1,13 @@
 //! Deterministic simulation: cluster, workload, faults, policy and options drawn from a seed.
 //!
 //! Safety: the driver's audit after every instant, the judge on the schedule. Liveness: when faults
-//! stop, every flow is done. `SLACKLINE_SWARM=N` tries N seeds, `SLACKLINE_SWARM_SEED=S` only one. A
-//! failing seed prints itself and what it drew.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! stop, every flow is done. `SLACKLINE_SWARM=N` tries N seeds, `SLACKLINE_SWARM_FROM=S` begins with seed S
+//! (default 0), `SLACKLINE_SWARM_SEED=S` tries only one and prints its workload. A failing seed prints itself
+//! and what it drew.
 
 use std::any::Any;
 
+use crate::arb;
 use slackline::registry::Chosen;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
@@ -15,7 +16,6 @@ use slackline_model::schedule::{NewRow, TaskRow, TaskRows};
 use slackline_model::{Instance, MachineId, Seed, SlotRange, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_sim::{Crash, Crashes};
-use slackline_testkit::arb;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, machines};
 
@@ -100,7 +100,10 @@ fn seeds() {
             println!("{:#?}", arb::draft_of(Seed(seed)));
             seed..seed + 1
         }
-        None => 0..number("SLACKLINE_SWARM").unwrap_or(600),
+        None => {
+            let from = number("SLACKLINE_SWARM_FROM").unwrap_or(0);
+            from..from + number("SLACKLINE_SWARM").unwrap_or(600)
+        }
     };
     let failures: Vec<String> = seeds.flat_map(check_seed).collect();
     assert!(

@@ -1,12 +1,11 @@
 //! Laws that hold for every instance, checked on random ones.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use crate::arb::arb_draft;
 use proptest::prelude::*;
 use slackline::registry::Chosen;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, TasksDraft};
 use slackline_model::{Combine, Instance, Metric, Schedule, Span};
-use slackline_testkit::arb::arb_draft;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, universal};
 

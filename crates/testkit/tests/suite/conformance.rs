@@ -2,8 +2,6 @@
 //! simulator can do, audited, judged, and done as soon as machines stay up; planned for every objective,
 //! judged, or refused for the reason that the table of policies gives.
 
-mod common;
-
 use slackline::plan::{Form, Options, Plan, PlanError, Refused};
 use slackline::{Chosen, plan};
 use slackline_model::draft::Weights;
@@ -12,7 +10,7 @@ use slackline_sim::{Crash, Crashes};
 use slackline_testkit::harness::{self, Setup, same};
 use slackline_testkit::oracle;
 
-use common::instances;
+use crate::common::instances;
 
 fn cut(instance: Instance) -> Instance {
     instance.cut(Span(10_000_000))

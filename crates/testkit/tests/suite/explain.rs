@@ -1,11 +1,11 @@
 //! Explanations of random simulations: what they say adds up.
 
+use crate::arb::arb_draft;
 use proptest::prelude::*;
 use slackline::explain::{Blocked, Verdict, explain, flow_times};
 use slackline::registry::Chosen;
 use slackline_model::cost::is_late;
 use slackline_model::{Instance, PhaseId, Span};
-use slackline_testkit::arb::arb_draft;
 use slackline_testkit::harness::{self, Setup, same};
 
 /// All slots are accounted for, and none twice.

@@ -1,8 +1,6 @@
 //! Attempts that fail: their tasks run again, a task that fails too often takes its flow with it and no
 //! other, whatever the policy.
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use slackline_model::schedule::{Clock, FlowStatus, Outcome};
@@ -94,5 +92,5 @@ fn a_task_that_always_fails_takes_its_flow_with_it_and_no_other() {
 
 /// The documents of the conformance suite, cut into tasks.
 fn conformance() -> impl Iterator<Item = Instance> {
-    common::instances().into_iter().map(|(_, instance)| instance.cut(Span(10_000_000)))
+    crate::common::instances().into_iter().map(|(_, instance)| instance.cut(Span(10_000_000)))
 }

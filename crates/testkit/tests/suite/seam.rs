@@ -1,14 +1,13 @@
 //! Toy policies that show that all five papers fit the seam: targets re-planned per epoch (FLEX,
 //! FlowFlex), priorities that change at every assignment (WOHA), queues on machines of mixed speeds
 //! (DMRS), a fixed order (the Johnson orders). And delay scheduling in the assignment layer.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use crate::arb;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, PerPhase, SplitDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, Lane, MachineId, PhaseId, PhaseKind, Schedule, Seed, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 use slackline_sim::{Crash, Crashes};
-use slackline_testkit::arb;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, machines, universal};
 

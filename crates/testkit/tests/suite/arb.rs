@@ -10,7 +10,7 @@ use slackline_model::draft::{
 };
 use slackline_model::{Combine, Metric, Objective, Seed};
 
-use crate::instances::machines;
+use slackline_testkit::instances::machines;
 
 /// Drafts of valid instances: one to five flows of one to five jobs on up to about a dozen slots.
 ///
@@ -205,7 +205,6 @@ fn arb_flow() -> impl Strategy<Value = FlowDraft> {
     )
 }
 
-#[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 

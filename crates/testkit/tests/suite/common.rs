@@ -1,5 +1,4 @@
 //! What several suites read: the documents of `testdata/instances`.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use slackline_model::Instance;
 use slackline_trace::options::ImportOptions;
