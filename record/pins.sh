@@ -514,7 +514,7 @@ data_runs() {
     shopt -s nullglob
     set +f
     for trace in wfcommons/*.json; do
-        echo "import $trace --format json"
+        echo "import $trace --to json"
         echo "compare $trace --machines 4 --slots 2 --deadlines 2 --format json --schedules made/${trace//\//-}"
         echo "bound $trace --machines 4 --map-slots 2 --reduce-slots 1 --format json"
         for with in flowflex woha-lpf; do
@@ -522,15 +522,15 @@ data_runs() {
         done
     done
     for trace in oozie/*.xml; do
-        echo "import $trace --format json"
+        echo "import $trace --to json"
         echo "compare $trace --machines 3 --slots 2 --deadlines 2 --format json --schedules made/${trace//\//-}"
     done
     for trace in oozie/*.job.properties; do
-        echo "import ${trace/job.properties/workflow.xml} --properties $trace --format json"
+        echo "import ${trace/job.properties/workflow.xml} --properties $trace --to json"
     done
     for trace in swim/*first*.tsv; do
-        echo "import $trace --format json"
-        echo "import $trace --durations rate --format json"
+        echo "import $trace --to json"
+        echo "import $trace --durations rate --to json"
         for with in '--machines 40 --map-slots 2 --reduce-slots 1' '--machines 40 --slots 3 --deadlines 3 --noise 0.3 --seed 2' \
             '--machines 60 --map-slots 2 --reduce-slots 1 --slowstart 0.05 --heartbeat 3 --jitter 0.2'; do
             echo "compare $trace $with --format json --schedules made/$(echo "$trace$with" | tr -c 'a-z0-9\n' -)"
@@ -541,7 +541,7 @@ data_runs() {
         echo "tune $trace --machines 20..60 --map-slots 2 --reduce-slots 1 --deadlines 3 --until missed<5 --policy edf --format json"
     done
     for trace in swim/*_0.tsv; do
-        echo "import $trace --format json"
+        echo "import $trace --to json"
         for with in fifo fair edf flex woha-lpf dmrs mk-jr; do
             echo "simulate $trace --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3 --policy $with --format json"
         done
