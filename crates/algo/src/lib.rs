@@ -19,9 +19,9 @@ pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+mod phase_graph;
 #[cfg(test)]
 #[path = "../../../testdata/real.rs"]
 mod real_data;
-mod phase_graph;
 pub mod registry;
 pub mod woha;

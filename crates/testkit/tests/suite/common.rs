@@ -13,7 +13,7 @@ pub(crate) fn instances() -> Vec<(String, Instance)> {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let bytes = std::fs::read(path).unwrap();
         let options = ImportOptions::default();
-        let imported = slackline_trace::workload::read_workload(&name, &bytes, None, &options);
+        let imported = slackline_trace::read_workload(&name, &bytes, None, &options);
         let draft = imported.unwrap_or_else(|e| panic!("{e}")).draft;
         let instance = Instance::new(&draft).unwrap_or_else(|e| panic!("{name}: {e}"));
         (name, instance)
