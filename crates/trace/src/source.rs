@@ -225,7 +225,10 @@ fn yaml(text: &str) -> Option<Node> {
     None
 }
 
-/// Walks a JSON text that is known to be valid; on any other it gives up.
+/// Walks a JSON text that is known to be valid; on any other it stops.
+///
+/// By hand, because the reader of JSON keeps no positions, and the parser of YAML above does not take all of JSON
+/// (keys of more than 1024 characters, a key and its colon on two lines, surrogate pairs).
 struct Json<'a> {
     bytes: &'a [u8],
     at: usize,

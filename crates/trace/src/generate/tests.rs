@@ -159,11 +159,11 @@ fn errors_say_what_is_expected() {
             &[("job", "3")],
             "purdue: found parameter \"job\", expected one of jobs, spread, machines, ",
         ),
-        ("purdue", &[("jobs", "0")], "purdue: found jobs = \"0\", expected a whole number from 1 to 30"),
+        ("purdue", &[("jobs", "0")], "purdue: found jobs=0, expected a whole number from 1 to 30"),
         ("purdue", &[("jobs", "31")], "expected a whole number from 1 to 30"),
         ("purdue", &[("spread", "wide")], "expected one of mean, normal"),
         ("purdue", &[("jobs", "3"), ("jobs", "3")], "purdue: found parameter jobs a second time"),
-        ("flex-4.1", &[("small", "NaN")], "found small = \"NaN\", expected a number from 0 to 1"),
+        ("flex-4.1", &[("small", "NaN")], "found small=NaN, expected a number from 0 to 1"),
         ("flex-4.1", &[("slack", "-0.1")], "expected a number from 0 to 1"),
         ("flex-4.1", &[("ratio", "inf")], "expected a number from 1 to 1000000"),
         (

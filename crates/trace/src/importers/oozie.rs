@@ -277,6 +277,7 @@ impl Reader<'_> {
     fn job(&mut self, item: &Item<'_, '_>, side: &side::Side) -> Result<JobDraft, TraceError> {
         let Kind::Action { work, .. } = &item.kind else { return Ok(JobDraft::default()) };
         let tag = work.map_or("", |work| work.tag_name().name());
+        let in_server = IN_SERVER.contains(&tag);
         let configured = match work.and_then(|work| child(work, "configuration")) {
             Some(configuration) => self.counts(configuration)?,
             None => [None; 2],
@@ -287,13 +288,17 @@ impl Reader<'_> {
         let mut draft = JobDraft { id: item.name.clone(), ..JobDraft::default() };
         for (k, phase) in [&mut draft.map, &mut draft.reduce].into_iter().enumerate() {
             let given = known.and_then(|known| known.tasks(k));
-            let tasks = given.or(configured[k]).or(self.global[k]).unwrap_or(usual[k]);
-            let seconds = known
-                .and_then(|known| known.seconds(k))
-                .unwrap_or_else(|| if IN_SERVER.contains(&tag) { 0.0 } else { SECONDS_ASSUMED });
+            // The global configuration is for jobs of the cluster.
+            let global = self.global[k].filter(|_| !in_server);
+            let tasks = given.or(configured[k]).or(global).unwrap_or(usual[k]);
+            let seconds = known.and_then(|known| known.seconds(k)).unwrap_or(if in_server {
+                0.0
+            } else {
+                SECONDS_ASSUMED
+            });
             *phase = (tasks > 0).then(|| PhaseDraft::from(TasksDraft::Uniform { tasks, seconds }));
         }
-        if known.is_none() && !IN_SERVER.contains(&tag) {
+        if known.is_none() && !in_server {
             let line = self.xml.place(item.node.range().start).line;
             let what = format!("action without durations in the side file, given {SECONDS_ASSUMED} s a task");
             self.diagnostics.add(line, &what);

@@ -243,8 +243,9 @@ impl Walk<'_, '_, '_> {
         &self,
         item: &Item<'_, '_>,
         cases: &'t [Transition<'_, '_>],
-        (default, _): &'t Transition<'_, '_>,
+        default: &'t Transition<'_, '_>,
     ) -> &'t String {
+        let (default, _) = default;
         let targets = || cases.iter().map(|(target, _)| target).chain([default]);
         if let Some(case) = self.cases.get(&item.name)
             && let Some(target) = targets().find(|target| *target == case)

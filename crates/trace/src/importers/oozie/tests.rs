@@ -1,6 +1,7 @@
 //! Workflows of Oozie, its own examples and tests among them.
 
 use proptest::prelude::*;
+use slackline_model::draft::TasksDraft;
 
 use crate::TraceError;
 use crate::format::Format;
@@ -68,6 +69,18 @@ fn actions_become_jobs_and_forks_vanish() {
     assert_eq!(other.draft.flows[0].id, "very-small");
     let line = imported.source.places(&["flows[0].jobs[3].map"])[0].map(|place| place.line);
     assert_eq!(line, Some(15));
+}
+
+/// Once they were given the reduces of the global configuration.
+#[test]
+fn actions_within_oozie_are_one_task_whatever_the_global_configuration_says() {
+    let global = "<global><configuration><property><name>mapred.reduce.tasks</name><value>5</value></property>\
+                  </configuration></global>\n  <start to=\"first\"/>";
+    let imported = read(&SMALL.replace("<start to=\"first\"/>", global), &[]).unwrap();
+    let jobs = &imported.draft.flows[0].jobs;
+    let reduces = |k: usize| jobs[k].reduce.as_ref().map(|phase| phase.tasks.clone());
+    assert_eq!((jobs[1].id.as_str(), reduces(1)), ("left", None));
+    assert_eq!(reduces(0), Some(TasksDraft::Uniform { tasks: 5, seconds: 60.0 }));
 }
 
 #[test]
