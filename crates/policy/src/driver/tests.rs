@@ -280,3 +280,15 @@ fn a_queue_goes_on_when_its_machine_has_a_slot_again() {
     let run = run(&instance, &mut policy, &mut engine, audited(&instance));
     assert_eq!(run.completions[FLOW], Some(seconds(3)));
 }
+
+#[test]
+fn a_queue_goes_on_when_the_flow_at_its_head_arrives() {
+    let instance = flows(2);
+    let second = FlowId(1);
+    let mut engine =
+        Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(5), vec![Report::Arrived(second)])]);
+    let place = Action::Place { machine: MachineId(0), phase: PhaseId(1), first: 0, count: 2 };
+    let mut policy = Listed::pushing(Style::Placements, vec![place]);
+    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
+    assert_eq!(run.started[second], Some(seconds(5)));
+}
