@@ -22,7 +22,7 @@ pub struct Config<'a> {
     pub slowstart: f64,
     /// How long a task waits for a slot near its input.
     pub locality_wait: Span,
-    /// How often a task may fail before its flow is given up; at least 1.
+    /// How often a task may fail before its flow is abandoned; one attempt is always made.
     pub attempts_max: u16,
     /// What the policy believes of durations.
     pub estimates: Estimates,
@@ -122,7 +122,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         config: Config<'c>,
     ) -> Self {
         let capabilities = engine.capabilities();
-        let rules = Rules { slowstart: config.slowstart, attempts_max: config.attempts_max.max(1) };
+        let rules = Rules { slowstart: config.slowstart, attempts_max: config.attempts_max };
         let mut ledger = Ledger::new(instance, rules, capabilities);
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());

@@ -20,7 +20,7 @@ pub(crate) const RUNNING: Time = Time(u64::MAX);
 pub(crate) struct Rules {
     /// The fraction of a job's maps after which its reduces may take slots.
     pub(crate) slowstart: f64,
-    /// How often a task may fail before its flow is abandoned; at least 1.
+    /// How often a task may fail before its flow is abandoned.
     pub(crate) attempts_max: u16,
 }
 

@@ -401,11 +401,11 @@ fn input_on_a_dead_machine_is_no_reason_to_go_there() {
 
 #[test]
 fn tasks_that_must_run_again_look_for_their_input_again() {
-    let instance = with_splits(2, &[&["m-0"]]);
+    let instance = with_splits(3, &[&["m-0"], &["m-1"]]);
     let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
-    assert_eq!(layer.assign(), [(0, 0, 2)]);
+    assert_eq!(layer.assign(), [(0, 0, 2), (0, 2, 2)]);
     layer.absorb(failed(0, seconds(1)));
     assert_eq!(layer.assign(), [(0, 0, 2)]);
-    assert_eq!(where_to(&layer), [(0, 0, 0), (0, 0, 0)]);
-    assert_eq!(layer.books.log.row(1).attempt, 1);
+    assert_eq!(where_to(&layer), [(0, 0, 0), (0, 2, 3), (0, 0, 0)]);
+    assert_eq!(layer.books.log.row(2).attempt, 1);
 }

@@ -231,12 +231,64 @@ fn decisions_are_timed_by_the_stopwatch_given() {
 #[test]
 fn progress_is_told_now_and_then() {
     let instance = flows(1);
-    let mut engine = Scripted::reporting(
-        [(seconds(0), vec![ARRIVED])].into_iter().chain((1..9000).map(|k| (Time(k), vec![Report::Woken]))),
-    );
+    let told = |instants: u64| {
+        let wakes = (1..instants).map(|k| (Time(k), vec![Report::Woken]));
+        let first = (Time::ZERO, vec![ARRIVED]);
+        let mut engine = Scripted::reporting(std::iter::once(first).chain(wakes));
+        let mut told = 0;
+        let mut progress = |_| told += 1;
+        let config = Config { progress: Some(&mut progress), ..Config::plain(&instance) };
+        run(&instance, &mut granting(&instance), &mut engine, config);
+        told
+    };
+    assert_eq!([4095, 4096, 8191, 8192].map(told), [0, 1, 1, 2]);
+}
+
+#[test]
+fn progress_is_how_many_tasks_are_done() {
+    let instance = flows(2);
+    let wakes = (4..4200).map(|k| (seconds(k), vec![Report::Woken]));
+    let script = [(Time::ZERO, vec![ARRIVED]), (seconds(3), vec![finished(0, seconds(3))])];
+    let mut engine = Scripted::reporting(script.into_iter().chain(wakes));
     let mut told = Vec::new();
     let mut progress = |done| told.push(done);
     let config = Config { progress: Some(&mut progress), ..Config::plain(&instance) };
     run(&instance, &mut granting(&instance), &mut engine, config);
-    assert_eq!(told, [0, 0], "after 4096 and 8192 instants");
+    assert_eq!(told, [2]);
+}
+
+#[test]
+fn what_a_policy_wants_is_done_once() {
+    let instance = flows(1);
+    let mut engine = Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(1), vec![Report::Woken])]);
+    let mut policy = Listed::pushing(Style::Priorities, vec![Action::WakeAt(seconds(9))]);
+    run(&instance, &mut policy, &mut engine, audited(&instance));
+    assert_eq!(engine.wakes, [seconds(9)]);
+}
+
+#[test]
+fn a_queue_goes_on_when_its_machine_has_a_slot_again() {
+    let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", uniform(3, 1.0), None)]);
+    let mut engine = Scripted::reporting([
+        (seconds(0), vec![ARRIVED]),
+        (seconds(1), vec![finished(0, seconds(1))]),
+        (seconds(2), vec![finished(1, seconds(2))]),
+        (seconds(3), vec![finished(2, seconds(3))]),
+    ]);
+    let place = Action::Place { machine: MachineId(0), phase: PhaseId(0), first: 0, count: 3 };
+    let mut policy = Listed::pushing(Style::Placements, vec![place]);
+    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
+    assert_eq!(run.completions[FLOW], Some(seconds(3)));
+}
+
+#[test]
+fn a_queue_goes_on_when_the_flow_at_its_head_arrives() {
+    let instance = flows(2);
+    let second = FlowId(1);
+    let mut engine =
+        Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(5), vec![Report::Arrived(second)])]);
+    let place = Action::Place { machine: MachineId(0), phase: PhaseId(1), first: 0, count: 2 };
+    let mut policy = Listed::pushing(Style::Placements, vec![place]);
+    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
+    assert_eq!(run.started[second], Some(seconds(5)));
 }

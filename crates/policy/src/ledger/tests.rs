@@ -267,6 +267,47 @@ fn output_of_maps_is_lost_with_its_machine_while_a_reduce_needs_it() {
     assert_eq!((free(&books), books.state.waiting(Lane::Any)), (1, 1));
 }
 
+/// Two machines of a map slot and one of two reduce slots, and a job that fills them.
+fn apart() -> Instance {
+    let machine = |name: &str, map, reduce| MachineDraft { name: name.into(), ..typed(map, reduce) };
+    let machines = vec![machine("a", 1, 0), machine("b", 1, 0), machine("c", 0, 2)];
+    instance(machines, vec![flow("f", uniform(2, 1.0), uniform(2, 1.0))])
+}
+
+/// All maps are done, and the reduces run as rows 2 and 3.
+fn reducing<'a>(instance: &'a Instance, engine: &mut Scripted) -> Ledger<'a> {
+    let mut books = ledger(instance, 1.0, engine);
+    launch(&mut books, engine, 0, 2);
+    for row in [0, 1] {
+        absorb(&mut books, engine, finished(row, seconds(1)));
+    }
+    launch(&mut books, engine, 1, 1);
+    launch(&mut books, engine, 1, 1);
+    books
+}
+
+#[test]
+fn reduces_are_told_to_wait_once() {
+    let instance = apart();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = reducing(&instance, &mut engine);
+    for machine in [0, 1] {
+        absorb(&mut books, &mut engine, Report::Down(MachineId(machine)));
+    }
+    assert_eq!(outcomes(&books)[..2], [Outcome::Lost; 2]);
+    assert_eq!(engine.orders, [Order::Hold(RowId(2)), Order::Hold(RowId(3))]);
+}
+
+#[test]
+fn a_reduce_that_ended_is_not_told_to_wait() {
+    let instance = apart();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = reducing(&instance, &mut engine);
+    absorb(&mut books, &mut engine, finished(2, seconds(2)));
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    assert_eq!(engine.orders, [Order::Hold(RowId(3))]);
+}
+
 #[test]
 fn reduces_on_slots_of_their_own_kind_need_not_make_room() {
     let job = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0))];

@@ -18,7 +18,7 @@ use slackline_testkit::instances::machines;
 /// (already missed ones included), costs of their own, chains and wide DAGs, tasks of no length,
 /// map-only and reduce-only jobs, lists of durations, splits with hosts, work with and without tasks,
 /// caps, minima, pools, typed and universal slots, mixed speeds, recurrences.
-pub fn arb_draft() -> impl Strategy<Value = Draft> {
+pub(crate) fn arb_draft() -> impl Strategy<Value = Draft> {
     let objective = (prop::sample::select(Metric::ALL), prop::bool::ANY);
     let pools = prop::collection::vec((0..3u32, 0..3u32), 0..3);
     let weights = prop_oneof![3 => Just(Weights::Use), 1 => Just(Weights::Ignore)];
@@ -35,12 +35,12 @@ pub fn arb_draft() -> impl Strategy<Value = Draft> {
 }
 
 /// A draft of [`arb_draft`], the same for the same seed.
-pub fn draft_of(seed: Seed) -> Draft {
+pub(crate) fn draft_of(seed: Seed) -> Draft {
     sample(&arb_draft(), seed)
 }
 
 /// A value of any strategy, the same for the same seed.
-pub fn sample<S: Strategy>(strategy: &S, seed: Seed) -> S::Value {
+pub(crate) fn sample<S: Strategy>(strategy: &S, seed: Seed) -> S::Value {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.stream("arb", 0).to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
@@ -299,6 +299,13 @@ mod tests {
             "work with tasks",
         ];
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    /// The seed of all property tests is fixed in `.cargo/config.toml`.
+    #[test]
+    fn property_tests_draw_the_same_every_time() {
+        let draw = || arb_draft().new_tree(&mut TestRunner::new(Config::default())).unwrap().current();
+        assert_eq!(draw(), draw());
     }
 
     #[test]

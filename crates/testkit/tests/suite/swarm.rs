@@ -95,15 +95,12 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 #[test]
 fn seeds() {
     let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
-    let seeds = match number("SLACKLINE_SWARM_SEED") {
-        Some(seed) => {
-            println!("{:#?}", arb::draft_of(Seed(seed)));
-            seed..seed + 1
-        }
-        None => {
-            let from = number("SLACKLINE_SWARM_FROM").unwrap_or(0);
-            from..from + number("SLACKLINE_SWARM").unwrap_or(600)
-        }
+    let seeds = if let Some(seed) = number("SLACKLINE_SWARM_SEED") {
+        println!("{:#?}", arb::draft_of(Seed(seed)));
+        seed..seed + 1
+    } else {
+        let from = number("SLACKLINE_SWARM_FROM").unwrap_or(0);
+        from..from + number("SLACKLINE_SWARM").unwrap_or(600)
     };
     let failures: Vec<String> = seeds.flat_map(check_seed).collect();
     assert!(
