@@ -11,7 +11,7 @@ use slackline::model::draft::MachineDraft;
 use slackline::model::{Instance, Span};
 use slackline::{Chosen, Options};
 use slackline_trace::options::ImportOptions;
-use slackline_trace::workload::read_workload;
+use slackline_trace::read_workload;
 
 /// Job, submit time, gap; bytes of map input, shuffle and output.
 const ROWS: &str = "\
