@@ -162,10 +162,10 @@ mod tests {
 
     #[test]
     fn the_largest_remainder_wins_whatever_its_id() {
-        let mut minima = [(PhaseId(0), 1), (PhaseId(1), 3)];
+        let mut minima = [(PhaseId(0), 3), (PhaseId(1), 1)];
         normalise(&mut minima, 3);
-        // 3/4 and 9/4: floors 0 and 2, remainders 3 and 1.
-        assert_eq!(minima.map(|(_, m)| m), [1, 2]);
+        // 9/4 and 3/4: floors 2 and 0, remainders 1 and 3.
+        assert_eq!(minima.map(|(_, m)| m), [2, 1]);
     }
 
     /// Three flows of that many maps each on 20 slots, the first two in a pool with a minimum of five maps, the

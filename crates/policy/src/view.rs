@@ -67,3 +67,23 @@ impl Estimates {
         Span(phase.work().0 / u64::from(count))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Finished;
+    use crate::testing::{FLOW, flow, instance, machines, uniform};
+
+    #[test]
+    fn work_is_left_in_tasks_that_run_and_that_have_not_started() {
+        let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", uniform(4, 3.0), None)]);
+        let (map, estimates) = (PhaseId(0), Estimates::mean(&instance));
+        let mut state = State::new(&instance, 1.0);
+        state.arrive(&instance, FLOW, Time::ZERO, &mut Vec::new());
+        state.take(&instance, map, 2);
+        let finished = Finished { phase: map, count: 1, at: Time::ZERO, now: Time::ZERO };
+        state.finish(&instance, finished, &mut Vec::new());
+        let view = View { instance: &instance, state: &state, estimates: &estimates, now: Time::ZERO };
+        assert_eq!((view.work_left(map), view.runnable(map)), (9.0, 2));
+    }
+}

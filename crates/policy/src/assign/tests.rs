@@ -409,3 +409,10 @@ fn tasks_that_must_run_again_look_for_their_input_again() {
     assert_eq!(where_to(&layer), [(0, 0, 0), (0, 2, 3), (0, 0, 0)]);
     assert_eq!(layer.books.log.row(2).attempt, 1);
 }
+
+#[test]
+fn no_more_tasks_run_near_their_input_than_were_granted() {
+    let instance = with_splits(2, &[&["m-0"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 1)]), WAIT);
+    assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
+}

@@ -367,3 +367,13 @@ fn jitter_is_a_factor_of_its_own_for_each_attempt_of_each_task() {
         assert_ne!(base, other);
     }
 }
+
+#[test]
+fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
+    let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
+    next(&mut sim);
+    start(&mut sim, 0, 1, 1);
+    assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
+}
