@@ -7,7 +7,7 @@ use slackline_model::{Cluster, FlowId, Objective};
 use slackline_policy::Policy;
 
 use super::generate::{Cap, Progress};
-use super::lag::{Heap, Lags, Measure};
+use super::lag::{Lags, Measure};
 use super::online::{Late, Woha};
 use super::plan::Plan;
 use super::priorities::JobOrder;
@@ -93,7 +93,7 @@ fn generator<const ORDER: usize>(settings: &Settings) -> Progress {
 fn policy<const ORDER: usize>(settings: &Settings) -> Woha {
     let measure = if settings.choice("lag") == "tasks" { Measure::Tasks } else { Measure::Time };
     let late = if settings.choice("late") == "follow" { Late::Follow } else { Late::Yield };
-    let (generator, lags) = (generator::<ORDER>(settings), Lags::<Heap>::by(measure));
+    let (generator, lags) = (generator::<ORDER>(settings), Lags::by(measure));
     Woha::new(entry::<ORDER>().name, Box::new(generator), Box::new(lags)).with_late(late)
 }
 
