@@ -11,7 +11,7 @@ use slackline::model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline::model::{Draft, Instance, Span, Time};
 use slackline::policy::Config;
 use slackline::sim::{Options, Sim};
-use slackline_algo::woha::lag::{Lags, SkipList};
+use slackline_algo::woha::lag::Lags;
 use slackline_algo::woha::{Plan, PlanGenerator, Request, Step, Woha};
 
 /// Spreads the starts of the tasks evenly, the last one early enough, in the order of the document.
@@ -50,7 +50,7 @@ fn main() {
     let draft = Draft { machines: vec![node], flows, ..Draft::default() };
     let instance = Instance::new(&draft).expect("the example is valid");
 
-    let mut policy = Woha::new("even-pace", Box::new(EvenPace), Box::new(Lags::<SkipList>::default()));
+    let mut policy = Woha::new("even-pace", Box::new(EvenPace), Box::new(Lags::default()));
 
     let mut engine = Sim::new(&instance, Options::exact());
     let run = slackline::policy::run(&instance, &mut policy, &mut engine, Config::plain(&instance));

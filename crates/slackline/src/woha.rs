@@ -6,9 +6,9 @@ mod plan_file;
 
 use std::collections::BTreeMap;
 
-use slackline_algo::woha::lag::{BTree, Heap, Lags, Measure, SkipList};
+use slackline_algo::woha::lag::{Lags, Measure};
 use slackline_algo::woha::plan::Mismatch;
-use slackline_algo::woha::{Cap, JobOrder, Late, Progress, Woha, WorkflowScheduler};
+use slackline_algo::woha::{Cap, JobOrder, Late, Progress, Woha};
 use slackline_model::{FlowId, Instance};
 
 use crate::registry::{Chosen, Param};
@@ -31,12 +31,6 @@ pub(crate) const PARAMS: &[Param] = &[
         values: &["yield", "follow"],
         range: None,
         help: "whether a flow that will miss its deadline gives way to those that can meet theirs, or follows its plan",
-    },
-    Param {
-        name: "list",
-        values: &["heap", "btree", "skip"],
-        range: None,
-        help: "the structure that orders flows by lag; changes speed, never decisions",
     },
     Param {
         name: "lag",
@@ -81,14 +75,9 @@ pub fn with_plans(
 
 /// The policy with the chosen value of each of [`PARAMS`].
 pub(crate) fn build(name: &str, order: JobOrder, choices: &[usize]) -> Woha {
-    let measure = if PARAMS[4].values[choices[4]] == "tasks" { Measure::Tasks } else { Measure::Time };
-    let list: Box<dyn WorkflowScheduler + Send> = match PARAMS[3].values[choices[3]] {
-        "btree" => Box::new(Lags::<BTree>::by(measure)),
-        "skip" => Box::new(Lags::<SkipList>::by(measure)),
-        _ => Box::new(Lags::<Heap>::by(measure)),
-    };
+    let measure = if PARAMS[3].values[choices[3]] == "tasks" { Measure::Tasks } else { Measure::Time };
     let late = if PARAMS[2].values[choices[2]] == "follow" { Late::Follow } else { Late::Yield };
-    Woha::new(name, Box::new(progress(order, choices)), list).with_late(late)
+    Woha::new(name, Box::new(progress(order, choices)), Box::new(Lags::by(measure))).with_late(late)
 }
 
 fn progress(order: JobOrder, choices: &[usize]) -> Progress {

@@ -102,9 +102,33 @@ fn propose(instance: &Instance, config: online::Config) -> Result<Proposal, Refu
     };
     Ok(Proposal {
         // Rounding to whole microseconds may leave the program's value a little above the cost.
-        bound: plan.lower_bound.map(|bound| bound.min(plan.cost)),
+        bound: plan.lower_bound.map(|own| own.min(plan.cost).max(slackline_relax::best(instance))),
         guarantee: plan.ratio.map(guarantee),
         rows: Some(Rows::Tasks(plan.tasks)),
         ..Proposal::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_by_name_and_others_are_at_their_defaults() {
+        let all = [("reoptimise", "no"), ("lp", "paper"), ("key", "full-rate")];
+        let settings = Settings::parse(ENTRY.params, all).expect("the values are valid");
+        let (form, key) = (Form::Paper, Key::FullRate);
+        let expected = online::Config { variant: Variant::Full, reoptimise: Reoptimise::Never, form, key };
+        assert_eq!(config(Variant::Full, &settings), expected);
+        let settings = Settings::parse(MAP_ONLY.params, [all[0]]).expect("the values are valid");
+        let expected = online::Config {
+            variant: Variant::MapOnly,
+            reoptimise: Reoptimise::Never,
+            ..online::Config::default()
+        };
+        assert_eq!(config(Variant::MapOnly, &settings), expected);
+        let settings = Settings::defaults(IDENTICAL.params);
+        let expected = online::Config { variant: Variant::Identical, ..online::Config::default() };
+        assert_eq!(config(Variant::Identical, &settings), expected);
+    }
 }

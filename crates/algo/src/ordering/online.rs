@@ -3,10 +3,10 @@
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{JobId, PhaseId, PhaseKind};
 use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
-use slackline_relax::johnson::{self, Stages};
+use slackline_relax::johnson::Stages;
 
 use super::estimator::{Estimator, Mode};
-use super::orders::{Candidates, Rule, Times, larger_than_mean};
+use super::orders::{Candidates, Rule, Times, order_of};
 use super::workload::{Job, Split, Workload};
 
 /// The policies `mk-jr` and `mk-tct-jr`.
@@ -75,17 +75,7 @@ impl Ordering {
     /// The active jobs, by their index there, in the order of the rule by these times.
     fn order(&self, times: Times, view: &View<'_>) -> Vec<usize> {
         let stages: Vec<Stages<f64>> = self.active.iter().map(|&job| stages(times, job, view)).collect();
-        let large = match self.rule {
-            Rule::MkJr => vec![false; stages.len()],
-            Rule::MkTctJr => {
-                larger_than_mean(&stages.iter().map(|[map, reduce]| map + reduce).collect::<Vec<_>>())
-            }
-        };
-        let mut order: Vec<usize> = (0..self.active.len()).collect();
-        order.sort_by(|&i, &j| {
-            large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j])).then(i.cmp(&j))
-        });
-        order
+        order_of(self.rule, &stages, |[map, reduce]| map + reduce)
     }
 
     /// The best of some orders by the rule's goal, the first if they are equally good or are beyond what

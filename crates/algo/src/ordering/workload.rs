@@ -103,7 +103,11 @@ impl Workload {
     /// Flows of several jobs, releases after 0, phases without tasks (see [`Instance::cut`]) or with
     /// maxima below their number of tasks.
     pub fn from_instance(instance: &Instance) -> Result<Self, NotOffline> {
-        let speed = instance.cluster().uniform_speed().unwrap_or(1.0);
+        Self::at_speed(instance, instance.cluster().uniform_speed().unwrap_or(1.0))
+    }
+
+    /// The same with durations at that speed.
+    pub(super) fn at_speed(instance: &Instance, speed: f64) -> Result<Self, NotOffline> {
         for flow in instance.flows() {
             let (id, jobs) = (|| flow.id.clone(), flow.jobs().len());
             if jobs != 1 {
@@ -167,6 +171,15 @@ fn tasks_of(instance: &Instance, phase: Option<PhaseId>, speed: f64) -> Result<T
 pub struct Split {
     map: u32,
     reduce: u32,
+}
+
+/// The ends of a range of splits of one total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// Fewest map, most reduce slots.
+    pub(super) low: Split,
+    /// Most map, fewest reduce slots.
+    pub(super) high: Split,
 }
 
 /// A split without slots of one kind.

@@ -1,15 +1,10 @@
 //! The three policies of WOHA in the table of policies: one for each order of jobs.
 
-use std::collections::BTreeMap;
-
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{Cluster, FlowId, Objective};
-use slackline_policy::Policy;
 
 use super::generate::{Cap, Progress};
-use super::lag::{Heap, Lags, Measure};
+use super::lag::{Lags, Measure};
 use super::online::{Late, Woha};
-use super::plan::Plan;
 use super::priorities::JobOrder;
 use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
 
@@ -77,7 +72,10 @@ const fn entry<const ORDER: usize>() -> PolicyEntry {
         },
         params: PARAMS,
         make: |_, _, settings| Box::new(policy::<ORDER>(settings)),
-        planner: Planner::Progress { generator: generator::<ORDER>, follow: follow::<ORDER> },
+        planner: Planner::Progress {
+            generator: generator::<ORDER>,
+            follow: |_, _, settings, plans| Box::new(policy::<ORDER>(settings).with_plans(plans)),
+        },
     }
 }
 
@@ -93,15 +91,30 @@ fn generator<const ORDER: usize>(settings: &Settings) -> Progress {
 fn policy<const ORDER: usize>(settings: &Settings) -> Woha {
     let measure = if settings.choice("lag") == "tasks" { Measure::Tasks } else { Measure::Time };
     let late = if settings.choice("late") == "follow" { Late::Follow } else { Late::Yield };
-    let (generator, lags) = (generator::<ORDER>(settings), Lags::<Heap>::by(measure));
+    let (generator, lags) = (generator::<ORDER>(settings), Lags::by(measure));
     Woha::new(entry::<ORDER>().name, Box::new(generator), Box::new(lags)).with_late(late)
 }
 
-fn follow<const ORDER: usize>(
-    _: &Cluster,
-    _: &Objective,
-    settings: &Settings,
-    plans: BTreeMap<FlowId, Plan>,
-) -> Box<dyn Policy + Send> {
-    Box::new(policy::<ORDER>(settings).with_plans(plans))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_has_the_order_of_its_name_and_reads_its_parameters() {
+        let settings = |pairs: &[(&'static str, &'static str)]| {
+            Settings::parse(PARAMS, pairs.iter().copied()).expect("the values are valid")
+        };
+        let progress = |entry: PolicyEntry, pairs: &[(&'static str, &'static str)]| match entry.planner {
+            Planner::Progress { generator, .. } => generator(&settings(pairs)),
+            _ => panic!("WOHA plans progress"),
+        };
+        let plain = |order| Progress { order, cap: Cap::None, pooled: false };
+        assert_eq!((HLF.name, progress(HLF, &[])), ("woha-hlf", plain(JobOrder::HighestLevel)));
+        assert_eq!((LPF.name, progress(LPF, &[])), ("woha-lpf", plain(JobOrder::LongestPath)));
+        assert_eq!((MPF.name, progress(MPF, &[])), ("woha-mpf", plain(JobOrder::MaximumParallelism)));
+        let scan = Progress { cap: Cap::Scan, pooled: true, ..plain(JobOrder::LongestPath) };
+        assert_eq!(progress(LPF, &[("cap", "scan"), ("pooled", "yes")]), scan);
+        let search = Progress { cap: Cap::Search, ..plain(JobOrder::LongestPath) };
+        assert_eq!(progress(LPF, &[("cap", "search"), ("lag", "tasks")]), search);
+    }
 }

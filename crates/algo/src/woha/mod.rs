@@ -59,7 +59,7 @@
 //!   until the large one has caught up.
 //! - D14: a flow that is behind its plan, or whose deadline has passed, gives way (`late=yield`) until it
 //!   is in time again; a plan on the whole cluster (`cap=none`, the default) that is overdue cannot be
-//!   caught up. The smallest cap leaves no slack: whoever has to share with anybody is late at once.
+//!   caught up. The smallest cap leaves no slack: any job that shares slots is late immediately.
 //!   Both defaults are measured on four workloads (`record/woha.md`); the paper's algorithm is
 //!   `cap=search:lag=tasks:late=follow`.
 //!
@@ -99,13 +99,15 @@ pub mod online;
 pub mod plan;
 pub mod priorities;
 mod rehearsal;
+mod request;
 pub mod scheduler;
 #[cfg(test)]
 mod tests;
 
 pub use entry::{HLF, LPF, MPF};
-pub use generate::{Cap, PlanGenerator, Progress, Request, admission};
+pub use generate::{Cap, PlanGenerator, Progress, admission};
 pub use online::{Late, Woha};
 pub use plan::{Plan, PlanError, Step};
 pub use priorities::JobOrder;
+pub use request::Request;
 pub use scheduler::{Goal, Turn, WorkflowScheduler};

@@ -10,8 +10,9 @@ use slackline_model::{FlowId, PhaseId};
 use slackline_policy::{Action, Admission, Ask, Event, Grant, Grown, Policy, Style, View};
 
 use super::active::Active;
-use super::generate::{PlanGenerator, Request, admission};
+use super::generate::{PlanGenerator, admission};
 use super::plan::Plan;
+use super::request::Request;
 use super::scheduler::{Goal, WorkflowScheduler};
 
 /// What becomes of a flow that cannot meet its deadline even with the whole cluster.

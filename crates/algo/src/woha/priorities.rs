@@ -2,7 +2,7 @@
 
 use slackline_model::{JobId, Span};
 
-use super::generate::Request;
+use super::request::Request;
 
 /// How the jobs of a flow are put in order; ties by job id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,15 +15,7 @@
 //!
 //! Cells live in one array and name each other by their place there.
 
-use super::queue::{Family, Queue};
-
-/// Deterministic skip lists.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SkipList;
-
-impl Family for SkipList {
-    type Of<K: Ord + Copy + std::fmt::Debug + Send> = List<K>;
-}
+use slackline_algo::woha::lag::Queue;
 
 /// In place of a cell: the start of every level.
 const HEAD: u32 = u32::MAX - 1;
@@ -42,9 +34,9 @@ struct Cell<K> {
     down: u32,
 }
 
-/// One list.
+/// A deterministic skip list.
 #[derive(Clone, Debug)]
-pub struct List<K> {
+pub(super) struct SkipList<K> {
     cells: Vec<Cell<K>>,
     /// Cells that may be used again.
     free: Vec<u32>,
@@ -52,13 +44,13 @@ pub struct List<K> {
     heads: Vec<u32>,
 }
 
-impl<K> Default for List<K> {
+impl<K> Default for SkipList<K> {
     fn default() -> Self {
         Self { cells: Vec::new(), free: Vec::new(), heads: vec![END] }
     }
 }
 
-impl<K: Ord + Copy> List<K> {
+impl<K: Ord + Copy> SkipList<K> {
     fn right(&self, level: usize, cell: u32) -> u32 {
         if cell == HEAD { self.heads[level] } else { self.cells[cell as usize].right }
     }
@@ -209,7 +201,7 @@ impl<K: Ord + Copy> List<K> {
     }
 }
 
-impl<K: Ord + Copy> Queue<K> for List<K> {
+impl<K: Ord + Copy> Queue<K> for SkipList<K> {
     fn insert(&mut self, key: K, id: u32) {
         let path = self.search((key, id));
         let new = self.add((key, id), self.right(0, path[0]), END);
@@ -251,7 +243,7 @@ impl<K: Ord + Copy> Queue<K> for List<K> {
 }
 
 #[cfg(test)]
-impl<K: Ord + Copy> List<K> {
+impl<K: Ord + Copy> SkipList<K> {
     /// Panics unless the list is a 1-2-3 skip list of exactly the cells in use.
     pub(super) fn audit(&self) {
         let top = self.heads.len();

@@ -5,15 +5,16 @@
 
 use std::ops::RangeInclusive;
 
-use slackline_model::{JobId, Span};
+use slackline_model::JobId;
 
-use super::bank::Bank;
 use super::bounds::{Bounds, Stage};
-use super::estimator::{Estimator, Mode, start_all};
+use super::estimator::Estimator;
+use super::executor::{Mode, start_all};
 use super::orders::{MAX_JOBS, TooMany};
+use super::slot_bank::Bank;
 use super::split::{Best, Choice, Splits};
-use super::sweep::{self, Search};
-use super::workload::{Split, Workload};
+use super::split_search::{self, Search};
+use super::workload::{Ends, Split, Workload};
 
 /// The least makespan of all orders on all splits, and an order and a split that give it. The time
 /// grows as n! for n jobs, times the splits that bounds cannot rule out.
@@ -34,7 +35,7 @@ pub fn ex_mk_sf_jr(workload: &Workload, splits: Splits, mode: Mode) -> Result<Be
         order: Vec::new(),
         best: None,
     };
-    let evaluated = sweep::best_first(splits.points(), &mut search);
+    let evaluated = split_search::best_first(splits.points(), &mut search);
     let choice = search.best.expect("invariant: without a best nothing is hopeless");
     Ok(Best { choice, evaluated, candidates: splits.count() })
 }
@@ -55,7 +56,7 @@ impl Search for Orders<'_> {
     type Bound = u64;
 
     fn bound(&mut self, range: RangeInclusive<u32>, _whole: Option<u64>) -> u64 {
-        let (low, high) = self.splits.ends(&range);
+        let Ends { low, high } = self.splits.ends(&range);
         self.bounds.makespan(high.map(), low.reduce())
     }
 
@@ -89,7 +90,7 @@ impl Orders<'_> {
                 continue;
             }
             let mut maps = maps.clone();
-            let ready = start_all(&mut maps, &jobs[job].map, 0).end;
+            let ready = start_all(&mut maps, job, &jobs[job].map, 0).end;
             let done = ready + self.stages[job.index()][1].least(split.reduce().into());
             self.order.push(job);
             self.extend(split, &maps, bound.max(done));
@@ -109,7 +110,7 @@ impl Orders<'_> {
 
     fn evaluate(&mut self, split: Split) {
         let estimate = self.estimator.run(self.workload, &self.order, split, self.mode);
-        let (makespan, total_completion): (Span, _) = (estimate.makespan(), estimate.total_completion());
+        let (makespan, total_completion) = (estimate.makespan(), estimate.total_completion());
         if self.best.as_ref().is_none_or(|best| makespan < best.makespan) {
             let order = self.order.clone();
             self.best = Some(Choice { split, rule: None, order, makespan, total_completion });

@@ -34,12 +34,20 @@ pub(super) struct Batch {
 }
 
 /// What became of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// All started; the last ends then.
-    Ends(u64),
-    /// So many did not start in time.
-    Left(u32),
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Started {
+    /// How many did not start in time.
+    pub(super) left: u32,
+    /// When the last that started did, and when the last of them ends; 0 if none started.
+    pub(super) last: u64,
+    pub(super) end: u64,
+}
+
+impl Started {
+    /// All of them, the last one then.
+    fn all(last: u64, span: u64) -> Self {
+        Self { left: 0, last, end: last + span }
+    }
 }
 
 /// When each of a number of equal slots is free next.
@@ -69,15 +77,15 @@ impl Bank {
     /// free before `from` and gets no task stays free since then.
     ///
     /// O(g log g) for the g groups that get a task or come free before the last starts.
-    pub(super) fn start(&mut self, batch: Batch) -> Outcome {
+    pub(super) fn start(&mut self, batch: Batch) -> Started {
         let now = self.first().max(batch.from);
         if now >= batch.until {
-            return Outcome::Left(batch.tasks);
+            return Started { left: batch.tasks, ..Started::default() };
         }
         let idle = self.idle(now, batch.tasks);
         if batch.span == 0 || batch.tasks <= idle {
             self.occupy(batch.tasks.min(idle), now + batch.span);
-            return Outcome::Ends(now + batch.span);
+            return Started::all(now, batch.span);
         }
         // Every idle slot gets a task now, so it may as well have come free now.
         self.occupy(idle, now);
@@ -85,11 +93,12 @@ impl Bank {
         if surface > batch.until {
             let startable = self.startable(batch);
             if startable < u64::from(batch.tasks) {
-                self.cut(batch);
-                return Outcome::Left(batch.tasks - startable as u32);
+                let end = self.cut(batch);
+                let left = batch.tasks - startable as u32;
+                return Started { left, last: end - batch.span, end };
             }
         }
-        Outcome::Ends(self.fill(batch, surface.saturating_sub(batch.span).max(now)))
+        Started::all(self.fill(batch, surface.saturating_sub(batch.span).max(now)), batch.span)
     }
 
     /// How many slots are free at `now`; counting stops at `enough`.
@@ -144,13 +153,14 @@ impl Bank {
         early.map(|g| u64::from(g.count) * (batch.until - g.free).div_ceil(batch.span)).sum()
     }
 
-    /// Starts all that can start before `until`.
-    fn cut(&mut self, batch: Batch) {
+    /// Starts all that can start before `until`, at least one; returns when the last ends.
+    fn cut(&mut self, batch: Batch) -> u64 {
         self.open_window(batch.until, batch.until, batch.span);
         self.give_back(self.window.len());
+        self.window.last().map_or(0, |group| group.free)
     }
 
-    /// Starts all tasks, the last of them in the window from `low` on; returns when it ends.
+    /// Starts all tasks, the last of them in the window from `low` on; returns when it starts.
     fn fill(&mut self, batch: Batch, low: u64) -> u64 {
         let before = self.open_window(low, low + batch.span, batch.span);
         let mut need = u64::from(batch.tasks) - before;
@@ -167,7 +177,7 @@ impl Bank {
         if u64::from(count) > need {
             self.groups.push(Group { free: start, count: count - need as u32 });
         }
-        start + batch.span
+        start
     }
 
     /// Takes the groups that are free before `end` out of the bank and into the window, each at its
