@@ -12,6 +12,7 @@
 //! - `slots`: who holds how many slots over time, as pictures;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
+//! - [`made`]: which program made which file;
 //! - `parallel`: cells of a figure on several threads, in order.
 //!
 //! **Never knows**: arguments, terminals; how any policy works (but `packings` enumerates FLEX's orders).
@@ -19,6 +20,7 @@
 
 pub mod experiments;
 pub mod kinds;
+pub mod made;
 mod ordering;
 mod packings;
 mod parallel;

@@ -1,8 +1,10 @@
 //! Every specification that comes with the program is valid, and its committed results are of it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use slackline_repro::{Context, experiments, make};
+use slackline_repro::made::{FILE, Made};
+use slackline_repro::{Context, experiment, experiments, make};
 
 fn directory(id: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../experiments").join(id)
@@ -50,6 +52,80 @@ fn committed_results_are_of_their_specification() {
             );
         }
     }
+}
+
+/// Whoever makes a figure again says with what program.
+#[test]
+fn it_is_said_which_program_made_each_committed_file() {
+    for experiment in experiments() {
+        let dir = directory(experiment.id);
+        let text = std::fs::read_to_string(dir.join(FILE)).unwrap();
+        let made = Made::parse(&text).unwrap();
+        assert_eq!(
+            made.to_string(),
+            text,
+            "experiments/{}/{FILE} is as the program writes it",
+            experiment.id
+        );
+        let names = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+        let figures: BTreeSet<String> = names
+            .map(|name| name.into_string().unwrap())
+            .filter(|name| name.ends_with(".csv") || name.ends_with(".svg"))
+            .collect();
+        let listed: BTreeSet<String> = made.files.keys().cloned().collect();
+        assert_eq!(figures, listed, "experiments/{}/{FILE}", experiment.id);
+        for (name, maker) in made.files {
+            let commit = maker.commit.unwrap_or_default();
+            let is_one = commit.len() >= 7 && commit.chars().all(|sign| sign.is_ascii_hexdigit());
+            assert!(is_one, "experiments/{}/{FILE}: {name} is of commit {commit:?}", experiment.id);
+        }
+    }
+}
+
+/// Makes a figure again and compares it with what is committed, byte for byte.
+fn made_again(id: &str, figure: &str) {
+    let spec = experiment(id).unwrap().spec().unwrap();
+    let figure = spec.figures.iter().find(|known| known.id == figure).unwrap();
+    let context = Context { seeds: None, threads: 2, progress: &|_, _| {} };
+    for artifact in make(figure, &context).unwrap() {
+        let committed = std::fs::read_to_string(directory(id).join(&artifact.name)).unwrap();
+        assert!(
+            artifact.text == committed,
+            "{id}/{} is not what the program gives: slackline repro {id} {} --output experiments/{id}",
+            artifact.name,
+            figure.id
+        );
+    }
+}
+
+#[test]
+fn the_figure_of_the_baselines_is_what_the_program_gives() {
+    made_again("baselines", "woha-fig7");
+}
+
+#[test]
+fn a_figure_of_dmrs_is_what_the_program_gives() {
+    made_again("dmrs", "fig2a");
+}
+
+#[test]
+fn a_figure_of_flex_is_what_the_program_gives() {
+    made_again("flex", "base");
+}
+
+#[test]
+fn a_figure_of_flowflex_is_what_the_program_gives() {
+    made_again("flowflex", "fig11-sla");
+}
+
+#[test]
+fn a_figure_of_job_orders_is_what_the_program_gives() {
+    made_again("job-ordering", "fig5");
+}
+
+#[test]
+fn a_figure_of_woha_is_what_the_program_gives() {
+    made_again("woha", "fig14-19");
 }
 
 #[test]

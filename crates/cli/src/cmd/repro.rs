@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use slackline::report::table::list;
 use slackline::report::{Align, Table};
+use slackline_repro::made::{self, Made, Maker};
 use slackline_repro::{Artifact, Context, Figure, Spec, experiment, experiments, make};
 
 use super::Answer;
@@ -21,7 +22,8 @@ Examples:
   slackline repro --spec mine.toml --output results
 
 Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same
-specification gives the same bytes.")]
+specification gives the same bytes. DIR also gets made.toml, which says what version and commit of the
+program made each file.")]
 pub(crate) struct Repro {
     /// Experiment; without one, they are listed
     #[arg(value_name = "EXPERIMENT")]
@@ -41,6 +43,9 @@ pub(crate) struct Repro {
     /// Write the files of every figure into DIR instead of printing tables
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Commit this program was built from, for the made.toml that DIR keeps
+    #[arg(long, value_name = "COMMIT", requires = "output")]
+    commit: Option<String>,
 }
 
 pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
@@ -68,6 +73,9 @@ pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
         };
         for artifact in &made {
             write(args.output.as_deref(), artifact)?;
+        }
+        if let Some(dir) = &args.output {
+            note(dir, &made, &Maker::this(args.commit.clone()))?;
         }
     }
     Ok(Answer::Yes)
@@ -122,6 +130,20 @@ fn write(dir: Option<&Path>, artifact: &Artifact) -> anyhow::Result<()> {
     }
     out::talk(format_args!("{} is written with --output DIR only", artifact.name));
     Ok(())
+}
+
+/// Notes in the directory's made.toml who made these files; what it says of others stays.
+fn note(dir: &Path, artifacts: &[Artifact], maker: &Maker) -> anyhow::Result<()> {
+    let path = dir.join(made::FILE);
+    let mut known = match std::fs::read_to_string(&path) {
+        Ok(text) => Made::parse(&text).with_context(|| path.display().to_string())?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Made::default(),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{}: cannot be read", path.display()));
+        }
+    };
+    known.files.extend(artifacts.iter().map(|artifact| (artifact.name.clone(), maker.clone())));
+    out::text(Some(&path), &known.to_string())
 }
 
 /// Rows as a table for people, without the columns that are only for programs.

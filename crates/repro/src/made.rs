@@ -1,0 +1,70 @@
+//! `made.toml` beside the files of figures: which version and commit of the program made each of them.
+//!
+//! Rows carry the hash of their specification, which a change of an algorithm leaves as it is; this file says
+//! of what program they are.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the file.
+pub const FILE: &str = "made.toml";
+
+/// What the file says of a directory of figures.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Made {
+    /// The program that made each file, by the name of the file.
+    #[serde(default)]
+    pub files: BTreeMap<String, Maker>,
+}
+
+/// The program that made a file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Maker {
+    /// Its version.
+    pub version: String,
+    /// Its commit; none if the user did not say: the program does not know what it was built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+impl Maker {
+    /// This program, built from `commit`.
+    pub fn this(commit: Option<String>) -> Self {
+        Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit }
+    }
+}
+
+impl Made {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Text that is not TOML, or not of this structure, with the line.
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+}
+
+/// The text of the file: a table a figure's file, in the order of their names.
+impl std::fmt::Display for Made {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&toml::to_string(self).expect("invariant: strings in tables are TOML"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut made = Made::default();
+        made.files.insert("fig1.csv".to_owned(), Maker::this(Some("abc1234".to_owned())));
+        made.files.insert("fig2.svg".to_owned(), Maker::this(None));
+        assert_eq!(Made::parse(&made.to_string()).unwrap(), made);
+        assert_eq!(Made::parse("").unwrap(), Made::default());
+        assert!(Made::parse("[files]\n'a.csv' = { version = '1', comit = 'x' }").is_err());
+    }
+}
