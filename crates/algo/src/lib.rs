@@ -16,6 +16,7 @@
 pub mod baseline;
 pub mod classic;
 pub mod dmrs;
+mod epochs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;

@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 
 use slackline_model::{FlowId, Instance, Lane, PhaseId};
 use slackline_policy::minima;
-use slackline_policy::{Action, Event, Grown, Policy, Style, View};
+use slackline_policy::{Action, Event, Policy, Style, View};
 
 use super::{BY, By, CAPABILITIES, fluid, propose};
 use crate::classic::{Claim, water_line};
+use crate::epochs::Targets;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 
 /// Fair in tables of policies.
@@ -42,14 +43,14 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 #[derive(Clone, Debug)]
 pub struct Fair {
     by: By,
-    target: Grown<PhaseId, f64>,
+    targets: Targets,
     stale: [bool; 2],
 }
 
 impl Fair {
     /// Fair shares for jobs or for flows.
     pub fn new(by: By) -> Self {
-        Self { by, target: Grown::default(), stale: [true; 2] }
+        Self { by, targets: Targets::default(), stale: [true; 2] }
     }
 
     /// Marks the lanes whose shares may change.
@@ -59,7 +60,7 @@ impl Fair {
             Event::TasksDone { phase, .. } => {
                 let state = view.phase(phase);
                 let left = f64::from(state.unstarted() + state.running());
-                if left < self.target[phase] || state.is_done() {
+                if left < self.targets.of(phase) || state.is_done() {
                     self.stale[view.instance.lane_of(phase).index()] = true;
                 }
             }
@@ -86,10 +87,7 @@ impl Fair {
             By::Flow => by_flow(&claims, capacity, view.instance),
         };
         for (&(phase, _), slots) in claims.iter().zip(shares) {
-            if self.target[phase] != slots {
-                self.target[phase] = slots;
-                out.push(Action::Target { phase, slots });
-            }
+            self.targets.push(phase, slots, out);
         }
     }
 }

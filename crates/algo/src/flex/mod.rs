@@ -45,7 +45,8 @@
 //! - D4 Minima are held until a job is done, even where only tasks left would be guaranteed. Bounds
 //!   count only what is guaranteed (`firm`), so that they hold for every schedule.
 //! - D5 Epochs: at most one plan an epoch, the first at once, and none while nothing happens.
-//! - D6 Galil-Megiddo sorts where it would select: one more log J.
+//! - D6 Convex allocations by Frederickson and Johnson's scheme; Fox's, Galil and Megiddo's and the paper's
+//!   dynamic program are what tests hold it against.
 //!
 //! **Example**
 //! ```

@@ -8,8 +8,8 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Amount;
-use slackline_model::schedule::{Allocation, Clock, FlowRow, FlowStatus, TaskRows};
-use slackline_model::{Combine, FlowId, Instance, Lane, PhaseId, PhaseKind, Schedule};
+use slackline_model::schedule::Allocation;
+use slackline_model::{Combine, FlowId, Instance, Lane, PhaseId, PhaseKind};
 use slackline_relax::malleable::Job;
 use slackline_relax::minimax;
 
@@ -254,37 +254,4 @@ fn relaxed(instance: &Instance, speed: f64, upper: f64) -> f64 {
         best = best.max(bound::of(&lane, upper));
     }
     best
-}
-
-impl ModelPlan {
-    /// The plan as a schedule document's content, with its claims.
-    pub fn schedule(&self, instance: &Instance, policy: &str) -> Schedule {
-        let mut starts: TiVec<FlowId, Option<f64>> = vec![None; instance.flows().len()].into();
-        for row in &self.allocations {
-            let start = &mut starts[instance.flow_of(row.phase)];
-            *start = Some(start.map_or(row.start, |s: f64| s.min(row.start)));
-        }
-        let row = |(flow, info): (FlowId, &slackline_model::instance::Flow)| FlowRow {
-            flow,
-            release: info.release.seconds(),
-            start: starts[flow],
-            completion: Some(self.completions[flow]),
-            cost: Some(info.cost.eval(self.completions[flow])),
-            status: FlowStatus::Done,
-        };
-        Schedule {
-            policy: policy.to_owned(),
-            minima: true,
-            clock: Clock::Exact,
-            slowstart: 1.0,
-            objective: instance.objective(),
-            cost: Some(self.cost),
-            lower_bound: Some(self.bound),
-            gap: (self.bound > 0.0).then(|| (self.cost - self.bound) / self.bound),
-            metrics: Vec::new(),
-            flows: instance.flows().iter_enumerated().map(row).collect(),
-            tasks: TaskRows::new(),
-            allocations: self.allocations.clone(),
-        }
-    }
 }

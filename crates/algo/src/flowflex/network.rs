@@ -65,6 +65,15 @@ pub struct Network {
     first_successor: Vec<u32>,
 }
 
+/// What there is to run on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Supply {
+    /// Slots of each lane; universal slots are lane 0.
+    pub slots: [u32; 2],
+    /// Speed of a slot.
+    pub speed: f64,
+}
+
 /// How much of an instance is still to be done, as seen at some instant.
 pub trait Remaining {
     /// Slot-seconds at speed 1 left in a phase; `None` if the phase is done.
@@ -94,14 +103,14 @@ impl Network {
             slots[lane.index()] = instance.cluster().slots(lane);
         }
         let flows = instance.flows().keys();
-        Self::of(instance, flows, (slots, speed), 0.0, &Whole(instance))
+        Self::of(instance, flows, Supply { slots, speed }, 0.0, &Whole(instance))
     }
 
-    /// What is left of `flows` at `now` on slots of this number and speed. O(phases + precedences).
+    /// What is left of `flows` at `now`. O(phases + precedences).
     pub fn of(
         instance: &Instance,
         flows: impl Iterator<Item = slackline_model::FlowId>,
-        (slots, speed): ([u32; 2], f64),
+        Supply { slots, speed }: Supply,
         now: f64,
         remaining: &dyn Remaining,
     ) -> Self {

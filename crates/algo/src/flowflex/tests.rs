@@ -216,14 +216,7 @@ fn chains_are_valid_schedules_of_the_real_jobs() {
     for seed in 0..10 {
         let instance = generated(&SMALL, seed, Objective::new(Metric::Completion, Combine::Sum));
         let net = network::Network::whole(&instance, 1.0);
-        let chains: Vec<_> = (0..net.flows.len()).map(|flow| chain::chain(&net, flow)).collect();
-        let order = orders::Rule::Smith.order(&net);
-        let (ends, histograms) = deadlines::greedy(&chains, &vec![0.0; chains.len()], &order, net.slots[0]);
-        let mut rows = Vec::new();
-        for (chain, histogram) in chains.iter().zip(&histograms) {
-            shape::shift(&net, chain, histogram, &mut rows);
-        }
-        shape::merge(&mut rows);
+        let (rows, ends) = scheme::Scheme::new(&net).schedule(&orders::Rule::Smith.order(&net));
         let cost = net.cost(&ends);
         if let Err(violation) = check(&instance, &schedule(&instance, rows, (cost, 0.0))) {
             panic!("seed {seed}: {violation}");
