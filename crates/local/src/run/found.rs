@@ -56,18 +56,14 @@ pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
     fs::create_dir_all(root).map_err(file(root))?;
     let layout = Layout::new(root);
     refuse_first_edition(&layout)?;
-    let in_use = || match layout.first_in_use().map_err(file(root))? {
-        Some(path) => Err(RunError::InUse { path: path.display().to_string() }),
-        None => Ok(()),
-    };
     if !layout.journal().exists() {
-        in_use()?;
+        refuse_use(&layout)?;
     }
     let journal = Journal::open(&layout.journal())?;
     let content = journal.read()?;
     match &content.head {
         // A journal that has lost its beginning must not be taken for that of a new run.
-        None => in_use()?,
+        None => refuse_use(&layout)?,
         Some(head) => {
             if let Some(difference) = head.identity.difference(identity) {
                 let path = layout.journal().display().to_string();
@@ -76,6 +72,14 @@ pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
         }
     }
     Ok(Found { begun: Begun::of(&layout, content)?, layout, journal })
+}
+
+/// Refuses a directory without a run in which there is what only a run makes.
+fn refuse_use(layout: &Layout) -> Result<(), RunError> {
+    match layout.first_in_use().map_err(file(&layout.journal()))? {
+        Some(path) => Err(RunError::InUse { path: path.display().to_string() }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses the directory of a run that was begun before journals were logs.
@@ -201,6 +205,8 @@ pub fn discard(root: &Path, next: &[JobPlan]) -> Result<bool, RunError> {
         for made in &made {
             made.remove().map_err(file(&made.directory))?;
         }
+    } else {
+        refuse_use(&layout)?;
     }
     drop(journal);
     layout.remove_all().map_err(|(path, problem)| file(&path)(problem))?;
