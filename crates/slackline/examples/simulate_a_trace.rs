@@ -9,9 +9,8 @@
 use slackline::model::cluster::Slots;
 use slackline::model::draft::MachineDraft;
 use slackline::model::{Instance, Span};
+use slackline::trace::{ImportOptions, read_workload};
 use slackline::{Chosen, Options};
-use slackline_trace::options::ImportOptions;
-use slackline_trace::read_workload;
 
 /// Job, submit time, gap; bytes of map input, shuffle and output.
 const ROWS: &str = "\

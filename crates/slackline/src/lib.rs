@@ -8,6 +8,7 @@
 //! - [`capacity`]: the smallest cluster that meets a condition;
 //! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
+//! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
 //! - [`load`]: how much work arrives for each slot;
 //! - [`table`]: the policies as a document;
 //! - [`woha`]: WOHA with plans made elsewhere.
@@ -24,6 +25,8 @@ pub mod plan;
 pub mod registry;
 #[cfg(feature = "report")]
 pub mod report;
+#[cfg(feature = "run")]
+pub mod run;
 pub mod simulate;
 mod stopwatch;
 pub mod table;

@@ -7,10 +7,10 @@ use slackline_model::history::{PhaseName, Record};
 use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
 use slackline_model::{Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Time};
 
-use crate::history::{GROUP, JobName, Jobs, Took};
-use crate::journal::{Attempt, Ended, TaskId};
-use crate::layout::is_final;
-use crate::resolve::JobPlan;
+use crate::job_cost::{GROUP, JobCost, JobHistory, JobName};
+use crate::job_plan::JobPlan;
+use crate::journal::{Attempt, Ended};
+use crate::task_id::TaskId;
 
 /// The workload in which every finished task takes what it took; the others keep their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
@@ -21,10 +21,10 @@ pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
     let mut draft = draft.clone();
     let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
     for (job, index) in jobs.zip(0..) {
-        for (phase, reduce) in [(&mut job.map, false), (&mut job.reduce, true)] {
-            let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = phase else { continue };
+        for (draft, phase) in [(&mut job.map, PhaseKind::Map), (&mut job.reduce, PhaseKind::Reduce)] {
+            let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = draft else { continue };
             for (seconds, task) in seconds.iter_mut().zip(0..) {
-                *seconds = took.get(&TaskId { job: index, reduce, task }).copied().unwrap_or(*seconds);
+                *seconds = took.get(&TaskId { job: index, phase, task }).copied().unwrap_or(*seconds);
             }
         }
     }
@@ -63,12 +63,14 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
 }
 
 /// What finished tasks took, by phase.
-pub fn seen(jobs: &[JobPlan], attempts: &[Attempt]) -> History {
+pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
+    let jobs =
+        workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| JobName::new(&flow.id, &job.id)));
+    let names: Vec<JobName> = jobs.collect();
     let mut records: BTreeMap<PhaseName, Record> = BTreeMap::new();
     for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
-        let JobName { flow, job } = JobName::of(&jobs[attempt.id.job as usize]);
-        let kind = if attempt.id.reduce { PhaseKind::Reduce } else { PhaseKind::Map };
-        let record = records.entry(PhaseName { flow, job, kind }).or_default();
+        let JobName { flow, job } = names[attempt.id.job as usize].clone();
+        let record = records.entry(PhaseName { flow, job, kind: attempt.id.phase }).or_default();
         *record = record.and(1, attempt.micros() as f64 / 1e6);
     }
     let mut history = History::new();
@@ -79,24 +81,23 @@ pub fn seen(jobs: &[JobPlan], attempts: &[Attempt]) -> History {
 }
 
 /// What the jobs took of which every task is done; recurrences of a flow together.
-pub fn finished_jobs(jobs: &[JobPlan], attempts: &[Attempt]) -> Jobs {
-    let mut took = vec![Took::default(); jobs.len()];
+pub fn finished_jobs(jobs: &[JobPlan], attempts: &[Attempt]) -> JobHistory {
+    let mut costs = vec![JobCost::default(); jobs.len()];
     for attempt in attempts {
         let Ended::Done(outcome) = &attempt.ended else { continue };
-        let (plan, took) = (&jobs[attempt.id.job as usize], &mut took[attempt.id.job as usize]);
+        let (plan, cost) = (&jobs[attempt.id.job as usize], &mut costs[attempt.id.job as usize]);
         let micros = attempt.micros();
-        *took = took.and(if attempt.id.reduce {
-            Took { reduces: 1, reduce_micros: micros, ..Took::default() }
-        } else {
-            Took { maps: 1, map_micros: micros, ..Took::default() }
+        *cost = cost.and(match attempt.id.phase {
+            PhaseKind::Reduce => JobCost { reduces: 1, reduce_micros: micros, ..JobCost::default() },
+            PhaseKind::Map => JobCost { maps: 1, map_micros: micros, ..JobCost::default() },
         });
-        took.bytes_out += if is_final(plan, attempt.id) { outcome.bytes_out } else { 0 };
+        cost.bytes_out += if plan.is_final(attempt.id) { outcome.bytes_out } else { 0 };
     }
-    let mut finished = Jobs::new();
-    for (plan, took) in jobs.iter().zip(took) {
-        if took.maps == plan.maps.len() as u64 && took.reduces == u64::from(plan.reducers) {
+    let mut finished = JobHistory::new();
+    for (plan, cost) in jobs.iter().zip(costs) {
+        if cost.maps == u64::from(plan.maps()) && cost.reduces == u64::from(plan.reducers) {
             let known = finished.entry(JobName::of(plan)).or_default();
-            *known = known.and(Took { bytes_in: plan.bytes_in(), ..took });
+            *known = known.and(JobCost { bytes_in: plan.bytes_in(), ..cost });
         }
     }
     finished
@@ -132,5 +133,8 @@ fn times(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowTimes {
 /// The phase of a task of the run.
 fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
     let job = instance.jobs().get(slackline_model::JobId(id.job))?;
-    if id.reduce { job.reduce } else { job.map }
+    match id.phase {
+        PhaseKind::Map => job.map,
+        PhaseKind::Reduce => job.reduce,
+    }
 }

@@ -6,12 +6,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::engine::is_complete;
-use crate::journal::TaskId;
-use crate::resolve::{JobPlan, Source};
-use crate::task;
+use slackline_model::PhaseKind;
 
-/// The directory that is made to see whether one can be, and removed; its name is that of something passing.
+use crate::job_plan::{JobPlan, Source};
+use crate::task;
+use crate::task_id::TaskId;
+
+/// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
 
 /// What is in the way of a job.
@@ -24,10 +25,10 @@ pub struct Obstacle {
 }
 
 /// The first thing in the way of each job; tasks that are `done` need nothing any more. O(files).
-pub fn obstacles(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
     let of_job = |(job, plan): (usize, &JobPlan)| {
         let index = job as u32;
-        if is_complete(plan, index, done) {
+        if plan.is_complete(index, done) {
             return None;
         }
         let problem = missing_input(plan, index, jobs, done).or_else(|| unwritable(&plan.output))?;
@@ -40,15 +41,15 @@ pub fn obstacles(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
 fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
     let is_made = |path: &Path| jobs.iter().any(|job| job.flow == plan.flow && job.writes(path));
     let open = (0..)
-        .zip(&plan.maps)
-        .filter(|(task, _)| !done.contains(&TaskId { job: index, reduce: false, task: *task }));
+        .zip(&plan.inputs.maps)
+        .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
     // Splits of one file follow each other.
     let mut last: Option<&Path> = None;
     for split in open.flat_map(|(_, splits)| splits) {
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
             continue;
         }
-        if let Err(problem) = look_at(&split.path, plan.sources.get(&split.path)) {
+        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path)) {
             return Some(problem);
         }
     }
@@ -90,7 +91,7 @@ fn unwritable(output: &Path) -> Option<String> {
     let tried = if there.is_dir() {
         let probe = there.join(format!("{PROBE}.{}", std::process::id()));
         fs::create_dir(&probe).map(|()| {
-            // Somebody who clears up may have been faster.
+            // Another run that clears up may have been faster.
             let _ = fs::remove_dir(&probe);
         })
     } else {
