@@ -1,5 +1,6 @@
 //! Plans held against the judge, the bounds and each other.
 
+mod alone;
 mod online;
 mod real;
 mod stop;
