@@ -6,8 +6,8 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use slackline::report::table::list;
 use slackline::report::{Align, Table};
-use slackline_repro::made::{self, Made, Maker};
-use slackline_repro::{Artifact, Context, Figure, Spec, experiment, experiments, make};
+use slackline_lab::made::{self, Made, Maker};
+use slackline_lab::{Artifact, Context, Figure, Spec, experiment, experiments, make};
 
 use super::Answer;
 use crate::out;
@@ -85,7 +85,7 @@ fn specification(args: &Repro) -> anyhow::Result<Option<Spec>> {
     if let Some(path) = &args.spec {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
-        return Ok(Some(Spec::parse(&name, &text)?));
+        return Ok(Some(Spec::parse(&name, &text, &slackline_lab::kinds::names())?));
     }
     let Some(id) = &args.experiment else { return Ok(None) };
     let Some(known) = experiment(id) else {

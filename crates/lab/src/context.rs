@@ -1,0 +1,52 @@
+//! What a figure is made into, and what with.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use slackline::parallel;
+
+use crate::spec::Figure;
+
+/// A file of a figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name, such as `fig2a.csv`.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// How figures are made.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Seeds instead of the figure's own number of them.
+    pub seeds: Option<u32>,
+    /// Threads that work on a figure.
+    pub threads: usize,
+    /// Is told how many cells of the figure are done, of how many.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Context<'_> {
+    /// `work(0)`, …, `work(n - 1)` on the context's threads, in this order whichever was first. After a failure
+    /// no further cell is begun.
+    ///
+    /// # Errors
+    /// The first failure in this order among the cells that were begun.
+    pub(crate) fn cells<T: Send, E: Send>(
+        &self,
+        n: usize,
+        work: impl Fn(usize) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E> {
+        let done = AtomicUsize::new(0);
+        parallel::map(n, self.threads, |k| {
+            let result = work(k);
+            (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, n);
+            result
+        })
+    }
+
+    /// The seeds that a figure is averaged over.
+    pub fn seeds_of(&self, figure: &Figure) -> u32 {
+        self.seeds.unwrap_or(figure.seeds)
+    }
+}

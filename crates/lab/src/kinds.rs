@@ -1,0 +1,63 @@
+//! The kinds of figure there are.
+
+use crate::context::{Artifact, Context};
+use crate::error::{ReproError, SpecError};
+use crate::spec::Figure;
+use crate::{ordering, packings, progress, slots, sweep};
+
+/// A kind of figure.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Its name in specifications.
+    pub name: &'static str,
+    /// What figures of this kind show, in a line.
+    pub summary: &'static str,
+    pub(crate) make: fn(&Figure, &Context<'_>) -> Result<Vec<Artifact>, ReproError>,
+}
+
+/// All kinds.
+pub fn kinds() -> &'static [Kind] {
+    const ALL: &[Kind] = &[
+        Kind {
+            name: "sweep",
+            summary: "workloads against policies and objectives, over seeds and one parameter that varies",
+            make: sweep::make,
+        },
+        Kind {
+            name: "ordering",
+            summary: "job orders and slot configurations by the estimator of the job-ordering paper",
+            make: ordering::make,
+        },
+        Kind {
+            name: "packings",
+            summary: "FIFO, FAIR and FLEX against the best of all packing orders",
+            make: packings::make,
+        },
+        Kind {
+            name: "slots",
+            summary: "slots that each flow holds over time, a picture a policy",
+            make: slots::make,
+        },
+        Kind {
+            name: "progress",
+            summary: "how far apart the requirements of progress plans are, and how large the plans",
+            make: progress::make,
+        },
+    ];
+    ALL
+}
+
+/// Their names.
+pub fn names() -> Vec<&'static str> {
+    kinds().iter().map(|kind| kind.name).collect()
+}
+
+/// The kind of a figure.
+///
+/// # Errors
+/// If there is none of that name; the error lists those there are.
+pub fn kind(figure: &Figure) -> Result<&'static Kind, SpecError> {
+    figure.known(&names())?;
+    let found = kinds().iter().find(|kind| kind.name == figure.kind);
+    Ok(found.expect("invariant: the kind is one of the names"))
+}

@@ -1,0 +1,55 @@
+//! The papers' figures, made again: experiments are data (`experiments/ID/spec.toml`), their results rows.
+//!
+//! In reading order:
+//! - [`spec`]: what a specification says;
+//! - [`experiments`](mod@experiments): the specifications that come with the program;
+//! - [`kinds`](mod@kinds): the table of the kinds of figure;
+//! - `sweep`: the kind that most figures are: workloads against policies, objectives, seeds and one
+//!   parameter that varies;
+//! - `ordering`: the kind of the job-ordering paper's figures;
+//! - `packings`: FLEX against the best of all packing orders;
+//! - `progress`: intervals between the requirements of progress plans, and sizes of plans;
+//! - `slots`: who holds how many slots over time, as pictures;
+//! - `workload`: from the words of a specification to an instance;
+//! - [`rows`]: measures over seeds, as rows of CSV;
+//! - [`made`]: which program made which file;
+//! - [`context`]: what a figure is made into, and what with;
+//! - [`error`]: what can be wrong.
+//!
+//! The benchmarks (`bench`, feature `bench`) and the developer commands (`src/bin/lab.rs`) are beside them.
+//!
+//! **Never knows**: arguments, terminals; how any policy works (but `packings` enumerates FLEX's orders).
+#![deny(clippy::unwrap_used)]
+
+#[cfg(any(test, feature = "bench"))]
+pub mod bench;
+pub mod context;
+pub mod error;
+pub mod experiments;
+pub mod kinds;
+pub mod made;
+mod ordering;
+mod packings;
+mod progress;
+pub mod rows;
+mod slots;
+pub mod spec;
+mod sweep;
+mod workload;
+
+pub use experiments::{Experiment, experiment, experiments};
+pub use context::{Artifact, Context};
+pub use error::{ReproError, SpecError};
+pub use spec::{Figure, Spec};
+
+/// Makes one figure: its kind's artifacts, the CSV first.
+///
+/// The same figure and seeds give the same bytes, however many threads work on it.
+///
+/// # Errors
+/// Settings that the figure's kind does not have; workloads and policies that do not exist; a schedule that
+/// the judge refuses.
+pub fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
+    let kind = kinds::kind(figure)?;
+    (kind.make)(figure, context)
+}

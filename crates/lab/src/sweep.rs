@@ -1,0 +1,267 @@
+//! The kind that most figures are: a workload against policies, objectives, seeds, and one parameter that
+//! varies.
+
+use serde::Deserialize;
+use slackline::{Options, PolicySpec, Registry, relax};
+use slackline_model::{Instance, Objective, Seed, Span};
+
+use crate::context::{Artifact, Context};
+use crate::error::ReproError;
+use crate::rows::{self, Point};
+use crate::spec::Figure;
+use crate::workload::{self, Cluster, Problem, Shape, Word, Workload};
+
+/// How schedules come about.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    /// The policy drives the simulator.
+    Simulate,
+    /// The policy plans the whole workload.
+    Plan,
+}
+
+/// What varies from point to point.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Vary {
+    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every`, or a parameter of the generator.
+    pub(crate) param: String,
+    pub(crate) values: Vec<Word>,
+}
+
+impl Vary {
+    /// Each value in words, with the shape that it makes of `base`; `base` alone if nothing varies.
+    pub(crate) fn shapes(vary: Option<&Self>, base: &Shape) -> Result<Vec<(String, Shape)>, Problem> {
+        let Some(vary) = vary else { return Ok(vec![(String::new(), base.clone())]) };
+        let shape = |value: &Word| {
+            let mut shape = base.clone();
+            shape.set(&vary.param, value)?;
+            Ok((value.to_string(), shape))
+        };
+        vary.values.iter().map(shape).collect()
+    }
+}
+
+/// Options of the simulator; see the flags of that name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Simulation {
+    heartbeat: Option<f64>,
+    slowstart: Option<f64>,
+    noise: Option<f64>,
+    jitter: Option<f64>,
+}
+
+/// The settings of the kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    by: By,
+    workload: Workload,
+    #[serde(default)]
+    cluster: Cluster,
+    deadlines: Option<f64>,
+    weights: Option<String>,
+    #[serde(default)]
+    grain: Option<f64>,
+    #[serde(default)]
+    simulation: Simulation,
+    vary: Option<Vary>,
+    /// `sum response`, …; without any, the workload's own.
+    #[serde(default)]
+    objectives: Vec<String>,
+    /// The first is what `relative:` measures divide by.
+    policies: Vec<String>,
+    /// Metrics of the comparison document, `cost`, `lower_bound`, `gap`, `ratio` (cost over bound), `ratio1`
+    /// (the same with 1 added to both, for costs near 0); `relative:M`: M over that of the first policy on
+    /// the same seed.
+    measures: Vec<String>,
+}
+
+/// What every cell of the sweep shares.
+struct Sweep {
+    settings: Settings,
+    /// The value of what varies, and the shape with it.
+    shapes: Vec<(String, Shape)>,
+    objectives: Vec<Option<Objective>>,
+    policies: Vec<PolicySpec>,
+}
+
+/// The numbers of one cell: by objective, policy and measure.
+type Cell = Vec<Vec<Vec<Option<f64>>>>;
+
+pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
+    let sweep = Sweep::new(figure.settings()?).map_err(|problem| figure.problem(problem))?;
+    let seeds = context.seeds_of(figure) as usize;
+    let cells = context.cells(sweep.shapes.len() * seeds, |k| {
+        sweep.cell(&sweep.shapes[k / seeds].1, (k % seeds) as u64)
+    })
+    .map_err(|problem| figure.problem(problem))?;
+    let points = sweep.points(&cells, seeds);
+    Ok(vec![Artifact { name: format!("{}.csv", figure.id), text: rows::csv(figure, &points) }])
+}
+
+impl Sweep {
+    fn new(settings: Settings) -> Result<Self, Problem> {
+        let base = Shape {
+            workload: settings.workload.clone(),
+            cluster: settings.cluster.clone(),
+            deadlines: settings.deadlines,
+            weights: workload::weights(settings.weights.as_deref())?,
+            grain: settings.grain,
+        };
+        let shapes = Vary::shapes(settings.vary.as_ref(), &base)?;
+        let mut objectives: Vec<Option<Objective>> = Vec::new();
+        for text in &settings.objectives {
+            objectives.push(Some(workload::objective(text)?));
+        }
+        if objectives.is_empty() {
+            objectives.push(None);
+        }
+        let policies = settings
+            .policies
+            .iter()
+            .map(|spec| Registry::standard().parse(spec))
+            .collect::<Result<Vec<_>, _>>()?;
+        known_measures(&settings.measures)?;
+        Ok(Self { settings, shapes, objectives, policies })
+    }
+
+    fn cell(&self, shape: &Shape, seed: u64) -> Result<Cell, Problem> {
+        let instance = shape.instance(seed)?;
+        let of_objective = |objective: &Option<Objective>| -> Result<_, Problem> {
+            let instance = match objective {
+                None => instance.clone(),
+                Some(objective) => instance.clone().with_objective(*objective, shape.weights)?,
+            };
+            self.policies_on(&instance, seed)
+        };
+        self.objectives.iter().map(of_objective).collect()
+    }
+
+    /// Numbers of every policy on an instance, by measure. The bound that costs are divided by is the best
+    /// that anybody knows: planners may know a better one than the relaxations alone.
+    fn policies_on(&self, instance: &Instance, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Problem> {
+        let bounds = relax::bounds(instance);
+        let mut bound = bounds.iter().map(|b| b.value).filter(|v| v.is_finite()).reduce(f64::max);
+        let mut runs = Vec::new();
+        for policy in &self.policies {
+            let run = self.run(instance, policy, seed)?;
+            bound = [bound, run.bound].into_iter().flatten().reduce(f64::max);
+            runs.push(run);
+        }
+        // A bound holds for the durations of the workload, not for distorted ones.
+        let bound = bound.filter(|_| self.settings.simulation.jitter.unwrap_or(0.0) == 0.0);
+        let numbers: Vec<Numbers> = runs.into_iter().map(|run| run.against(bound)).collect();
+        let measured =
+            |run: &Numbers| self.settings.measures.iter().map(|m| measure(m, run, &numbers[0])).collect();
+        Ok(numbers.iter().map(measured).collect())
+    }
+
+    /// One policy on an instance.
+    fn run(&self, instance: &Instance, policy: &PolicySpec, seed: u64) -> Result<Run, Problem> {
+        let (schedule, metrics) = match self.settings.by {
+            By::Simulate => {
+                let done = slackline::simulate(instance, policy, &self.options(seed), None, None)?;
+                (done.schedule, done.metrics)
+            }
+            By::Plan => match slackline::plan(instance, policy, slackline::plan::Options::default())? {
+                slackline::Plan::Schedule(planned) => (planned.schedule, planned.metrics),
+                slackline::Plan::Progress(_) => {
+                    let found =
+                        format!("{} plans progress, expected a policy that plans schedules", policy.spec());
+                    return Err(found.into());
+                }
+            },
+        };
+        Ok(Run { cost: schedule.cost, bound: schedule.lower_bound, metrics: metrics.entries() })
+    }
+
+    fn options(&self, seed: u64) -> Options {
+        let said = &self.settings.simulation;
+        let mut options = Options::exact();
+        options.sim.seed = Seed(seed);
+        options.sim.heartbeat = Span::from_seconds_nearest(said.heartbeat.unwrap_or(0.0));
+        options.sim.jitter = said.jitter.unwrap_or(0.0);
+        options.slowstart = said.slowstart.unwrap_or(1.0);
+        options.noise = said.noise.unwrap_or(0.0);
+        options
+    }
+
+    /// Cells (by shape, then seed) as points.
+    fn points(&self, cells: &[Cell], seeds: usize) -> Vec<Point> {
+        let mut points = Vec::new();
+        for (at, (x, _)) in self.shapes.iter().enumerate() {
+            for o in 0..self.objectives.len() {
+                for (p, policy) in self.policies.iter().enumerate() {
+                    for (m, measure) in self.settings.measures.iter().enumerate() {
+                        points.push(Point {
+                            x: x.clone(),
+                            series: self.settings.objectives.get(o).cloned().unwrap_or_default(),
+                            policy: policy.spec().to_owned(),
+                            measure: measure.clone(),
+                            values: cells[at * seeds..][..seeds].iter().map(|c| c[o][p][m]).collect(),
+                        });
+                    }
+                }
+            }
+        }
+        points
+    }
+}
+
+/// Named numbers of a run.
+type Numbers = Vec<(&'static str, f64)>;
+
+/// What one policy gave.
+struct Run {
+    cost: Option<f64>,
+    /// A lower bound that it knows of itself.
+    bound: Option<f64>,
+    metrics: Numbers,
+}
+
+impl Run {
+    /// All numbers, cost against this bound included.
+    fn against(self, bound: Option<f64>) -> Numbers {
+        let mut numbers = self.metrics;
+        numbers.extend(self.cost.map(|cost| ("cost", cost)));
+        if let (Some(cost), Some(bound)) = (self.cost, bound) {
+            numbers.push(("lower_bound", bound));
+            if bound > 0.0 {
+                numbers.extend([("ratio", cost / bound), ("gap", (cost - bound) / bound)]);
+            }
+            numbers.push(("ratio1", (cost + 1.0) / (bound + 1.0)));
+        }
+        numbers
+    }
+}
+
+/// One measure of a run; `relative:` ones against those of the first policy.
+fn measure(name: &str, run: &[(&'static str, f64)], first: &[(&'static str, f64)]) -> Option<f64> {
+    let of = |run: &[(&'static str, f64)], name: &str| {
+        run.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
+    };
+    match name.strip_prefix("relative:") {
+        None => of(run, name),
+        Some(name) => {
+            let (own, first) = (of(run, name)?, of(first, name)?);
+            if own == first { Some(1.0) } else { Some(own / first).filter(|ratio| ratio.is_finite()) }
+        }
+    }
+}
+
+/// A misspelt measure is an error, not an empty column.
+fn known_measures(measures: &[String]) -> Result<(), Problem> {
+    let mut known: Vec<&str> =
+        slackline::judge::Metrics::default().entries().iter().map(|(name, _)| *name).collect();
+    known.extend(["cost", "lower_bound", "ratio", "gap", "ratio1"]);
+    for measure in measures {
+        let name = measure.strip_prefix("relative:").unwrap_or(measure);
+        if !known.contains(&name) {
+            return Err(format!("found measure {measure:?}, expected one of {}", known.join(", ")).into());
+        }
+    }
+    Ok(())
+}
