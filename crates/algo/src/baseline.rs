@@ -8,18 +8,39 @@
 //! All three take flows of several jobs, typed and universal slots and mixed speeds (to which they are
 //! blind), and none reads durations.
 
-mod edf;
-mod fair;
-mod fifo;
+pub mod edf;
+pub mod fair;
+pub mod fifo;
 pub mod fluid;
 
 pub use edf::Edf;
 pub use fair::Fair;
 pub use fifo::Fifo;
 
-use slackline_model::id::TiVec;
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::schedule::Rows;
 use slackline_model::{Instance, JobId, PhaseId, Time};
-use slackline_policy::View;
+use slackline_policy::{Grown, View};
+
+use crate::registry::{Capabilities, Flows, Proposal, Refused, Speeds, Typed};
+
+/// What all three can take.
+const CAPABILITIES: Capabilities =
+    Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Blind, minima: false };
+
+/// The parameter of FIFO and Fair that [`By`] stands for.
+const BY: Param = Param::new(
+    "by",
+    "job",
+    Values::Choice(&["job", "flow"]),
+    "what queues or shares: every job by itself, or each flow as a whole",
+);
+
+/// Plans of the baselines' entries.
+fn propose(instance: &Instance, rule: fluid::Rule) -> Result<Proposal, Refused> {
+    let rows = Some(Rows::Allocations(fluid::plan(instance, rule)?));
+    Ok(Proposal { rows, ..Proposal::default() })
+}
 
 /// What a baseline treats as one customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +51,18 @@ pub enum By {
     Flow,
 }
 
+impl By {
+    /// What the parameter `by` says.
+    fn chosen(settings: &Settings) -> Self {
+        if settings.choice(BY.name) == "flow" { Self::Flow } else { Self::Job }
+    }
+}
+
 /// When each job became ready: its first phase did.
-#[derive(Clone, Debug)]
-struct JobReady(TiVec<JobId, Option<Time>>);
+#[derive(Clone, Debug, Default)]
+struct JobReady(Grown<JobId, Option<Time>>);
 
 impl JobReady {
-    fn new(instance: &Instance) -> Self {
-        Self(vec![None; instance.jobs().len()].into())
-    }
-
     /// The ready time of the job of a phase that is ready now.
     fn of(&mut self, phase: PhaseId, view: &View<'_>) -> Time {
         *self.0[view.instance.phase(phase).job].get_or_insert(view.now)

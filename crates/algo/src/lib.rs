@@ -6,6 +6,7 @@
 //! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`flowflex`]: flows of malleable jobs with precedence and any metric: FlowFlex;
 //! - [`ordering`]: job orders and slot configurations by Johnson's rule;
+//! - [`registry`]: the table of policies: what it says of each, and how each is made;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
@@ -15,7 +16,13 @@
 pub mod baseline;
 pub mod classic;
 pub mod dmrs;
+mod epochs;
 pub mod flex;
 pub mod flowflex;
 pub mod ordering;
+mod phase_graph;
+#[cfg(test)]
+#[path = "../../../testdata/real.rs"]
+mod real_data;
+pub mod registry;
 pub mod woha;

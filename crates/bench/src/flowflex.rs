@@ -8,7 +8,7 @@
 //! same one.
 
 use slackline_algo::flowflex::list::{self, Lister};
-use slackline_algo::flowflex::network::{Network, Remaining};
+use slackline_algo::flowflex::network::{Network, Remaining, Supply};
 use slackline_algo::flowflex::{Config, online, orders};
 use slackline_model::draft::Weights;
 use slackline_model::schedule::Allocation;
@@ -90,7 +90,7 @@ fn replans(flows: &str, instance: &Instance, epochs: usize) {
         });
         let arrived: Vec<_> = arrived.map(|(id, _)| id).collect();
         let (given, took) = timed_thrice(|| {
-            let slots = (whole.slots, 1.0);
+            let slots = Supply { slots: whole.slots, speed: 1.0 };
             let net = Network::of(instance, arrived.iter().copied(), slots, now, &left);
             online::initial_allocation(&net, now)
         });

@@ -61,8 +61,8 @@ fn simulate(day: &Day) {
     for _ in 0..day.repeats {
         drop(last.take());
         let mut policy: Box<dyn Policy> = match day.policy {
-            "fair" => Box::new(Fair::new(&instance, By::Job)),
-            _ => Box::new(Fifo::new(&instance, By::Job)),
+            "fair" => Box::new(Fair::new(By::Job)),
+            _ => Box::new(Fifo::new(By::Job)),
         };
         let mut engine = Sim::new(&instance, Options::exact());
         let config = Config::plain(&instance);

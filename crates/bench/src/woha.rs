@@ -6,8 +6,15 @@
 //! times for a million), so that requirements fall due between the calls, one every ten seconds a flow
 //! as in Fig. 3. Flows are somewhere on their way at first, as far as their plans ask for; one all of whose
 //! tasks are assigned makes room for a new one. Seconds are those of the processor.
+//!
+//! Children: `skip_list`, the paper's double skip list is two of them; `btree`, the plain comparison.
 
-use slackline_algo::woha::lag::{BTree, Heap, Lags, Measure, Naive, SkipList};
+mod btree;
+mod skip_list;
+#[cfg(test)]
+mod tests;
+
+use slackline_algo::woha::lag::{Lags, LagsOn, Measure, Naive, Rank};
 use slackline_algo::woha::{
     Cap, Goal, JobOrder, Plan, PlanGenerator, Progress, Request, Step, WorkflowScheduler,
 };
@@ -16,17 +23,33 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::{Draft, FlowId, Instance, Lane, Span, Time};
 use slackline_policy::Estimates;
 
+use self::btree::BTree;
+use self::skip_list::SkipList;
 use crate::Size;
 use crate::measure::{median, timed, timed_processor};
 
-/// How many flows, calls in a second of the cluster's time, calls in all, repeats.
-type Case = (u32, u64, u64, usize);
+/// What is measured.
+#[derive(Clone, Copy)]
+struct Case {
+    flows: u32,
+    /// Calls in a second of the cluster's time.
+    rate: u64,
+    /// Calls in all.
+    calls: u64,
+    repeats: usize,
+}
 
 /// Prints both tables.
 pub fn run(size: Size) {
     let (repeats, cases): (usize, &[Case]) = match size {
-        Size::Small => (1, &[(100, 1_000_000, 2_000, 1)]),
-        Size::Large => (3, &[(10_000, 1_000_000, 2_000_000, 3), (1_000_000, 300_000, 1_000_000, 1)]),
+        Size::Small => (1, &[Case { flows: 100, rate: 1_000_000, calls: 2_000, repeats: 1 }]),
+        Size::Large => (
+            3,
+            &[
+                Case { flows: 10_000, rate: 1_000_000, calls: 2_000_000, repeats: 3 },
+                Case { flows: 1_000_000, rate: 300_000, calls: 1_000_000, repeats: 1 },
+            ],
+        ),
     };
     println!(
         "{:<6} {:<6} {:>9} {:>10} {:>12} {:>9}  hash",
@@ -35,11 +58,12 @@ pub fn run(size: Size) {
     for &case in cases {
         for measure in [Measure::Time, Measure::Tasks] {
             // Recomputing a million lags for every call would take days.
-            let few = (case.0, case.1, (2_000_000 / u64::from(case.0)).max(5).min(case.2), 1);
+            let calls = (2_000_000 / u64::from(case.flows)).max(5).min(case.calls);
+            let few = Case { calls, repeats: 1, ..case };
             assign("naive", measure, few, || Naive::by(measure));
-            assign("btree", measure, case, || Lags::<BTree>::by(measure));
-            assign("skip", measure, case, || Lags::<SkipList>::by(measure));
-            assign("heap", measure, case, || Lags::<Heap>::by(measure));
+            assign("btree", measure, case, || LagsOn::<BTree<Time>, BTree<Rank>>::by(measure));
+            assign("skip", measure, case, || LagsOn::<SkipList<Time>, SkipList<Rank>>::by(measure));
+            assign("heap", measure, case, || Lags::by(measure));
         }
     }
     plans(repeats);
@@ -84,12 +108,8 @@ impl Draw {
 /// Most microseconds between two requirements.
 const STEP: u64 = 20_000_000;
 
-fn assign<S: WorkflowScheduler>(
-    name: &str,
-    measure: Measure,
-    (flows, rate, calls, repeats): Case,
-    make: impl Fn() -> S,
-) {
+fn assign<S: WorkflowScheduler>(name: &str, measure: Measure, case: Case, make: impl Fn() -> S) {
+    let Case { flows, rate, calls, repeats } = case;
     let (mut seconds, mut last) = (Vec::new(), (0, 0));
     for _ in 0..repeats {
         let mut draw = Draw(1);

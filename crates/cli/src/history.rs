@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use anyhow::Context;
+use slackline::report::number::counted;
 use slackline_local::HistoryStore;
-use slackline_local::history::records;
+use slackline_local::job_cost::records;
 use slackline_model::History;
-use slackline_report::number::counted;
 
 use crate::args::SimulationArgs;
 use crate::out;

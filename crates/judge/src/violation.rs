@@ -86,6 +86,7 @@ impl fmt::Display for Table {
 
 /// Why a row means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RowProblem {
     /// The flow does not exist.
     #[error("found flow number {0}, expected one of the workload")]
@@ -145,6 +146,7 @@ pub enum RowProblem {
 
 /// How a schedule is broken. Times are seconds after the start of the workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Violation {
     /// A row that means nothing.
     #[error("row {row} of {table}: {problem}")]

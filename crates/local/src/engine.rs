@@ -13,19 +13,20 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use slackline_model::{FlowId, Instance, Span, Time};
+use slackline_model::{FlowId, Instance, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
-use crate::journal::{Journal, TaskId};
-use crate::layout::{Layout, is_final};
-use crate::process::{self, Worker, WorkerCommand};
-use crate::resolve::JobPlan;
-use crate::rest::Numbers;
+use crate::job_plan::JobPlan;
+use crate::journal::Journal;
+use crate::layout::Layout;
+use crate::process::{self, Attempt, Worker, WorkerCommand};
+use crate::remaining::Numbers;
 use crate::task::{self, Spec, Task};
+use crate::task_id::TaskId;
 
-/// The longest the engine sleeps, so that whoever watches sees time go by.
+/// The longest the engine sleeps, so that observers see time go by.
 const TICK: Duration = Duration::from_millis(250);
 
 /// How attempts are run.
@@ -42,7 +43,7 @@ pub struct Settings {
     pub speculate: bool,
 }
 
-/// What happens, for whoever watches.
+/// What happens, for who watches.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening<'a> {
     /// An attempt started.
@@ -73,7 +74,7 @@ pub enum Happening<'a> {
     Tick,
 }
 
-/// Whoever watches a run.
+/// Watches a run.
 pub trait Observer {
     /// Something happened at that time of the run.
     fn happened(&mut self, now: Time, what: Happening<'_>);
@@ -83,6 +84,10 @@ pub trait Observer {
 pub(crate) struct Work<'a> {
     /// The remaining instance.
     pub(crate) instance: &'a Instance,
+    /// Where the run's files are.
+    pub(crate) layout: &'a Layout,
+    /// What the run has done.
+    pub(crate) journal: &'a Journal,
     /// Its tasks in the run.
     pub(crate) numbers: Numbers,
     /// The jobs of the run.
@@ -111,7 +116,7 @@ struct Running {
     worker: Option<Worker>,
     /// Why it was killed, if it was.
     killed: Option<String>,
-    /// A second attempt of the same task, on a slot that nobody else wants.
+    /// A second attempt of the same task, on a slot that the policy leaves idle.
     second: Option<Box<Running>>,
     /// Whether a second attempt has failed; another one is not worth its while.
     second_failed: bool,
@@ -142,8 +147,6 @@ impl Running {
 /// The local engine.
 pub(crate) struct Local<'a> {
     work: Work<'a>,
-    layout: &'a Layout,
-    journal: &'a Journal,
     settings: Settings,
     clock: RunClock,
     observer: &'a mut dyn Observer,
@@ -159,7 +162,7 @@ pub(crate) struct Local<'a> {
     outbox: Sender<Message>,
     ended: Sender<process::Ended>,
     /// By job and phase: how many tasks are done, and the microseconds they took together.
-    took: BTreeMap<(u32, bool), (u32, u64)>,
+    took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
     skipped: BTreeMap<u32, u64>,
     /// Why nothing more can be done.
@@ -183,7 +186,6 @@ impl<'a> Local<'a> {
     /// An engine for what is left of a run.
     pub(crate) fn new(
         work: Work<'a>,
-        (layout, journal): (&'a Layout, &'a Journal),
         settings: Settings,
         clock: RunClock,
         observer: &'a mut dyn Observer,
@@ -202,8 +204,6 @@ impl<'a> Local<'a> {
         });
         Self {
             work,
-            layout,
-            journal,
             settings,
             clock,
             observer,
@@ -258,31 +258,36 @@ impl<'a> Local<'a> {
     /// Starts the process of an attempt.
     fn launch(&self, number: u64, id: TaskId) -> io::Result<Worker> {
         let job = &self.work.jobs[id.job as usize];
-        let directory = self.layout.attempt(job, id, number);
+        let directory = self.work.layout.attempt(job, id, number);
         fs::create_dir_all(&directory)
             .map_err(|e| io::Error::new(e.kind(), format!("{}: cannot be made: {e}", directory.display())))?;
-        fs::create_dir_all(self.layout.pids())?;
-        let task = if id.reduce {
-            let maps = (0..job.maps.len() as u32).map(|map| self.layout.map_output(id.job, map)).collect();
-            Task::Reduce { partition: id.task, maps }
-        } else {
-            Task::Map {
+        fs::create_dir_all(self.work.layout.pids())?;
+        let task = match id.phase {
+            PhaseKind::Reduce => {
+                let maps = (0..job.maps()).map(|map| self.work.layout.map_output(id.job, map)).collect();
+                Task::Reduce { partition: id.task, maps }
+            }
+            PhaseKind::Map => Task::Map {
                 index: id.task,
-                maps: job.maps.len() as u32,
-                splits: job.maps[id.task as usize].clone(),
+                maps: job.maps(),
+                splits: job.inputs.maps[id.task as usize].clone(),
                 partitions: job.reducers,
                 prepared: self.prepared(job, id.job)?,
-            }
+            },
         };
         let spec = Spec {
             job: job.work.clone(),
             task,
             directory,
             memory_bytes: self.settings.memory_bytes,
-            durable: is_final(job, id),
+            durable: job.is_final(id),
         };
-        let pid_file = self.layout.pid(number);
-        Worker::start(&self.settings.worker, (number, &spec), &pid_file, self.ended.clone())
+        let pid_file = self.work.layout.pid(number);
+        Worker::start(
+            &self.settings.worker,
+            Attempt { number, spec: &spec, pid_file: &pid_file },
+            self.ended.clone(),
+        )
     }
 
     /// What a job's program wants to know of all input; made before its first map.
@@ -290,10 +295,10 @@ impl<'a> Local<'a> {
         if !job.prepare {
             return Ok(None);
         }
-        let path = self.layout.prepared(index);
+        let path = self.work.layout.prepared(index);
         if !path.exists() {
             let beside = path.with_extension("part");
-            task::prepare(&job.work, &job.maps, job.reducers, &beside).map_err(io::Error::other)?;
+            task::prepare(&job.work, &job.inputs.maps, job.reducers, &beside).map_err(io::Error::other)?;
             fs::rename(&beside, &path)?;
         }
         Ok(Some(path))
@@ -322,12 +327,6 @@ impl<'a> Local<'a> {
             reports.push(Report::Woken);
         }
     }
-}
-
-/// Whether all tasks of a job that make its output are done.
-pub(crate) fn is_complete(job: &JobPlan, index: u32, done: &BTreeSet<TaskId>) -> bool {
-    let reduce = job.reducers > 0;
-    (0..job.parts()).all(|task| done.contains(&TaskId { job: index, reduce, task }))
 }
 
 impl Engine for Local<'_> {

@@ -10,8 +10,8 @@ use slackline_model::PhaseKind;
 use slackline_model::draft::{FlowDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::Record;
 
-use crate::history::{JobName, Jobs};
-use crate::resolve::JobPlan;
+use crate::job_cost::{JobHistory, JobName};
+use crate::job_plan::JobPlan;
 use crate::task::{Job, Split};
 
 /// What a task of a built-in program is believed to read a second before any has ended, bytes: what word count
@@ -25,11 +25,11 @@ const COMMAND_RATE: f64 = 20e6;
 const STARTUP: f64 = 0.02;
 
 /// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after those it reads from.
-pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &Jobs) {
+pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
     let mut written: BTreeMap<&str, f64> = BTreeMap::new();
     for (nth, plan) in plans.iter().enumerate() {
         let bytes: Vec<f64> =
-            plan.maps.iter().map(|splits| plan.expected(splits, &plans[..nth], &written)).collect();
+            plan.inputs.maps.iter().map(|splits| plan.expected(splits, &plans[..nth], &written)).collect();
         let total: f64 = bytes.iter().sum();
         let took = past.get(&JobName::of(plan));
         let share = took
@@ -89,14 +89,14 @@ impl Pace {
 impl JobPlan {
     /// Bytes that its maps read, as they are on disk now; of a generator, bytes it makes.
     pub(crate) fn bytes_in(&self) -> u64 {
-        let read = || self.maps.iter().flatten().map(on_disk).sum();
+        let read = || self.inputs.maps.iter().flatten().map(on_disk).sum();
         self.makes.unwrap_or_else(read)
     }
 
     /// Bytes a map is expected to read; `earlier` jobs have not written yet what they are expected to.
     fn expected(&self, splits: &[Split], earlier: &[JobPlan], written: &BTreeMap<&str, f64>) -> f64 {
         if let Some(bytes) = self.makes {
-            return bytes as f64 / self.maps.len().max(1) as f64;
+            return bytes as f64 / self.inputs.maps.len().max(1) as f64;
         }
         let bytes = |split: &Split| match earlier.iter().find(|job| job.writes(&split.path)) {
             Some(job) => written.get(job.job.as_str()).copied().unwrap_or(0.0) / f64::from(job.parts()),
@@ -141,7 +141,8 @@ mod tests {
     use slackline_model::draft::JobDraft;
 
     use super::*;
-    use crate::history::Took;
+    use crate::job_cost::JobCost;
+    use crate::job_plan::Inputs;
 
     fn plan(job: &str, reads: &[(&str, Option<u64>)], reducers: u32) -> JobPlan {
         let split = |&(path, length): &(&str, Option<u64>)| {
@@ -151,12 +152,11 @@ mod tests {
             flow: "nightly#4".into(),
             job: job.into(),
             work: Job::Commands { mapper: "cat".into(), combiner: None, reducer: None },
-            maps: reads.iter().map(split).collect(),
+            inputs: Inputs { maps: reads.iter().map(split).collect(), ..Inputs::default() },
             reducers,
             output: format!("out/{job}").into(),
             prepare: false,
             makes: None,
-            sources: BTreeMap::new(),
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
         ];
         let name = |job: &str| JobName { flow: "nightly".into(), job: job.into() };
         // Two runs of one map each, which read 1,000 bytes and wrote 500.
-        let words = Took {
+        let words = JobCost {
             maps: 2,
             map_micros: 2_040_000,
             reduces: 4,
@@ -186,7 +186,7 @@ mod tests {
             bytes_in: 2000,
             bytes_out: 1000,
         };
-        let top = Took {
+        let top = JobCost {
             maps: 2,
             map_micros: 2_000_000,
             reduces: 1,
@@ -194,7 +194,7 @@ mod tests {
             bytes_in: 1000,
             bytes_out: 0,
         };
-        let past = Jobs::from([(name("words"), words), (name("top"), top)]);
+        let past = JobHistory::from([(name("words"), words), (name("top"), top)]);
         fill(&mut flow, &plans, &past);
         assert_eq!(tasks(flow.jobs[0].map.as_ref()), [1.02, 3.02], "a second for 1,000 bytes");
         assert_eq!(tasks(flow.jobs[0].reduce.as_ref()), [4.02, 4.02], "two seconds for 1,000 bytes of input");
@@ -209,7 +209,7 @@ mod tests {
         let said = Some(TasksDraft::Uniform { tasks: 1, seconds: 7.0 }.into());
         let job = JobDraft { id: "j".into(), map: said, ..JobDraft::default() };
         let mut flow = FlowDraft::new("f", vec![job]);
-        fill(&mut flow, &[plan("j", &[("a", Some(1)), ("b", Some(40_000_000))], 1)], &Jobs::new());
+        fill(&mut flow, &[plan("j", &[("a", Some(1)), ("b", Some(40_000_000))], 1)], &JobHistory::new());
         assert_eq!(tasks(flow.jobs[0].map.as_ref()), [7.0, 7.0]);
         assert_eq!(tasks(flow.jobs[0].reduce.as_ref()), [2.02], "40 MB at 20 MB/s");
     }

@@ -1,33 +1,23 @@
 //! What a run has done, on disk: killed at any moment, it goes on where it was.
 //!
 //! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
-//! run that is taken up again first moves what was recorded but not moved yet ("roll forward"), so that the
+//! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
 //! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use redb::{ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
+use slackline_model::Draft;
+use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
-use crate::store::{Store, StoreError, json, table};
+use crate::job_plan::Inputs;
+use crate::log::{Kind, Log, LogError};
 use crate::task::Outcome;
+use crate::task_id::TaskId;
 
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const ATTEMPTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("attempts");
-
-/// How often a journal is tried to open: the processes of a run that was killed a moment ago may still have it.
-const TRIES: u32 = 20;
-
-/// A task of a run: a job by its index, map or reduce, a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TaskId {
-    /// Index of the job among the run's jobs.
-    pub job: u32,
-    /// Whether it is a reduce.
-    pub reduce: bool,
-    /// Its number in its phase.
-    pub task: u32,
-}
+/// The file. The processes of a run that was killed a moment ago may still have it.
+const LOG: Kind = Kind { name: "journal", line: "slackline journal 2\n", tries: 20 };
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +67,43 @@ pub struct Identity {
     /// The directory that relative paths start from.
     pub directory: String,
     /// Options that shape the run.
-    pub options: std::collections::BTreeMap<String, String>,
+    pub options: BTreeMap<String, String>,
+}
+
+impl Identity {
+    /// The first thing in which another run differs from this one, as this one has it.
+    pub fn difference(&self, other: &Self) -> Option<Difference> {
+        if self.sha256 != other.sha256 {
+            return Some(Difference::FlowFile);
+        }
+        if self.directory != other.directory {
+            return Some(Difference::Directory(self.directory.clone()));
+        }
+        if self.version != other.version {
+            return Some(Difference::Version(self.version.clone()));
+        }
+        let names: BTreeSet<&String> = self.options.keys().chain(other.options.keys()).collect();
+        let differing = names.into_iter().find(|name| self.options.get(*name) != other.options.get(*name));
+        differing.map(|name| Difference::Option(name.clone()))
+    }
+}
+
+/// What two runs differ in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Difference {
+    /// The flow files.
+    #[error("the flow file differs")]
+    FlowFile,
+    /// The directories that relative paths start from.
+    #[error("it was begun in {0}")]
+    Directory(String),
+    /// The versions of the program.
+    #[error("it was begun by version {0}")]
+    Version(String),
+    /// An option.
+    #[error("{0} differs")]
+    Option(String),
 }
 
 /// The head of a journal.
@@ -89,83 +115,94 @@ pub struct Head {
     pub owner: String,
     /// When it started: microseconds since 1970.
     pub started: u64,
-    /// Its jobs, as they were resolved: splits do not change when files do.
-    pub jobs: Vec<crate::resolve::JobPlan>,
-    /// Its workload document with all phases, as JSON.
-    pub workload: String,
+    /// Its workload with all phases: the document, read.
+    #[serde(serialize_with = "write_document", deserialize_with = "read_document")]
+    pub workload: Draft,
+    /// By job of the workload: what its maps read.
+    pub inputs: Vec<Inputs>,
 }
 
-/// The journal of a run.
+fn write_document<S: serde::Serializer>(workload: &Draft, to: S) -> Result<S::Ok, S::Error> {
+    let text = write_workload(workload, Format::Json);
+    let document: serde_json::Value = serde_json::from_str(&text).map_err(serde::ser::Error::custom)?;
+    document.serialize(to)
+}
+
+fn read_document<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Draft, D::Error> {
+    let text = serde_json::Value::deserialize(from)?.to_string();
+    let read = read_workload("journal", text.as_bytes(), Some("json"), &ImportOptions::default());
+    Ok(read.map_err(serde::de::Error::custom)?.draft)
+}
+
+/// The journal of a run: its head, then attempts as they end.
 pub struct Journal {
-    store: Store,
+    log: Log,
+}
+
+/// What is in a journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// What the run is; none if it was not begun.
+    pub head: Option<Head>,
+    /// All attempts that ended, in the order of their numbers.
+    pub attempts: Vec<Attempt>,
 }
 
 impl Journal {
-    /// Opens a journal, or begins one.
+    /// Opens a journal, or begins one. O(bytes).
     ///
     /// # Errors
     /// Another run that has it open, a file that is no journal, whatever the file system says.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::patiently(TRIES, || Store::open("journal", path))? })
+    pub fn open(path: &Path) -> Result<Self, LogError> {
+        Ok(Self { log: Log::open(LOG, path)? })
     }
 
-    /// The head, if the journal has one.
+    /// What is in it. O(bytes).
     ///
     /// # Errors
-    /// Whatever the store says.
-    pub fn head(&self) -> Result<Option<Head>, StoreError> {
-        self.store.read(|read| {
-            let Some(table) = table(read, META)? else { return Ok(None) };
-            table.get("head")?.map(|bytes| json(bytes.value())).transpose()
-        })
+    /// A file that is damaged or cannot be read.
+    pub fn read(&self) -> Result<Content, LogError> {
+        let texts = self.log.texts()?;
+        let Some((head, attempts)) = texts.split_first() else { return Ok(Content::default()) };
+        let head = serde_json::from_slice(head).map_err(|e| self.log.unreadable(&e))?;
+        let attempts = attempts.iter().map(|text| serde_json::from_slice(text));
+        let mut attempts: Vec<Attempt> =
+            attempts.collect::<Result<_, _>>().map_err(|e| self.log.unreadable(&e))?;
+        attempts.sort_by_key(|attempt| attempt.number);
+        Ok(Content { head: Some(head), attempts })
     }
 
-    /// Writes the head.
+    /// Writes the head of a run that begins; it is on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the store says, a full disk for example.
-    pub fn write_head(&self, head: &Head) -> Result<(), StoreError> {
-        let bytes = serde_json::to_vec(head).expect("invariant: a head can be written as JSON");
-        self.store.change(|write| {
-            write.open_table(META)?.insert("head", bytes.as_slice())?;
-            Ok(())
-        })
+    /// Whatever the file system says, a full disk for example.
+    pub fn begin(&self, head: &Head) -> Result<(), LogError> {
+        let text = serde_json::to_vec(head).map_err(|e| self.log.unreadable(&e))?;
+        self.log.append([text.as_slice()])
     }
 
     /// Records attempts that ended; they are on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the store says, a full disk for example; then nothing is recorded.
-    pub fn record(&self, attempts: &[Attempt]) -> Result<(), StoreError> {
-        self.store.change(|write| {
-            let mut table = write.open_table(ATTEMPTS)?;
-            for attempt in attempts {
-                let bytes =
-                    serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
-                table.insert(attempt.number, bytes.as_slice())?;
-            }
-            Ok(())
-        })
-    }
-
-    /// All attempts that ended, in the order of their numbers.
-    ///
-    /// # Errors
-    /// Whatever the store says.
-    pub fn attempts(&self) -> Result<Vec<Attempt>, StoreError> {
-        self.store.read(|read| {
-            let Some(table) = table(read, ATTEMPTS)? else { return Ok(Vec::new()) };
-            table.iter()?.map(|entry| json(entry?.1.value())).collect()
-        })
+    /// Whatever the file system says, a full disk for example; then nothing is recorded.
+    pub fn record(&self, attempts: &[Attempt]) -> Result<(), LogError> {
+        let text =
+            |attempt| serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
+        let texts: Vec<Vec<u8>> = attempts.iter().map(text).collect();
+        self.log.append(texts.iter().map(Vec::as_slice))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use slackline_model::PhaseKind;
+    use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+
     use super::*;
 
     fn attempt(number: u64) -> Attempt {
-        let id = TaskId { job: 1, reduce: number.is_multiple_of(2), task: 3 };
+        let phase = if number.is_multiple_of(2) { PhaseKind::Reduce } else { PhaseKind::Map };
+        let id = TaskId { job: 1, phase, task: 3 };
         Attempt { number, id, slot: 0, start: 5, began: 6, end: 9, ended: Ended::Done(Outcome::default()) }
     }
 
@@ -173,6 +210,8 @@ mod tests {
     fn what_was_recorded_is_there_when_it_is_opened_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
+        let tasks = Some(TasksDraft::Each(vec![0.1, 1.0 / 3.0]).into());
+        let job = JobDraft { id: "j".into(), map: tasks, ..JobDraft::default() };
         let head = Head {
             identity: Identity {
                 version: "1".into(),
@@ -182,20 +221,19 @@ mod tests {
             },
             owner: "7-1".into(),
             started: 7,
-            jobs: Vec::new(),
-            workload: "{}".into(),
+            workload: Draft { flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() },
+            inputs: vec![Inputs::default()],
         };
         {
             let journal = Journal::open(&path).unwrap();
-            assert_eq!(journal.head().unwrap(), None);
-            assert!(journal.attempts().unwrap().is_empty());
-            journal.write_head(&head).unwrap();
+            assert_eq!(journal.read().unwrap(), Content::default());
+            journal.begin(&head).unwrap();
             journal.record(&[attempt(1), attempt(0)]).unwrap();
-            assert!(matches!(Journal::open(&path), Err(StoreError::Busy { .. })));
+            assert!(matches!(Journal::open(&path), Err(LogError::Busy { .. })));
         }
         let journal = Journal::open(&path).unwrap();
-        assert_eq!(journal.head().unwrap(), Some(head));
-        assert_eq!(journal.attempts().unwrap(), [attempt(0), attempt(1)]);
+        let expected = Content { head: Some(head), attempts: vec![attempt(0), attempt(1)] };
+        assert_eq!(journal.read().unwrap(), expected);
     }
 
     #[test]
@@ -203,6 +241,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         std::fs::write(&path, "this is a text of more than a few bytes, and no journal at all").unwrap();
-        assert!(matches!(Journal::open(&path), Err(StoreError::Store { .. })));
+        assert!(matches!(Journal::open(&path), Err(LogError::Foreign { .. })));
     }
 }

@@ -7,13 +7,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::claim;
-use crate::clock;
-use crate::journal::TaskId;
-use crate::resolve::JobPlan;
+use crate::files::{remove, remove_busy};
+use crate::job_plan::JobPlan;
+use crate::output_lock::{temporaries, temporary};
 use crate::task::part_name;
+use crate::task_id::TaskId;
 
 /// The mark of a complete output.
 pub(crate) const SUCCESS: &str = "_SUCCESS";
@@ -32,6 +31,11 @@ impl Layout {
 
     /// The journal.
     pub fn journal(&self) -> PathBuf {
+        self.root.join("journal.log")
+    }
+
+    /// The journal of a run of the first edition.
+    pub(crate) fn first_journal(&self) -> PathBuf {
         self.root.join("journal.redb")
     }
 
@@ -47,9 +51,9 @@ impl Layout {
 
     /// The log of a failed attempt.
     pub fn log(&self, job: &JobPlan, id: TaskId, number: u64) -> PathBuf {
-        let kind = if id.reduce { "reduce" } else { "map" };
         let clean = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
-        let name = format!("{}.{}.{kind}-{}.{number}.log", clean(&job.flow), clean(&job.job), id.task);
+        let name =
+            format!("{}.{}.{}-{}.{number}.log", clean(&job.flow), clean(&job.job), id.phase.name(), id.task);
         self.logs().join(name)
     }
 
@@ -68,7 +72,7 @@ impl Layout {
 
     /// Where an attempt writes.
     pub(crate) fn attempt(&self, job: &JobPlan, id: TaskId, number: u64) -> PathBuf {
-        if is_final(job, id) {
+        if job.is_final(id) {
             temporary(job).join(number.to_string())
         } else {
             self.attempts().join(number.to_string())
@@ -77,7 +81,7 @@ impl Layout {
 
     /// Where a task's output is once it is committed: a map's directory, or a part file.
     pub(crate) fn committed(&self, job: &JobPlan, id: TaskId) -> PathBuf {
-        if is_final(job, id) { job.output.join(part_name(id.task)) } else { self.map_output(id.job, id.task) }
+        if job.is_final(id) { job.output.join(part_name(id.task)) } else { self.map_output(id.job, id.task) }
     }
 
     /// The committed output of a map.
@@ -147,7 +151,7 @@ impl Layout {
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent)?;
         }
-        let output = if is_final(job, id) { from.join(part_name(id.task)) } else { from.clone() };
+        let output = if job.is_final(id) { from.join(part_name(id.task)) } else { from.clone() };
         match fs::rename(&output, &to) {
             Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => {}
             other => other?,
@@ -162,41 +166,10 @@ impl Layout {
     pub(crate) fn succeed(&self, job: &JobPlan, index: u32) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         fs::write(job.output.join(SUCCESS), "")?;
-        for passing in claim::passing(&job.output)? {
-            remove_busy(&passing)?;
+        for path in temporaries(&job.output)? {
+            remove_busy(&path)?;
         }
         remove(&self.maps(index))?;
         remove(&self.prepared(index))
-    }
-}
-
-/// Whether a task writes a part file.
-pub(crate) fn is_final(job: &JobPlan, id: TaskId) -> bool {
-    id.reduce || job.reducers == 0
-}
-
-/// Where the attempts that write part files of a job do so.
-pub(crate) fn temporary(job: &JobPlan) -> PathBuf {
-    job.output.join("_temporary")
-}
-
-/// Removes a directory in which a process that was killed a moment ago may still be making files.
-fn remove_busy(path: &Path) -> io::Result<()> {
-    const TRIES: u32 = 50;
-    for _ in 1..TRIES {
-        match remove(path) {
-            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => clock::pause(Duration::from_millis(10)),
-            other => return other,
-        }
-    }
-    remove(path)
-}
-
-/// Removes a file or a directory with all below it; it may be gone already, or have no place to be in.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
-        other => other,
     }
 }

@@ -2,41 +2,48 @@
 //!
 //! In reading order:
 //! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in;
-//! - [`resolve`](mod@resolve): from a flow file to tasks;
-//! - [`estimate`]: how long tasks may take, from their input and from earlier runs;
-//! - [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took; [`layout`]: where files are; `claim`: whose outputs are;
-//! - [`obstacles`](mod@obstacles): what keeps a flow from being run at all;
-//! - `process`: worker processes, watched and killed as groups; `clock`: real time;
-//! - [`engine`]: the engine that a policy drives;
-//! - [`rest`](fn@rest): what is left of a run that is taken up again;
+//! - [`task_id`], [`job_plan`]: tasks and jobs of a run; [`job_cost`]: what jobs took;
+//! - [`resolve`](mod@resolve): from a flow file to tasks; [`preflight`](mod@preflight): what keeps a flow from being run at all;
+//! - `estimate`: how long tasks may take, from their input and from earlier runs;
+//! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
+//! - [`layout`]: where files are; `output_lock`: whose outputs are; [`files`]: removing them, writing them as a whole;
+//! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
+//! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run from its beginning, or from where it was, to its end;
-//! - [`happened`]: what happened, as documents.
+//! - [`run_schedule`]: what was run, as documents.
 //!
 //! **Never knows**: scheduling. Which task starts where and when is said by the policy that drives the engine.
 
-mod claim;
 pub mod clock;
 pub mod engine;
-pub mod estimate;
-pub mod happened;
+mod estimate;
+pub mod files;
 pub mod history;
+pub mod job_cost;
+pub mod job_plan;
 pub mod journal;
 pub mod layout;
-pub mod obstacles;
+pub mod log;
+mod output_lock;
+pub mod preflight;
 mod process;
+pub mod remaining;
 pub mod resolve;
-mod rest;
 pub mod run;
-mod store;
+pub mod run_schedule;
 pub mod task;
+pub mod task_id;
 pub mod worker;
 
 pub use engine::{Happening, Interrupt, Observer, Settings};
 pub use history::HistoryStore;
-pub use journal::{Ended, Identity, TaskId};
-pub use obstacles::{Obstacle, obstacles};
+pub use job_cost::{JobCost, JobHistory, JobName};
+pub use job_plan::JobPlan;
+pub use journal::{Attempt, Ended, Identity};
+pub use log::LogError;
+pub use preflight::{Obstacle, preflight};
 pub use process::WorkerCommand;
-pub use resolve::{JobPlan, Resolved, resolve};
-pub use rest::rest;
+pub use remaining::remaining;
+pub use resolve::{Resolved, resolve};
 pub use run::{RunEnd, RunError, Session};
-pub use store::StoreError;
+pub use task_id::TaskId;

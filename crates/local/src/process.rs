@@ -24,6 +24,17 @@ pub struct WorkerCommand {
 /// The variable by which everything that a worker starts is known: it holds the name of the worker's pid file.
 const MARK: &str = "SLACKLINE_ATTEMPT";
 
+/// What a worker is started for.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt<'a> {
+    /// Its number in the run.
+    pub(crate) number: u64,
+    /// What to do.
+    pub(crate) spec: &'a Spec,
+    /// The file that says which process does it.
+    pub(crate) pid_file: &'a Path,
+}
+
 /// What a watcher says when its worker has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -59,18 +70,18 @@ impl Group {
 }
 
 impl Worker {
-    /// Starts a worker. Before it is told what to do, `pid_file` says who it is, so that a later engine can
+    /// Starts a worker. Before it is told what to do, its pid file says who it is, so that a later engine can
     /// make sure that it is gone.
     ///
     /// # Errors
     /// The program cannot be started, or the file cannot be written; then nothing runs.
     pub(crate) fn start(
         command: &WorkerCommand,
-        (number, spec): (u64, &Spec),
-        pid_file: &Path,
+        attempt: Attempt<'_>,
         ended: Sender<Ended>,
     ) -> io::Result<Self> {
         use std::os::unix::process::CommandExt;
+        let Attempt { number, spec, pid_file } = attempt;
         let mut child = Command::new(&command.program)
             .args(&command.args)
             .env(MARK, mark(pid_file))

@@ -3,66 +3,21 @@
 //!
 //! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
 //! reads another's output has one map for each of its part files. An input that is not there becomes a map that
-//! cannot run: [`obstacles`](mod@crate::obstacles) says so before the run, and it concerns its own flow only.
+//! cannot run: [`preflight`](mod@crate::preflight) says so before the run, and it concerns its own flow only.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
 
 use crate::estimate;
-use crate::history::Jobs;
+use crate::job_cost::JobHistory;
+use crate::job_plan::{Inputs, JobPlan, JobRef, Source, job_of};
 use crate::task::{self, Job, PARTS_MAX, Split, TaskError};
 
 /// The most flows of a workload, and maps of a job: lists of more would be nobody's intention.
 const MANY: usize = 100_000;
-
-/// A job that is ready to be run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobPlan {
-    /// The flow's name.
-    pub flow: String,
-    /// The job's name.
-    pub job: String,
-    /// What its tasks do.
-    pub work: Job,
-    /// What each map reads; parts of earlier jobs are whole files that are not there yet.
-    pub maps: Vec<Vec<Split>>,
-    /// Reduce tasks; 0 for a job of maps only.
-    pub reducers: u32,
-    /// The directory of its output.
-    pub output: PathBuf,
-    /// Whether its program wants a look at all input before the first map.
-    pub prepare: bool,
-    /// Of a generator, how many bytes it makes.
-    pub makes: Option<u64>,
-    /// The files that the maps read, as they were when the run began, but for those that earlier jobs make.
-    pub sources: BTreeMap<PathBuf, Source>,
-}
-
-/// An input file as it was when the run began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// Its size.
-    pub bytes: u64,
-    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
-    pub modified: u64,
-}
-
-impl Source {
-    /// A file as it is now.
-    ///
-    /// # Errors
-    /// It is not there.
-    pub fn now(path: &Path) -> std::io::Result<Self> {
-        let meta = std::fs::metadata(path)?;
-        let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
-        Ok(Self { bytes: meta.len(), modified })
-    }
-}
 
 /// A workload whose tasks are known.
 #[derive(Clone, Debug)]
@@ -92,7 +47,7 @@ pub struct ResolveError {
 /// # Errors
 /// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
 /// write.
-pub fn resolve(draft: &Draft, split_bytes: u64, past: &Jobs) -> Result<Resolved, ResolveError> {
+pub fn resolve(draft: &Draft, split_bytes: u64, past: &JobHistory) -> Result<Resolved, ResolveError> {
     let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
     let mut draft = Draft { flows, ..draft.clone() };
     let (mut jobs, mut places): (Vec<JobPlan>, Vec<String>) = (Vec::new(), Vec::new());
@@ -110,9 +65,11 @@ pub fn resolve(draft: &Draft, split_bytes: u64, past: &Jobs) -> Result<Resolved,
                     job.id
                 )));
             };
-            let plan = plan_of(&flow.id, &job.id, &run, (&plans, split_bytes)).map_err(error)?;
-            claim(&mut outputs, &plan).map_err(error)?;
-            let files = plan.maps.iter().flatten().filter(|s| !run.inputs[s.input as usize].starts_with('@'));
+            let name = JobRef { flow: &flow.id, job: &job.id };
+            let plan = Earlier { jobs: &plans, split_bytes }.plan(name, &run).map_err(error)?;
+            reserve(&mut outputs, &plan).map_err(error)?;
+            let files =
+                plan.inputs.maps.iter().flatten().filter(|s| !run.inputs[s.input as usize].starts_with('@'));
             let mut files: Vec<PathBuf> = files.map(|split| split.path.clone()).collect();
             files.dedup();
             reads.extend(files.into_iter().map(|file| (format!("{path}.run.inputs"), file)));
@@ -141,7 +98,7 @@ fn check_input(file: &Path, outputs: &BTreeMap<PathBuf, String>) -> Result<(), S
 }
 
 /// Notes the output of a job, which must not overlap that of another.
-fn claim(outputs: &mut BTreeMap<PathBuf, String>, plan: &JobPlan) -> Result<(), String> {
+fn reserve(outputs: &mut BTreeMap<PathBuf, String>, plan: &JobPlan) -> Result<(), String> {
     let output = plain(&plan.output);
     let clash = outputs.iter().find(|(other, _)| other.starts_with(&output) || output.starts_with(other));
     if let Some((other, by)) = clash {
@@ -187,48 +144,77 @@ fn order(flow: &FlowDraft) -> Vec<usize> {
     done
 }
 
-fn plan_of(
-    flow: &str,
-    id: &str,
-    run: &RunDraft,
-    (earlier, split_bytes): (&[JobPlan], u64),
-) -> Result<JobPlan, String> {
-    let work = job_of(&run.work);
-    check_text(run)?;
-    let shape = task::describe(&work).map_err(|e| e.to_string())?;
-    let maps = maps_of(&work, &run.inputs, (earlier, split_bytes))?;
-    let has_reducer = match &run.work {
-        RunWork::Program { .. } => !shape.is_map_only,
-        RunWork::Commands { reducer, .. } => reducer.is_some(),
-    };
-    let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
-    if reducers > PARTS_MAX {
-        return Err(format!("found {reducers} reducers, expected at most {PARTS_MAX}"));
+/// What the plan of a job builds on.
+#[derive(Clone, Copy)]
+struct Earlier<'a> {
+    /// The plans of the jobs of its flow that it may read from.
+    jobs: &'a [JobPlan],
+    /// About how much of a file each map reads.
+    split_bytes: u64,
+}
+
+impl Earlier<'_> {
+    fn plan(self, name: JobRef<'_>, run: &RunDraft) -> Result<JobPlan, String> {
+        let work = job_of(&run.work);
+        check_text(run)?;
+        let shape = task::describe(&work).map_err(|e| e.to_string())?;
+        let maps = self.maps(&work, &run.inputs)?;
+        let has_reducer = match &run.work {
+            RunWork::Program { .. } => !shape.is_map_only,
+            RunWork::Commands { reducer, .. } => reducer.is_some(),
+        };
+        let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
+        if reducers > PARTS_MAX {
+            return Err(format!("found {reducers} reducers, expected at most {PARTS_MAX}"));
+        }
+        if maps.len() > MANY {
+            let found = maps.len();
+            return Err(format!("found {found} maps, expected at most {MANY}: larger splits make fewer"));
+        }
+        if reducers > 0 && !has_reducer {
+            return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
+        }
+        if reducers == 0 && shape.needs_reducers {
+            return Err(
+                "found no reducers, expected 1 or more: the program's output is made by them".to_owned()
+            );
+        }
+        let is_made = |path: &Path| self.jobs.iter().any(|job| job.writes(path));
+        let files = maps.iter().flatten().map(|split| &split.path).filter(|path| !is_made(path));
+        // One that is not there yet has no entry, and is an obstacle.
+        let sources = files.filter_map(|path| Some((path.clone(), Source::now(path).ok()?))).collect();
+        JobPlan::new(name, run, Inputs { maps, sources }, reducers).map_err(|e| e.to_string())
     }
-    if maps.len() > MANY {
-        return Err(format!("found {} maps, expected at most {MANY}: larger splits make fewer", maps.len()));
+
+    /// What each map reads: splits of files, and parts of earlier jobs, in the order of the inputs.
+    fn maps(self, work: &Job, inputs: &[String]) -> Result<Vec<Vec<Split>>, String> {
+        let shape = task::describe(work).map_err(|e| e.to_string())?;
+        task::check_count(&shape, inputs.len()).map_err(|e| e.to_string())?;
+        if let Some(maps) = shape.maps {
+            return Ok(vec![Vec::new(); maps as usize]);
+        }
+        let mut maps = Vec::new();
+        for (k, input) in inputs.iter().enumerate() {
+            let Some(name) = input.strip_prefix('@') else {
+                match task::of_inputs(std::slice::from_ref(input), self.split_bytes) {
+                    Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
+                    Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
+                        maps.push(vec![whole(PathBuf::from(input), k as u32)]);
+                    }
+                    Err(other) => return Err(other.to_string()),
+                }
+                continue;
+            };
+            let upstream = self.jobs.iter().find(|job| job.job == name).ok_or_else(|| {
+                format!("found the input {input:?}, expected @ and the id of an earlier job of the flow")
+            })?;
+            for part in 0..upstream.parts() {
+                let path = upstream.output.join(task::part_name(part));
+                maps.push(vec![whole(path, k as u32)]);
+            }
+        }
+        Ok(maps)
     }
-    if reducers > 0 && !has_reducer {
-        return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
-    }
-    if reducers == 0 && shape.needs_reducers {
-        return Err("found no reducers, expected 1 or more: the program's output is made by them".to_owned());
-    }
-    let is_made = |path: &Path| earlier.iter().any(|job| job.writes(path));
-    let files = maps.iter().flatten().map(|split| &split.path).filter(|path| !is_made(path));
-    // One that is not there yet has no entry, and is an obstacle.
-    let sources = files.filter_map(|path| Some((path.clone(), Source::now(path).ok()?))).collect();
-    Ok(JobPlan {
-        flow: flow.to_owned(),
-        job: id.to_owned(),
-        work,
-        maps,
-        reducers,
-        output: PathBuf::from(&run.output),
-        prepare: shape.needs_preparation && reducers > 1,
-        makes: shape.bytes,
-        sources,
-    })
 }
 
 /// Refuses what no command or file name can be.
@@ -246,71 +232,12 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
     }
 }
 
-/// The task's own words for what a job does.
-fn job_of(work: &RunWork) -> Job {
-    match work {
-        RunWork::Program { name, args } => Job::Program {
-            program: name.clone(),
-            args: args.iter().map(|(name, text)| (name.clone(), text.clone().into())).collect(),
-        },
-        RunWork::Commands { mapper, reducer, combiner } => {
-            Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
-        }
-    }
-}
-
-/// What each map reads: splits of files, and parts of earlier jobs, in the order of the inputs.
-fn maps_of(
-    work: &Job,
-    inputs: &[String],
-    (earlier, split_bytes): (&[JobPlan], u64),
-) -> Result<Vec<Vec<Split>>, String> {
-    let shape = task::describe(work).map_err(|e| e.to_string())?;
-    task::check_count(&shape, inputs.len()).map_err(|e| e.to_string())?;
-    if let Some(maps) = shape.maps {
-        return Ok(vec![Vec::new(); maps as usize]);
-    }
-    let mut maps = Vec::new();
-    for (k, input) in inputs.iter().enumerate() {
-        let Some(name) = input.strip_prefix('@') else {
-            match task::of_inputs(std::slice::from_ref(input), split_bytes) {
-                Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
-                Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
-                    maps.push(vec![whole(PathBuf::from(input), k as u32)]);
-                }
-                Err(other) => return Err(other.to_string()),
-            }
-            continue;
-        };
-        let upstream = earlier.iter().find(|job| job.job == name).ok_or_else(|| {
-            format!("found the input {input:?}, expected @ and the id of an earlier job of the flow")
-        })?;
-        for part in 0..upstream.parts() {
-            let path = upstream.output.join(task::part_name(part));
-            maps.push(vec![whole(path, k as u32)]);
-        }
-    }
-    Ok(maps)
-}
-
 fn whole(path: PathBuf, input: u32) -> Split {
     Split { path, offset: 0, length: None, input }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {
     splits.into_iter().map(|split| Split { input, ..split }).collect()
-}
-
-impl JobPlan {
-    /// Part files of its output.
-    pub fn parts(&self) -> u32 {
-        if self.reducers == 0 { self.maps.len() as u32 } else { self.reducers }
-    }
-
-    /// Whether a path is one that this job writes.
-    pub(crate) fn writes(&self, path: &Path) -> bool {
-        path.starts_with(&self.output)
-    }
 }
 
 /// Recurring flows as one flow a copy, each with the index of the flow it comes from.

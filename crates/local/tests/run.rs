@@ -7,17 +7,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use slackline_algo::baseline::{By, Fifo};
+use slackline_local::JobHistory;
 use slackline_local::clock::unix_micros;
-use slackline_local::history::Jobs;
-use slackline_local::run::{Session, find};
+use slackline_local::run::{Drive, Session, find};
 use slackline_local::{
-    Ended, Happening, Identity, Interrupt, Observer, RunEnd, Settings, TaskId, WorkerCommand, happened,
-    resolve,
+    Ended, Happening, Identity, Interrupt, Observer, RunEnd, Settings, TaskId, WorkerCommand, resolve,
+    run_schedule,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
 use slackline_model::schedule::FlowStatus;
-use slackline_model::{Instance, Schedule, Span, Time};
+use slackline_model::{Instance, PhaseKind, Schedule, Span, Time};
 use slackline_policy::Config;
 
 /// Remembers what happened; stops the run after so many finished tasks.
@@ -99,27 +99,28 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
 /// Begins the run in `dir/run`, or takes it up.
 fn session(dir: &Path, draft: &Draft) -> Session {
     let found = find(&dir.join("run"), &identity()).unwrap();
-    let resolved = resolve(draft, 1 << 10, &Jobs::new()).unwrap();
-    match found.workload() {
-        None => found.begin(identity(), unix_micros(), resolved, "-".to_owned()).unwrap(),
-        Some(_) => found.resume(resolved.draft).unwrap(),
+    if found.is_begun() {
+        found.resume().unwrap()
+    } else {
+        found.begin(identity(), unix_micros(), resolve(draft, 1 << 10, &JobHistory::new()).unwrap()).unwrap()
     }
 }
 
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
-    let Some(instance) = session.rest().unwrap() else { return RunEnd::Done };
-    let mut policy = Fifo::new(&instance, By::Job);
+    let Some(instance) = session.remaining().unwrap() else { return RunEnd::Done };
+    let mut policy = Fifo::new(By::Job);
     let config = Config { audit: true, ..Config::plain(&instance) };
     let (sender, receiver) = std::sync::mpsc::channel();
     watcher.stop = Some(receiver);
     let stop = |stop| sender.send(stop).unwrap();
-    session.run(&instance, &mut policy, (config, settings()), watcher, stop).unwrap()
+    let drive = Drive { instance: &instance, policy: &mut policy, config, observer: watcher };
+    session.run(drive, settings(), stop).unwrap()
 }
 
 /// The schedule of what happened, judged against the measured workload.
 fn judged(session: &Session) -> Schedule {
-    let instance = Instance::new(&happened::measured(session.draft(), session.attempts())).unwrap();
-    let schedule = happened::schedule(&instance, session.attempts(), "fifo", 1.0);
+    let instance = Instance::new(&run_schedule::measured(session.draft(), session.attempts())).unwrap();
+    let schedule = run_schedule::schedule(&instance, session.attempts(), "fifo", 1.0);
     slackline_judge::check(&instance, &schedule).unwrap_or_else(|violation| panic!("{violation}"));
     schedule
 }
@@ -207,12 +208,13 @@ fn a_mapper_that_hangs_is_killed() {
     let (input, _) = text(dir.path());
     let hang = mapper("sleep 1000 & sleep 1000", &input, &dir.path().join("out/hang"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("hang", vec![job("j", &[], hang)])]));
-    let instance = session.rest().unwrap().unwrap();
-    let mut policy = Fifo::new(&instance, By::Job);
+    let instance = session.remaining().unwrap().unwrap();
+    let mut policy = Fifo::new(By::Job);
     let config = Config { attempts_max: 1, ..Config::plain(&instance) };
     let settings = Settings { timeout: Some(Span::from_seconds_nearest(0.5)), ..settings() };
     let mut watcher = Watcher::default();
-    let end = session.run(&instance, &mut policy, (config, settings), &mut watcher, |_| {}).unwrap();
+    let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
+    let end = session.run(drive, settings, |_| {}).unwrap();
     assert_eq!(end, RunEnd::Failed);
     assert!(watcher.failures[0].contains("found no end after 0.5"), "{:?}", watcher.failures);
 }
@@ -277,16 +279,17 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     );
     let slow = mapper(&command, &inputs, &dir.path().join("out"));
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], slow)])]));
-    let instance = session.rest().unwrap().unwrap();
-    let mut policy = Fifo::new(&instance, By::Job);
+    let instance = session.remaining().unwrap().unwrap();
+    let mut policy = Fifo::new(By::Job);
     let settings = Settings { speculate: true, ..settings() };
     let mut watcher = Watcher::default();
     let config = Config { audit: true, ..Config::plain(&instance) };
-    let end = session.run(&instance, &mut policy, (config, settings), &mut watcher, |_| {}).unwrap();
+    let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
+    let end = session.run(drive, settings, |_| {}).unwrap();
     assert_eq!(end, RunEnd::Done, "{:?}", watcher.failures);
     assert_eq!(output(&dir.path().join("out")), "0\n1\n2\n3\n");
     let killed: Vec<TaskId> =
         session.attempts().iter().filter(|a| a.ended == Ended::Killed).map(|a| a.id).collect();
-    assert_eq!(killed, [TaskId { job: 0, reduce: false, task: 3 }]);
+    assert_eq!(killed, [TaskId { job: 0, phase: PhaseKind::Map, task: 3 }]);
     judged(&session);
 }

@@ -5,12 +5,14 @@
 
 use std::fmt;
 
+use crate::tolerance;
+
 /// How late a completion must be beyond a deadline to count as late: 2 µs plus a billionth.
 ///
 /// The document's tolerance of instants, so that a plan in `f64` seconds that ends on its deadline
 /// is on time.
 pub fn is_late(completion: f64, deadline: f64) -> bool {
-    completion > deadline + 2e-6 + 1e-9 * deadline.abs()
+    completion > deadline + tolerance::of_instant(deadline)
 }
 
 macro_rules! define_metrics {

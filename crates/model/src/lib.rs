@@ -11,9 +11,13 @@
 //! - [`schedule`]: who ran what, where and when;
 //! - [`history`]: what finished tasks took, from run to run;
 //! - [`bytes`]: sizes, as people write them;
-//! - [`seed`]: a number for each component from one root.
+//! - [`seed`]: a number for each component from one root;
+//! - [`random`]: seeded random numbers, equal on every machine;
+//! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
+//! - [`key`]: seconds and costs as keys of ordered collections;
+//! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
 //!
-//! **Never knows**: I/O, clocks, randomness, file formats.
+//! **Never knows**: I/O, clocks, ambient randomness, file formats.
 #![deny(clippy::unwrap_used)]
 
 pub mod bytes;
@@ -24,10 +28,14 @@ pub mod error;
 pub mod history;
 pub mod id;
 pub mod instance;
+pub mod key;
+pub mod params;
+pub mod random;
 pub mod schedule;
 pub mod seed;
 pub mod tasks;
 pub mod time;
+pub mod tolerance;
 
 pub use cluster::{Cluster, Lane, SlotRange};
 pub use cost::{Combine, CostFn, Metric, Objective};
@@ -36,6 +44,7 @@ pub use error::{Invalid, Problem};
 pub use history::History;
 pub use id::{FlowId, GroupId, JobId, MachineId, PhaseId, PhaseKind};
 pub use instance::Instance;
+pub use key::Key;
 pub use schedule::Schedule;
 pub use seed::Seed;
 pub use time::{Span, Time, Work};

@@ -7,6 +7,7 @@
 use crate::cluster::SlotRange;
 use crate::cost::Objective;
 use crate::id::{FlowId, PhaseId};
+use crate::instance::Instance;
 use crate::time::Time;
 
 /// A schedule with the claims that go with it.
@@ -36,6 +37,98 @@ pub struct Schedule {
     pub tasks: TaskRows,
     /// Piecewise constant allocations of a plan; ignored if there are task rows.
     pub allocations: Vec<Allocation>,
+}
+
+/// How a schedule came about; see the fields of [`Schedule`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// Name of the policy that made it.
+    pub policy: String,
+    /// Whether the policy promises to keep the minima.
+    pub minima: bool,
+    /// What durations mean.
+    pub clock: Clock,
+    /// The fraction of maps after which reduces could take slots; 1 for none early.
+    pub slowstart: f64,
+}
+
+/// The rows of a schedule, in one of its two forms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rows {
+    /// Which task ran where and when.
+    Tasks(TaskRows),
+    /// How many slots each phase had.
+    Allocations(Vec<Allocation>),
+}
+
+/// When a flow ran, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowTimes {
+    /// First start of any of its work, if it ever started.
+    pub start: Option<f64>,
+    /// When it was complete; `None` if it failed.
+    pub completion: Option<f64>,
+}
+
+impl Schedule {
+    /// The schedule of these rows, with the claims that follow from when each flow ran: a row for every flow
+    /// and the combined cost (none if a flow failed); no lower bound yet. O(flows).
+    pub fn from_rows(
+        instance: &Instance,
+        origin: Origin,
+        rows: Rows,
+        times: impl FnMut(FlowId) -> FlowTimes,
+    ) -> Self {
+        let (tasks, allocations) = match rows {
+            Rows::Tasks(tasks) => (tasks, Vec::new()),
+            Rows::Allocations(allocations) => (TaskRows::new(), allocations),
+        };
+        let mut schedule = Self {
+            policy: origin.policy,
+            minima: origin.minima,
+            clock: origin.clock,
+            slowstart: origin.slowstart,
+            objective: instance.objective(),
+            cost: None,
+            lower_bound: None,
+            gap: None,
+            metrics: Vec::new(),
+            flows: Vec::new(),
+            tasks,
+            allocations,
+        };
+        schedule.claim_times(instance, times);
+        schedule
+    }
+
+    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. O(flows).
+    pub fn claim_times(&mut self, instance: &Instance, mut times: impl FnMut(FlowId) -> FlowTimes) {
+        let row = |(id, flow): (FlowId, &crate::instance::Flow)| {
+            let FlowTimes { start, completion } = times(id);
+            FlowRow {
+                flow: id,
+                release: flow.release.seconds(),
+                start,
+                completion,
+                cost: completion.map(|c| flow.cost.eval(c)),
+                status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
+            }
+        };
+        self.flows = instance.flows().iter_enumerated().map(row).collect();
+        let costs: Option<Vec<f64>> = self.flows.iter().map(|flow| flow.cost).collect();
+        self.cost = costs.map(|costs| self.objective.combine.of(costs));
+    }
+
+    /// Claims a lower bound on the cost of any schedule, and the gap to it.
+    pub fn claim_bound(&mut self, bound: Option<f64>) {
+        self.lower_bound = bound;
+        self.gap = self.cost.zip(bound).and_then(|(cost, bound)| gap(cost, bound));
+    }
+}
+
+/// (cost − bound) / |bound|; `None` when the bound is not positive, and no ratio says anything.
+pub fn gap(cost: f64, lower_bound: f64) -> Option<f64> {
+    (lower_bound > 0.0).then(|| (cost - lower_bound) / lower_bound)
 }
 
 /// What durations in a schedule mean.

@@ -8,57 +8,22 @@
 mod placements;
 mod targets;
 
-use slackline_model::{Instance, Lane, MachineId, PhaseId, SlotRange, Span};
+use slackline_model::{Instance, PhaseId, SlotRange, Span};
 
 use self::placements::Placements;
 use self::targets::Targets;
 use crate::engine::Engine;
+use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::locality::{self, Locality};
-use crate::policy::{Action, Ask, Event, Policy, Style};
+use crate::policy::{Action, Ask, Policy, Style};
+use crate::spot::{Scope, Spot};
 use crate::view::{Estimates, View};
 
-/// Which free slots may be used now.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Scope<'a> {
-    /// All of them.
-    All,
-    /// Those of machines that sent a heartbeat.
-    Machines(&'a [MachineId]),
-}
-
-/// Where slots are looked for: anywhere, or on one machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    pub(crate) lane: Lane,
-    pub(crate) machine: Option<(MachineId, SlotRange)>,
-}
-
-impl Spot {
-    /// The spot of `machine`, if it is up and has slots in `lane`.
-    pub(crate) fn of_machine(ledger: &Ledger<'_>, lane: Lane, machine: MachineId) -> Option<Self> {
-        if ledger.is_down(machine) {
-            return None;
-        }
-        let range = ledger.instance.cluster().machine_slots(lane, machine)?;
-        Some(Self { lane, machine: Some((machine, range)) })
-    }
-
-    /// Free slots there.
-    pub(crate) fn free(&self, ledger: &Ledger<'_>) -> u32 {
-        let free = &ledger.free[self.lane.index()];
-        self.machine.map_or(free.len(), |(_, range)| free.count_in(range))
-    }
-
-    /// Takes `n` free slots there.
-    pub(crate) fn take(&self, ledger: &mut Ledger<'_>, n: u32, out: &mut Vec<SlotRange>) {
-        out.clear();
-        let free = &mut ledger.free[self.lane.index()];
-        match self.machine {
-            None => free.take_lowest(n, out),
-            Some((_, range)) => free.take_in(range, n, out),
-        }
-    }
+/// A policy with what it believes: what it takes to ask it for the next phase.
+pub(crate) struct Deciding<'a> {
+    pub(crate) policy: &'a mut dyn Policy,
+    pub(crate) estimates: &'a Estimates,
 }
 
 /// The assignment layer of one run.
@@ -110,8 +75,9 @@ impl Assigner {
         &mut self,
         ledger: &mut Ledger<'_>,
         engine: &mut E,
-        policy: &mut dyn Policy,
-        (estimates, events, scope): (&Estimates, &[Event], Scope<'_>),
+        deciding: &mut Deciding<'_>,
+        events: &[Event],
+        scope: Scope<'_>,
     ) {
         match self.style {
             Style::Placements => {
@@ -126,11 +92,11 @@ impl Assigner {
         self.locality.note(events);
         for &lane in ledger.instance.cluster().lanes() {
             match scope {
-                Scope::All => self.fill(Spot { lane, machine: None }, ledger, engine, (policy, estimates)),
+                Scope::All => self.fill(Spot { lane, machine: None }, ledger, engine, deciding),
                 Scope::Machines(machines) => {
                     for &machine in machines {
                         if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
-                            self.fill(spot, ledger, engine, (policy, estimates));
+                            self.fill(spot, ledger, engine, deciding);
                         }
                     }
                 }
@@ -144,7 +110,7 @@ impl Assigner {
         spot: Spot,
         ledger: &mut Ledger<'_>,
         engine: &mut E,
-        (policy, estimates): (&mut dyn Policy, &Estimates),
+        deciding: &mut Deciding<'_>,
     ) {
         self.skip.clear();
         loop {
@@ -152,10 +118,10 @@ impl Assigner {
             if slots == 0 {
                 return;
             }
-            let Some((phase, tasks)) = self.choose(spot, slots, ledger, (policy, estimates)) else { return };
+            let Some((phase, tasks)) = self.choose(spot, slots, ledger, deciding) else { return };
             self.decisions += 1;
             let runnable = ledger.state.runnable(ledger.instance, phase);
-            assert!(runnable > 0, "policy {} granted a phase that cannot run", policy.name());
+            assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
             let n = tasks.min(slots).min(runnable).max(1);
             let begun = if locality::has_hosts(ledger.instance, phase) {
                 self.locality.launch(spot, phase, n, ledger, engine)
@@ -178,13 +144,14 @@ impl Assigner {
         spot: Spot,
         slots: u32,
         ledger: &Ledger<'_>,
-        (policy, estimates): (&mut dyn Policy, &Estimates),
+        deciding: &mut Deciding<'_>,
     ) -> Option<(PhaseId, u32)> {
         if self.style == Style::Targets {
             return self.targets.first(spot.lane, &self.skip, ledger);
         }
         let machine = spot.machine.map(|(machine, _)| machine);
         let ask = Ask { lane: spot.lane, machine, slots, skip: &self.skip };
+        let Deciding { policy, estimates } = deciding;
         let view = View { instance: ledger.instance, state: &ledger.state, estimates, now: ledger.now };
         let grant = policy.next(&ask, &view)?;
         assert!(
@@ -212,3 +179,6 @@ impl Assigner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, TaskRows};
+use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, History, Instance, MachineId, Schedule, Span, Time};
 
-use crate::assign::{Assigner, Scope};
+use crate::assign::{Assigner, Deciding};
 use crate::audit;
 use crate::engine::{Engine, Offers, Report};
+use crate::event::Event;
 use crate::learning::Learning;
-use crate::ledger::Ledger;
-use crate::policy::{Action, Event, Policy, Style};
+use crate::ledger::{Ledger, Rules};
+use crate::policy::{Action, Policy, Style};
+use crate::spot::Scope;
 use crate::view::{Estimates, View};
 
 /// How a run is to be driven.
@@ -20,7 +22,7 @@ pub struct Config<'a> {
     pub slowstart: f64,
     /// How long a task waits for a slot near its input.
     pub locality_wait: Span,
-    /// How often a task may fail before its flow is given up; at least 1.
+    /// How often a task may fail before its flow is abandoned; one attempt is always made.
     pub attempts_max: u16,
     /// What the policy believes of durations.
     pub estimates: Estimates,
@@ -120,8 +122,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         config: Config<'c>,
     ) -> Self {
         let capabilities = engine.capabilities();
-        let mut ledger = Ledger::new(instance, config.slowstart, capabilities);
-        ledger.attempts_max = config.attempts_max.max(1);
+        let rules = Rules { slowstart: config.slowstart, attempts_max: config.attempts_max };
+        let mut ledger = Ledger::new(instance, rules, capabilities);
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
@@ -205,7 +207,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             Offers::Immediate => Scope::All,
             Offers::Heartbeat => Scope::Machines(&self.offering),
         };
-        assigner.assign(ledger, *engine, *policy, (&config.estimates, events, scope));
+        let mut deciding = Deciding { policy: *policy, estimates: &config.estimates };
+        assigner.assign(ledger, *engine, &mut deciding, events, scope);
     }
 
     fn close(mut self) -> Run {
@@ -228,32 +231,15 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 impl Run {
     /// The schedule of the run with its claims: completions and costs, no lower bound yet.
     pub fn schedule(self, instance: &Instance, policy: &str, clock: Clock) -> Schedule {
-        let row = |(flow, info): (FlowId, &slackline_model::instance::Flow)| {
-            let completion = self.completions[flow].map(Time::seconds);
-            FlowRow {
-                flow,
-                release: info.release.seconds(),
-                start: self.started[flow].map(Time::seconds),
-                completion,
-                cost: completion.map(|c| info.cost.eval(c)),
-                status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
-            }
+        let origin =
+            Origin { policy: policy.to_owned(), minima: self.minima, clock, slowstart: self.slowstart };
+        let times = |flow: FlowId| FlowTimes {
+            start: self.started[flow].map(Time::seconds),
+            completion: self.completions[flow].map(Time::seconds),
         };
-        let flows: Vec<FlowRow> = instance.flows().iter_enumerated().map(row).collect();
-        let costs: Option<Vec<f64>> = flows.iter().map(|f| f.cost).collect();
-        Schedule {
-            policy: policy.to_owned(),
-            minima: self.minima,
-            clock,
-            slowstart: self.slowstart,
-            objective: instance.objective(),
-            cost: costs.map(|costs| instance.objective().combine.of(costs)),
-            lower_bound: None,
-            gap: None,
-            metrics: Vec::new(),
-            flows,
-            tasks: self.tasks,
-            allocations: Vec::new(),
-        }
+        Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times)
     }
 }
+
+#[cfg(test)]
+mod tests;

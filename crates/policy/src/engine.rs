@@ -79,7 +79,7 @@ pub struct Start<'a> {
     pub held: bool,
 }
 
-/// A change to a running batch.
+/// A change to a running batch. Closed by design: an engine has to carry out every order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The maps are done since `since`, not later than now: held tasks compute from then or, if they
@@ -96,7 +96,7 @@ pub enum Order {
     Kill(RowId),
 }
 
-/// What happened.
+/// What happened. Closed by design: the driver has to believe every report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
     /// All tasks of a batch finished at `at`, not later than now.

@@ -19,7 +19,7 @@ use slackline_model::history::{History, PhaseName, Record};
 use slackline_model::id::TiVec;
 use slackline_model::{Cluster, FlowId, GroupId, Instance, JobId, PhaseId, PhaseKind, Span};
 
-use crate::policy::Event;
+use crate::event::Event;
 use crate::view::Estimates;
 
 /// Length of a task of which nothing at all is known.
@@ -376,7 +376,7 @@ mod tests {
         let mut learning = learning.guessing(vec![2.0, 6.0, 9.0].into(), &instance, &mut estimates);
         assert_eq!(seconds(&estimates), [2.0, 6.0, 4.0], "a history is better than a guess");
         let arrived = Event::FlowArrived(FlowId(1));
-        learning.learn(&[done(0, 1, 0, 3.0), arrived], &instance, &mut estimates);
+        learning.learn(&[done(0, 2, 0, 3.0), arrived], &instance, &mut estimates);
         assert_eq!(seconds(&estimates), [3.0, 9.0, 4.0], "half as long again as guessed");
     }
 

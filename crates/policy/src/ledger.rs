@@ -8,12 +8,21 @@ use slackline_model::schedule::{NewRow, Outcome, TaskRow, TaskRows};
 use slackline_model::{FlowId, Instance, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 
 use crate::engine::{Batch, Capabilities, Engine, Order, Report, RowId, Start};
-use crate::policy::Event;
+use crate::event::Event;
 use crate::slots::SlotSet;
-use crate::state::{State, Taken};
+use crate::state::{Finished, State, Taken};
 
 /// The end of a row whose tasks still run.
 pub(crate) const RUNNING: Time = Time(u64::MAX);
+
+/// The rules of a run that no policy may bend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// The fraction of a job's maps after which its reduces may take slots.
+    pub(crate) slowstart: f64,
+    /// How often a task may fail before its flow is abandoned.
+    pub(crate) attempts_max: u16,
+}
 
 /// Everything a run has to remember.
 pub(crate) struct Ledger<'a> {
@@ -35,7 +44,7 @@ pub(crate) struct Ledger<'a> {
     /// How often each task failed that ever did.
     failures: BTreeMap<(PhaseId, u32), u16>,
     /// How often a task may fail.
-    pub(crate) attempts_max: u16,
+    attempts_max: u16,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
     /// Scratch: the places of the batch being cut.
@@ -43,7 +52,7 @@ pub(crate) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(crate) fn new(instance: &'a Instance, slowstart: f64, capabilities: Capabilities) -> Self {
+    pub(crate) fn new(instance: &'a Instance, rules: Rules, capabilities: Capabilities) -> Self {
         let cluster = instance.cluster();
         let mut free = [SlotSet::empty(0), SlotSet::empty(0)];
         for &lane in cluster.lanes() {
@@ -53,10 +62,10 @@ impl<'a> Ledger<'a> {
                 free[lane.index()].insert(SlotRange { first: 0, len: n });
             }
         }
-        let waits = slowstart < 1.0 || capabilities.faults;
+        let waits = rules.slowstart < 1.0 || capabilities.faults;
         Self {
             instance,
-            state: State::new(instance, slowstart),
+            state: State::new(instance, rules.slowstart),
             log: TaskRows::new(),
             free,
             now: Time::ZERO,
@@ -71,7 +80,7 @@ impl<'a> Ledger<'a> {
             },
             down: BTreeSet::new(),
             failures: BTreeMap::new(),
-            attempts_max: crate::driver::ATTEMPTS_MAX,
+            attempts_max: rules.attempts_max,
             freed: None,
             piece: Vec::new(),
         }
@@ -120,7 +129,8 @@ impl<'a> Ledger<'a> {
         let began = self.went.remove(&id).unwrap_or(row.start);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
         events.push(done);
-        self.state.finish(self.instance, row.phase, row.count, (at, self.now), events);
+        let finished = Finished { phase: row.phase, count: row.count, at, now: self.now };
+        self.state.finish(self.instance, finished, events);
         let info = self.instance.phase(row.phase);
         if info.kind == PhaseKind::Map && self.state.phase(row.phase).is_done() {
             self.release_reduces(info.job, engine);
@@ -367,3 +377,6 @@ impl<'a> Ledger<'a> {
         self.down.contains(&machine)
     }
 }
+
+#[cfg(test)]
+mod tests;

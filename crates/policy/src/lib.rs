@@ -9,7 +9,8 @@
 //! ```
 //!
 //! In reading order:
-//! - [`policy`]: the [`Policy`] trait, its events and decisions;
+//! - [`event`]: what a policy is told;
+//! - [`policy`]: the [`Policy`] trait and its decisions;
 //! - [`engine`]: the [`Engine`] trait, its orders and reports;
 //! - [`state`]: how far every phase, job and flow is;
 //! - [`view`]: what a policy may look at;
@@ -18,7 +19,8 @@
 //! - [`minima`]: the guarantees in force at an instant;
 //! - [`assign`]: the assignment layer: a free slot gets a task;
 //! - [`driver`]: the loop, and the schedule it leaves behind;
-//! - [`ready`]: a queue of runnable phases for policies that order them.
+//! - [`ready`]: a queue of runnable phases for policies that order them;
+//! - [`Grown`]: tables that grow with the ids that arrive.
 //!
 //! **Never knows**: any algorithm, which engine it drives.
 #![deny(clippy::unwrap_used)]
@@ -27,6 +29,8 @@ pub mod assign;
 mod audit;
 pub mod driver;
 pub mod engine;
+pub mod event;
+mod grown;
 pub mod learning;
 mod ledger;
 mod locality;
@@ -34,13 +38,18 @@ pub mod minima;
 pub mod policy;
 pub mod ready;
 pub mod slots;
+mod spot;
 pub mod state;
+#[cfg(test)]
+mod testing;
 pub mod view;
 
 pub use driver::{Config, Run, run};
 pub use engine::Engine;
+pub use event::Event;
+pub use grown::Grown;
 pub use learning::Learning;
-pub use policy::{Action, Ask, Event, Grant, Policy, Style};
+pub use policy::{Action, Admission, Ask, Grant, Policy, Style};
 pub use ready::ReadyQueue;
 pub use state::{PhaseState, State};
 pub use view::{Estimates, View};

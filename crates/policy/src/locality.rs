@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use slackline_model::{Instance, MachineId, PhaseId, SlotRange, Span, Time};
 
-use crate::assign::Spot;
 use crate::engine::Engine;
+use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::policy::Event;
+use crate::spot::Spot;
 use crate::state::Taken;
 
 /// Splits by host, and how long phases have waited.

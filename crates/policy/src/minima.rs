@@ -143,7 +143,11 @@ fn normalise(minima: &mut [(PhaseId, u32)], slots: u32) {
 
 #[cfg(test)]
 mod tests {
+    use slackline_model::draft::{Draft, FlowDraft, PerPhase, PoolDraft};
+    use slackline_model::{FlowId, Time};
+
     use super::*;
+    use crate::testing::{flow, machines, uniform};
 
     #[test]
     fn minima_above_capacity_shrink_by_largest_remainder_then_id() {
@@ -154,5 +158,106 @@ mod tests {
         let mut fits = [(PhaseId(0), 3), (PhaseId(1), 1)];
         normalise(&mut fits, 4);
         assert_eq!(fits.map(|(_, m)| m), [3, 1]);
+    }
+
+    #[test]
+    fn the_largest_remainder_wins_whatever_its_id() {
+        let mut minima = [(PhaseId(0), 3), (PhaseId(1), 1)];
+        normalise(&mut minima, 3);
+        // 9/4 and 3/4: floors 2 and 0, remainders 1 and 3.
+        assert_eq!(minima.map(|(_, m)| m), [2, 1]);
+    }
+
+    /// Three flows of that many maps each on 20 slots, the first two in a pool with a minimum of five maps, the
+    /// third with a minimum of its own.
+    fn pooled(counts: [u32; 3], own: u32) -> Instance {
+        let pool = PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(5), reduce: None } };
+        let in_pool = |id: &str, n| FlowDraft { pool: Some("p".into()), ..flow(id, uniform(n, 1.0), None) };
+        let mut third = flow("h", uniform(counts[2], 1.0), None);
+        third.jobs[0].min_slots = PerPhase::both(own);
+        Instance::new(&Draft {
+            machines: vec![machines("m", 1, 20)],
+            flows: vec![in_pool("f", counts[0]), in_pool("g", counts[1]), third],
+            pools: vec![pool],
+            ..Draft::default()
+        })
+        .unwrap()
+    }
+
+    fn left(list: &[(u32, u32)]) -> Vec<(PhaseId, u32)> {
+        list.iter().map(|&(phase, left)| (PhaseId(phase), left)).collect()
+    }
+
+    #[test]
+    fn the_minimum_of_a_pool_is_shared_by_its_ready_phases() {
+        let instance = pooled([9, 9, 9], 0);
+        let of = |ready: &[(u32, u32)]| among(&instance, Lane::Any, &left(ready));
+        assert_eq!(of(&[(0, 9), (1, 9), (2, 9)]), left(&[(0, 3), (1, 2)]), "the odd one to the lower id");
+        assert_eq!(of(&[(1, 9), (2, 9)]), left(&[(1, 5)]));
+        assert_eq!(of(&[(0, 9), (1, 1)]), left(&[(0, 3), (1, 1)]), "no more than there are tasks left");
+    }
+
+    #[test]
+    fn a_minimum_is_at_most_the_cap() {
+        let instance = pooled([2, 9, 9], 4);
+        let ready = left(&[(0, 9), (1, 9), (2, 9)]);
+        assert_eq!(among(&instance, Lane::Any, &ready), left(&[(0, 2), (1, 2), (2, 4)]));
+    }
+
+    #[test]
+    fn the_larger_of_the_own_minimum_and_the_share_of_the_pool_counts() {
+        let mut draft = flow("f", uniform(9, 1.0), None);
+        for (own, expected) in [(4, 5), (6, 6)] {
+            draft.jobs[0].min_slots = PerPhase::both(own);
+            draft.pool = Some("p".into());
+            let pool = PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(5), reduce: Some(1) } };
+            let instance = Instance::new(&Draft {
+                machines: vec![machines("m", 1, 20)],
+                flows: vec![draft.clone()],
+                pools: vec![pool],
+                ..Draft::default()
+            })
+            .unwrap();
+            assert_eq!(among(&instance, Lane::Any, &left(&[(0, 9)])), left(&[(0, expected)]));
+        }
+    }
+
+    #[test]
+    fn the_phases_whose_minimum_moved_are_named() {
+        let instance = pooled([9, 9, 9], 2);
+        let mut state = State::new(&instance, 1.0);
+        let mut minima = Minima::new(&instance);
+        assert!(minima.any());
+        let mut refresh = |state: &State| {
+            let mut changed = Vec::new();
+            minima.refresh(&instance, state, Lane::Any, |phase| changed.push(phase.0));
+            (changed, [0, 1, 2].map(|p| minima.of(PhaseId(p))))
+        };
+        assert_eq!(refresh(&state), (vec![], [0, 0, 0]), "nothing has arrived");
+        for flow in [0, 2] {
+            state.arrive(&instance, FlowId(flow), Time::ZERO, &mut Vec::new());
+        }
+        assert_eq!(refresh(&state), (vec![0, 2], [5, 0, 2]));
+        assert_eq!(refresh(&state), (vec![], [5, 0, 2]));
+        state.arrive(&instance, FlowId(1), Time::ZERO, &mut Vec::new());
+        assert_eq!(refresh(&state), (vec![0, 1], [3, 2, 2]));
+        state.give_up(&instance, FlowId(2), &mut Vec::new());
+        assert_eq!(refresh(&state), (vec![2], [3, 2, 0]));
+    }
+
+    #[test]
+    fn a_phase_that_runs_keeps_its_minimum_although_nothing_more_can_start() {
+        let instance = pooled([9, 9, 1], 1);
+        let mut state = State::new(&instance, 1.0);
+        state.arrive(&instance, FlowId(2), Time::ZERO, &mut Vec::new());
+        state.take(&instance, PhaseId(2), 1);
+        assert_eq!(effective(&instance, &state, Lane::Any), left(&[(2, 1)]));
+    }
+
+    #[test]
+    fn without_minima_there_is_nothing_to_keep() {
+        let plain =
+            crate::testing::instance(vec![machines("m", 1, 2)], vec![flow("f", uniform(2, 1.0), None)]);
+        assert!(!Minima::new(&plain).any());
     }
 }

@@ -1,7 +1,8 @@
 //! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
 
-use slackline_model::{FlowId, JobId, Lane, MachineId, PhaseId, Span, Time};
+use slackline_model::{FlowId, Lane, MachineId, PhaseId, Time};
 
+use crate::event::Event;
 use crate::view::View;
 
 /// A scheduling policy.
@@ -32,6 +33,11 @@ pub trait Policy {
     /// Something happened. `out` receives what the policy wants changed.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 
+    /// What flows with a deadline were told when they arrived, for policies that can tell.
+    fn admissions(&self) -> &[(FlowId, Admission)] {
+        &[]
+    }
+
     /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
     /// phase of that lane, outside `ask.skip`, can run. A phase that is granted must be runnable
     /// ([`View::runnable`] above 0); the call is repeated while slots are free.
@@ -41,7 +47,16 @@ pub trait Policy {
     }
 }
 
-/// How a policy decides.
+/// What a flow is told when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Whether its deadline can be met with the whole cluster; true without one.
+    pub feasible: bool,
+    /// When the flow is done if it has the whole cluster from its arrival on.
+    pub earliest_completion: Time,
+}
+
+/// How a policy decides. Closed by design, as the papers' policies are of these three kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// It is asked for the next phase of each free slot.
@@ -52,49 +67,9 @@ pub enum Style {
     Placements,
 }
 
-/// What happened. The events of an instant come in the order of cause and effect: finished tasks and
-/// what follows from them, machines, arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Tasks finished; each took `took` on a machine like `machine`.
-    TasksDone {
-        /// Their phase.
-        phase: PhaseId,
-        /// How many.
-        count: u32,
-        /// The machine of the first of them; the others ran at the same speed.
-        machine: MachineId,
-        /// How long each computed (waiting for maps not counted).
-        took: Span,
-    },
-    /// Tasks must run again: they failed, or their machine died with them or with their output.
-    TasksLost {
-        /// Their phase.
-        phase: PhaseId,
-        /// How many.
-        count: u32,
-    },
-    /// All tasks of a phase are done.
-    PhaseDone(PhaseId),
-    /// All phases of a job are done.
-    JobDone(JobId),
-    /// All jobs of a flow are done.
-    FlowDone(FlowId),
-    /// A flow was given up, because a task of it failed too often: none of its phases is ready any more.
-    FlowFailed(FlowId),
-    /// A machine died.
-    MachineDown(MachineId),
-    /// A machine came back.
-    MachineUp(MachineId),
-    /// A flow arrived.
-    FlowArrived(FlowId),
-    /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
-    PhaseReady(PhaseId),
-    /// The time of an [`Action::WakeAt`] has come, or the assignment layer wanted to look again.
-    Wake,
-}
-
 /// What a policy wants changed.
+///
+/// Closed by design: the assignment layer has to carry out every action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// How many slots a phase should hold from now on ([`Style::Targets`]).

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::id::TiVec;
-use slackline_model::{Instance, Lane, PhaseId};
+use slackline_model::{Lane, PhaseId};
 
-use crate::policy::{Ask, Event};
+use crate::event::Event;
+use crate::grown::Grown;
+use crate::policy::Ask;
 use crate::view::View;
 
 /// Phases in the order of a key, then of their ids, one queue a lane.
@@ -17,22 +18,27 @@ use crate::view::View;
 pub struct ReadyQueue<K> {
     lanes: [BTreeSet<(K, PhaseId)>; 2],
     /// The key under which a phase was queued last.
-    keys: TiVec<PhaseId, Option<K>>,
-    queued: TiVec<PhaseId, bool>,
+    keys: Grown<PhaseId, Option<K>>,
+    queued: Grown<PhaseId, bool>,
     /// Early reduces that were barred from taking a slot when they came to the head.
     barred: Vec<PhaseId>,
 }
 
-impl<K: Ord + Copy> ReadyQueue<K> {
-    /// An empty queue.
-    pub fn new(instance: &Instance) -> Self {
-        let n = instance.phases().len();
+impl<K> Default for ReadyQueue<K> {
+    fn default() -> Self {
         Self {
             lanes: [BTreeSet::new(), BTreeSet::new()],
-            keys: vec![None; n].into(),
-            queued: vec![false; n].into(),
+            keys: Grown::default(),
+            queued: Grown::default(),
             barred: Vec::new(),
         }
+    }
+}
+
+impl<K: Ord + Copy> ReadyQueue<K> {
+    /// An empty queue, for any instance.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Takes in the events of an instant. `key` is asked once a phase becomes ready.
@@ -121,5 +127,145 @@ impl<K: Ord + Copy> ReadyQueue<K> {
         if view.state.is_early(view.instance, phase) && view.phase(phase).unstarted() > 0 {
             self.barred.push(phase);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::{FlowId, Instance, Time};
+
+    use super::*;
+    use crate::state::{Finished, State};
+    use crate::testing::{flow, instance, machines, uniform};
+    use crate::view::Estimates;
+
+    /// A queue over the phases of an instance, its keys, and how far they are.
+    struct Bench<'a> {
+        instance: &'a Instance,
+        state: State,
+        estimates: Estimates,
+        queue: ReadyQueue<u32>,
+        keys: Vec<u32>,
+    }
+
+    impl<'a> Bench<'a> {
+        /// All flows have arrived.
+        fn new(instance: &'a Instance, slowstart: f64, keys: &[u32]) -> Self {
+            let estimates = Estimates::mean(instance);
+            let (state, queue) = (State::new(instance, slowstart), ReadyQueue::new());
+            let mut bench = Self { instance, state, estimates, queue, keys: keys.to_vec() };
+            let mut events = Vec::new();
+            for flow in 0..instance.flows().len() {
+                bench.state.arrive(instance, FlowId::from(flow), Time::ZERO, &mut events);
+            }
+            bench.tell(&events);
+            bench
+        }
+
+        fn tell(&mut self, events: &[Event]) {
+            let Self { instance, state, estimates, queue, keys } = self;
+            let view = View { instance, state, estimates, now: Time::ZERO };
+            queue.update(events, &view, |phase| keys[phase.index()]);
+        }
+
+        fn first(&mut self, skip: &[u32]) -> Option<u32> {
+            let Self { instance, state, estimates, queue, .. } = self;
+            let skip: Vec<PhaseId> = skip.iter().copied().map(PhaseId).collect();
+            let view = View { instance, state, estimates, now: Time::ZERO };
+            let ask = Ask { lane: Lane::Any, machine: None, slots: 1, skip: &skip };
+            queue.first(&ask, &view).map(|phase| phase.0)
+        }
+
+        fn rekey(&mut self, keys: &[u32]) {
+            let Self { instance, state, estimates, queue, .. } = self;
+            let view = View { instance, state, estimates, now: Time::ZERO };
+            queue.rekey(&view, |phase| keys[phase.index()]);
+        }
+
+        fn take(&mut self, phase: u32, count: u32) {
+            self.state.take(self.instance, PhaseId(phase), count);
+        }
+
+        fn finish(&mut self, phase: u32, count: u32) {
+            let finished = Finished { phase: PhaseId(phase), count, at: Time::ZERO, now: Time::ZERO };
+            let mut events = vec![Event::TasksDone {
+                phase: PhaseId(phase),
+                count,
+                machine: slackline_model::MachineId(0),
+                took: slackline_model::Span(1),
+            }];
+            self.state.finish(self.instance, finished, &mut events);
+            self.tell(&events);
+        }
+    }
+
+    /// Three flows of two maps each on nine slots; no more than one of the first at a time.
+    fn three() -> Instance {
+        let mut flows = ["f", "g", "h"].map(|id| flow(id, uniform(2, 1.0), None));
+        flows[0].jobs[0].max_slots.map = Some(1);
+        instance(vec![machines("m", 1, 9)], flows.into())
+    }
+
+    #[test]
+    fn the_smallest_key_is_first_then_the_lowest_id() {
+        let instance = three();
+        let mut bench = Bench::new(&instance, 1.0, &[7, 5, 5]);
+        assert_eq!(bench.first(&[]), Some(1));
+        assert_eq!(bench.first(&[1]), Some(2));
+        assert_eq!(bench.first(&[1, 2]), Some(0));
+        assert_eq!(bench.first(&[0, 1, 2]), None);
+        assert_eq!(bench.first(&[]), Some(1), "what was skipped is still there");
+    }
+
+    #[test]
+    fn a_phase_that_cannot_run_leaves_and_comes_back_when_a_task_of_it_ends() {
+        let instance = three();
+        let mut bench = Bench::new(&instance, 1.0, &[1, 2, 3]);
+        bench.take(0, 1);
+        assert_eq!(bench.first(&[]), Some(1), "the first is at its cap");
+        bench.finish(0, 1);
+        assert_eq!(bench.first(&[]), Some(0));
+        bench.take(0, 1);
+        bench.take(1, 2);
+        assert_eq!(bench.first(&[]), Some(2));
+    }
+
+    #[test]
+    fn lost_tasks_bring_a_phase_back() {
+        let instance = three();
+        let mut bench = Bench::new(&instance, 1.0, &[3, 1, 2]);
+        let taken = bench.state.take(&instance, PhaseId(1), 2);
+        assert_eq!(bench.first(&[]), Some(2));
+        let mut events = Vec::new();
+        bench.state.kill(&instance, PhaseId(1), taken, &mut events);
+        bench.tell(&events);
+        assert_eq!(bench.first(&[]), Some(1));
+    }
+
+    #[test]
+    fn keys_that_change_change_the_order_of_what_is_queued() {
+        let instance = three();
+        let mut bench = Bench::new(&instance, 1.0, &[1, 2, 3]);
+        bench.rekey(&[9, 8, 7]);
+        assert_eq!((bench.first(&[]), bench.first(&[2]), bench.first(&[2, 1])), (Some(2), Some(1), Some(0)));
+        bench.take(2, 2);
+        assert_eq!(bench.first(&[]), Some(1));
+        bench.rekey(&[9, 8, 1]);
+        assert_eq!(bench.first(&[]), Some(1), "what left the queue does not come back by a key");
+        bench.finish(2, 1);
+        assert_eq!(bench.first(&[1]), Some(0), "all its tasks have started");
+    }
+
+    #[test]
+    fn a_barred_early_reduce_comes_back_with_the_next_event() {
+        let instance = instance(vec![machines("m", 1, 2)], vec![flow("f", uniform(2, 1.0), uniform(2, 1.0))]);
+        let mut bench = Bench::new(&instance, 0.0, &[2, 1]);
+        assert_eq!(bench.first(&[]), Some(1));
+        bench.take(1, 1);
+        assert_eq!(bench.first(&[]), Some(0), "one slot must be left to the maps");
+        bench.state.set_alive(Lane::Any, 3);
+        assert_eq!(bench.first(&[]), Some(0), "nothing was said");
+        bench.tell(&[Event::Wake]);
+        assert_eq!(bench.first(&[]), Some(1));
     }
 }

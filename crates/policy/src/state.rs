@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Time};
 
-use crate::policy::Event;
+use crate::event::Event;
 
 /// How far a phase is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,17 @@ pub struct Taken {
     pub count: u32,
     /// Which attempt of theirs this is.
     pub attempt: u16,
+}
+
+/// Running tasks that finished.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub(crate) phase: PhaseId,
+    pub(crate) count: u32,
+    /// When they ended.
+    pub(crate) at: Time,
+    /// When that was reported.
+    pub(crate) now: Time,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -373,15 +384,9 @@ impl State {
         self.touched.push(phase);
     }
 
-    /// Tasks finished at `at`. What follows from it becomes events.
-    pub(crate) fn finish(
-        &mut self,
-        instance: &Instance,
-        phase: PhaseId,
-        count: u32,
-        (at, now): (Time, Time),
-        events: &mut Vec<Event>,
-    ) {
+    /// Tasks finished. What follows from it becomes events.
+    pub(crate) fn finish(&mut self, instance: &Instance, finished: Finished, events: &mut Vec<Event>) {
+        let Finished { phase, count, at, now } = finished;
         let info = instance.phase(phase);
         let job = info.job;
         let flow = &mut self.flows[instance.job(job).flow];
@@ -536,3 +541,6 @@ impl State {
         self.alive[lane.index()] = slots;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What a policy may look at: the instance, the state of every phase, the time, and estimates.
 
 use slackline_model::id::TiVec;
+use slackline_model::instance::Phase;
 use slackline_model::{GroupId, Instance, PhaseId, Span, Time};
 
 use crate::state::{PhaseState, State};
@@ -53,14 +54,36 @@ pub struct Estimates {
 impl Estimates {
     /// The true means and speeds, nothing of single tasks.
     pub fn mean(instance: &Instance) -> Self {
-        let mean = |phase: &slackline_model::instance::Phase| {
-            let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
-            Span(phase.work().0 / u64::from(count))
-        };
         Self {
-            task: instance.phases().iter().map(mean).collect(),
+            task: instance.phases().iter().map(Self::mean_of).collect(),
             speed: instance.cluster().groups().iter().map(|group| group.speed).collect(),
             each: false,
         }
+    }
+
+    /// The true mean length of a task of a phase at speed 1; all the work of a phase that was not cut. O(1).
+    pub fn mean_of(phase: &Phase) -> Span {
+        let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
+        Span(phase.work().0 / u64::from(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Finished;
+    use crate::testing::{FLOW, flow, instance, machines, uniform};
+
+    #[test]
+    fn work_is_left_in_tasks_that_run_and_that_have_not_started() {
+        let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", uniform(4, 3.0), None)]);
+        let (map, estimates) = (PhaseId(0), Estimates::mean(&instance));
+        let mut state = State::new(&instance, 1.0);
+        state.arrive(&instance, FLOW, Time::ZERO, &mut Vec::new());
+        state.take(&instance, map, 2);
+        let finished = Finished { phase: map, count: 1, at: Time::ZERO, now: Time::ZERO };
+        state.finish(&instance, finished, &mut Vec::new());
+        let view = View { instance: &instance, state: &state, estimates: &estimates, now: Time::ZERO };
+        assert_eq!((view.work_left(map), view.runnable(map)), (9.0, 2));
     }
 }

@@ -189,7 +189,7 @@ mod tests {
     const INF: f64 = f64::INFINITY;
 
     fn job(work: f64, min: u32, max: u32) -> Job {
-        Job::new(work, (min, max), CostFn::zero())
+        Job::new(work, min..=max, CostFn::zero())
     }
 
     #[test]

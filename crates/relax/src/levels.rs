@@ -300,7 +300,7 @@ mod tests {
                 costs.sort_unstable();
                 let steps = times.iter().zip(&costs).map(|(&t, &c)| (f64::from(t) / 2.0, f64::from(c)));
                 let (min, max) = (min.min(max), max.min(slots));
-                Job::new(f64::from(work) / 2.0, (min, max), CostFn::steps(steps.collect()))
+                Job::new(f64::from(work) / 2.0, min..=max, CostFn::steps(steps.collect()))
             };
             let mut jobs: Vec<Job> = list.into_iter().map(job).collect();
             if jobs.iter().map(|j| j.min).sum::<u32>() > slots {
@@ -350,14 +350,14 @@ mod tests {
     #[test]
     fn the_relaxation_sees_overload() {
         // Ten jobs of 2 slot-seconds due at 5 on 2 slots: five fit, five are late.
-        let job = Job::new(2.0, (0, 2), CostFn::steps(vec![(5.0, 1.0)]));
+        let job = Job::new(2.0, 0..=2, CostFn::steps(vec![(5.0, 1.0)]));
         let relaxed = bound(&vec![job; 10], 2, 5.0);
         assert!(relaxed > 4.99 && relaxed <= 5.0, "{relaxed}");
     }
 
     #[test]
     fn other_costs_are_bounded_by_a_grid() {
-        let jobs = vec![Job::new(4.0, (0, 4), CostFn::tardiness(1.0, 1.0)); 4];
+        let jobs = vec![Job::new(4.0, 0..=4, CostFn::tardiness(1.0, 1.0)); 4];
         // On 4 slots they end at 1, 2, 3, 4 at best: 0 + 1 + 2 + 3.
         let relaxed = bound(&jobs, 4, 6.0);
         assert!(relaxed <= 6.0 && relaxed > 3.0, "{relaxed}");

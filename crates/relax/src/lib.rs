@@ -1,24 +1,44 @@
 //! Relaxations: what no schedule can beat, written once, for bounds and as steps of algorithms.
 //!
-//! In reading order:
-//! - [`paths`]: effective work of every phase, and the longest paths before and after it;
-//! - [`preemptive`]: one fast machine with preemption: EDF, WSPT, Jackson's tails;
-//! - [`per_flow`](mod@per_flow): the earliest completion of each flow, had it the cluster for itself;
-//! - [`tails`]: phases cut into slices: stronger single-flow bounds, mean tails;
-//! - [`prefix_area`](mod@prefix_area): the bound on maxima, by bisection with the EDF test;
-//! - [`johnson`]: Johnson's rule and the fluid flow shop of typed slots;
-//! - [`pb`]: the closed-form linear program of mean busy times, and its separation oracle;
-//! - [`minisum`]: that program and the release-date bound on sums of linear costs;
-//! - [`convex`]: the same for convex costs and with earliest completions, by tangents;
-//! - [`transport`]: the transportation problem by network simplex;
-//! - [`flow`], [`flow_tails`]: FlowFlex's minimum-cost flow, of flows and of slices with heads and tails;
-//! - [`flow_levels`]: step costs of flows by branch and bound;
-//! - [`malleable`]: malleable jobs, what the next three talk about;
-//! - [`deadlines`]: the exact deadline test and EDF water filling;
-//! - [`minimax`](mod@minimax): the optimum of any minimax objective over malleable jobs;
-//! - [`levels`]: step costs over malleable jobs, exact for few and relaxed for many.
+//! # The bounds of an instance
 //!
-//! [`bounds`] applies all that fit an instance's objective, [`best`] is their maximum.
+//! [`bounds`] computes all that fit the instance's objective, [`best`] is their maximum. Let n be the number of
+//! slices, phases and flows together (a phase is cut into at most 8 slices).
+//!
+//! | name | objective | what no schedule can beat | time | where | from |
+//! |---|---|---|---|---|---|
+//! | `critical-path` | any | each flow's longest chain of phases, at their caps on the fastest slots | n | [`paths`], [`per_flow`](mod@per_flow) | FlowFlex §3 |
+//! | `area` | any | each flow's work over the capacity, for each kind of slot | n | [`per_flow`](mod@per_flow) | FlowFlex §3 (squashed area) |
+//! | `alone` | any | each flow with the cluster for itself: heads, work and tails on one fast machine, by slices | n log n | [`per_flow`](mod@per_flow), [`tails`] | docs/math.md B7 |
+//! | `prefix-area` | max | a level L whose deadlines EDF on the fast machine misses | n log n a step, about 40 | [`prefix_area`](mod@prefix_area) | FlowFlex §5.1, B7 |
+//! | `tail-hall` | max | the same with slices, at least as strong | as above | [`prefix_area`](mod@prefix_area), [`tails`] | B7 |
+//! | `fluid-johnson` | makespan, typed slots | Johnson's order of the two stages as two fast machines | n log n | [`johnson`] | job ordering, formula 3; D4 |
+//! | `pb` | sum, linear | the program of mean busy times with earliest completions and tails, in closed form | n log n | [`pb`], [`minisum`] | DMRS §III.A, A1–A4 |
+//! | `wspt-release` | sum, linear | preemptive WSPT under heads, plus mean tails | n log n | [`minisum`], [`preemptive`] | A7 (b), Goemans 1996 |
+//! | `mean-busy` | sum, convex | both at once, by tangents | n log n a step, at most 100 | [`minisum`], [`convex`] | B7 |
+//! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n a step, at most 300 | [`minisum`], [`convex`] | B7 |
+//! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
+//! | `flow-tails` | sum, not linear | the same of slices with heads and tails | network simplex | [`flow_tails`], [`transport`] | B7 |
+//! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
+//!
+//! # Exact tests and bounds over malleable jobs
+//!
+//! What FLEX plans: jobs of one phase, all there from the start ([`malleable::Job`]), J of them.
+//!
+//! | what | question | time | from |
+//! |---|---|---|---|
+//! | [`deadlines::DeadlineTest`] | can all jobs meet their deadlines? Exact, with the schedule | J log J | C3 |
+//! | [`minimax`](mod@minimax) | the least maximum of any costs: bisection with that test. Exact | J log J a step | C4 |
+//! | [`levels::exact`] | the cheapest choice of steps that passes the test. Exact, for few jobs | exponential, limited | C4 |
+//! | [`levels::bound`] | the same relaxed by prices, for many jobs and for any cost | J · levels a step | C6 |
+//!
+//! # Who uses them
+//!
+//! `slackline bound` and every plan's claim: [`bounds`]. As steps of algorithms: `algo::dmrs` ([`pb`],
+//! [`preemptive`]), `algo::flowflex` ([`flow`] and [`pb`] for orders, [`level_choice`] for steps), `algo::flex`
+//! ([`deadlines`], [`minimax`](mod@minimax), [`levels`], [`pb`]), `algo::ordering` ([`johnson`]).
+//!
+//! A4, B7 and the like are sections of docs/math.md, which has the proofs.
 //!
 //! # What the bounds hold for
 //!

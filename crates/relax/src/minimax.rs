@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn makespan_is_area_or_the_longest_job() {
-        let job = |work, max| Job::new(work, (0, max), CostFn::linear(1.0, 0.0));
+        let job = |work, max| Job::new(work, 0..=max, CostFn::linear(1.0, 0.0));
         assert!((level(&[job(2.0, 2), job(2.0, 2), job(2.0, 2)], 3) - 2.0).abs() < 1e-9);
         assert!((level(&[job(9.0, 2), job(2.0, 3)], 3) - 4.5).abs() < 1e-9);
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn step_costs_snap_to_a_level() {
         let steps = |d: f64, c: f64| CostFn::steps(vec![(d, c), (2.0 * d, 2.0 * c)]);
-        let jobs = [Job::new(4.0, (0, 2), steps(2.0, 3.0)), Job::new(4.0, (0, 2), steps(2.0, 5.0))];
+        let jobs = [Job::new(4.0, 0..=2, steps(2.0, 3.0)), Job::new(4.0, 0..=2, steps(2.0, 5.0))];
         // Both need the two slots up to 2: one of them has to be late, rather the first.
         assert_eq!(level(&jobs, 2), 3.0);
         assert_eq!(minimax(&jobs, 2).due, [4.0, 2.0]);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn lateness_may_be_negative_and_bases_shift_time() {
-        let job = |due: f64| Job::new(2.0, (0, 1), CostFn::linear(1.0, due));
+        let job = |due: f64| Job::new(2.0, 0..=1, CostFn::linear(1.0, due));
         assert!((level(&[job(3.0), job(9.0)], 1) - -1.0).abs() < 1e-12);
         let later = |due: f64| Job { base: 5.0, ..job(due) };
         assert!((level(&[later(3.0), later(9.0)], 1) - 4.0).abs() < 1e-12);
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn metrics_may_differ_by_job() {
         let jobs = [
-            Job::new(4.0, (0, 2), CostFn::tardiness(2.0, 1.0)),
-            Job::new(4.0, (0, 2), CostFn::steps(vec![(2.0, 1.5)])),
+            Job::new(4.0, 0..=2, CostFn::tardiness(2.0, 1.0)),
+            Job::new(4.0, 0..=2, CostFn::steps(vec![(2.0, 1.5)])),
         ];
         // On two slots: first done at 1 + L/2; the second is late if L ≥ 1.5, else both end by 4 > 1 + L/2.
         let found = minimax(&jobs, 2);

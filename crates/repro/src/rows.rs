@@ -1,7 +1,7 @@
 //! Measures over seeds, as rows of CSV.
 
-use slackline_report::number::exact;
-use slackline_report::spread::Spread;
+use slackline::report::number::exact;
+use slackline::report::spread::Spread;
 
 use crate::spec::Figure;
 
@@ -45,5 +45,5 @@ pub fn csv(figure: &Figure, points: &[Point]) -> String {
         cells.push(env!("CARGO_PKG_VERSION").to_owned());
         cells
     };
-    slackline_report::csv(&HEADER, points.iter().map(row))
+    slackline::report::csv(&HEADER, points.iter().map(row))
 }

@@ -1,7 +1,7 @@
 //! Machine failures, from a script or at a seeded rate.
 
+use slackline_model::random;
 use slackline_model::{MachineId, Seed, Span, Time};
-use slackline_random as random;
 
 /// When machines fail.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,5 +125,51 @@ mod tests {
             assert!(Crashes::script(wrong).is_err());
         }
         assert_eq!(Crashes::script(Vec::new()), Ok(Crashes::Never));
+    }
+    #[test]
+    fn failures_that_overlap_are_named() {
+        let overlap = Crashes::script(vec![crash(1, 20, None), crash(1, 5, Some(21))]).unwrap_err();
+        assert_eq!(overlap, Overlap { machine: MachineId(1), since: Time(5), at: Time(20) });
+        let backwards = Crashes::script(vec![crash(0, 5, Some(4))]).unwrap_err();
+        assert_eq!(backwards, Overlap { machine: MachineId(0), since: Time(5), at: Time(5) });
+    }
+
+    #[test]
+    fn a_script_is_known_from_the_start_and_ends() {
+        let script = vec![crash(0, 5, Some(7)), crash(1, 6, None)];
+        let mut failures = Failures::new(Crashes::Script(script.clone()), Seed(1), 2);
+        assert_eq!(failures.initial(), script);
+        assert_eq!(failures.after(MachineId(0), Time(7)), None);
+        assert_eq!(Failures::new(Crashes::Never, Seed(1), 2).initial(), []);
+    }
+
+    #[test]
+    fn machines_fail_at_the_rate_each_by_itself() {
+        let rate = |repair| Crashes::Rate { between: Span(1_000_000), repair: Span(repair) };
+        let first = |seed, repair| Failures::new(rate(repair), Seed(seed), 3).initial();
+        let machines: Vec<u32> = first(1, 9).iter().map(|crash| crash.machine.0).collect();
+        assert_eq!(machines, [0, 1, 2]);
+        assert_eq!(first(1, 9), first(1, 9));
+        assert_ne!(first(1, 9)[0].at, first(1, 9)[1].at);
+        assert_ne!(first(1, 9)[0].at, first(2, 9)[0].at);
+        for crash in first(1, 9) {
+            assert_eq!(crash.back, Some(crash.at + Span(9)));
+        }
+        // A machine is down before it is up again.
+        assert!(first(1, 0).iter().all(|crash| crash.back == Some(crash.at + Span(1))));
+    }
+
+    #[test]
+    fn machines_are_up_for_the_mean_time_on_average() {
+        let rate = Crashes::Rate { between: Span(1_000_000), repair: Span(1) };
+        let mut failures = Failures::new(rate, Seed(3), 1);
+        let up = |failures: &mut Failures| {
+            let crash = failures.after(MachineId(0), Time(500)).expect("failures come at a rate");
+            crash.at.since(Time(500)).seconds()
+        };
+        let times: Vec<f64> = (0..4000).map(|_| up(&mut failures)).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        // The mean of 4000 exponential times has a standard deviation of 1/63.
+        assert!((mean - 1.0).abs() < 0.06, "{mean}");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use slackline_model::random;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{FlowId, Instance, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
-use slackline_random as random;
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;
@@ -322,3 +322,6 @@ impl Engine for Sim<'_> {
         self.queue.push(at.max(self.now), Pending::Wake);
     }
 }
+
+#[cfg(test)]
+mod tests;

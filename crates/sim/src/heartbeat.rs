@@ -110,3 +110,84 @@ impl Heartbeats {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::MachineDraft;
+    use slackline_model::{Draft, Instance};
+
+    use super::*;
+
+    const M0: MachineId = MachineId(0);
+    const M1: MachineId = MachineId(1);
+    const ALL: [MachineId; 4] = [M0, M1, MachineId(2), MachineId(3)];
+
+    /// Four machines of two slots, a report every 8 microseconds.
+    fn four() -> Heartbeats {
+        let slots = Slots::Typed { map: 1, reduce: 1 };
+        let machine = MachineDraft { name: "m".into(), count: 4, speed: 1.0, slots, rack: None };
+        let instance = Instance::new(&Draft { machines: vec![machine], ..Draft::default() }).unwrap();
+        Heartbeats::new(instance.cluster(), Span(8))
+    }
+
+    #[test]
+    fn machines_report_one_after_the_other() {
+        let heartbeats = four();
+        let next = |machine, at| heartbeats.next(MachineId(machine), Time(at)).0;
+        assert_eq!([next(0, 0), next(1, 0), next(2, 0), next(3, 0)], [0, 2, 4, 6]);
+        assert_eq!([next(1, 1), next(1, 2), next(1, 3), next(1, 10), next(1, 11)], [2, 2, 10, 10, 18]);
+    }
+
+    #[test]
+    fn a_machine_offers_once_until_its_offer_is_due() {
+        let mut heartbeats = four();
+        assert_eq!(heartbeats.arm(), ALL);
+        assert_eq!(heartbeats.arm(), []);
+        assert!(heartbeats.offer(M1));
+        assert_eq!(heartbeats.arm(), [M1]);
+    }
+
+    #[test]
+    fn a_busy_machine_has_nothing_to_offer_until_a_slot_comes_free() {
+        let mut heartbeats = four();
+        heartbeats.started(M0, 2);
+        assert_eq!(heartbeats.arm(), ALL[1..]);
+        heartbeats.freed(M0, 1);
+        assert_eq!(heartbeats.arm(), [M0]);
+        heartbeats.started(M0, 1);
+        assert!(!heartbeats.offer(M0), "what was to be offered is taken");
+    }
+
+    #[test]
+    fn slots_of_a_stopped_batch_need_an_offer_unless_there_is_one() {
+        let mut heartbeats = four();
+        heartbeats.started(M0, 2);
+        heartbeats.arm();
+        assert!(heartbeats.killed(M0, 1));
+        assert!(!heartbeats.killed(M0, 1), "one is queued now");
+        assert_eq!(heartbeats.arm(), [], "by the caller");
+        assert!(heartbeats.offer(M0));
+    }
+
+    #[test]
+    fn a_dead_machine_offers_nothing_and_comes_back_empty() {
+        let mut heartbeats = four();
+        heartbeats.started(M0, 2);
+        heartbeats.down(M0);
+        assert!(!heartbeats.killed(M0, 2), "its slots are gone");
+        assert_eq!(heartbeats.arm(), ALL[1..]);
+        heartbeats.up(M0);
+        assert_eq!(heartbeats.arm(), [M0]);
+        heartbeats.started(M0, 2);
+        assert!(!heartbeats.offer(M0), "both slots are there again, and both taken");
+    }
+
+    #[test]
+    fn a_machine_that_dies_with_an_offer_pending_does_not_make_it() {
+        let mut heartbeats = four();
+        heartbeats.arm();
+        heartbeats.down(M1);
+        assert!(!heartbeats.offer(M1));
+    }
+}

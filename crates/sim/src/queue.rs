@@ -48,3 +48,41 @@ impl Queue {
         self.heap.pop().map(|Reverse((_, what))| what)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_then_class_then_id() {
+        let mut queue = Queue::default();
+        let (machine, other) = (MachineId(0), MachineId(1));
+        let now = [
+            Pending::End(RowId(2)),
+            Pending::End(RowId(7)),
+            Pending::Crash(machine),
+            Pending::Crash(other),
+            Pending::Recovery(machine),
+            Pending::Wake,
+            Pending::Offer(machine),
+        ];
+        queue.push(Time(6), Pending::End(RowId(0)));
+        for &pending in now.iter().rev() {
+            queue.push(Time(5), pending);
+        }
+        assert_eq!(queue.next_time(), Some(Time(5)));
+        let order: Vec<Pending> = std::iter::from_fn(|| queue.pop_at(Time(5))).collect();
+        assert_eq!(order, now);
+        assert_eq!(queue.next_time(), Some(Time(6)));
+    }
+
+    #[test]
+    fn what_is_not_due_stays() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.pop_at(Time(0)), None);
+        queue.push(Time(3), Pending::Wake);
+        assert_eq!((queue.pop_at(Time(2)), queue.pop_at(Time(4))), (None, None));
+        assert_eq!(queue.pop_at(Time(3)), Some(Pending::Wake));
+        assert_eq!(queue.next_time(), None);
+    }
+}

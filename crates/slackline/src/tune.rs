@@ -1,6 +1,6 @@
 //! Slot configuration: the best division of map and reduce slots and the order of the jobs.
 
-use slackline_algo::ordering::ex::ex_mk_sf_jr;
+use slackline_algo::ordering::exhaustive::ex_mk_sf_jr;
 use slackline_algo::ordering::orders::TooMany;
 use slackline_algo::ordering::split::{Best, as_submitted, at_split, mk_sf_jr, mk_tct_sf_jr, proportional};
 use slackline_algo::ordering::workload::Workload;
@@ -9,7 +9,7 @@ use slackline_model::Instance;
 pub use slackline_algo::ordering;
 pub use slackline_algo::ordering::estimator::Mode;
 pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
-pub use slackline_algo::ordering::plan::{Plan, Refusal, in_order};
+pub use slackline_algo::ordering::plan::{Plan, in_order};
 pub use slackline_algo::ordering::split::{Choice, Config, NotDivisible, Splits};
 pub use slackline_algo::ordering::workload::NotOffline;
 

@@ -1,13 +1,13 @@
 //! WOHA through the simulator: the example of the paper's Fig. 2, plans made elsewhere, lost tasks,
-//! hopeless deadlines, and that the structure behind the lists changes nothing.
+//! hopeless deadlines, and the lists against recomputation.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 
 use slackline::policy::{Config, Estimates, Policy};
 use slackline::sim::{Crashes, Options, Sim};
-use slackline::{Chosen, woha};
-use slackline_algo::woha::lag::{Heap, Lags, Naive};
+use slackline::Registry;
+use slackline_algo::woha::lag::{Lags, Naive};
 use slackline_algo::woha::{Cap, JobOrder, Plan, PlanGenerator, Progress, Request, Woha};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -50,7 +50,7 @@ fn completions(schedule: &Schedule) -> Vec<f64> {
 }
 
 fn simulate(instance: &Instance, spec: &str) -> Vec<f64> {
-    let mut policy = Chosen::parse(spec).unwrap().build(instance);
+    let mut policy = Registry::standard().parse(spec).unwrap().build(instance.cluster(), &instance.objective());
     completions(&run_with(instance, policy.as_mut(), Options::exact()))
 }
 
@@ -68,8 +68,8 @@ fn woha_sec4a_fig2_a_cap_of_six_misses_a_deadline_and_a_cap_of_two_does_not() {
     for order in [JobOrder::HighestLevel, JobOrder::LongestPath, JobOrder::MaximumParallelism] {
         let with = |cap| {
             let generator = Progress { order, cap: Cap::Fixed(cap), pooled: true };
-            let list = Box::new(Lags::<Heap>::default());
-            let mut policy = Woha::new("woha", &instance, Box::new(generator), list);
+            let list = Box::new(Lags::default());
+            let mut policy = Woha::new("woha", Box::new(generator), list);
             completions(&run_with(&instance, &mut policy, Options::exact()))
         };
         assert_eq!(with(6), [9.0, 10.0, 10.0]);
@@ -83,9 +83,9 @@ fn woha_sec4a_fig2_a_cap_of_six_misses_a_deadline_and_a_cap_of_two_does_not() {
 #[test]
 fn plans_made_elsewhere_are_followed_and_others_are_refused() {
     let instance = fig2();
-    let policy = Chosen::parse("woha-hlf:pooled=yes:cap=none:lag=tasks").unwrap();
+    let policy = Registry::standard().parse("woha-hlf:pooled=yes:cap=none:lag=tasks").unwrap();
     let estimates = Estimates::mean(&instance);
-    let generator = Progress { cap: Cap::Fixed(2), ..woha::generator(&policy).unwrap() };
+    let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Fixed(2), pooled: true };
     let plan = |flow: u32| {
         let request =
             Request { instance: &instance, flow: FlowId(flow), estimates: &estimates, now: Time::ZERO };
@@ -93,16 +93,14 @@ fn plans_made_elsewhere_are_followed_and_others_are_refused() {
         Plan::decode(&generator.plan(&request).encode()).unwrap()
     };
     let plans: BTreeMap<_, _> = (0..3).map(|flow| (FlowId(flow), plan(flow))).collect();
-    let mut policy_with = woha::with_plans(&policy, &instance, plans).unwrap().unwrap();
-    let schedule = run_with(&instance, &mut policy_with, Options::exact());
+    let mut following = policy.build_following(instance.cluster(), &instance.objective(), plans);
+    let schedule = run_with(&instance, following.as_mut(), Options::exact());
     assert_eq!(completions(&schedule), [8.0, 9.0, 9.0]);
 
     let other = Plan::new(1, Span::ZERO, vec![0], Vec::new()).unwrap();
-    let plans = BTreeMap::from([(FlowId(1), other)]);
-    let (flow, mismatch) = woha::with_plans(&policy, &instance, plans).unwrap().err().unwrap();
-    assert_eq!(flow, FlowId(1));
+    let mismatch = other.fits(&instance, FlowId(1)).unwrap_err();
     assert_eq!(mismatch.to_string(), "found a plan of 1 jobs and 0 tasks, expected 2 jobs and 10 tasks");
-    assert!(woha::with_plans(&Chosen::parse("edf").unwrap(), &instance, BTreeMap::new()).is_none());
+    assert!(!Registry::standard().parse("edf").unwrap().follows_plans());
 }
 
 #[test]
@@ -112,7 +110,7 @@ fn hopeless_flows_are_told_and_do_not_push_others_past_their_deadlines() {
     let small = ("small", 0.0, Some(40.0), vec![job("j", &[], 20, 0)]);
     let instance = instance(Slots::Universal(2), 1, vec![late, small]);
     let generator = Progress { order: JobOrder::LongestPath, cap: Cap::Search, pooled: false };
-    let mut policy = Woha::new("woha", &instance, Box::new(generator), Box::new(Lags::<Heap>::default()));
+    let mut policy = Woha::new("woha", Box::new(generator), Box::new(Lags::default()));
     let schedule = run_with(&instance, &mut policy, Options::exact());
     let done = completions(&schedule);
     assert!(done[1] <= 40.0, "{done:?}");
@@ -154,9 +152,9 @@ fn flows_without_deadline_take_what_is_left_and_share_it() {
     assert_eq!(simulate(&instance, "woha-hlf"), [30.0, 30.0, 10.0]);
 }
 
-/// Random flows on a cluster with crashes: the lists, the naive scheduler and every parameter agree.
+/// Random flows on a cluster with crashes: the lists and the naive scheduler agree.
 #[test]
-fn the_structure_of_the_lists_changes_nothing_even_when_tasks_are_lost() {
+fn lists_decide_as_recomputation_does_even_when_tasks_are_lost() {
     let mut flows = Vec::new();
     let names: Vec<String> = (0..12).map(|k| format!("w{k}")).collect();
     for (k, name) in (0..).zip(&names) {
@@ -183,13 +181,10 @@ fn the_structure_of_the_lists_changes_nothing_even_when_tasks_are_lost() {
                 completions(&schedule)
             };
             let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Search, pooled: false };
-            let mut naive = Woha::new("woha", &instance, Box::new(generator), Box::<Naive>::default());
+            let mut naive = Woha::new("woha", Box::new(generator), Box::<Naive>::default());
             let expected = run(&mut naive);
-            for list in ["heap", "btree", "skip"] {
-                let spec = format!("woha-hlf:list={list}:cap=search:lag=tasks");
-                let mut policy = Chosen::parse(&spec).unwrap().build(&instance);
-                assert_eq!(run(policy.as_mut()), expected, "{list}, {slots:?}, {slowstart}");
-            }
+            let mut policy = Registry::standard().parse("woha-hlf:cap=search:lag=tasks").unwrap().build(instance.cluster(), &instance.objective());
+            assert_eq!(run(policy.as_mut()), expected, "{slots:?}, {slowstart}");
         }
     }
 }

@@ -59,6 +59,13 @@ pub fn brute(instance: &Instance) -> Option<f64> {
     search.best(0, &start)
 }
 
+/// A second that begins: how far everything is, and how many tasks of each class start now.
+struct Second<'a> {
+    now: u64,
+    state: &'a State,
+    starts: Vec<u8>,
+}
+
 impl<'a> Search<'a> {
     fn new(instance: &'a Instance) -> Option<Self> {
         let speed = instance.cluster().uniform_speed()?;
@@ -123,7 +130,8 @@ impl<'a> Search<'a> {
             free[self.instance.lane_of(class.phase).index()] -= running;
         }
         let mut least = f64::INFINITY;
-        self.choose(now, (state, &mut vec![0; self.classes.len()]), &ready, free, &mut least)?;
+        let mut second = Second { now, state, starts: vec![0; self.classes.len()] };
+        self.choose(&mut second, &ready, free, &mut least)?;
         self.memo.insert(key, least);
         Some(least)
     }
@@ -131,16 +139,15 @@ impl<'a> Search<'a> {
     /// Tries every number of tasks of the classes in `ready`, then lets a second pass.
     fn choose(
         &mut self,
-        now: u64,
-        (state, starts): (&State, &mut Vec<u8>),
+        second: &mut Second<'_>,
         ready: &[usize],
         free: [u32; 2],
         least: &mut f64,
     ) -> Option<()> {
         let Some((&c, rest)) = ready.split_first() else {
-            return self.pass(now, state, starts, least);
+            return self.pass(second, least);
         };
-        let (phase, at) = (self.classes[c].phase, self.classes[c].at);
+        let (phase, at, state) = (self.classes[c].phase, self.classes[c].at, second.state);
         let lane = self.instance.lane_of(phase).index();
         let cap = self.instance.phase(phase).cap;
         let held: u32 = self.of_phase[phase.index()]
@@ -148,19 +155,20 @@ impl<'a> Search<'a> {
             .map(|c| &self.classes[c])
             .map(|c| state[c.at + 1..c.at + c.seconds].iter().map(|&n| u32::from(n)).sum::<u32>())
             .sum();
-        let started: u32 = self.of_phase[phase.index()].clone().map(|c| u32::from(starts[c])).sum();
+        let started: u32 = self.of_phase[phase.index()].clone().map(|c| u32::from(second.starts[c])).sum();
         let most = u32::from(state[at]).min(free[lane]).min(cap - held - started);
         for n in (0..=most).rev() {
-            starts[c] = n as u8;
+            second.starts[c] = n as u8;
             let mut left = free;
             left[lane] -= n;
-            self.choose(now, (state, starts), rest, left, least)?;
+            self.choose(second, rest, left, least)?;
         }
         Some(())
     }
 
     /// Starts tasks, lets a second pass, pays for the flows that are complete then.
-    fn pass(&mut self, now: u64, state: &State, starts: &[u8], least: &mut f64) -> Option<()> {
+    fn pass(&mut self, second: &Second<'_>, least: &mut f64) -> Option<()> {
+        let &Second { now, state, ref starts } = second;
         let mut next = [0; COUNTERS_MAX];
         let mut running = false;
         for (class, &n) in self.classes.iter().zip(starts) {

@@ -4,14 +4,12 @@
 //! - [`oracle`]: the comparison document's metrics and the objective, recomputed from the definitions;
 //! - [`brute`](mod@brute): the best cost of any schedule of a tiny instance, by exhaustive search;
 //! - [`instances`]: every small instance, one after the other;
-//! - [`arb`]: random instances with everything a workload document can say;
 //! - [`harness`]: simulate with the audit on, judge, compare with the oracle.
 //!
-//! The suites themselves are in `tests/`.
+//! The suites themselves are in `tests/suite`, with the random instances, which need proptest.
 //!
 //! **Never knows**: how any algorithm works. The oracles share no code with what they check.
 
-pub mod arb;
 pub mod brute;
 pub mod harness;
 pub mod instances;

@@ -206,7 +206,8 @@ pub fn objective(draft: &Draft, instance: &Instance, objective: Objective, compl
     assert_eq!(draft.flows.len(), completions.len(), "one completion a flow, no recurrences");
     let costs = draft.flows.iter().enumerate().map(|(k, flow)| {
         let weight = if draft.weights == Weights::Ignore { 1.0 } else { flow.weight };
-        cost(flow, (instance, FlowId::from(k)), objective.metric, (weight, completions[k]))
+        let completed = Completed { flow, id: FlowId::from(k), weight, at: completions[k] };
+        cost(instance, &completed, objective.metric)
     });
     let costs: Vec<f64> = costs.collect();
     if objective.combine == Combine::Max || objective.metric == Metric::Makespan {
@@ -216,7 +217,18 @@ pub fn objective(draft: &Draft, instance: &Instance, objective: Objective, compl
     }
 }
 
-fn cost(flow: &FlowDraft, (instance, id): (&Instance, FlowId), metric: Metric, (w, c): (f64, f64)) -> f64 {
+/// A flow that completed.
+struct Completed<'a> {
+    flow: &'a FlowDraft,
+    id: FlowId,
+    /// Its weight, if weights count.
+    weight: f64,
+    /// When, in seconds.
+    at: f64,
+}
+
+fn cost(instance: &Instance, completed: &Completed<'_>, metric: Metric) -> f64 {
+    let &Completed { flow, id, weight: w, at: c } = completed;
     let late = |d: f64| c - d > 2e-6 + 1e-9 * d;
     let metric = match &flow.cost {
         Some(CostDraft::Steps(steps)) => {

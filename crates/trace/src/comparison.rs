@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use slackline_model::Objective;
 
 use crate::error::TraceError;
-use crate::format::{Format, text};
+use crate::format::Format;
 use crate::parse::parse;
+use crate::text::text;
 use crate::wire::{Aim, Named};
 
 /// What one policy gave, or why it was refused.
@@ -50,7 +51,7 @@ impl ObjectiveResult {
     /// A cost against a bound.
     pub fn new(cost: Option<f64>, lower_bound: Option<f64>) -> Self {
         let both = cost.zip(lower_bound);
-        let gap = both.and_then(|(cost, bound)| crate::schedule::gap(cost, bound));
+        let gap = both.and_then(|(cost, bound)| slackline_model::schedule::gap(cost, bound));
         let gap_absolute = both.filter(|_| gap.is_none()).map(|(cost, bound)| cost - bound);
         Self { cost, lower_bound, gap, gap_absolute }
     }

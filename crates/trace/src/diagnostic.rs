@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::Place;
+use crate::place::Place;
 
 /// A remark on some rows of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,11 @@ impl fmt::Display for Diagnostic {
 
 /// Counts remarks by their text, in the order in which they first came.
 #[derive(Debug, Default)]
-pub(crate) struct Diagnostics(Vec<Diagnostic>);
+pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    pub(crate) fn add(&mut self, line: u32, what: &str) {
+    /// Counts a row of that line under that text.
+    pub fn add(&mut self, line: u32, what: &str) {
         if let Some(known) = self.0.iter_mut().find(|d| d.what == what) {
             known.count += 1;
         } else {
@@ -36,7 +37,8 @@ impl Diagnostics {
         }
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
+    /// The remarks.
+    pub fn into_vec(self) -> Vec<Diagnostic> {
         self.0
     }
 }

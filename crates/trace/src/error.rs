@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use slackline_model::Invalid;
-
-use crate::source::SourceMap;
+use crate::place::Place;
 
 /// How many faults a message shows before it says how many more there are.
 const SHOWN: usize = 20;
@@ -14,6 +12,7 @@ const KEPT: usize = 400;
 
 /// Why a document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The input is wrong: unreadable, of the wrong form, or no valid instance (exit code 2).
     #[error("{0}")]
@@ -42,33 +41,6 @@ pub struct Fault {
     pub path: String,
     /// What was found and what was expected.
     pub what: String,
-}
-
-/// A position in a text file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
-}
-
-impl Place {
-    /// The place of byte `offset` of `text` (its end if `offset` is beyond). O(offset).
-    pub fn of_offset(text: &[u8], offset: usize) -> Self {
-        let before = &text[..offset.min(text.len())];
-        let line = before.split(|&b| b == b'\n').count() as u32;
-        let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
-        // Continuation bytes of UTF-8 are not characters.
-        let column = before[start..].iter().filter(|&&b| b & 0xc0 != 0x80).count() as u32 + 1;
-        Self { line, column }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
 }
 
 impl fmt::Display for Faults {
@@ -104,13 +76,8 @@ fn clipped(what: &str) -> Cow<'_, str> {
 }
 
 impl TraceError {
-    /// What is wrong with a draft, at the lines its source has them.
-    pub fn from_invalid(invalid: &Invalid, source: &SourceMap) -> Self {
-        source.error(invalid.problems.iter().map(|p| (p.path.clone(), p.what.clone())).collect())
-    }
-
     /// One fault of the input as a whole or at a place.
-    pub(crate) fn input(file: &str, place: Option<Place>, what: impl Into<String>) -> Self {
+    pub fn input(file: &str, place: Option<Place>, what: impl Into<String>) -> Self {
         let fault = Fault { place, path: String::new(), what: what.into() };
         Self::Input(Faults { file: file.to_owned(), list: vec![fault] })
     }
@@ -156,15 +123,6 @@ pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places_count_lines_and_characters() {
-        let text = "aé\nöb".as_bytes();
-        assert_eq!(Place::of_offset(text, 0).to_string(), "1:1");
-        assert_eq!(Place::of_offset(text, 3).to_string(), "1:3");
-        assert_eq!(Place::of_offset(text, 6).to_string(), "2:2");
-        assert_eq!(Place::of_offset(text, 99).to_string(), "2:3");
-    }
 
     #[test]
     fn close_names_are_suggested_and_others_not() {

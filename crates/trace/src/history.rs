@@ -10,9 +10,10 @@ use slackline_model::History;
 use slackline_model::history::{PhaseName as ModelName, Record};
 
 use crate::error::{Fault, Faults, TraceError};
-use crate::format::{Format, text};
+use crate::format::Format;
 use crate::parse::{VERSION, check_version, parse};
 use crate::source::places;
+use crate::text::text;
 use crate::wire::PhaseName;
 
 /// What finished tasks took.
@@ -52,7 +53,7 @@ struct Row {
 /// A document that is no history, with the line where it is one no more; a phase and group given twice.
 pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
     let text = text(name, bytes)?;
-    let format = Format::guess(name, &text).filter(|format| format.is_native()).unwrap_or(Format::Json);
+    let format = Format::guess(name, &text).unwrap_or(Format::Json);
     let document: Document = parse(name, &text, format)?;
     check_version(name, &text, format, document.slackline)?;
     let mut history = History::new();

@@ -1,51 +1,64 @@
 //! Documents in, documents out: workloads, schedules and comparisons, and what else can be imported.
 //!
 //! In reading order:
-//! - [`error`]: what is wrong with a document, and where;
-//! - [`format`](mod@format): which format a file is in, and its text;
-//! - [`workload`]: the workload document, and [`read_workload`], which takes any format;
+//! - [`place`], [`error`]: what is wrong with a document, and where;
+//! - [`format`](mod@format), `text`: the forms of our documents, and the text of a file;
+//! - [`workload`]: the workload document;
+//! - [`importer`], [`importers`]: what an importer is, and the table of them: `swim` (traces of the SWIM project),
+//!   `woha_xml` and `oozie` (workflow files), `wfformat` (workflow instances of WfCommons);
+//! - [`options`]: what importers are told where a file is silent;
+//! - [`import`]: [`read_workload`], which takes any format;
 //! - [`schedule`]: the schedule document;
-//! - [`comparison`]: the comparison document, and that of bounds;
-//! - [`history`]: the history document;
+//! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - [`schema`]: their JSON Schemas;
-//! - [`options`]: what importers assume where a trace is silent;
-//! - `swim`: traces of the SWIM project;
-//! - `woha_xml`, `oozie`: workflow files, and `xml`, what they share;
-//! - `wfformat`: workflow instances of WfCommons;
 //! - [`generate`]: the synthetic workloads of the papers;
-//! - `wire`, `parse`, `source`: shared parts of the documents, text to structs, positions.
+//! - `wire`, `parse`, `source`, `diagnostic`, `durations`: shared parts of the documents, text to structs,
+//!   positions, remarks of importers, durations that are drawn.
+//!
+//! **Add a format**: one file in `importers/` that declares an `IMPORTER`, and one line in the table of
+//! `importers.rs`. **Add an import option**: one line in the `params` of its importer.
 //!
 //! **Never knows**: scheduling.
 
 pub mod comparison;
 pub mod diagnostic;
+mod durations;
 pub mod error;
 pub mod format;
 pub mod generate;
 pub mod history;
-mod oozie;
+pub mod import;
+pub mod importer;
+pub mod importers;
 pub mod options;
 mod parse;
+pub mod place;
+#[cfg(test)]
+#[path = "../../../testdata/real.rs"]
+mod real_data;
 pub mod schedule;
 pub mod schema;
 pub mod source;
-mod swim;
+mod text;
 pub mod tuning;
-mod wfformat;
 mod wire;
-mod woha_xml;
 pub mod workload;
-mod xml;
 
 pub use comparison::{
     Bounds, ComparisonEntry, ObjectiveResult, read_comparison, write_bounds, write_comparison,
 };
-pub use diagnostic::Diagnostic;
-pub use error::{Fault, Faults, Place, TraceError};
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use error::{Fault, Faults, TraceError};
 pub use format::Format;
 pub use history::{read_history, write_history};
+pub use import::{Imported, read_workload};
+pub use importer::{Importer, Input, Output};
+pub use importers::Importers;
 pub use options::{ImportOptions, OptionError};
+pub use place::Place;
 pub use schedule::{Meta, read_schedule, read_schedule_meta, write_schedule};
-use slackline_random as random;
 pub use source::SourceMap;
-pub use workload::{Imported, read_workload, sha256, write_workload};
+pub use text::sha256;
+pub use workload::write_workload;
+
+use slackline_model::random;

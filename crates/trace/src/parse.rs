@@ -1,9 +1,10 @@
-//! Text to wire structs in any of the three native formats, with one kind of error.
+//! Text to wire structs in any of the three forms of our documents, with one kind of error.
 
 use serde::Deserialize;
 
-use crate::error::{Place, TraceError, with_suggestion};
+use crate::error::{TraceError, with_suggestion};
 use crate::format::Format;
+use crate::place::Place;
 use crate::source::places;
 
 /// The version of the documents that this program reads and writes.
@@ -55,15 +56,13 @@ fn raw<'a, T: Deserialize<'a>>(text: &'a str, format: Format) -> Result<T, (Opti
                 error.location().map(|at| Place { line: at.line() as u32, column: at.column() as u32 });
             (place, yaml_message(&error))
         }),
-        Format::Json | Format::WfFormat | Format::Swim | Format::Woha | Format::Oozie => {
-            serde_json::from_str(text).map_err(|error| {
-                let (line, column) = (error.line(), error.column());
-                let place = (line > 0).then_some(Place { line: line as u32, column: column.max(1) as u32 });
-                let message = error.to_string();
-                let what = message.strip_suffix(&format!(" at line {line} column {column}"));
-                (place, what.unwrap_or(&message).to_owned())
-            })
-        }
+        Format::Json => serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            let place = (line > 0).then_some(Place { line: line as u32, column: column.max(1) as u32 });
+            let message = error.to_string();
+            let what = message.strip_suffix(&format!(" at line {line} column {column}"));
+            (place, what.unwrap_or(&message).to_owned())
+        }),
     }
 }
 

@@ -9,7 +9,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use slackline_model::Schedule;
+use slackline_model::{Schedule, schedule::gap, tolerance};
 
 pub use read::{read_schedule, read_schedule_meta};
 pub use write::write_schedule;
@@ -36,8 +36,7 @@ pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
     let (Some(cost), Some(bound)) = (cost, lower_bound) else {
         return if cost.is_none() { "no cost" } else { "no bound" }.to_owned();
     };
-    // The document's tolerance of costs.
-    if cost - bound <= 1e-6 * bound.abs() + 2e-6 {
+    if cost - bound <= tolerance::of_amount(bound) {
         return "optimal".to_owned();
     }
     match gap(cost, bound) {
@@ -45,11 +44,6 @@ pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
         Some(gap) => format!("within {:.1} % of optimal", (gap * 1000.0 - 1e-6).ceil() / 10.0),
         None => format!("within {} of optimal", cost - bound),
     }
-}
-
-/// (cost − bound) / |bound|; `None` when the bound is not positive.
-pub fn gap(cost: f64, lower_bound: f64) -> Option<f64> {
-    (lower_bound > 0.0).then(|| (cost - lower_bound) / lower_bound)
 }
 
 /// The difference that stands for a gap that has no ratio.

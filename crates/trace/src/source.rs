@@ -8,8 +8,11 @@ use serde_saphyr::granit_parser::{Event, Parser};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Fault, Faults, Place, TraceError};
+use slackline_model::Invalid;
+
+use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
+use crate::place::Place;
 
 /// Deepest nesting that is followed; the readers refuse deeper documents.
 const DEPTH_MAX: usize = 128;
@@ -40,11 +43,13 @@ impl SourceMap {
         Self { file: file.to_owned(), origin: Origin::Document(text.to_owned(), format) }
     }
 
-    pub(crate) fn rows(file: &str, lines: Vec<u32>) -> Self {
+    /// Of a table with a row for each flow: their lines.
+    pub fn rows(file: &str, lines: Vec<u32>) -> Self {
         Self { file: file.to_owned(), origin: Origin::Rows(lines) }
     }
 
-    pub(crate) fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
+    /// Of anything else: the places of paths such as `flows[0].jobs[3]`; what is within them is found there too.
+    pub fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
         marks.sort();
         Self { file: file.to_owned(), origin: Origin::Marks(marks) }
     }
@@ -85,6 +90,13 @@ impl SourceMap {
     }
 }
 
+impl TraceError {
+    /// What is wrong with a draft, at the lines its source has them.
+    pub fn from_invalid(invalid: &Invalid, source: &SourceMap) -> Self {
+        source.error(invalid.problems.iter().map(|p| (p.path.clone(), p.what.clone())).collect())
+    }
+}
+
 /// The place of the longest marked path that `path` is or begins with. O(length · log marks).
 fn mark(marks: &[(String, Place)], path: &str) -> Option<Place> {
     let ends = path.match_indices(['.', '[']).map(|(at, _)| at).filter(|&at| at > 0);
@@ -100,7 +112,6 @@ pub(crate) fn places(text: &str, format: Format, paths: &[&str]) -> Vec<Option<P
         Format::Toml => DeTable::parse(text).ok().map(|root| toml_table(root.get_ref(), root.span().start)),
         Format::Yaml => yaml(text),
         Format::Json => Json { bytes: text.as_bytes(), at: 0 }.value(0),
-        Format::Swim | Format::Woha | Format::Oozie | Format::WfFormat => None,
     };
     let place = |path: &&str| {
         let offset = root.as_ref()?.find(path)?;
@@ -214,7 +225,10 @@ fn yaml(text: &str) -> Option<Node> {
     None
 }
 
-/// Walks a JSON text that is known to be valid; on any other it gives up.
+/// Walks a JSON text that is known to be valid; on any other it stops.
+///
+/// By hand, because the reader of JSON keeps no positions, and the parser of YAML above does not take all of JSON
+/// (keys of more than 1024 characters, a key and its colon on two lines, surrogate pairs).
 struct Json<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -2,37 +2,84 @@
 //!
 //! Each is a thin wrapper, so that nobody has to remember an environment variable.
 
+use std::hash::{BuildHasher, Hasher};
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
-cargo xtask swarm [n]         n random simulations with random faults (default 2000)
+cargo xtask swarm [n] [--seed S]
+                              n random simulations with random faults (default 2000) and all property tests,
+                              from a fresh seed, which is printed first, or from the one given
 ";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (verb, rest) = args.split_first().map_or(("", &[][..]), |(verb, rest)| (verb.as_str(), rest));
     match (verb, rest) {
-        ("bench", suites) => cargo(&["bench", "--package", "slackline-bench", "--"], suites, None),
-        ("bless", []) => cargo(&["test", "--workspace"], &[], Some(("SLACKLINE_BLESS", "1"))),
-        ("swarm", []) => swarm("2000"),
-        ("swarm", [n]) if n.parse::<u32>().is_ok() => swarm(n),
-        _ => {
-            eprint(HELP);
-            ExitCode::from(2)
-        }
+        ("bench", suites) => cargo(&["bench", "--package", "slackline-bench", "--"], suites, &[]),
+        ("bless", []) => cargo(&["test", "--workspace"], &[], &[("SLACKLINE_BLESS", "1")]),
+        ("swarm", rest) => Swarm::of(rest).map_or_else(misused, |swarm| swarm.run()),
+        _ => misused(),
     }
 }
 
-fn swarm(n: &str) -> ExitCode {
-    let test = ["test", "--release", "--package", "slackline-testkit", "--test", "swarm"];
-    cargo(&test, &[], Some(("SLACKLINE_SWARM", n)))
+fn misused() -> ExitCode {
+    eprint(HELP);
+    ExitCode::from(2)
 }
 
-fn cargo(fixed: &[&str], more: &[String], env: Option<(&str, &str)>) -> ExitCode {
+/// Random simulations and property tests.
+struct Swarm {
+    simulations: u32,
+    seed: u32,
+}
+
+impl Swarm {
+    /// From the arguments; `None` if they are none.
+    fn of(args: &[String]) -> Option<Self> {
+        let (mut simulations, mut seed) = (None, None);
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let (slot, value) =
+                if arg == "--seed" { (&mut seed, args.next()?) } else { (&mut simulations, arg) };
+            if slot.replace(value.parse().ok()?).is_some() {
+                return None;
+            }
+        }
+        // The keys of the standard library's hash tables are drawn by the system: no generator is needed.
+        let fresh = || std::collections::hash_map::RandomState::new().build_hasher().finish() as u32;
+        Some(Self { simulations: simulations.unwrap_or(2000), seed: seed.unwrap_or_else(fresh) })
+    }
+
+    fn run(&self) -> ExitCode {
+        let (n, seed) = (self.simulations.to_string(), self.seed.to_string());
+        eprint(&format!("seed {seed}; to repeat: cargo xtask swarm {n} --seed {seed}\n"));
+        let env = [
+            ("SLACKLINE_SWARM", n.as_str()),
+            ("SLACKLINE_SWARM_FROM", seed.as_str()),
+            ("PROPTEST_RNG_SEED", seed.as_str()),
+        ];
+        cargo(
+            &[
+                "test",
+                "--release",
+                "--workspace",
+                "--exclude",
+                "slackline-cli",
+                "--no-fail-fast",
+                "--lib",
+                "--tests",
+            ],
+            &[],
+            &env,
+        )
+    }
+}
+
+fn cargo(fixed: &[&str], more: &[String], env: &[(&str, &str)]) -> ExitCode {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(fixed).args(more).envs(env);
+    command.args(fixed).args(more).envs(env.iter().copied());
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,

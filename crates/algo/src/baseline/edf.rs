@@ -6,16 +6,29 @@
 //! served first. **Guarantee**: none with several slots. **Complexity**: O(log phases) a decision.
 //! **Deviations**: none.
 
-use slackline_model::{FlowId, Instance, JobId, Time};
+use slackline_model::{FlowId, JobId, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 
-use super::JobReady;
+use super::{CAPABILITIES, JobReady, fluid, propose};
+use crate::registry::{Planner, PolicyEntry};
+
+/// EDF in tables of policies.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    name: "edf",
+    summary: "the flow with the earliest deadline first; flows without one come last",
+    source: "woha, section V-B",
+    guarantee: "none",
+    capabilities: CAPABILITIES,
+    params: &[],
+    make: |_, _, _| Box::new(Edf::new()),
+    planner: Planner::Allocations(|instance, _, _| propose(instance, fluid::Rule::Edf)),
+};
 
 /// Flows that have a deadline come before those that have none.
 type Due = (bool, Time);
 
 /// The EDF policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Edf {
     ready: JobReady,
     queue: ReadyQueue<(Due, Time, FlowId, Time, JobId)>,
@@ -23,8 +36,8 @@ pub struct Edf {
 
 impl Edf {
     /// EDF over flows.
-    pub fn new(instance: &Instance) -> Self {
-        Self { ready: JobReady::new(instance), queue: ReadyQueue::new(instance) }
+    pub fn new() -> Self {
+        Self::default()
     }
 }
 

@@ -16,26 +16,41 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, Lane, PhaseId};
 use slackline_policy::minima;
 use slackline_policy::{Action, Event, Policy, Style, View};
 
-use super::By;
+use super::{BY, By, CAPABILITIES, fluid, propose};
 use crate::classic::{Claim, water_line};
+use crate::epochs::Targets;
+use crate::registry::{Capabilities, Planner, PolicyEntry};
+
+/// Fair in tables of policies.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    name: "fair",
+    summary: "equal shares by the water-line of Hadoop's Fair Scheduler; keeps minima and maxima",
+    source: "flex, section 1; woha, section V-B",
+    guarantee: "none on cost; minima",
+    capabilities: Capabilities { minima: true, ..CAPABILITIES },
+    params: &[BY],
+    make: |_, _, settings| Box::new(Fair::new(By::chosen(settings))),
+    planner: Planner::Allocations(|instance, settings, _| {
+        propose(instance, fluid::Rule::Fair(By::chosen(settings)))
+    }),
+};
 
 /// The Fair policy.
 #[derive(Clone, Debug)]
 pub struct Fair {
     by: By,
-    target: TiVec<PhaseId, f64>,
+    targets: Targets,
     stale: [bool; 2],
 }
 
 impl Fair {
     /// Fair shares for jobs or for flows.
-    pub fn new(instance: &Instance, by: By) -> Self {
-        Self { by, target: vec![0.0; instance.phases().len()].into(), stale: [true; 2] }
+    pub fn new(by: By) -> Self {
+        Self { by, targets: Targets::default(), stale: [true; 2] }
     }
 
     /// Marks the lanes whose shares may change.
@@ -45,7 +60,7 @@ impl Fair {
             Event::TasksDone { phase, .. } => {
                 let state = view.phase(phase);
                 let left = f64::from(state.unstarted() + state.running());
-                if left < self.target[phase] || state.is_done() {
+                if left < self.targets.of(phase) || state.is_done() {
                     self.stale[view.instance.lane_of(phase).index()] = true;
                 }
             }
@@ -72,10 +87,7 @@ impl Fair {
             By::Flow => by_flow(&claims, capacity, view.instance),
         };
         for (&(phase, _), slots) in claims.iter().zip(shares) {
-            if self.target[phase] != slots {
-                self.target[phase] = slots;
-                out.push(Action::Target { phase, slots });
-            }
+            self.targets.push(phase, slots, out);
         }
     }
 }

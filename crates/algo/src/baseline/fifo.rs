@@ -6,10 +6,25 @@
 //! or, by flow, in the order in which their flows were released; a free slot goes to the first that can
 //! use it. **Guarantee**: none. **Complexity**: O(log phases) a decision. **Deviations**: none.
 
-use slackline_model::{FlowId, Instance, JobId, Time};
+use slackline_model::{FlowId, JobId, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 
-use super::{By, JobReady};
+use super::{BY, By, CAPABILITIES, JobReady, fluid, propose};
+use crate::registry::{Planner, PolicyEntry};
+
+/// FIFO in tables of policies.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    name: "fifo",
+    summary: "the oldest job first; keeps maxima, ignores minima",
+    source: "flex, section 4; woha, section V-B",
+    guarantee: "none",
+    capabilities: CAPABILITIES,
+    params: &[BY],
+    make: |_, _, settings| Box::new(Fifo::new(By::chosen(settings))),
+    planner: Planner::Allocations(|instance, settings, _| {
+        propose(instance, fluid::Rule::Fifo(By::chosen(settings)))
+    }),
+};
 
 /// The FIFO policy.
 #[derive(Clone, Debug)]
@@ -21,8 +36,8 @@ pub struct Fifo {
 
 impl Fifo {
     /// FIFO over jobs or flows.
-    pub fn new(instance: &Instance, by: By) -> Self {
-        Self { by, ready: JobReady::new(instance), queue: ReadyQueue::new(instance) }
+    pub fn new(by: By) -> Self {
+        Self { by, ready: JobReady::default(), queue: ReadyQueue::new() }
     }
 }
 

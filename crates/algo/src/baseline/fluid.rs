@@ -15,18 +15,17 @@
 //! phases, two events a phase and `TURNS` a lane; one for each task besides while minima exceed the slots.
 //! **Deviations**: none.
 
-use std::cmp::Ordering;
-use std::iter::Peekable;
-use std::vec::IntoIter;
-
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, Time};
+use slackline_model::{FlowId, Instance, JobId, Key, PhaseId, Time};
 use slackline_policy::minima;
 
 use super::By;
 use super::fair::by_flow;
+use crate::classic::fluid::{self, Graph, Progress, execute, in_order};
 use crate::classic::{Claim, water_line};
+use crate::phase_graph;
+use crate::registry::Refused;
 
 /// Which of the baselines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,261 +41,158 @@ pub enum Rule {
 /// How many times fractions of slots change hands while all work is done on all slots.
 const TURNS: f64 = 100.0;
 
-/// Work below this part of a phase's is rounding: the phase is done.
-const ROUNDING: f64 = 1e-12;
-
-/// Slots of every phase over time, by phase and start; `None` on machines of different speeds.
-pub fn plan(instance: &Instance, rule: Rule) -> Option<Vec<Allocation>> {
-    let speed = instance.cluster().uniform_speed()?;
-    let mut run = Run::new(instance, rule, speed);
-    run.all();
-    run.rows.sort_by(|a, b| a.phase.cmp(&b.phase).then(a.start.total_cmp(&b.start)));
-    Some(run.rows)
+/// Slots of every phase over time, by phase and start.
+///
+/// # Errors
+/// On machines of different speeds.
+pub fn plan(instance: &Instance, rule: Rule) -> Result<Vec<Allocation>, Refused> {
+    let policy = match rule {
+        Rule::Fifo(_) => "fifo",
+        Rule::Fair(_) => "fair",
+        Rule::Edf => "edf",
+    };
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy })?;
+    let graph = phase_graph::of(instance, speed);
+    let dates = Dates { instance, rule, since: vec![None; instance.jobs().len()].into() };
+    let executed = match rule {
+        Rule::Fifo(_) | Rule::Edf => execute(&graph, &mut Greedy { graph: &graph, dates }),
+        Rule::Fair(by) => execute(&graph, &mut Shares::new(&graph, dates, by)),
+    };
+    Ok(phase_graph::allocations(executed.rows))
 }
 
 /// What phases are served in the order of: two dates, flow, when the job became ready, job; then the id.
-#[derive(Clone, Copy, Debug)]
-struct Key {
-    dates: [f64; 2],
-    flow: FlowId,
-    since: f64,
-    job: JobId,
+type Order = ([Key; 2], FlowId, Key, JobId);
+
+/// When jobs became ready, and what follows for the order of their phases.
+struct Dates<'a> {
+    instance: &'a Instance,
+    rule: Rule,
+    since: TiVec<JobId, Option<f64>>,
 }
 
-impl Key {
-    fn new(instance: &Instance, rule: Rule, phase: PhaseId, since: f64) -> Self {
-        let (id, job) = (instance.flow_of(phase), instance.phase(phase).job);
-        let flow = instance.flow(id);
-        let release = flow.release.seconds();
-        let dates = match rule {
+impl Dates<'_> {
+    fn order(&mut self, phase: PhaseId, now: f64) -> Order {
+        let (id, job) = (self.instance.flow_of(phase), self.instance.phase(phase).job);
+        let flow = self.instance.flow(id);
+        let (since, release) = (*self.since[job].get_or_insert(now), flow.release.seconds());
+        let dates = match self.rule {
             Rule::Fifo(By::Job) => [since, release],
             Rule::Fifo(By::Flow) => [release, release],
             Rule::Edf => [flow.deadline.map_or(f64::INFINITY, Time::seconds), release],
             Rule::Fair(_) => [0.0, 0.0],
         };
-        Self { dates, flow: id, since, job }
-    }
-
-    fn cmp(&self, other: &Self) -> Ordering {
-        let dates = self.dates[0].total_cmp(&other.dates[0]).then(self.dates[1].total_cmp(&other.dates[1]));
-        let job = self.since.total_cmp(&other.since).then(self.job.cmp(&other.job));
-        dates.then(self.flow.cmp(&other.flow)).then(job)
+        (dates.map(Key), id, Key(since), job)
     }
 }
 
-/// A ready phase.
-#[derive(Clone, Copy, Debug)]
-struct Ready {
-    phase: PhaseId,
-    key: Key,
-    lane: Lane,
-    /// Slot-seconds on the machines there are.
-    work: f64,
-    left: f64,
-    /// The longest task there, unless it is work without tasks.
-    longest: Option<f64>,
-    cap: u32,
-    slots: u32,
-    /// Since when it holds them.
-    start: f64,
-    /// Slot-seconds of its shares that it was not given yet.
-    owed: f64,
-    /// Its share, fraction included.
-    share: f64,
+/// FIFO and EDF: all that a phase can hold, in order.
+struct Greedy<'a> {
+    graph: &'a Graph,
+    dates: Dates<'a>,
 }
 
-impl Ready {
-    /// Tasks left, as the judge counts them.
-    fn tasks(&self) -> u32 {
-        let Some(longest) = self.longest else { return u32::MAX };
-        let left = self.left - (2e-6 + 1e-6 * self.work);
-        if left <= 0.0 || longest <= 0.0 { 0 } else { (left / longest).ceil() as u32 }
+impl fluid::Rule for Greedy<'_> {
+    type Key = Order;
+
+    fn key(&mut self, node: usize, now: f64) -> Order {
+        self.dates.order(PhaseId::from(node), now)
+    }
+
+    fn grant(&mut self, lane: usize, ready: &[usize], _: &Progress<'_>) -> Vec<u32> {
+        in_order(self.graph, lane, ready)
     }
 }
 
-/// A plan in progress.
-struct Run<'a> {
-    instance: &'a Instance,
-    rule: Rule,
-    speed: f64,
-    now: f64,
+/// Fair: whole slots in the proportion of fractional shares.
+struct Shares<'a> {
+    graph: &'a Graph,
+    dates: Dates<'a>,
+    by: By,
     /// How long fractions stay rounded, seconds.
     turn: f64,
-    /// Ready phases, first in the order first.
-    ready: Vec<Ready>,
-    /// Predecessors of each job that are not done.
-    waits: TiVec<JobId, usize>,
-    /// When each job became ready.
-    since: TiVec<JobId, f64>,
-    arrivals: Peekable<IntoIter<FlowId>>,
-    /// Whether minima take all slots of a lane, or shares have fractions.
+    /// The share of each phase, fraction included.
+    share: Vec<f64>,
+    /// Slot-seconds of the shares of each phase that it was not given yet.
+    owed: Vec<f64>,
+    /// Lanes whose minima take all slots.
     crowded: [bool; 2],
-    fractions: bool,
-    rows: Vec<Allocation>,
+    /// Lanes whose shares have fractions.
+    fractions: [bool; 2],
 }
 
-impl<'a> Run<'a> {
-    fn new(instance: &'a Instance, rule: Rule, speed: f64) -> Self {
-        let mut arrivals: Vec<FlowId> = instance.flows().keys().collect();
-        arrivals.sort_by_key(|&flow| (instance.flow(flow).release, flow));
+impl<'a> Shares<'a> {
+    fn new(graph: &'a Graph, dates: Dates<'a>, by: By) -> Self {
+        let (instance, cluster) = (dates.instance, dates.instance.cluster());
         let work: f64 = instance.flows().iter().map(|flow| flow.work.slot_seconds()).sum();
-        let capacity: f64 = instance.cluster().lanes().iter().map(|&l| instance.cluster().capacity(l)).sum();
+        let capacity: f64 = cluster.lanes().iter().map(|&lane| cluster.capacity(lane)).sum();
+        let n = graph.nodes().len();
         Self {
-            instance,
-            rule,
-            speed,
-            now: 0.0,
+            graph,
+            dates,
+            by,
             turn: work / capacity / TURNS,
-            ready: Vec::new(),
-            waits: instance.jobs().iter().map(|job| job.after.len()).collect(),
-            since: vec![0.0; instance.jobs().len()].into(),
-            arrivals: arrivals.into_iter().peekable(),
+            share: vec![0.0; n],
+            owed: vec![0.0; n],
             crowded: [false; 2],
-            fractions: false,
-            rows: Vec::new(),
+            fractions: [false; 2],
         }
     }
 
-    fn all(&mut self) {
-        let release = |flow: FlowId| self.instance.flow(flow).release.seconds();
-        loop {
-            if self.ready.is_empty() {
-                let Some(&flow) = self.arrivals.peek() else { return };
-                self.now = self.now.max(release(flow));
-            }
-            while let Some(flow) = self.arrivals.next_if(|&flow| release(flow) <= self.now) {
-                for job in self.instance.flow(flow).jobs() {
-                    if self.instance.job(job).after.is_empty() {
-                        self.begin(job);
-                    }
-                }
-            }
-            self.fractions = false;
-            for &lane in self.instance.cluster().lanes() {
-                self.give(lane);
-            }
-            let next = self.arrivals.peek().map_or(f64::INFINITY, |&flow| release(flow));
-            self.advance(next);
-        }
-    }
-
-    /// A job is ready.
-    fn begin(&mut self, job: JobId) {
-        self.since[job] = self.now;
-        self.open(job, self.instance.job(job).phases().next());
-    }
-
-    /// A phase of a job is ready; without one the job is done. Phases without work are done at once.
-    fn open(&mut self, job: JobId, phase: Option<PhaseId>) {
-        let mut opening = vec![(job, phase)];
-        while let Some((job, phase)) = opening.pop() {
-            let Some(id) = phase else {
-                for &next in &self.instance.job(job).before {
-                    self.waits[next] -= 1;
-                    if self.waits[next] == 0 {
-                        self.since[next] = self.now;
-                        opening.push((next, self.instance.job(next).phases().next()));
-                    }
-                }
-                continue;
-            };
-            if self.instance.phase(id).work().0 == 0 {
-                opening.push((job, self.after(id)));
-            } else {
-                self.enter(job, id);
-            }
-        }
-    }
-
-    fn enter(&mut self, job: JobId, id: PhaseId) {
-        let phase = self.instance.phase(id);
-        let work = phase.work().slot_seconds() / self.speed;
-        let lane = self.instance.lane_of(id);
-        let ready = Ready {
-            phase: id,
-            key: Key::new(self.instance, self.rule, id, self.since[job]),
-            lane,
-            work,
-            left: work,
-            longest: phase.tasks().map(|tasks| tasks.longest().seconds() / self.speed),
-            cap: phase.cap.min(self.instance.cluster().slots(lane)),
-            slots: 0,
-            start: self.now,
-            owed: 0.0,
-            share: 0.0,
-        };
-        let before = |other: &Ready| other.key.cmp(&ready.key).then(other.phase.cmp(&id)).is_lt();
-        let at = self.ready.partition_point(before);
-        self.ready.insert(at, ready);
-    }
-
-    /// The phase of the same job that follows.
-    fn after(&self, phase: PhaseId) -> Option<PhaseId> {
-        self.instance.job(self.instance.phase(phase).job).phases().find(|&other| other > phase)
-    }
-
-    /// Gives out the slots of a lane.
-    fn give(&mut self, lane: Lane) {
-        let slots = match self.rule {
-            Rule::Fair(by) => self.shares(lane, by),
-            Rule::Fifo(_) | Rule::Edf => {
-                let mut free = self.instance.cluster().slots(lane);
-                let mine = self.ready.iter().filter(|ready| ready.lane == lane);
-                mine.map(|ready| {
-                    let slots = ready.cap.min(free);
-                    free -= slots;
-                    slots
-                })
-                .collect()
-            }
-        };
-        let now = self.now;
-        for (ready, slots) in self.ready.iter_mut().filter(|ready| ready.lane == lane).zip(slots) {
-            if ready.slots != slots {
-                record(ready, now, &mut self.rows);
-                (ready.slots, ready.start) = (slots, now);
-            }
-        }
-    }
-
-    /// Fair's whole slots for the ready phases of a lane: its shares rounded down, and what is left by
-    /// what is owed, then in order.
-    fn shares(&mut self, lane: Lane, by: By) -> Vec<u32> {
-        let instance = self.instance;
-        let mut mine: Vec<&mut Ready> = self.ready.iter_mut().filter(|ready| ready.lane == lane).collect();
-        let mut tasks: Vec<(PhaseId, u32)> = mine.iter().map(|r| (r.phase, r.tasks())).collect();
+    /// What each ready phase of a lane may have.
+    fn claims(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<(PhaseId, Claim)> {
+        let instance = self.dates.instance;
+        let mut tasks: Vec<(PhaseId, u32)> =
+            ready.iter().map(|&node| (PhaseId::from(node), progress.tasks(node))).collect();
         tasks.sort_unstable();
-        let minima = minima::among(instance, lane, &tasks);
-        let minimum = |phase| minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
-        let claim = |ready: &&mut Ready| {
-            let (min, weight) = (minimum(ready.phase), instance.flow(ready.key.flow).weight);
-            (ready.phase, Claim { min: f64::from(min), max: f64::from(ready.cap.max(min)), weight })
+        let minima = minima::among(instance, instance.cluster().lanes()[lane], &tasks);
+        let held: u64 = minima.iter().map(|m| u64::from(m.1)).sum();
+        self.crowded[lane] = held >= u64::from(self.graph.slots(lane));
+        let claim = |&node: &usize| {
+            let phase = PhaseId::from(node);
+            let min = minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
+            let weight = instance.flow(instance.flow_of(phase)).weight;
+            let max = self.graph.node(node).cap.max(min);
+            (phase, Claim { min: f64::from(min), max: f64::from(max), weight })
         };
-        let claims: Vec<(PhaseId, Claim)> = mine.iter().map(claim).collect();
-        let total = instance.cluster().slots(lane);
-        let shares = match by {
+        ready.iter().map(claim).collect()
+    }
+}
+
+impl fluid::Rule for Shares<'_> {
+    type Key = Order;
+
+    fn key(&mut self, node: usize, now: f64) -> Order {
+        self.dates.order(PhaseId::from(node), now)
+    }
+
+    /// Shares rounded down, and what is left by what is owed, then in order.
+    fn grant(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+        let claims = self.claims(lane, ready, progress);
+        let total = self.graph.slots(lane);
+        let shares = match self.by {
             By::Job => {
                 let claims: Vec<Claim> = claims.iter().map(|claim| claim.1).collect();
                 water_line(&claims, f64::from(total))
             }
-            By::Flow => by_flow(&claims, f64::from(total), instance),
+            By::Flow => by_flow(&claims, f64::from(total), self.dates.instance),
         };
         let whole = |share: f64| if share.fract() > 1.0 - 1e-9 { share.ceil() } else { share.floor() };
         let mut slots: Vec<u32> = shares.iter().map(|&share| whole(share) as u32).collect();
-        for (ready, &share) in mine.iter_mut().zip(&shares) {
-            ready.share = share;
+        for (&node, &share) in ready.iter().zip(&shares) {
+            self.share[node] = share;
         }
-        let fraction = |k: usize| shares[k] - f64::from(slots[k]);
-        let mut order: Vec<usize> = (0..mine.len()).collect();
-        let owed = |k: usize| mine[k].owed + fraction(k).max(0.0) * self.turn;
+        let fraction: Vec<f64> = shares.iter().zip(&slots).map(|(s, &whole)| s - f64::from(whole)).collect();
+        self.fractions[lane] = fraction.iter().any(|&fraction| fraction > 1e-9);
+        let owed = |k: usize| self.owed[ready[k]] + fraction[k].max(0.0) * self.turn;
+        let mut order: Vec<usize> = (0..ready.len()).collect();
         order.sort_by(|&a, &b| owed(b).total_cmp(&owed(a)));
-        self.fractions |= (0..mine.len()).any(|k| fraction(k) > 1e-9);
-        self.crowded[lane.index()] = minima.iter().map(|m| u64::from(m.1)).sum::<u64>() >= u64::from(total);
         let mut left = total.saturating_sub(slots.iter().sum());
         // One each first; more only where no weight claims what is left.
         for most in [1, u32::MAX] {
             for &k in &order {
-                let more = (mine[k].cap.saturating_sub(slots[k])).min(left).min(most);
+                let cap = self.graph.node(ready[k]).cap;
+                let more = cap.saturating_sub(slots[k]).min(left).min(most);
                 slots[k] += more;
                 left -= more;
             }
@@ -304,47 +200,16 @@ impl<'a> Run<'a> {
         slots
     }
 
-    /// Goes on to the next phase that is done, to `next`, or to where Fair has to look again.
-    fn advance(&mut self, mut next: f64) {
-        let mut done = None;
-        for ready in self.ready.iter().filter(|ready| ready.slots > 0) {
-            let end = self.now + ready.left / f64::from(ready.slots);
-            if end < next {
-                (next, done) = (end, Some(ready.phase));
-            }
-        }
-        let mut look = if self.fractions { self.now + self.turn } else { f64::INFINITY };
-        for ready in self.ready.iter().filter(|r| r.slots > 0 && self.crowded[r.lane.index()]) {
-            // Where it has a task less and may be guaranteed less.
-            let (Some(longest), tasks) = (ready.longest, ready.tasks()) else { continue };
-            if tasks > 1 {
-                let at = self.now + (ready.left - f64::from(tasks - 1) * longest) / f64::from(ready.slots);
-                look = if at > self.now { look.min(at) } else { look };
-            }
-        }
-        if look > self.now && look < next {
-            (next, done) = (look, None);
-        }
-        for ready in &mut self.ready {
-            ready.left -= f64::from(ready.slots) * (next - self.now);
-            ready.owed += (ready.share - f64::from(ready.slots)) * (next - self.now);
-        }
-        self.now = next;
-        let is_done = |ready: &Ready| done == Some(ready.phase) || ready.left <= ROUNDING * ready.work;
-        let finished: Vec<Ready> = self.ready.extract_if(.., |ready| is_done(ready)).collect();
-        for ready in &finished {
-            record(ready, next, &mut self.rows);
-        }
-        for ready in finished {
-            self.open(ready.key.job, self.after(ready.phase));
-        }
+    /// When fractions change hands, or where a phase of a crowded lane has a task less and may be guaranteed
+    /// less.
+    fn look(&self, ready: &[usize], progress: &Progress<'_>) -> f64 {
+        let turn = if self.fractions.contains(&true) { progress.now() + self.turn } else { f64::INFINITY };
+        let crowded = ready.iter().filter(|&&node| self.crowded[self.graph.node(node).lane]);
+        crowded.filter_map(|&node| progress.task_less(node)).fold(turn, f64::min)
     }
-}
 
-/// Writes down what a phase has held until now.
-fn record(ready: &Ready, now: f64, rows: &mut Vec<Allocation>) {
-    if ready.slots > 0 && now > ready.start {
-        rows.push(Allocation { phase: ready.phase, start: ready.start, end: now, slots: ready.slots });
+    fn pass(&mut self, node: usize, slots: u32, seconds: f64) {
+        self.owed[node] += (self.share[node] - f64::from(slots)) * seconds;
     }
 }
 

@@ -10,8 +10,8 @@
 //! 1. LP-MapReduce gives each job a completion time C_j that no schedule can beat on the whole ([`lp`]).
 //! 2. The list is sorted by C_j − p_j/(2μ_j) ([`order`](mod@order)).
 //! 3. Maps, then reduces of each job, the largest first, each where it ends earliest ([`list`]).
-//! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is made
-//!    anew when the best slot of the next task is no longer the planned one ([`online`]).
+//! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is
+//!    rebuilt when the best slot of the next task is no longer the planned one ([`online`]).
 //! 5. The baselines of §VI are planned with what they know and followed as it comes (`replay`).
 //! 6. Speeds and task times are what the driver believes of them, which may be learned
 //!    ([`slackline_policy::learning`], the execution database).
@@ -25,7 +25,8 @@
 //!
 //! **Invariants**: I1 a slot's tasks do not overlap, I2 no reduce before its maps, I3 no phase above
 //! its cap (the judge, in tests); I4 LP ≤ cost, Lemma 2 and Theorem 1 (tests); I5 a slot is handed a
-//! task only when it is free and the task can run, so that what is planned is what runs (tests).
+//! task only when it is free and the task can run, so that without late releases what is planned is
+//! what runs (tests).
 //!
 //! **Symbols**: p_j `Job::work`, w_j `weight`, r_j `release`, p_{j,1} `Side::longest`, m
 //! `Machines::count`, v_l `speed`, v_1 `Machines::fastest`, μ `Machines::capacity`, μ_j
@@ -41,14 +42,14 @@
 //!   paper's program.
 //! - D4 Ties among slots, and caps: see [`list`].
 //! - D5 Reduces take no slot early, whatever the slow-start says.
-//! - D6 The list is made anew for a departure only after 1/64 of it has been started, so that a task
-//!   costs O(log) in all; lists of fewer than 64 tasks are made anew every time, as in the paper.
+//! - D6 The list is rebuilt for a departure only after 1/64 of it has been started, so that a task
+//!   costs O(log) in all; lists of fewer than 64 tasks are rebuilt every time, as in the paper.
 //! - D7 A task's progress is not reported to policies: one that is overdue is taken to be as late again
 //!   as it is, where the paper divides the data left by the speed.
 //! - D8 Map-only hands a ready reduce to the slot that has been free longest; the paper says "random".
 //! - D9 Online, only some tasks are placed ahead (at least two a slot); the list goes on from where it
 //!   stopped when half of them have started or a slot has nothing to do, so that nothing is placed
-//!   differently. At an arrival it is made anew only if something has departed from it or the jobs on it
+//!   differently. At an arrival it is rebuilt only if something has departed from it or the jobs on it
 //!   do not come first in the new order. The linear program counts machines that are down.
 //!
 //! **Example**
@@ -62,7 +63,8 @@
 //! assert_eq!(solve(&[job], &system, Form::Strong).completion, [6.0]);
 //! ```
 
-mod beliefs;
+mod entry;
+mod estimates;
 pub mod list;
 pub mod lp;
 pub mod model;
@@ -75,6 +77,7 @@ mod replay;
 mod tests;
 mod variant;
 
+pub use entry::{ENTRY, IDENTICAL, MAP_ONLY};
 pub use online::{Config as OnlineConfig, Dmrs, Reoptimise};
-pub use plan::{Config, Plan, Refusal, plan};
+pub use plan::{Config, Plan, plan};
 pub use variant::Variant;

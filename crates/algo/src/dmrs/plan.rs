@@ -1,6 +1,7 @@
 //! A whole instance at once: the linear program, the order, the list.
 
 use slackline_model::id::TiVec;
+use slackline_model::instance::{Flow, Phase};
 use slackline_model::schedule::{NewRow, Outcome, TaskRows};
 use slackline_model::{FlowId, GroupId, Instance, JobId, SlotRange, Time};
 
@@ -10,6 +11,7 @@ use super::model;
 use super::order::{self, Key};
 use super::replay::replay;
 use super::variant::Variant;
+use crate::registry::Refused;
 
 /// How to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,30 +45,6 @@ pub struct Plan {
     pub ratio: Option<f64>,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// A flow of several jobs: the paper has no order among them.
-    SeveralJobs(FlowId),
-    /// A phase that is given as work only and was not cut into tasks.
-    NotCut(FlowId),
-}
-
-impl Refusal {
-    /// The reason, for the person who asked.
-    pub fn message(&self, instance: &Instance) -> String {
-        match *self {
-            Self::SeveralJobs(flow) => {
-                let flow = instance.flow(flow);
-                format!("flow {:?} has {} jobs, expected one-job flows", flow.id, flow.jobs().len())
-            }
-            Self::NotCut(flow) => {
-                format!("flow {:?} has a phase of work only, expected tasks", instance.flow(flow).id)
-            }
-        }
-    }
-}
-
 /// Plans all flows with the release times they will have (Algorithm 1). The baselines of the paper list
 /// the tasks with what they know, and are then followed on the machines as they are.
 ///
@@ -74,8 +52,8 @@ impl Refusal {
 ///
 /// # Errors
 /// If a flow has several jobs or a phase that was not cut into tasks.
-pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refusal> {
-    let jobs = one_job_flows(instance)?;
+pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refused> {
+    let jobs = one_job_flows(instance, config.variant.name())?;
     let lp_jobs: Vec<lp::Job> = jobs.iter().map(|&job| model::lp_job(instance, job)).collect();
     let (order, mut placed) = list(instance, &jobs, &lp_jobs, config);
     if config.variant != Variant::Full {
@@ -136,19 +114,24 @@ fn list(
     (order.into_iter().map(FlowId::from).collect(), placed)
 }
 
-fn is_uncapped(phase: &slackline_model::instance::Phase) -> bool {
+fn is_uncapped(phase: &Phase) -> bool {
     phase.tasks().is_none_or(|tasks| phase.cap >= tasks.count())
 }
 
 /// The job of every flow.
-fn one_job_flows(instance: &Instance) -> Result<Vec<JobId>, Refusal> {
-    let job = |(id, flow): (FlowId, &slackline_model::instance::Flow)| {
+fn one_job_flows(instance: &Instance, policy: &'static str) -> Result<Vec<JobId>, Refused> {
+    let job = |flow: &Flow| {
         let mut jobs = flow.jobs();
-        let (Some(job), None) = (jobs.next(), jobs.next()) else { return Err(Refusal::SeveralJobs(id)) };
-        let is_cut = instance.job(job).phases().all(|phase| instance.phase(phase).tasks().is_some());
-        if is_cut { Ok(job) } else { Err(Refusal::NotCut(id)) }
+        let (Some(job), None) = (jobs.next(), jobs.next()) else {
+            let jobs = flow.jobs().len();
+            return Err(Refused::SeveralJobs { policy, flow: flow.id.clone(), jobs });
+        };
+        match instance.job(job).phases().find(|&phase| instance.phase(phase).tasks().is_none()) {
+            Some(phase) => Err(Refused::NotCut { policy, phase: instance.phase_name(phase) }),
+            None => Ok(job),
+        }
     };
-    instance.flows().iter_enumerated().map(job).collect()
+    instance.flows().iter().map(job).collect()
 }
 
 /// Rows of equal neighbouring tasks that start and end together.

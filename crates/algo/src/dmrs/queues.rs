@@ -1,4 +1,4 @@
-//! A queue for every slot, and what each slot does now: the book the online policy keeps.
+//! A queue for every slot, and what each slot does now, as the online policy knows it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -24,6 +24,14 @@ pub(super) struct Running {
     pub(super) since: Time,
 }
 
+/// A task that just ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub(super) phase: PhaseId,
+    pub(super) took: Span,
+    pub(super) now: Time,
+}
+
 /// A task in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Queued {
@@ -33,8 +41,6 @@ pub(super) struct Queued {
     pub(super) span: Span,
     /// When it is believed to be free to start.
     pub(super) ready: Time,
-    /// When it is planned to start.
-    pub(super) start: Time,
     /// Position in the list.
     pub(super) rank: u64,
 }
@@ -46,7 +52,7 @@ pub(super) struct Slot {
     pub(super) group: GroupId,
     pub(super) up: bool,
     pub(super) running: Option<Running>,
-    /// Its task waits for maps that must run again: nobody knows when it ends.
+    /// Its task waits for maps that must run again: when it ends is unknown.
     pub(super) held: bool,
     pub(super) queue: VecDeque<Queued>,
     pub(super) idle_since: Time,
@@ -127,7 +133,7 @@ impl Queues {
         self.slot_mut(at).up = up;
     }
 
-    /// Nobody knows when the task on a slot ends.
+    /// When the task on a slot ends is unknown.
     pub(super) fn hold(&mut self, at: At) {
         self.slot_mut(at).held = true;
     }
@@ -180,8 +186,8 @@ impl Queues {
 
     /// Appends a task to a slot's queue.
     pub(super) fn push(&mut self, lane: usize, placed: &Placed) {
-        let Placed { phase, task, span, slot, ready, start, .. } = *placed;
-        let queued = Queued { phase, task, span, ready, start, rank: self.ranks };
+        let Placed { phase, task, span, slot, ready, .. } = *placed;
+        let queued = Queued { phase, task, span, ready, rank: self.ranks };
         self.ranks += 1;
         self.queued += 1;
         let queue = &mut self.lanes[lane][slot as usize].queue;
@@ -215,9 +221,10 @@ impl Queues {
         &self,
         lane: usize,
         machine: MachineId,
-        (phase, took, now): (PhaseId, Span, Time),
+        done: Done,
         speeds: &Speeds,
     ) -> Option<At> {
+        let Done { phase, took, now } = done;
         let slots = self.of_machine(lane, machine).filter_map(|at| {
             let slot = self.slot(at);
             let running = slot.running.filter(|running| running.phase == phase)?;
@@ -268,4 +275,38 @@ impl Queues {
 /// What counts as on time: a hundredth of the task, and the documents' 2 µs.
 pub(super) fn slack(time: Span) -> Span {
     Span(time.0 / 100 + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::MachineDraft;
+    use slackline_model::{Draft, Instance};
+
+    use super::*;
+
+    /// Eq. (20) and (21): a slot is better if the task ends there earlier by more than a hundredth of its
+    /// time and 2 µs.
+    #[test]
+    fn another_slot_is_better_by_more_than_a_hundredth() {
+        let machine = |name: &str| MachineDraft {
+            name: name.into(),
+            count: 1,
+            speed: 1.0,
+            slots: Slots::Universal(1),
+            rack: None,
+        };
+        let draft = Draft { machines: vec![machine("own"), machine("other")], ..Draft::default() };
+        let instance = Instance::new(&draft).unwrap();
+        let mut queues = Queues::new(instance.cluster());
+        let (now, ready) = (Time(5_000_000), Time::ZERO);
+        let span = Span(1_000_000);
+        let head = Placed { phase: PhaseId(0), task: 0, span, slot: 0, ready, start: now, end: now + span };
+        queues.push(0, &head);
+        let own = At { lane: 0, slot: 0 };
+        for (time, better) in [(989_997, true), (989_998, false), (1_000_000, false)] {
+            let speeds = Speeds(vec![1.0, 1e6 / f64::from(time)].into());
+            assert_eq!(queues.is_better_elsewhere(own, &speeds, now), better, "{time}");
+        }
+    }
 }

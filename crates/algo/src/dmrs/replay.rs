@@ -3,7 +3,10 @@
 //! The baselines of the paper do not plan all that happens: Identical-machine believes in wrong speeds,
 //! Map-only places no reduces. Here every slot serves its queue in order, a head that cannot start yet
 //! keeps its slot waiting, and a reduce that is in no queue goes to the slot that has been free longest,
-//! before what is queued there (deviation D8). Nothing is decided anew.
+//! before what is queued there (deviation D8). Nothing is decided again.
+//!
+//! It is not a run of the policy in the simulator, though without late releases and caps the tasks are the
+//! same (a test says so): a plan knows all releases, and the policy learns of jobs as they arrive.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -70,7 +73,7 @@ pub(super) fn replay(instance: &Instance, planned: &[Placed]) -> Vec<Placed> {
             replay.note(event, now);
         }
         for (since, at) in std::mem::take(&mut replay.awake) {
-            replay.serve((since, at), now);
+            replay.serve(since, at, now);
         }
     }
     replay.ran
@@ -147,8 +150,8 @@ impl<'a> Replay<'a> {
         self.phases[phase].ready.is_some() && self.phases[phase].running < self.instance.phase(phase).cap
     }
 
-    /// Gives a free slot what it may start now, if anything.
-    fn serve(&mut self, (since, at): (Time, At), now: Time) {
+    /// Gives a slot that is free since then what it may start now, if anything.
+    fn serve(&mut self, since: Time, at: At, now: Time) {
         let fits = |&(_, phase): &(Time, PhaseId)| {
             self.instance.lane_of(phase).index() == at.lane && self.can_start(phase)
         };

@@ -8,10 +8,11 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseD
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus};
 use slackline_model::{Combine, Draft, FlowId, Instance, Metric, Objective, Schedule, Time};
 
-use super::lp::{self, Form, Job, Machines, Side, System};
+use super::lp::{self, Form, Job, Machines, Side, Solution, System};
 use super::order::{self, Key};
-use super::plan::{Config, Plan, Refusal, plan};
+use super::plan::{Config, Plan, plan};
 use super::variant::Variant;
+use crate::registry::Refused;
 
 /// A small generator; the tests need variety, not quality.
 pub(super) struct Draw(pub(super) u64);
@@ -331,6 +332,21 @@ fn flows_of_several_jobs_are_refused() {
     let flows = vec![FlowDraft::new("two", vec![job("a"), job("b")])];
     let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
     let refusal = plan(&instance, Config::default()).unwrap_err();
-    assert_eq!(refusal, Refusal::SeveralJobs(FlowId(0)));
-    assert_eq!(refusal.message(&instance), r#"flow "two" has 2 jobs, expected one-job flows"#);
+    assert_eq!(refusal, Refused::SeveralJobs { policy: "dmrs", flow: "two".into(), jobs: 2 });
+}
+
+#[test]
+fn each_key_sorts_by_its_own_formula() {
+    let system = System::shared(Machines::new([(1.0, 2)]));
+    let job = |work: f64, tasks: u32| {
+        let map = Side { work, longest: work / f64::from(tasks), tasks };
+        Job { weight: 1.0, release: 0.0, map, reduce: Side::default() }
+    };
+    // One task runs at rate 1 of 2: own rates give 10 - 8/2, 8 - 4/4, 9 - 0.4/4; the full rate 10 - 8/4.
+    let jobs = [job(8.0, 1), job(4.0, 4), job(0.4, 4)];
+    let solution = Solution { completion: vec![10.0, 8.0, 9.0], value: 27.0 };
+    let sorted = |key| order::order(&jobs, &system, &solution, key);
+    assert_eq!(sorted(Key::OwnRate), [0, 1, 2]);
+    assert_eq!(sorted(Key::FullRate), [1, 0, 2]);
+    assert_eq!(sorted(Key::Completion), [1, 2, 0]);
 }

@@ -9,21 +9,25 @@ use slackline_relax::malleable::Job;
 use super::instance::FlexInstance;
 use super::rap::{cost, least, most, spare};
 
-/// Which numbers of slots a job is tried with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choices {
-    /// All from its least to its most: the paper's program.
-    All,
-    /// For step costs only those at which a step is met.
-    Useful,
-}
-
 /// The optimal constant allocation for any costs; `None` if there are more jobs than slots or the
 /// program would look at more than `cells` pairs of choice and slot. O(slots · choices) time, O(slots · jobs) memory.
-pub fn dynamic_program(instance: &FlexInstance, choices: Choices, cells: u64) -> Option<Vec<u32>> {
+pub fn dynamic_program(instance: &FlexInstance, cells: u64) -> Option<Vec<u32>> {
+    program(instance, useful, cells)
+}
+
+/// The paper's program, which tries all slots from a job's least to its most.
+#[cfg(test)]
+pub(super) fn paper_program(instance: &FlexInstance, cells: u64) -> Option<Vec<u32>> {
+    program(instance, all, cells)
+}
+
+/// (slots above the least, cost) worth trying for a job when that many are to spare, fewest first.
+type Options = fn(&Job, u32) -> Vec<(u32, f64)>;
+
+fn program(instance: &FlexInstance, options: Options, cells: u64) -> Option<Vec<u32>> {
     let spare = spare(instance)? as usize;
     let options: Vec<Vec<(u32, f64)>> =
-        instance.jobs().iter().map(|job| options(job, choices, spare as u32)).collect();
+        instance.jobs().iter().map(|job| options(job, spare as u32)).collect();
     let n: usize = options.iter().map(Vec::len).sum();
     if n as u64 * (spare as u64 + 1) > cells {
         return None;
@@ -55,24 +59,25 @@ pub fn dynamic_program(instance: &FlexInstance, choices: Choices, cells: u64) ->
     Some(slots)
 }
 
-/// (slots above the least, cost) worth trying, fewest first.
-fn options(job: &Job, choices: Choices, spare: u32) -> Vec<(u32, f64)> {
-    let (least, most) = (least(job), most(job));
-    let reach = (most - least).min(spare);
-    let priced = |more: u32| (more, cost(job, least + more));
-    match job.cost.as_steps().filter(|_| choices == Choices::Useful) {
-        None => (0..=reach).map(priced).collect(),
-        Some(steps) => {
-            let needed = |&(due, _): &(f64, f64)| {
-                let within = due - job.base;
-                let slots = (job.work / within * (1.0 - 1e-12)).ceil();
-                (within > 0.0 && slots <= f64::from(least + reach)).then_some(slots as u32)
-            };
-            let met = steps.iter().filter_map(needed).map(|slots| slots.saturating_sub(least));
-            let mut all: Vec<u32> = met.chain([0]).collect();
-            all.sort_unstable();
-            all.dedup();
-            all.into_iter().map(priced).collect()
-        }
-    }
+/// All slots.
+fn all(job: &Job, spare: u32) -> Vec<(u32, f64)> {
+    let least = least(job);
+    (0..=(most(job) - least).min(spare)).map(|more| (more, cost(job, least + more))).collect()
+}
+
+/// For step costs only those at which a step is met.
+fn useful(job: &Job, spare: u32) -> Vec<(u32, f64)> {
+    let Some(steps) = job.cost.as_steps() else { return all(job, spare) };
+    let least = least(job);
+    let reach = (most(job) - least).min(spare);
+    let needed = |&(due, _): &(f64, f64)| {
+        let within = due - job.base;
+        let slots = (job.work / within * (1.0 - 1e-12)).ceil();
+        (within > 0.0 && slots <= f64::from(least + reach)).then_some(slots as u32)
+    };
+    let met = steps.iter().filter_map(needed).map(|slots| slots.saturating_sub(least));
+    let mut choices: Vec<u32> = met.chain([0]).collect();
+    choices.sort_unstable();
+    choices.dedup();
+    choices.into_iter().map(|more| (more, cost(job, least + more))).collect()
 }

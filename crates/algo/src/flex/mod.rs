@@ -15,8 +15,8 @@
 //!    and if no packing gets there, EDF water filling does, sliced to whole slots ([`slicing`]).
 //! 5. Step costs are searched by levels with the same test ([`targets`]), exactly for few jobs.
 //! 6. The best of all is the plan, with a lower bound ([`bound`]) and the candidate that won ([`plan`]).
-//! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`stages`],
-//!    [`model`]).
+//! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`phases`],
+//!    [`plan_instance`]).
 //! 8. Online, the ready phases of each lane are an instance; the first interval of the packing becomes
 //!    targets, anew each epoch ([`online`]).
 //!
@@ -45,7 +45,8 @@
 //! - D4 Minima are held until a job is done, even where only tasks left would be guaranteed. Bounds
 //!   count only what is guaranteed (`firm`), so that they hold for every schedule.
 //! - D5 Epochs: at most one plan an epoch, the first at once, and none while nothing happens.
-//! - D6 Galil-Megiddo sorts where it would select: one more log J.
+//! - D6 Convex allocations by Frederickson and Johnson's scheme; Fox's, Galil and Megiddo's and the paper's
+//!   dynamic program are what tests hold it against.
 //!
 //! **Example**
 //! ```
@@ -59,23 +60,25 @@
 //! ```
 
 pub mod bound;
+mod entry;
 mod instance;
 pub mod knapsack;
-pub mod model;
 pub mod moldable;
 pub mod mps;
 pub mod online;
 pub mod orders;
+pub mod phases;
 mod plan;
+pub mod plan_instance;
 pub mod rap;
 pub mod search;
 pub mod selection;
 pub mod slicing;
-pub mod stages;
 pub mod targets;
 #[cfg(test)]
 mod tests;
 
+pub use entry::ENTRY;
 pub use instance::{FlexInstance, Piece};
 pub use plan::{Config, Mode, Plan, Winner, plan, quick_order};
 pub use slackline_relax::malleable::Job;

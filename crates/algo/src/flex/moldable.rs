@@ -8,6 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use slackline_model::Key;
+
 use super::instance::{FlexInstance, Piece};
 
 /// All jobs start at 0 on `slots`.
@@ -24,12 +26,12 @@ pub fn in_turn(instance: &FlexInstance, order: &[usize]) -> Vec<Piece> {
     let jobs = instance.jobs();
     let mut pieces = Vec::new();
     let mut free = instance.slots();
-    // (bits of the end, job, slots)
-    let mut running: BinaryHeap<Reverse<(u64, usize, u32)>> = BinaryHeap::new();
+    // (end, job, slots)
+    let mut running: BinaryHeap<Reverse<(Key, usize, u32)>> = BinaryHeap::new();
     let mut start = |now: f64, job: usize, slots: u32, running: &mut BinaryHeap<_>| {
         let end = now + jobs[job].work / f64::from(slots);
         pieces.push(Piece { job, start: now, end, slots });
-        running.push(Reverse((end.to_bits(), job, slots)));
+        running.push(Reverse((Key(end), job, slots)));
     };
     for (job, info) in jobs.iter().enumerate().filter(|(_, info)| info.min > 0) {
         start(0.0, job, info.min, &mut running);
@@ -48,8 +50,8 @@ pub fn in_turn(instance: &FlexInstance, order: &[usize]) -> Vec<Piece> {
         if waiting.peek().is_none() {
             return pieces;
         }
-        let Some(Reverse((end, _, slots))) = running.pop() else { return pieces };
-        now = f64::from_bits(end);
+        let Some(Reverse((Key(end), _, slots))) = running.pop() else { return pieces };
+        now = end;
         free += slots;
     }
 }

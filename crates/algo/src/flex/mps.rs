@@ -14,6 +14,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use slackline_model::Key;
+
 use super::instance::{FlexInstance, Piece};
 
 /// Packs one instance in any number of orders, reusing its memory.
@@ -24,8 +26,8 @@ pub struct Packer<'a> {
     slowest: Vec<(f64, usize)>,
     state: Vec<State>,
     completions: Vec<f64>,
-    /// (bits of the end, job) of jobs at their maximum; bits of non-negative numbers order as they do.
-    full: BinaryHeap<Reverse<(u64, usize)>>,
+    /// (end, job) of jobs at their maximum.
+    full: BinaryHeap<Reverse<(Key, usize)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,7 +118,7 @@ impl<'a> Packer<'a> {
                 slowest += 1;
             }
             let at_minimum = self.slowest.get(slowest).copied();
-            let at_maximum = self.full.peek().map(|&Reverse((end, job))| (f64::from_bits(end), job));
+            let at_maximum = self.full.peek().map(|&Reverse((Key(end), job))| (end, job));
             let partial = clock.partial.map(|p| (p.since + p.left / f64::from(p.rate), p.job));
             let events = [at_minimum, at_maximum, partial];
             let next = events.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -159,7 +161,7 @@ impl<'a> Packer<'a> {
             if p.rate == max {
                 let end = clock.now + p.left / f64::from(max);
                 self.state[p.job] = State::Full(clock.now);
-                self.full.push(Reverse((end.to_bits(), p.job)));
+                self.full.push(Reverse((Key(end), p.job)));
             } else {
                 clock.partial = Some(p);
             }

@@ -1,4 +1,4 @@
-//! FLEX online: targets for the ready phases of each lane, anew every epoch.
+//! FLEX online: targets for the ready phases of each lane, again every epoch.
 //!
 //! **Paper**: §2.2 (epochs, one instance for maps and one for reduces), §1.1 (as an add-on to Fair),
 //! §4.2 (remaining work from tasks left and what is believed of their length). Each ready phase is a
@@ -11,8 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::id::TiVec;
-use slackline_model::{Instance, Lane, PhaseId, Span, Time};
+use slackline_model::{Instance, Lane, PhaseId, Span};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
 use slackline_relax::malleable::Job;
 
@@ -20,6 +19,7 @@ use super::instance::FlexInstance;
 use super::mps::first_interval;
 use super::plan::quick_order;
 use crate::classic::{Claim, water_line};
+use crate::epochs::{Epochs, Targets};
 
 /// How the allocation reaches the assignment layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,28 +33,17 @@ pub enum Hand {
 /// The FLEX policy.
 #[derive(Clone, Debug)]
 pub struct Flex {
-    epoch: Span,
+    epochs: Epochs,
     hand: Hand,
-    target: TiVec<PhaseId, f64>,
+    targets: Targets,
     /// Lanes of which something changed since their last plan.
     stale: [bool; 2],
-    /// When the next plan may be made.
-    next: Time,
-    /// Whether a wake-up at that time was asked for.
-    waking: bool,
 }
 
 impl Flex {
     /// FLEX with epochs of this length; 0 plans at every event.
-    pub fn new(instance: &Instance, epoch: Span, hand: Hand) -> Self {
-        Self {
-            epoch,
-            hand,
-            target: vec![0.0; instance.phases().len()].into(),
-            stale: [false; 2],
-            next: Time::ZERO,
-            waking: false,
-        }
+    pub fn new(epoch: Span, hand: Hand) -> Self {
+        Self { epochs: Epochs::new(epoch), hand, targets: Targets::default(), stale: [false; 2] }
     }
 
     fn note(&mut self, event: &Event, instance: &Instance) {
@@ -64,7 +53,7 @@ impl Flex {
             | Event::PhaseDone(phase)
             | Event::PhaseReady(phase) => self.stale[instance.lane_of(phase).index()] = true,
             Event::MachineDown(_) | Event::MachineUp(_) | Event::FlowFailed(_) => self.stale = [true; 2],
-            Event::Wake => self.waking = false,
+            Event::Wake => self.epochs.woken(),
             Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) => {}
         }
     }
@@ -77,10 +66,7 @@ impl Flex {
         }
         let shares = allocate(&instance_of(&phases, lane, slots, view), self.hand);
         for (&phase, slots) in phases.iter().zip(shares) {
-            if self.target[phase] != slots {
-                self.target[phase] = slots;
-                out.push(Action::Target { phase, slots });
-            }
+            self.targets.push(phase, slots, out);
         }
     }
 }
@@ -139,17 +125,9 @@ impl Policy for Flex {
         for event in events {
             self.note(event, view.instance);
         }
-        if self.stale == [false; 2] {
+        if self.stale == [false; 2] || !self.epochs.begin(view.now, out) {
             return;
         }
-        if view.now < self.next {
-            if !self.waking {
-                self.waking = true;
-                out.push(Action::WakeAt(self.next));
-            }
-            return;
-        }
-        self.next = view.now + self.epoch;
         for &lane in view.instance.cluster().lanes() {
             if std::mem::take(&mut self.stale[lane.index()]) {
                 self.plan_lane(lane, view, out);

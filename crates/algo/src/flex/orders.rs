@@ -6,6 +6,7 @@
 //! costs the slope is w, or w over the work for stretch, so that Smith's rule serves response, weighted
 //! response and stretch alike (docs/math.md C6).
 
+use slackline_model::Key;
 use slackline_relax::malleable::{Job, horizon};
 
 use super::instance::FlexInstance;
@@ -139,17 +140,17 @@ fn late_last(instance: &FlexInstance, nature: &Nature, late: &[bool]) -> Vec<usi
 }
 
 /// Moore-Hodgson on one machine of speed S: by due time, and whenever a job would be late the one with
-/// the most work so far is given up. O(J log J).
+/// the most work so far is left to be late. O(J log J).
 fn moore(instance: &FlexInstance, nature: &Nature) -> Vec<usize> {
     let jobs = instance.jobs();
     let mut late: Vec<bool> = jobs.iter().zip(&nature.due).map(|(job, &due)| job.alone() > due).collect();
-    let mut kept: std::collections::BinaryHeap<(u64, usize)> = std::collections::BinaryHeap::new();
+    let mut kept: std::collections::BinaryHeap<(Key, usize)> = std::collections::BinaryHeap::new();
     let mut end = 0.0;
     for j in sorted(jobs.len(), |j| nature.due[j]) {
         if late[j] {
             continue;
         }
-        kept.push((jobs[j].work.to_bits(), j));
+        kept.push((Key(jobs[j].work), j));
         end += jobs[j].work / f64::from(instance.slots());
         if end > nature.due[j]
             && let Some((_, longest)) = kept.pop()

@@ -1,6 +1,6 @@
 //! Planning one instance: candidates, the best of them, and how far from optimal it can be.
 
-use slackline_model::Combine;
+use slackline_model::{Combine, tolerance};
 use slackline_relax::levels;
 use slackline_relax::malleable::Job;
 use slackline_relax::{deadlines, minimax};
@@ -149,7 +149,7 @@ pub fn plan(instance: &FlexInstance, config: &Config<'_>) -> Plan {
 
 /// Whether a cost is its bound, by the documents' tolerance.
 pub(super) fn is_optimal(cost: f64, bound: f64) -> bool {
-    cost - bound <= 2e-6 + 1e-6 * bound.abs()
+    cost - bound <= tolerance::of_amount(bound)
 }
 
 /// A schedule that may become the plan.

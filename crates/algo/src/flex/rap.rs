@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use slackline_model::Combine;
+use slackline_model::{Combine, Key};
 use slackline_relax::malleable::Job;
 
 use super::instance::FlexInstance;
@@ -32,7 +32,7 @@ pub fn solve(instance: &FlexInstance, cells: u64) -> Option<Vec<u32>> {
         Combine::Sum if instance.jobs().iter().all(|job| job.cost.is_convex()) => {
             frederickson_johnson(instance)
         }
-        Combine::Sum => knapsack::dynamic_program(instance, knapsack::Choices::Useful, cells),
+        Combine::Sum => knapsack::dynamic_program(instance, cells),
     }
 }
 
@@ -62,12 +62,6 @@ pub(super) fn spare(instance: &FlexInstance) -> Option<u32> {
     u32::try_from(u64::from(instance.slots()).checked_sub(least)?).ok()
 }
 
-/// Fox (1966): slot after slot to the job that saves most by it. Optimal for convex costs.
-/// O((J + S) log J).
-pub fn fox(instance: &FlexInstance) -> Option<Vec<u32>> {
-    greedy(instance, saving)
-}
-
 /// Slot after slot to the job that costs most now: the minimax optimum, and G_j with the right sign.
 /// O((J + S) log J).
 pub fn costliest_first(instance: &FlexInstance) -> Option<Vec<u32>> {
@@ -78,10 +72,10 @@ fn greedy(instance: &FlexInstance, key: impl Fn(&Job, u32) -> f64) -> Option<Vec
     let mut left = spare(instance)?;
     let jobs = instance.jobs();
     let mut slots: Vec<u32> = jobs.iter().map(least).collect();
-    let mut heap: BinaryHeap<(Ranked, Reverse<usize>)> = BinaryHeap::with_capacity(jobs.len());
+    let mut heap: BinaryHeap<(Key, Reverse<usize>)> = BinaryHeap::with_capacity(jobs.len());
     let push = |heap: &mut BinaryHeap<_>, at: usize, held: u32| {
         if held < most(&jobs[at]) {
-            heap.push((Ranked(key(&jobs[at], held)), Reverse(at)));
+            heap.push((Key(key(&jobs[at], held)), Reverse(at)));
         }
     };
     (0..jobs.len()).for_each(|at| push(&mut heap, at, slots[at]));
@@ -92,24 +86,6 @@ fn greedy(instance: &FlexInstance, key: impl Fn(&Job, u32) -> f64) -> Option<Vec
         push(&mut heap, at, slots[at]);
     }
     Some(slots)
-}
-
-/// A number in a heap.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ranked(f64);
-
-impl Eq for Ranked {}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }
 
 /// The minimax optimum by its level: s_j(L) = max(m_j, ⌈V_j/D_j(L)⌉), feasible if each is at most M_j
@@ -173,9 +149,14 @@ mod tests {
     use proptest::prelude::*;
     use slackline_model::CostFn;
 
-    use super::super::knapsack::{Choices, dynamic_program};
+    use super::super::knapsack::{dynamic_program, paper_program};
     use super::super::selection::{frederickson_johnson, galil_megiddo};
     use super::*;
+
+    /// Fox (1966): slot after slot to the job that saves most by it. Optimal for convex costs.
+    fn fox(instance: &FlexInstance) -> Option<Vec<u32>> {
+        greedy(instance, saving)
+    }
 
     fn total(instance: &FlexInstance, slots: &[u32]) -> f64 {
         instance.combine().of(instance.jobs().iter().zip(slots).map(|(job, &s)| cost(job, s)))
@@ -223,7 +204,7 @@ mod tests {
         fn convex_schemes_agree(instance in instances(&[Kind::Linear, Kind::Tardiness], Combine::Sum)) {
             let greedy = fox(&instance).unwrap();
             check_valid(&instance, &greedy);
-            let optimum = total(&instance, &dynamic_program(&instance, Choices::All, 1 << 20).unwrap());
+            let optimum = total(&instance, &paper_program(&instance, 1 << 20).unwrap());
             prop_assert!(same(total(&instance, &greedy), optimum), "tardiness is convex, so Fox is optimal");
             for slots in [galil_megiddo(&instance).unwrap(), frederickson_johnson(&instance).unwrap()] {
                 check_valid(&instance, &slots);
@@ -236,8 +217,8 @@ mod tests {
         fn few_choices_are_enough_for_steps(
             instance in instances(&[Kind::Steps, Kind::Linear], Combine::Sum),
         ) {
-            let all = dynamic_program(&instance, Choices::All, 1 << 20).unwrap();
-            let useful = dynamic_program(&instance, Choices::Useful, 1 << 20).unwrap();
+            let all = paper_program(&instance, 1 << 20).unwrap();
+            let useful = dynamic_program(&instance, 1 << 20).unwrap();
             check_valid(&instance, &all);
             check_valid(&instance, &useful);
             prop_assert!(same(total(&instance, &all), total(&instance, &useful)));

@@ -4,7 +4,7 @@
 //! savings of one job come in falling order. So it is selection in J sorted arrays:
 //!
 //! - Z. Galil, N. Megiddo (1979): a weighted median of the medians throws away a quarter of what is
-//!   left each round. O(J log J log S) here (they select where we sort the J medians).
+//!   left each round. O(J log J log S) here (they select where we sort the J medians). Only tests use it.
 //! - G. Frederickson, D. Johnson (1980): first look at every p-th saving only; the J or so around the
 //!   right rank stay, p is halved. O(J) a halving, O(J log(S/J)) in all, given a linear selection.
 
@@ -78,8 +78,10 @@ impl<'a> Arrays<'a> {
     }
 }
 
-/// Galil and Megiddo's scheme for convex costs; `None` if there are more jobs than slots.
-pub fn galil_megiddo(instance: &FlexInstance) -> Option<Vec<u32>> {
+/// Galil and Megiddo's scheme for convex costs, which tests hold against Frederickson and Johnson's; `None`
+/// if there are more jobs than slots.
+#[cfg(test)]
+pub(super) fn galil_megiddo(instance: &FlexInstance) -> Option<Vec<u32>> {
     let mut arrays = Arrays::new(instance)?;
     while arrays.left > 0 && !arrays.take_all() {
         let pivot = median_of_medians(&arrays);
@@ -100,6 +102,7 @@ pub fn galil_megiddo(instance: &FlexInstance) -> Option<Vec<u32>> {
     Some(arrays.into_slots())
 }
 
+#[cfg(test)]
 fn median_of_medians(arrays: &Arrays<'_>) -> Entry {
     let mut medians: Vec<(Entry, u64)> = (0..arrays.taken.len())
         .filter(|&job| arrays.open[job] > arrays.taken[job])
@@ -119,6 +122,7 @@ fn median_of_medians(arrays: &Arrays<'_>) -> Entry {
 }
 
 /// One past the last undecided slot of `job` that comes no later than `pivot`.
+#[cfg(test)]
 fn count_within(arrays: &Arrays<'_>, job: usize, pivot: &Entry) -> u32 {
     let (mut from, mut to) = (arrays.taken[job], arrays.open[job]);
     while from < to {

@@ -5,6 +5,8 @@
 //! interval's end (McNaughton's rule; a fraction below 1 never overlaps itself), so that never more than
 //! the sum of the rates, rounded up, is in use. As m and M are whole, ⌊r⌋ ≥ m and ⌈r⌉ ≤ M.
 
+use std::ops::Range;
+
 use slackline_relax::deadlines::Filling;
 
 use super::instance::Piece;
@@ -17,12 +19,13 @@ pub fn slice(filling: &Filling) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (k, ends) in filling.cuts.windows(2).enumerate() {
         let rates: Vec<f64> = filling.rates.iter().map(|rates| rates[k]).collect();
-        slice_interval((ends[0], ends[1]), &rates, &mut pieces);
+        slice_interval(ends[0]..ends[1], &rates, &mut pieces);
     }
     merge(pieces)
 }
 
-fn slice_interval((start, end): (f64, f64), rates: &[f64], pieces: &mut Vec<Piece>) {
+fn slice_interval(interval: Range<f64>, rates: &[f64], pieces: &mut Vec<Piece>) {
+    let (start, end) = (interval.start, interval.end);
     // Where the next fraction begins on the extra slot that is being filled.
     let mut at = start;
     for (job, &rate) in rates.iter().enumerate() {

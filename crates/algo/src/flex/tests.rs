@@ -7,13 +7,28 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{
     CostDraft, FlowDraft, JobDraft, MachineDraft, PerPhase, PoolDraft, TasksDraft, Weights,
 };
-use slackline_model::{Combine, CostFn, Draft, Instance, Metric, Objective, Seed};
+use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows};
+use slackline_model::{Combine, CostFn, Draft, Instance, Metric, Objective, Schedule, Seed};
 use slackline_trace::generate;
 
-use super::model::plan_instance;
 use super::mps::Packer;
+use super::plan_instance::{ModelPlan, plan_instance};
 use super::*;
 use simplex::{Is, minimise};
+
+/// The plan as a schedule document's content, with its claims.
+fn schedule(instance: &Instance, plan: &ModelPlan) -> Schedule {
+    let origin = Origin { policy: "flex".to_owned(), minima: true, clock: Clock::Exact, slowstart: 1.0 };
+    let rows = Rows::Allocations(plan.allocations.clone());
+    let mut schedule = Schedule::from_rows(instance, origin, rows, |flow| {
+        let own = plan.allocations.iter().filter(|row| instance.flow_of(row.phase) == flow);
+        let start = own.map(|row| row.start).reduce(f64::min);
+        FlowTimes { start, completion: Some(plan.completions[flow]) }
+    });
+    assert!((schedule.cost.unwrap() - plan.cost).abs() <= 1e-9 * plan.cost.abs());
+    schedule.claim_bound(Some(plan.bound));
+    schedule
+}
 
 /// A workload of section 4.1.
 fn base_case(jobs: u32, cost: &str, metric: Metric, combine: Combine, seed: u64) -> Instance {
@@ -331,7 +346,7 @@ fn plans_of_section_4_1_pass_the_judge_for_every_metric() {
             let model = base_case(10, cost, *metric, combine, 3);
             for mode in [Mode::Malleable, Mode::Moldable] {
                 let plan = plan_instance(&model, &Config { mode, ..Config::thorough() }).unwrap();
-                let report = slackline_judge::check(&model, &plan.schedule(&model, "flex"));
+                let report = slackline_judge::check(&model, &schedule(&model, &plan));
                 assert!(report.is_ok(), "{metric} {combine:?} {mode:?}: {}", report.unwrap_err());
             }
         }
@@ -419,7 +434,7 @@ proptest! {
         let Ok(instance) = Instance::new(&draft) else { return Ok(()) };
         let config = Config { steps: 20_000, nodes: 2_000, ..Config::thorough() };
         let plan = plan_instance(&instance, &config).unwrap();
-        let checked = slackline_judge::check(&instance, &plan.schedule(&instance, "flex"));
+        let checked = slackline_judge::check(&instance, &schedule(&instance, &plan));
         prop_assert!(checked.is_ok(), "{}: {:?}", checked.unwrap_err(), plan);
         prop_assert_eq!(plan_instance(&instance, &config).unwrap(), plan, "the same twice");
     }
@@ -446,9 +461,12 @@ fn flows_of_several_jobs_and_mixed_speeds_are_refused() {
     };
     let refusal = |draft: &Draft| {
         let instance = Instance::new(draft).unwrap();
-        plan_instance(&instance, &Config::quick()).unwrap_err().message(&instance)
+        plan_instance(&instance, &Config::quick()).unwrap_err().to_string()
     };
-    assert!(refusal(&draft).starts_with("flex plans machines of one speed, found several"));
+    assert!(
+        refusal(&draft)
+            .starts_with("flex plans allocations, which need machines of one speed, found several")
+    );
     draft.flows[0].jobs.push(work("y"));
     assert!(refusal(&draft).starts_with("flex plans flows of one job, found 2 jobs in flow \"f\""));
 }
@@ -456,7 +474,6 @@ fn flows_of_several_jobs_and_mixed_speeds_are_refused() {
 /// What a simulation of the policy gives, judged, with mean response.
 fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, learned: bool) -> f64 {
     use slackline_model::History;
-    use slackline_model::schedule::Clock;
     use slackline_policy::{Config, Learning, run};
     use slackline_sim::{Options, Sim};
 
@@ -480,8 +497,8 @@ fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
         let model = base_case(10, "metric", Metric::Response, Combine::Sum, seed);
         let model = model.with_objective(Objective::default(), Weights::Ignore).unwrap();
         let epoch = Span::from_seconds_nearest(0.5);
-        let flex = |hand| online::Flex::new(&model, epoch, hand);
-        let fair = simulated(&model, &mut Fair::new(&model, By::Job), false);
+        let flex = |hand| online::Flex::new(epoch, hand);
+        let fair = simulated(&model, &mut Fair::new(By::Job), false);
         let cost = simulated(&model, &mut flex(online::Hand::Targets), false);
         assert_eq!(cost, simulated(&model, &mut flex(online::Hand::Minima), false));
         gain += fair / cost / f64::from(n as u32);

@@ -7,6 +7,8 @@
 //!
 //! **Complexity**: O(n log n) for n nodes, plus the total number of nodes in pseudo-jobs.
 
+use slackline_model::tolerance;
+
 use super::network::Network;
 
 /// An interval of the pseudo-schedule.
@@ -75,6 +77,6 @@ fn assert_bounds(net: &Network, flow: usize, chain: &[PseudoJob]) {
     let path = nodes.iter().map(|n| n.tail + n.seconds()).fold(0.0, f64::max);
     let chain_work: f64 = chain.iter().map(PseudoJob::work).sum();
     let chain_path: f64 = chain.iter().map(|p| p.seconds).sum();
-    assert!((chain_work - work).abs() <= 1e-6 + 1e-6 * work, "work {chain_work} of {work}");
-    assert!((chain_path - path).abs() <= 1e-6 + 1e-6 * path, "path {chain_path} of {path}");
+    assert!((chain_work - work).abs() <= tolerance::of_amount(work), "work {chain_work} of {work}");
+    assert!((chain_path - path).abs() <= tolerance::of_amount(path), "path {chain_path} of {path}");
 }

@@ -4,6 +4,11 @@
 //! many slots as it can use, until none is left. Nodes may be interrupted. This realises an order of flows
 //! directly, without stages 1 and 3, and is the ready-list form of FIFO and Fair (section 5.1).
 //!
+//! An executor by itself, not a rule of `classic::fluid`: every epoch and every step of the insertion search
+//! makes such a schedule. So it keeps its memory from one schedule to the next, counts its events as effort,
+//! and stops as soon as the schedule is certain to cost more than a limit, or its first allocation is known. And
+//! it measures time in steps where the kernel subtracts instants, which differs in the last digits of plans.
+//!
 //! **Complexity**: O(n) events for n nodes, each O(slots held) plus one insertion into the ready list.
 
 use slackline_model::Combine;

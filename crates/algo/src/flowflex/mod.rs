@@ -9,14 +9,15 @@
 //!
 //! **Idea**
 //! 1. Each flow becomes a chain of pseudo-jobs with the same work and critical path ([`chain`]).
+//!    The three stages together are [`scheme`] (Fig. 3).
 //! 2. Orders of flows by deadlines: of the minimum-cost flow, rounded at several shares ([`orders`], and
-//!    `slackline_relax::flow`); of bracket and bisection for maxima; of a choice of levels for steps; and rules.
+//!    `slackline_relax::flow`); of bracket and bisection for maxima ([`bisection`], Fig. 8); of a choice of levels for steps; and rules.
 //! 3. Chains take slots greedily in that order ([`deadlines`]).
 //! 4. What a pseudo-job holds is handed to the nodes in it by McNaughton's rule ([`shape`]).
 //! 5. Each order is also list scheduled on the real graph ([`list`]), which is nearly always better, and the
 //!    best orders are improved by insertion ([`search`]).
 //! 6. The baselines' plans are candidates too. The best is the plan, which says which it is ([`plan()`]).
-//! 7. Online, the first allocation of a quick plan becomes targets, anew each epoch ([`online`]).
+//! 7. Online, the first allocation of a quick plan becomes targets, again each epoch ([`online`]).
 //!
 //! **Guarantee** (of the chains, which are among the candidates; universal slots, all released at 0): with
 //! slots of speed 2 no more than the optimum at speed 1 for maxima (Theorem 4), hence twice the optimum for
@@ -46,7 +47,7 @@
 //! - D5 Releases: a chain starts at its flow's; the theorems are stated for release 0.
 //! - D6 Minima are no part of the model and are not kept.
 //! - D7 Online, reduces take slots early only once all maps of their job have started, and only what the plan
-//!   leaves; in the paper they are ready at a fraction of the maps. Nobody can take a slot from a reduce that
+//!   leaves; in the paper they are ready at a fraction of the maps. No other phase can take a slot from a reduce that
 //!   waits, and other flows need it: costs of Fig. 12 are 4 to 23 % less.
 //!
 //! **Example**
@@ -79,17 +80,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bisection;
 pub mod chain;
 pub mod deadlines;
+mod entry;
 pub mod list;
 pub mod network;
 pub mod online;
 pub mod orders;
 mod plan;
+pub mod scheme;
 pub mod search;
 pub mod shape;
 #[cfg(test)]
 mod tests;
 
+pub use entry::{ENTRY, Promise, promise};
 pub use online::FlowFlex;
-pub use plan::{Candidate, Config, Plan, Realisation, Refusal, Source, plan, ready_list};
+pub use plan::{Candidate, Config, Plan, Realisation, Source, plan, ready_list};

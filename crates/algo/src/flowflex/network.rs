@@ -4,7 +4,7 @@
 //! the jobs it waits for. Work is in slot-seconds at the cluster's speed, so that a slot does one a
 //! second. Plan time is workload time in seconds.
 
-use slackline_model::{Combine, CostFn, Instance, PhaseId};
+use slackline_model::{Combine, CostFn, Instance, JobId, PhaseId};
 
 /// A phase, or what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +65,15 @@ pub struct Network {
     first_successor: Vec<u32>,
 }
 
+/// What there is to run on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Supply {
+    /// Slots of each lane; universal slots are lane 0.
+    pub slots: [u32; 2],
+    /// Speed of a slot.
+    pub speed: f64,
+}
+
 /// How much of an instance is still to be done, as seen at some instant.
 pub trait Remaining {
     /// Slot-seconds at speed 1 left in a phase; `None` if the phase is done.
@@ -94,14 +103,14 @@ impl Network {
             slots[lane.index()] = instance.cluster().slots(lane);
         }
         let flows = instance.flows().keys();
-        Self::of(instance, flows, (slots, speed), 0.0, &Whole(instance))
+        Self::of(instance, flows, Supply { slots, speed }, 0.0, &Whole(instance))
     }
 
-    /// What is left of `flows` at `now` on slots of this number and speed. O(phases + precedences).
+    /// What is left of `flows` at `now`. O(phases + precedences).
     pub fn of(
         instance: &Instance,
         flows: impl Iterator<Item = slackline_model::FlowId>,
-        (slots, speed): ([u32; 2], f64),
+        Supply { slots, speed }: Supply,
         now: f64,
         remaining: &dyn Remaining,
     ) -> Self {
@@ -115,13 +124,16 @@ impl Network {
             first_successor: Vec::new(),
         };
         let mut arcs: Vec<(u32, u32)> = Vec::new();
-        // The node that is last of each job, if any of the job is left.
-        let mut last: Vec<Option<u32>> = vec![None; instance.jobs().len()];
         for id in flows {
+            let flow = instance.flow(id);
             let first = net.nodes.len();
+            // The node that is last of each job of the flow, if any of the job is left. A job waits only for
+            // others of its flow, whose ids are consecutive.
+            let mut last: Vec<Option<u32>> = vec![None; flow.jobs().len()];
+            let place = |job: JobId| job.index() - flow.jobs().next().map_or(0, JobId::index);
             for &job_id in instance.topological_of(id) {
                 let job = instance.job(job_id);
-                let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[a.index()]).collect();
+                let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[place(*a)]).collect();
                 for phase in job.phases() {
                     let Some(work) = remaining.work(phase) else { continue };
                     let lane = instance.lane_of(phase).index();
@@ -131,10 +143,9 @@ impl Network {
                     net.waits_for.push(before.len() as u32);
                     arcs.extend(before.iter().map(|&b| (b, node)));
                     before = vec![node];
-                    last[job_id.index()] = Some(node);
+                    last[place(job_id)] = Some(node);
                 }
             }
-            let flow = instance.flow(id);
             net.flows.push(NetFlow {
                 nodes: first..net.nodes.len(),
                 release: flow.release.seconds().max(now),

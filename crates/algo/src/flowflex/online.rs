@@ -1,26 +1,28 @@
 //! FlowFlex online: the initial allocation of a new plan as targets, every epoch.
 //!
 //! **Paper**: section 5.2. Every epoch (about two seconds there) what is left of the flows that have
-//! arrived is planned anew, with sizes re-estimated from finished tasks, and the slots that the plan gives
+//! arrived is planned again, with sizes re-estimated from finished tasks, and the slots that the plan gives
 //! at its start go to the assignment layer. The variant without a minimum-cost flow is used: flows in the
 //! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
 //! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
 //!
 //! Reduces that start early hold their slots without working until the maps of their job are done, and
-//! nobody can take them away. So they get slots only once all those maps have started, and only slots that the
+//! no other phase can take them away. So they get slots only once all those maps have started, and only slots that the
 //! plan leaves; those whose maps end soonest first (deviation D7).
 //!
 //! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
 //! averaged: the policy is blind to which machine a slot is on. Minima are not kept.
 
-use slackline_model::id::TiVec;
-use slackline_model::{Combine, FlowId, Instance, Lane, PhaseId, Span, Time};
-use slackline_policy::{Action, Event, Policy, Style, View};
+use std::collections::BTreeSet;
+
+use slackline_model::{Combine, FlowId, Lane, PhaseId, Span};
+use slackline_policy::{Action, Event, Grown, Policy, Style, View};
 
 use super::list::{self, Lister};
-use super::network::{Network, Remaining};
+use super::network::{Network, Remaining, Supply};
 use super::orders::{Rule, by_key};
 use super::search::is_less;
+use crate::epochs::{Epochs, Targets};
 
 /// Work that is believed to be nothing still needs its slot: this many seconds a task.
 const LEAST_SECONDS: f64 = 1e-6;
@@ -34,25 +36,17 @@ const NODES_MANY: usize = 1000;
 /// The FlowFlex policy.
 #[derive(Clone, Debug)]
 pub struct FlowFlex {
-    epoch: Span,
-    target: TiVec<PhaseId, f64>,
+    epochs: Epochs,
+    targets: Targets,
+    /// Flows that have arrived and neither completed nor failed.
+    flows: BTreeSet<FlowId>,
     stale: bool,
-    /// When the next plan may be made.
-    next: Time,
-    /// Whether a wake-up at that time was asked for.
-    waking: bool,
 }
 
 impl FlowFlex {
     /// FlowFlex with epochs of this length; 0 plans at every event.
-    pub fn new(instance: &Instance, epoch: Span) -> Self {
-        Self {
-            epoch,
-            target: vec![0.0; instance.phases().len()].into(),
-            stale: false,
-            next: Time::ZERO,
-            waking: false,
-        }
+    pub fn new(epoch: Span) -> Self {
+        Self { epochs: Epochs::new(epoch), targets: Targets::default(), flows: BTreeSet::new(), stale: false }
     }
 
     fn plan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
@@ -65,14 +59,19 @@ impl FlowFlex {
             speed += cluster.capacity(lane);
             all += f64::from(cluster.slots(lane));
         }
-        let left = |flow: &FlowId| view.state.has_arrived(*flow) && view.state.completion(*flow).is_none();
-        let flows = instance.flows().keys().filter(left);
+        self.flows.retain(|&flow| view.state.completion(flow).is_none());
         let now = view.now.seconds();
-        let net = Network::of(instance, flows, (slots, speed / all), now, &Left(view));
+        let net = Network::of(
+            instance,
+            self.flows.iter().copied(),
+            Supply { slots, speed: speed / all },
+            now,
+            &Left(view),
+        );
         if net.flows.is_empty() || slots == [0, 0] {
             return;
         }
-        let mut given: TiVec<PhaseId, f64> = vec![0.0; self.target.len()].into();
+        let mut given: Grown<PhaseId, f64> = Grown::default();
         for (node, slots) in initial_allocation(&net, now) {
             given[net.nodes[node].phase] = f64::from(slots);
         }
@@ -89,10 +88,7 @@ impl FlowFlex {
         }
         for &lane in cluster.lanes() {
             for phase in view.state.ready(lane) {
-                if self.target[phase] != given[phase] {
-                    self.target[phase] = given[phase];
-                    out.push(Action::Target { phase, slots: given[phase] });
-                }
+                self.targets.push(phase, given[phase], out);
             }
         }
     }
@@ -217,24 +213,19 @@ impl Policy for FlowFlex {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         for event in events {
-            match event {
-                Event::Wake => self.waking = false,
+            match *event {
+                Event::Wake => self.epochs.woken(),
                 Event::JobDone(_) | Event::FlowDone(_) => {}
+                Event::FlowArrived(flow) => {
+                    self.flows.insert(flow);
+                    self.stale = true;
+                }
                 _ => self.stale = true,
             }
         }
-        if !self.stale {
-            return;
+        if self.stale && self.epochs.begin(view.now, out) {
+            self.stale = false;
+            self.plan(view, out);
         }
-        if view.now < self.next {
-            if !self.waking {
-                self.waking = true;
-                out.push(Action::WakeAt(self.next));
-            }
-            return;
-        }
-        self.stale = false;
-        self.next = view.now + self.epoch;
-        self.plan(view, out);
     }
 }

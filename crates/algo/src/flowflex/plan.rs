@@ -6,13 +6,15 @@ use slackline_model::schedule::Allocation;
 use slackline_model::{Combine, Instance};
 use slackline_relax::flow::Grid;
 
-use super::chain::{PseudoJob, chain};
+use super::bisection::bisect;
 use super::list::{self, Lister, costs};
 use super::network::Network;
 use super::orders::{Rule, by_key, relaxed, rounded};
+use super::scheme::Scheme;
 use super::search::{Budget, insertion, is_less};
-use super::{deadlines, shape};
 use crate::baseline::{By, fluid};
+use crate::phase_graph;
+use crate::registry::Refused;
 
 /// How much to search.
 #[derive(Clone, Copy)]
@@ -46,11 +48,7 @@ impl Config<'_> {
 
 /// Shares of the work at which the flow is rounded to deadlines; the paper has one half, and says that
 /// several would do better.
-const ALPHAS: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
-/// Halvings of the bracket of a maximum.
-const PROBES_MAX: u32 = 60;
-/// Width of the bracket, relative to its ends, at which the bisection stops.
-const PRECISION: f64 = 1e-7;
+pub(super) const ALPHAS: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
 /// Orders from which the insertion search starts.
 const STARTS: usize = 3;
 /// The baselines as `plan` makes them, so that no plan loses to them.
@@ -151,23 +149,6 @@ pub struct Plan {
     pub cut: bool,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Allocations say nothing on machines of different speeds.
-    MixedSpeeds,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::MixedSpeeds => f.write_str("found machines of different speeds, expected one speed: allocations count slots, not machines"),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 /// The best of all candidates, for any non-decreasing costs, sum or maximum.
 ///
 /// 0. The baselines' plans, for workloads that are not huge.
@@ -179,8 +160,8 @@ impl std::error::Error for Refusal {}
 ///
 /// # Errors
 /// On machines of different speeds.
-pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
-    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refused> {
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy: "flowflex" })?;
     let net = Network::whole(instance, speed);
     let mut planner = Planner::new(&net);
     let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
@@ -217,8 +198,8 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refusal> {
 ///
 /// # Errors
 /// On machines of different speeds.
-pub fn ready_list(instance: &Instance, rule: list::Rule<'_>) -> Result<Vec<Allocation>, Refusal> {
-    let speed = instance.cluster().uniform_speed().ok_or(Refusal::MixedSpeeds)?;
+pub fn ready_list(instance: &Instance, rule: list::Rule<'_>) -> Result<Vec<Allocation>, Refused> {
+    let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy: "flowflex" })?;
     let net = Network::whole(instance, speed);
     Ok(Lister::new(&net).rows(rule))
 }
@@ -235,9 +216,8 @@ struct Ranked {
 struct Planner<'a> {
     net: &'a Network,
     lister: Lister<'a>,
-    /// Empty unless slots are universal.
-    chains: Vec<Vec<PseudoJob>>,
-    releases: Vec<f64>,
+    /// The paper's scheme, if slots are universal.
+    scheme: Option<Scheme<'a>>,
     best: Ranked,
     /// The cheapest list schedules of an order, cheapest first.
     starts: Vec<Ranked>,
@@ -249,15 +229,7 @@ impl<'a> Planner<'a> {
         let mut lister = Lister::new(net);
         let candidate = Candidate { source: Source::Fifo, improved: false, realisation: Realisation::List };
         let best = Ranked { cost: lister.cost(list::Rule::Fifo), order: Vec::new(), candidate };
-        let flows = 0..if net.is_universal() { net.flows.len() } else { 0 };
-        Self {
-            net,
-            lister,
-            chains: flows.map(|flow| chain(net, flow)).collect(),
-            releases: net.flows.iter().map(|f| f.release).collect(),
-            best,
-            starts: Vec::new(),
-        }
+        Self { net, lister, scheme: net.is_universal().then(|| Scheme::new(net)), best, starts: Vec::new() }
     }
 
     fn candidates(&mut self, grid: Option<Grid>, budget: &mut Budget<'_>) {
@@ -281,17 +253,20 @@ impl<'a> Planner<'a> {
                 }
             }
             (Combine::Sum, None) => {}
-            (Combine::Max, _) => self.bisect(budget),
+            (Combine::Max, _) => {
+                let (net, least) = (self.net, self.best.cost.0);
+                let evaluate = |order| self.consider(order, Source::Bisection);
+                bisect(net, least, || budget.is_called_off(), evaluate);
+            }
         }
     }
 
     /// Both realisations of an order; the cheaper cost of the two.
     fn consider(&mut self, order: Vec<usize>, source: Source) -> f64 {
         let mut least = f64::INFINITY;
-        if !self.chains.is_empty() {
-            let (completions, _) = deadlines::greedy(&self.chains, &self.releases, &order, self.net.slots[0]);
+        if let Some(scheme) = &self.scheme {
             let candidate = Candidate { source, improved: false, realisation: Realisation::Chains };
-            let cost = costs(self.net, &completions);
+            let cost = costs(self.net, &scheme.completions(&order));
             least = cost.0;
             self.offer(Ranked { cost, order: order.clone(), candidate });
         }
@@ -310,27 +285,6 @@ impl<'a> Planner<'a> {
     fn offer(&mut self, ranked: Ranked) {
         if is_less(ranked.cost, self.best.cost) {
             self.best = ranked;
-        }
-    }
-
-    /// Fig. 8, with a relative stop, on realised costs; every probe is a candidate, because success is
-    /// not monotone in the level (docs/math.md B3 (iv)).
-    fn bisect(&mut self, budget: &mut Budget<'_>) {
-        let alone: Vec<f64> = self.net.flows.iter().map(|f| f.earliest).collect();
-        let (mut fail, mut success) = (self.net.cost(&alone), self.best.cost.0);
-        for _ in 0..PROBES_MAX {
-            if success - fail <= PRECISION * success.abs().max(fail.abs()) || budget.is_called_off() {
-                return;
-            }
-            let level = fail + (success - fail) / 2.0;
-            let due = |j: usize| self.net.flows[j].cost.latest(level).unwrap_or(0.0);
-            let order = by_key(self.net, due);
-            let cost = self.consider(order, Source::Bisection);
-            if cost <= level {
-                success = cost;
-            } else {
-                fail = level;
-            }
         }
     }
 
@@ -368,36 +322,22 @@ impl<'a> Planner<'a> {
         if let Source::Baseline(rule) = ranked.candidate.source {
             return baseline(instance, rule);
         }
-        let rule = match (ranked.candidate.source, ranked.candidate.realisation) {
-            (_, Realisation::Chains) => return self.shift(&ranked.order),
-            (Source::Fifo, _) => list::Rule::Fifo,
-            (Source::Fair, _) => list::Rule::Fair,
+        if let (Realisation::Chains, Some(scheme)) = (ranked.candidate.realisation, &self.scheme) {
+            return scheme.schedule(&ranked.order);
+        }
+        let rule = match ranked.candidate.source {
+            Source::Fifo => list::Rule::Fifo,
+            Source::Fair => list::Rule::Fair,
             _ => list::Rule::Flows(&ranked.order),
         };
         let rows = self.lister.rows(rule);
         (rows, self.lister.completions(rule).to_vec())
-    }
-
-    /// Stages 2 and 3 for an order.
-    fn shift(&self, order: &[usize]) -> (Vec<Allocation>, Vec<f64>) {
-        let (completions, histograms) =
-            deadlines::greedy(&self.chains, &self.releases, order, self.net.slots[0]);
-        let mut rows = Vec::new();
-        for (chain, histogram) in self.chains.iter().zip(&histograms) {
-            shape::shift(self.net, chain, histogram, &mut rows);
-        }
-        shape::merge(&mut rows);
-        (rows, completions)
     }
 }
 
 /// A baseline's plan and when it completes each flow.
 fn baseline(instance: &Instance, rule: fluid::Rule) -> (Vec<Allocation>, Vec<f64>) {
     let rows = fluid::plan(instance, rule).expect("invariant: machines have one speed");
-    let mut completions: Vec<f64> = instance.flows().iter().map(|flow| flow.release.seconds()).collect();
-    for row in &rows {
-        let end = &mut completions[instance.flow_of(row.phase).index()];
-        *end = end.max(row.end);
-    }
+    let completions = phase_graph::completions(instance, &rows);
     (rows, completions)
 }

@@ -1,5 +1,6 @@
 //! Plans held against the judge, the bounds and each other.
 
+mod alone;
 mod online;
 mod real;
 mod stop;
@@ -216,14 +217,7 @@ fn chains_are_valid_schedules_of_the_real_jobs() {
     for seed in 0..10 {
         let instance = generated(&SMALL, seed, Objective::new(Metric::Completion, Combine::Sum));
         let net = network::Network::whole(&instance, 1.0);
-        let chains: Vec<_> = (0..net.flows.len()).map(|flow| chain::chain(&net, flow)).collect();
-        let order = orders::Rule::Smith.order(&net);
-        let (ends, histograms) = deadlines::greedy(&chains, &vec![0.0; chains.len()], &order, net.slots[0]);
-        let mut rows = Vec::new();
-        for (chain, histogram) in chains.iter().zip(&histograms) {
-            shape::shift(&net, chain, histogram, &mut rows);
-        }
-        shape::merge(&mut rows);
+        let (rows, ends) = scheme::Scheme::new(&net).schedule(&orders::Rule::Smith.order(&net));
         let cost = net.cost(&ends);
         if let Err(violation) = check(&instance, &schedule(&instance, rows, (cost, 0.0))) {
             panic!("seed {seed}: {violation}");
@@ -234,8 +228,7 @@ fn chains_are_valid_schedules_of_the_real_jobs() {
 #[test]
 fn reduces_releases_typed_slots_and_mixed_costs_are_planned() {
     for name in ["woha-yahoo", "flowflex-5.2", "woha-fig7"] {
-        let Ok(generator) = generate::generator(name) else { continue };
-        let mut draft = generator.generate(&[], Seed(1)).unwrap();
+        let mut draft = generate::generator(name).unwrap().generate(&[], Seed(1)).unwrap();
         draft.flows.truncate(6);
         draft.flows[0].cost = Some(slackline_model::draft::CostDraft::Piecewise {
             points: vec![(0.0, 0.0), (60.0, 5.0)],

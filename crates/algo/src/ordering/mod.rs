@@ -19,7 +19,7 @@
 //! 4. MK_SF_JR and MK_TCT_SF_JR ([`split`], Algorithms 4 and 5): the best of all splits with these
 //!    orders. Best-first search over ranges of splits, by lower bounds that hold over a range, estimates
 //!    only those that could be best.
-//! 5. EX_MK_SF_JR ([`ex`], Algorithm 3): the best of all orders on all splits, up to nine jobs.
+//! 5. EX_MK_SF_JR ([`exhaustive`], Algorithm 3): the best of all orders on all splits, up to nine jobs.
 //! 6. An order becomes a schedule of tasks ([`plan`](mod@plan)) that anybody can check.
 //!
 //! **Guarantee**: splits are exact for their rule; EX_MK_SF_JR is optimal among FIFO orders. MK_JR and
@@ -62,16 +62,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod bank;
 mod bounds;
+mod entry;
 pub mod estimator;
-pub mod ex;
+mod executor;
+pub mod exhaustive;
 pub mod online;
 pub mod orders;
 pub mod plan;
 mod ranges;
+mod slot_bank;
 pub mod split;
-mod sweep;
+mod split_search;
 #[cfg(test)]
 mod tests;
 pub mod workload;
+
+pub use entry::{MK_JR, MK_TCT_JR};

@@ -1,13 +1,12 @@
 //! MK_JR and MK_TCT_JR as policies: jobs arrive over time and are put in order anew at each arrival.
 
-use slackline_model::id::TiVec;
 use slackline_model::tasks::{Run, Tasks};
-use slackline_model::{Instance, JobId, PhaseId, PhaseKind};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
-use slackline_relax::johnson::{self, Stages};
+use slackline_model::{JobId, PhaseId, PhaseKind};
+use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
+use slackline_relax::johnson::Stages;
 
 use super::estimator::{Estimator, Mode};
-use super::orders::{Candidates, Rule, Times, larger_than_mean};
+use super::orders::{Candidates, Rule, Times, order_of};
 use super::workload::{Job, Split, Workload};
 
 /// The policies `mk-jr` and `mk-tct-jr`.
@@ -29,16 +28,21 @@ pub struct Ordering {
     /// Jobs that became ready and were not done at the last arrival.
     active: Vec<JobId>,
     /// Their places in the order; `None` for jobs that have not become ready.
-    place: TiVec<JobId, Option<u32>>,
+    place: Grown<JobId, Option<u32>>,
     queue: ReadyQueue<u32>,
 }
 
 impl Ordering {
     /// The policy that orders by `rule`.
-    pub fn new(instance: &Instance, rule: Rule, candidates: Candidates) -> Self {
-        let place = vec![None; instance.jobs().len()].into();
-        let queue = ReadyQueue::new(instance);
-        Self { rule, candidates, estimator: Estimator::default(), active: Vec::new(), place, queue }
+    pub fn new(rule: Rule, candidates: Candidates) -> Self {
+        Self {
+            rule,
+            candidates,
+            estimator: Estimator::default(),
+            active: Vec::new(),
+            place: Grown::default(),
+            queue: ReadyQueue::new(),
+        }
     }
 
     /// Takes in jobs that became ready; whether there were any.
@@ -71,17 +75,7 @@ impl Ordering {
     /// The active jobs, by their index there, in the order of the rule by these times.
     fn order(&self, times: Times, view: &View<'_>) -> Vec<usize> {
         let stages: Vec<Stages<f64>> = self.active.iter().map(|&job| stages(times, job, view)).collect();
-        let large = match self.rule {
-            Rule::MkJr => vec![false; stages.len()],
-            Rule::MkTctJr => {
-                larger_than_mean(&stages.iter().map(|[map, reduce]| map + reduce).collect::<Vec<_>>())
-            }
-        };
-        let mut order: Vec<usize> = (0..self.active.len()).collect();
-        order.sort_by(|&i, &j| {
-            large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j])).then(i.cmp(&j))
-        });
-        order
+        order_of(self.rule, &stages, |[map, reduce]| map + reduce)
     }
 
     /// The best of some orders by the rule's goal, the first if they are equally good or are beyond what
@@ -136,16 +130,13 @@ fn left_of(job: JobId, view: &View<'_>) -> Job {
 }
 
 /// The place of a phase's job.
-fn place_of(place: &TiVec<JobId, Option<u32>>, phase: PhaseId, view: &View<'_>) -> u32 {
+fn place_of(place: &Grown<JobId, Option<u32>>, phase: PhaseId, view: &View<'_>) -> u32 {
     place[view.instance.phase(phase).job].expect("invariant: jobs of ready phases have a place")
 }
 
 impl Policy for Ordering {
     fn name(&self) -> &'static str {
-        match self.rule {
-            Rule::MkJr => "mk-jr",
-            Rule::MkTctJr => "mk-tct-jr",
-        }
+        self.rule.name()
     }
 
     fn style(&self) -> Style {
@@ -174,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
     use slackline_model::cluster::Slots;
     use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
-    use slackline_model::{Draft, Time};
+    use slackline_model::{Draft, Instance, Time};
     use slackline_sim::{Options, Sim};
 
     use super::*;
@@ -195,7 +186,7 @@ mod tests {
     }
 
     fn completions(instance: &Instance, rule: Rule, candidates: Candidates) -> Vec<Time> {
-        let mut policy = Ordering::new(instance, rule, candidates);
+        let mut policy = Ordering::new(rule, candidates);
         let mut engine = Sim::new(instance, Options::exact());
         let config = slackline_policy::Config { audit: true, ..slackline_policy::Config::plain(instance) };
         let run = slackline_policy::run(instance, &mut policy, &mut engine, config);

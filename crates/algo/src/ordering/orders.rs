@@ -47,6 +47,14 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// The name of the policy that orders by it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MkJr => "mk-jr",
+            Self::MkTctJr => "mk-tct-jr",
+        }
+    }
+
     /// What the better of several orders of the rule is better at.
     pub fn goal(self) -> Goal {
         match self {
@@ -91,10 +99,7 @@ impl Ordered {
 
 /// MK_JR (Algorithm 1): Johnson's rule on the times of the stages; ties by id. O(n log n).
 pub fn mk_jr(workload: &Workload, split: Split, times: Times) -> Vec<JobId> {
-    let stages = stage_times(workload, split, times);
-    let mut order: Vec<JobId> = workload.ids().collect();
-    order.sort_by(|i, j| johnson::precedence(stages[i.index()], stages[j.index()]));
-    order
+    order_of(Rule::MkJr, &stage_times(workload, split, times), total)
 }
 
 /// The reverse of MK_JR, the paper's unoptimised order: the worst of all on one slot of each kind
@@ -110,12 +115,30 @@ pub fn reverse_johnson(workload: &Workload, split: Split, times: Times) -> Vec<J
 ///
 /// Jobs that take no time come first and do not count in the mean, which they would make 0.
 pub fn mk_tct_jr(workload: &Workload, split: Split, times: Times) -> Vec<JobId> {
-    let stages = stage_times(workload, split, times);
-    let totals: Vec<f64> = stages.iter().map(|[map, reduce]| (map + reduce) as f64).collect();
-    let large = larger_than_mean(&totals);
-    let mut order: Vec<JobId> = workload.ids().collect();
-    order.sort_by(|i, j| {
-        let (i, j) = (i.index(), j.index());
+    order_of(Rule::MkTctJr, &stage_times(workload, split, times), total)
+}
+
+fn total([map, reduce]: &Stages<u128>) -> f64 {
+    (map + reduce) as f64
+}
+
+/// The order of a rule by how long the stages of each job last; ties by position. `total` is the time of
+/// both stages. O(n log n).
+pub(super) fn order_of<I: From<usize> + Copy, T: Copy + PartialOrd>(
+    rule: Rule,
+    stages: &[Stages<T>],
+    total: impl Fn(&Stages<T>) -> f64,
+) -> Vec<I>
+where
+    usize: From<I>,
+{
+    let large = match rule {
+        Rule::MkJr => vec![false; stages.len()],
+        Rule::MkTctJr => larger_than_mean(&stages.iter().map(total).collect::<Vec<f64>>()),
+    };
+    let mut order: Vec<I> = (0..stages.len()).map(I::from).collect();
+    order.sort_by(|&i, &j| {
+        let (i, j) = (usize::from(i), usize::from(j));
         large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j]))
     });
     order
@@ -134,7 +157,7 @@ pub fn shortest_first(workload: &Workload, split: Split, times: Times) -> Vec<Jo
 const LOG_TOLERANCE: f64 = 1e-9;
 
 /// Which values exceed the geometric mean of those above 0.
-pub(super) fn larger_than_mean(values: &[f64]) -> Vec<bool> {
+fn larger_than_mean(values: &[f64]) -> Vec<bool> {
     let logs = || values.iter().filter(|v| **v > 0.0).map(|&v| libm::log(v));
     let mean = logs().sum::<f64>() / logs().count().max(1) as f64;
     values.iter().map(|&v| v > 0.0 && libm::log(v) > mean + LOG_TOLERANCE).collect()

@@ -1,22 +1,22 @@
 //! An order as a schedule: which task runs on which slot, and when.
 //!
-//! The estimator says when jobs complete; this says the same with places, task by task, so that anybody
-//! can check it. Slots that are free at the same time stay together in ranges, and so do equal tasks
+//! The estimator says when jobs complete; this runs the same executor on slots with numbers and speeds, so
+//! that the schedule can be checked task by task. Slots that are free at the same time stay together in ranges, and so do equal tasks
 //! that start together.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use slackline_model::cluster::Cluster;
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Outcome, TaskRows};
-use slackline_model::tasks::Tasks;
-use slackline_model::{Instance, JobId, Lane, PhaseId, PhaseKind, Schedule, SlotRange, Time};
+use slackline_model::schedule::{self, Clock, FlowTimes, NewRow, Origin, Outcome, TaskRows};
+use slackline_model::{FlowId, Instance, JobId, Lane, PhaseKind, Schedule, SlotRange, Span, Time};
 
-use super::estimator::Mode;
+use super::executor::{Executor, First, Mode, Slots};
 use super::orders::Rule;
+use super::slot_bank::{Batch, Started};
 use super::split::{Config, at_split};
-use super::workload::{NoSlots, NotOffline, Split, Workload};
+use super::workload::{NotOffline, Split, Workload};
 
 /// A schedule of tasks and the order it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,20 +29,6 @@ pub struct Plan {
     pub completion: TiVec<JobId, Time>,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The workload is none of the paper's.
-    #[error(transparent)]
-    NotOffline(#[from] NotOffline),
-    /// Slots serve maps and reduces alike.
-    #[error("found universal slots, expected typed ones: job orders are for map slots and reduce slots")]
-    Universal,
-    /// No slots of one kind.
-    #[error(transparent)]
-    NoSlots(#[from] NoSlots),
-}
-
 /// The tasks of all jobs in the order of `rule` on the instance's typed slots. Orders are blind to
 /// speeds; durations are those of the machines.
 ///
@@ -50,7 +36,7 @@ pub enum Refusal {
 ///
 /// # Errors
 /// Universal slots; what [`Workload::from_instance`] refuses.
-pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, Refusal> {
+pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, NotOffline> {
     let workload = Workload::from_instance(instance)?;
     let order = at_split(&workload, split_of(instance.cluster())?, rule, config).order;
     in_order(instance, order, config.mode)
@@ -63,28 +49,20 @@ pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, Ref
 ///
 /// # Panics
 /// If `order` is not an order of the jobs of the instance.
-pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Plan, Refusal> {
-    Workload::from_instance(instance)?;
+pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Plan, NotOffline> {
+    let jobs = Workload::at_speed(instance, 1.0)?;
     split_of(instance.cluster())?;
-    assert_eq!(order.len(), instance.jobs().len(), "an order has every job once");
-    let mut builder = Builder {
-        instance,
-        rows: Rows::default(),
-        completion: vec![Time::ZERO; instance.jobs().len()].into(),
-    };
-    let ready = builder.run_maps(&order);
-    match mode {
-        Mode::WorkConserving => builder.run_work_conserving(&order, &ready),
-        Mode::Strict => builder.run_strictly(&order, &ready),
-    }
-    let Builder { rows, completion, .. } = builder;
-    Ok(Plan { order, tasks: rows.finish(), completion })
+    let (mut rows, mut executor) = (Rows::default(), Executor::default());
+    executor.run_maps(jobs.jobs(), &order, &mut Recorder::new(instance, PhaseKind::Map, &mut rows));
+    let mut reduces = Recorder::new(instance, PhaseKind::Reduce, &mut rows);
+    executor.run_reduces(jobs.jobs(), &order, mode, &mut reduces);
+    Ok(Plan { order, tasks: rows.finish(), completion: executor.estimate.completion })
 }
 
 /// The map and reduce slots of a cluster.
-fn split_of(cluster: &Cluster) -> Result<Split, Refusal> {
+fn split_of(cluster: &Cluster) -> Result<Split, NotOffline> {
     if !cluster.is_typed() {
-        return Err(Refusal::Universal);
+        return Err(NotOffline::Universal);
     }
     Ok(Split::new(cluster.slots(Lane::Map), cluster.slots(Lane::Reduce))?)
 }
@@ -97,167 +75,73 @@ impl Plan {
             let first = &mut start[instance.flow_of(row.phase).index()];
             *first = Some(first.map_or(row.start, |first| first.min(row.start)));
         }
-        let row = |(id, flow): (slackline_model::FlowId, &slackline_model::instance::Flow)| {
-            let done = flow.jobs().map(|job| self.completion[job]).max().unwrap_or_default().seconds();
-            FlowRow {
-                flow: id,
-                release: flow.release.seconds(),
-                start: start[id.index()].map(Time::seconds),
-                completion: Some(done),
-                cost: Some(flow.cost.eval(done)),
-                status: FlowStatus::Done,
-            }
+        let times = |flow: FlowId| {
+            let done = instance.flow(flow).jobs().map(|job| self.completion[job]).max().unwrap_or_default();
+            FlowTimes { start: start[flow.index()].map(Time::seconds), completion: Some(done.seconds()) }
         };
-        let flows: Vec<FlowRow> = instance.flows().iter_enumerated().map(row).collect();
-        Schedule {
-            policy: policy.to_owned(),
-            minima: false,
-            clock: Clock::Exact,
-            slowstart: 1.0,
-            objective: instance.objective(),
-            cost: Some(instance.objective().combine.of(flows.iter().filter_map(|flow| flow.cost))),
-            lower_bound: None,
-            gap: None,
-            metrics: Vec::new(),
-            flows,
-            tasks: self.tasks,
-            allocations: Vec::new(),
-        }
+        let origin = Origin { policy: policy.to_owned(), minima: false, clock: Clock::Exact, slowstart: 1.0 };
+        Schedule::from_rows(instance, origin, schedule::Rows::Tasks(self.tasks), times)
     }
 }
 
-struct Builder<'a> {
+/// The slots of a lane by when they are free, which write down what they start. Those of a range have one
+/// speed.
+struct Recorder<'a> {
     instance: &'a Instance,
-    rows: Rows,
-    completion: TiVec<JobId, Time>,
-}
-
-/// A phase that is being served.
-struct Serving<'a> {
-    job: JobId,
-    phase: PhaseId,
-    tasks: &'a Tasks,
-    /// The next task to start.
-    next: u32,
-}
-
-impl<'a> Builder<'a> {
-    /// The phase of a job, from its first task on.
-    fn phase(&self, job: JobId, kind: PhaseKind) -> Option<Serving<'a>> {
-        let phase = self.instance.job(job).phase(kind)?;
-        let tasks = self.instance.phase(phase).tasks().expect("invariant: offline phases have tasks");
-        Some(Serving { job, phase, tasks, next: 0 })
-    }
-
-    /// Runs all maps; when each job's are done.
-    fn run_maps(&mut self, order: &[JobId]) -> TiVec<JobId, Time> {
-        let mut slots = Slots::new(self.instance.cluster(), Lane::Map);
-        for &job in order {
-            if let Some(mut map) = self.phase(job, PhaseKind::Map) {
-                self.serve(&mut slots, &mut map, (Time::ZERO, Time(u64::MAX)));
-            }
-        }
-        self.completion.clone()
-    }
-
-    fn run_strictly(&mut self, order: &[JobId], ready: &TiVec<JobId, Time>) {
-        let mut slots = Slots::new(self.instance.cluster(), Lane::Reduce);
-        for &job in order {
-            if let Some(mut reduce) = self.phase(job, PhaseKind::Reduce) {
-                self.serve(&mut slots, &mut reduce, (ready[job], Time(u64::MAX)));
-            }
-        }
-    }
-
-    /// Between the times at which jobs become ready, the first ready job in order is served until it
-    /// has no reduces left, then the next.
-    fn run_work_conserving(&mut self, order: &[JobId], ready: &TiVec<JobId, Time>) {
-        let mut slots = Slots::new(self.instance.cluster(), Lane::Reduce);
-        let mut reduces: Vec<_> = order.iter().map(|&job| self.phase(job, PhaseKind::Reduce)).collect();
-        let mut arrivals: Vec<(Time, usize)> = (0..order.len()).map(|at| (ready[order[at]], at)).collect();
-        arrivals.retain(|&(_, at)| reduces[at].is_some());
-        arrivals.sort_unstable();
-        let mut waiting = BTreeSet::new();
-        for (k, &(now, at)) in arrivals.iter().enumerate() {
-            waiting.insert(at);
-            let until = arrivals.get(k + 1).map_or(Time(u64::MAX), |next| next.0);
-            while let Some(&at) = waiting.first()
-                && let Some(reduce) = &mut reduces[at]
-            {
-                self.serve(&mut slots, reduce, (now, until));
-                if reduce.next < reduce.tasks.count() {
-                    break;
-                }
-                waiting.pop_first();
-            }
-        }
-    }
-
-    /// Starts tasks that are left, each on the slot that is free first, at `from` at the earliest and
-    /// before `until`.
-    fn serve(&mut self, slots: &mut Slots<'_>, serving: &mut Serving<'_>, (from, until): (Time, Time)) {
-        while serving.next < serving.tasks.count() {
-            let start = slots.first().max(from);
-            if start >= until {
-                return;
-            }
-            let (span, alike) = serving.tasks.run_at(serving.next);
-            let (range, speed) = slots.take(alike);
-            let end = start + span.at_speed_nearest(speed);
-            slots.give(end, range);
-            let row = NewRow {
-                phase: serving.phase,
-                first: serving.next,
-                count: range.len,
-                start,
-                end,
-                attempt: 0,
-                outcome: Outcome::Done,
-            };
-            self.rows.push(row, range);
-            serving.next += range.len;
-            let completion = &mut self.completion[serving.job];
-            *completion = end.max(*completion);
-        }
-    }
-}
-
-/// The slots of a lane by when they are free; the slots of a range have one speed.
-struct Slots<'a> {
-    cluster: &'a Cluster,
+    kind: PhaseKind,
     lane: Lane,
     free: BinaryHeap<Reverse<(Time, SlotRange)>>,
+    rows: &'a mut Rows,
 }
 
-impl<'a> Slots<'a> {
-    fn new(cluster: &'a Cluster, lane: Lane) -> Self {
-        let mut slots = Self { cluster, lane, free: BinaryHeap::new() };
+impl<'a> Recorder<'a> {
+    /// The slots that serve phases of a kind.
+    fn new(instance: &'a Instance, kind: PhaseKind, rows: &'a mut Rows) -> Self {
+        let (cluster, lane) = (instance.cluster(), instance.cluster().lane_of(kind));
+        let mut free = BinaryHeap::new();
         let mut first = 0;
         while first < cluster.slots(lane) {
             let (_, next) = cluster.speed_of(lane, first);
-            slots.give(Time::ZERO, SlotRange { first, len: next - first });
+            free.push(Reverse((Time::ZERO, SlotRange { first, len: next - first })));
             first = next;
         }
-        slots
-    }
-
-    /// When the first slot is free.
-    fn first(&self) -> Time {
-        self.free.peek().expect("invariant: a lane has slots").0.0
+        Self { instance, kind, lane, free, rows }
     }
 
     /// Slots of one speed that have been free longest, at most that many.
-    fn take(&mut self, most: u32) -> (SlotRange, f64) {
+    fn take(&mut self, most: u32) -> SlotRange {
         let Reverse((free, range)) = self.free.pop().expect("invariant: a lane has slots");
         let taken = SlotRange { first: range.first, len: range.len.min(most) };
         if taken.len < range.len {
-            self.give(free, SlotRange { first: taken.end(), len: range.len - taken.len });
+            let rest = SlotRange { first: taken.end(), len: range.len - taken.len };
+            self.free.push(Reverse((free, rest)));
         }
-        (taken, self.cluster.speed_of(self.lane, taken.first).0)
+        taken
     }
+}
 
-    fn give(&mut self, free: Time, range: SlotRange) {
-        self.free.push(Reverse((free, range)));
+impl Slots for Recorder<'_> {
+    fn start(&mut self, first: First, batch: Batch) -> Started {
+        let phase = self.instance.job(first.job).phase(self.kind);
+        let phase = phase.expect("invariant: tasks belong to a phase of their job");
+        let mut started = Started { left: batch.tasks, ..Started::default() };
+        while started.left > 0 {
+            let Reverse((free, _)) = *self.free.peek().expect("invariant: a lane has slots");
+            let start = free.max(Time(batch.from));
+            if start >= Time(batch.until) {
+                break;
+            }
+            let range = self.take(started.left);
+            let speed = self.instance.cluster().speed_of(self.lane, range.first).0;
+            let end = start + Span(batch.span).at_speed_nearest(speed);
+            self.free.push(Reverse((end, range)));
+            let first = first.task + batch.tasks - started.left;
+            let row =
+                NewRow { phase, first, count: range.len, start, end, attempt: 0, outcome: Outcome::Done };
+            self.rows.push(row, range);
+            started = Started { left: started.left - range.len, last: start.0, end: end.0.max(started.end) };
+        }
+        started
     }
 }
 
@@ -302,9 +186,9 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use slackline_model::Draft;
     use slackline_model::cluster::Slots as SlotsOf;
     use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
-    use slackline_model::{Draft, Span};
 
     use super::*;
     use crate::ordering::estimator::estimate;

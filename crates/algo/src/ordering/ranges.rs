@@ -33,11 +33,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 use slackline_model::JobId;
 use slackline_relax::johnson;
 
-use super::bank::Bank;
 use super::bounds::Stage;
-use super::estimator::{Mode, alone, start_all};
+use super::estimator::alone;
+use super::executor::{Mode, start_all};
 use super::orders::{Rule, Times, stage_times};
-use super::workload::{Job, Split, Workload};
+use super::slot_bank::Bank;
+use super::workload::{Ends, Job, Split, Workload};
 
 /// A lower bound for each goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +86,11 @@ impl<'a> RangeBounds<'a> {
         }
     }
 
-    /// No split from `low` (fewest map, most reduce slots) to `high` gives less with the orders of
-    /// `rule`, whatever becomes of the reduces. O(n log n) and the time of the maps in the estimator.
-    pub(super) fn bound(&mut self, rule: Rule, times: Times, (low, high): (Split, Split)) -> Both {
-        self.order = self.fixed(rule, times, (low, high));
-        self.ready = self.ready_times(high);
-        let slots = low.reduce();
+    /// No split between the ends gives less with the orders of `rule`, whatever becomes of the reduces. O(n log n) and the time of the maps in the estimator.
+    pub(super) fn bound(&mut self, rule: Rule, times: Times, ends: Ends) -> Both {
+        self.order = self.fixed(rule, times, ends);
+        self.ready = self.ready_times(ends.high);
+        let slots = ends.low.reduce();
         self.start.clone_from(&self.ready);
         let done = |(ready, [_, reduce]): (&u64, &[Stage; 2])| ready + reduce.least(slots.into());
         self.done.clear();
@@ -100,7 +100,7 @@ impl<'a> RangeBounds<'a> {
 
     /// The same with the reduces in order; to be called after [`RangeBounds::bound`] for the range.
     /// `None` if it can say nothing more. O(n log n) and the time of the estimator.
-    pub(super) fn bound_in_order(&mut self, mode: Mode, (low, high): (Split, Split)) -> Option<Both> {
+    pub(super) fn bound_in_order(&mut self, mode: Mode, Ends { low, high }: Ends) -> Option<Both> {
         let sure = match mode {
             Mode::Strict => None,
             Mode::WorkConserving if self.order.len() < self.stages.len() => return None,
@@ -118,7 +118,7 @@ impl<'a> RangeBounds<'a> {
             if reduce.count() == 0 {
                 continue;
             }
-            let last = start_all(&mut self.bank, reduce, self.ready[at]);
+            let last = start_all(&mut self.bank, job, reduce, self.ready[at]);
             self.done[at] = self.done[at].max(last.end);
             lasts.push((job, last.start));
         }
@@ -129,7 +129,8 @@ impl<'a> RangeBounds<'a> {
     }
 
     /// The jobs whose relative order is the same on all splits of the range, in that order.
-    fn fixed(&self, rule: Rule, times: Times, (low, high): (Split, Split)) -> Vec<JobId> {
+    fn fixed(&self, rule: Rule, times: Times, ends: Ends) -> Vec<JobId> {
+        let Ends { low, high } = ends;
         if low == high {
             return rule.order(self.workload, low, times);
         }
@@ -137,7 +138,7 @@ impl<'a> RangeBounds<'a> {
         let at_high = stage_times(self.workload, high, times);
         let large = match rule {
             Rule::MkJr => vec![Some(false); self.stages.len()],
-            Rule::MkTctJr => self.sure_sizes(times, (low, high)),
+            Rule::MkTctJr => self.sure_sizes(times, ends),
         };
         let is_fixed = |job: &JobId| {
             let (one, other) = (at_low[job.index()], at_high[job.index()]);
@@ -157,7 +158,7 @@ impl<'a> RangeBounds<'a> {
     }
 
     /// Whether each job is large on all splits of the range, or on none.
-    fn sure_sizes(&self, times: Times, (low, high): (Split, Split)) -> Vec<Option<bool>> {
+    fn sure_sizes(&self, times: Times, Ends { low, high }: Ends) -> Vec<Option<bool>> {
         let logs = |a: u32, b: u32| -> Vec<f64> {
             let total = |job: &Job| match times {
                 Times::Area => {
@@ -191,7 +192,7 @@ impl<'a> RangeBounds<'a> {
         let mut ready: Vec<u64> = self.stages.iter().map(|[map, _]| map.least(split.map().into())).collect();
         self.bank.reset(split.map());
         for &job in &self.order {
-            ready[job.index()] = start_all(&mut self.bank, &self.workload.jobs()[job].map, 0).end;
+            ready[job.index()] = start_all(&mut self.bank, job, &self.workload.jobs()[job].map, 0).end;
         }
         ready
     }

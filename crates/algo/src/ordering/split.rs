@@ -2,7 +2,7 @@
 //!
 //! The paper's Algorithms 4 and 5 estimate every split. The makespan of a split is not unimodal in its
 //! map slots (docs/math.md D6), so nothing short of all splits will do; but bounds over ranges of splits
-//! leave only few to estimate, see `bounds.rs` and `sweep.rs`.
+//! leave only few to estimate, see `bounds.rs` and `split_search.rs`.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -13,8 +13,8 @@ use super::bounds::Bounds;
 use super::estimator::{Estimator, Mode};
 use super::orders::{Candidates, Goal, Rule, Times};
 use super::ranges::{Both, RangeBounds};
-use super::sweep::{self, Search};
-use super::workload::{Split, Workload};
+use super::split_search::{self, Search};
+use super::workload::{Ends, Split, Workload};
 
 /// The splits to choose from: every node has the same number of slots, divided the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +93,9 @@ impl Splits {
         Split::new(self.nodes * map, self.nodes * (self.budget - map)).expect("invariant: both are above 0")
     }
 
-    /// The first and the last split of a range: fewest map and most reduce slots, and the opposite.
-    pub(super) fn ends(self, range: &RangeInclusive<u32>) -> (Split, Split) {
-        (self.at(*range.start()), self.at(*range.end()))
+    /// The first and the last split of a range.
+    pub(super) fn ends(self, range: &RangeInclusive<u32>) -> Ends {
+        Ends { low: self.at(*range.start()), high: self.at(*range.end()) }
     }
 }
 
@@ -214,7 +214,7 @@ pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Fron
     for (rule, floor) in floors {
         for &times in config.times(rule) {
             let mut search = ForBoth { probe: &mut probe, rule, times, floor, front };
-            sweep::best_first(splits.points(), &mut search);
+            split_search::best_first(splits.points(), &mut search);
             front = search.front;
         }
     }
@@ -282,7 +282,7 @@ impl<'a> Probe<'a> {
 
     /// A quick bound, for all orders.
     fn bound(&mut self, goal: Goal, range: &RangeInclusive<u32>) -> u128 {
-        let (low, high) = self.splits.ends(range);
+        let Ends { low, high } = self.splits.ends(range);
         match goal {
             Goal::Makespan => self.bounds.makespan(high.map(), low.reduce()).into(),
             Goal::TotalCompletion => self.bounds.total_completion(high.map(), low.reduce()),
@@ -303,7 +303,7 @@ impl<'a> Probe<'a> {
         for &times in self.config.times(rule) {
             let points = self.splits.points();
             let mut search = ForGoal { probe: self, rule, times, goal, best };
-            sweep::best_first(points, &mut search);
+            split_search::best_first(points, &mut search);
             best = search.best;
         }
         best.expect("invariant: without a best nothing is hopeless")

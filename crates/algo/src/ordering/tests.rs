@@ -13,7 +13,7 @@ use super::estimator::{Estimator, Mode, estimate};
 use super::orders::{Candidates, Goal, Rule};
 use super::ranges::RangeBounds;
 use super::split::{Config, Splits, best_split, mk_tct_sf_jr};
-use super::workload::{Job, Split, Workload};
+use super::workload::{Ends, Job, Split, Workload};
 
 /// A phase of up to `runs` runs; spans from 0, so that there are ties and tasks that take no time.
 fn phase(runs: usize, tasks: u32, span: u64) -> impl Strategy<Value = Tasks> {
@@ -138,14 +138,15 @@ proptest! {
 /// The bounds of a range hold on each of its splits.
 fn check_ranges(workload: &Workload, low: (u32, u32), width: u32, mode: Mode) -> Result<(), TestCaseError> {
     let at = |step: u32| split(low.0 + step, low.1 + width - step);
+    let ends = Ends { low: at(0), high: at(width) };
     let (mut ranges, mut estimator) = (RangeBounds::new(workload), Estimator::default());
     let mut any = Bounds::new(workload);
     let (makespan, total) =
         (any.makespan(low.0 + width, low.1 + width), any.total_completion(low.0 + width, low.1 + width));
     for rule in [Rule::MkJr, Rule::MkTctJr] {
         for &times in Candidates::Best.times() {
-            let free = ranges.bound(rule, times, (at(0), at(width)));
-            let in_order = ranges.bound_in_order(mode, (at(0), at(width))).unwrap_or(free);
+            let free = ranges.bound(rule, times, ends);
+            let in_order = ranges.bound_in_order(mode, ends).unwrap_or(free);
             prop_assert!(in_order.total_completion >= free.total_completion);
             for step in 0..=width {
                 let order = rule.order(workload, at(step), times);

@@ -30,6 +30,7 @@ pub struct Workload {
 
 /// Why something is not an offline workload of the job-ordering paper.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotOffline {
     /// No jobs.
     #[error("found no flows, expected at least one")]
@@ -67,6 +68,12 @@ pub enum NotOffline {
     /// More work than integers of 64 bits hold.
     #[error("found more than 9e18 slot-microseconds of work in all")]
     Work,
+    /// Slots serve maps and reduces alike.
+    #[error("found universal slots, expected typed ones: job orders are for map slots and reduce slots")]
+    Universal,
+    /// No slots of one kind.
+    #[error(transparent)]
+    NoSlots(#[from] NoSlots),
 }
 
 impl Workload {
@@ -96,7 +103,11 @@ impl Workload {
     /// Flows of several jobs, releases after 0, phases without tasks (see [`Instance::cut`]) or with
     /// maxima below their number of tasks.
     pub fn from_instance(instance: &Instance) -> Result<Self, NotOffline> {
-        let speed = instance.cluster().uniform_speed().unwrap_or(1.0);
+        Self::at_speed(instance, instance.cluster().uniform_speed().unwrap_or(1.0))
+    }
+
+    /// The same with durations at that speed.
+    pub(super) fn at_speed(instance: &Instance, speed: f64) -> Result<Self, NotOffline> {
         for flow in instance.flows() {
             let (id, jobs) = (|| flow.id.clone(), flow.jobs().len());
             if jobs != 1 {
@@ -106,7 +117,7 @@ impl Workload {
                 return Err(NotOffline::Release { flow: id(), release: flow.release });
             }
         }
-        let jobs: Result<_, _> = (instance.jobs().iter())
+        let jobs: Result<_, NotOffline> = (instance.jobs().iter())
             .map(|job| {
                 Ok(Job {
                     map: tasks_of(instance, job.map, speed)?,
@@ -160,6 +171,15 @@ fn tasks_of(instance: &Instance, phase: Option<PhaseId>, speed: f64) -> Result<T
 pub struct Split {
     map: u32,
     reduce: u32,
+}
+
+/// The ends of a range of splits of one total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// Fewest map, most reduce slots.
+    pub(super) low: Split,
+    /// Most map, fewest reduce slots.
+    pub(super) high: Split,
 }
 
 /// A split without slots of one kind.

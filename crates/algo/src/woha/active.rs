@@ -5,30 +5,21 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, JobId, PhaseId};
-use slackline_policy::{Ask, View};
+use slackline_policy::{Ask, Grown, View};
 
 /// Phases that may be runnable, by flow and lane.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Active {
     /// By place of the job in its flow's plan, then by id.
-    phases: TiVec<FlowId, [BTreeSet<(u32, PhaseId)>; 2]>,
+    phases: Grown<FlowId, [BTreeSet<(u32, PhaseId)>; 2]>,
     /// Place of each job in its flow's plan.
-    place: TiVec<JobId, u32>,
+    place: Grown<JobId, u32>,
     /// Early reduces that were barred from taking a slot when they were met.
     barred: Vec<PhaseId>,
 }
 
 impl Active {
-    pub(super) fn new(instance: &Instance) -> Self {
-        Self {
-            phases: vec![[BTreeSet::new(), BTreeSet::new()]; instance.flows().len()].into(),
-            place: vec![0; instance.jobs().len()].into(),
-            barred: Vec::new(),
-        }
-    }
-
     /// Sets the order of a flow's jobs, numbered from 0 within the flow, before any phase is added.
     pub(super) fn set_order(&mut self, flow: FlowId, order: &[u32], instance: &Instance) {
         let first = instance.flow(flow).jobs().next().map_or(0, |job| job.0);

@@ -1,43 +1,18 @@
 //! Plans from rehearsals: how many slots a plan counts on, and whether the deadline can be met.
 
-use slackline_model::{FlowId, Instance, PhaseId, Span, Time};
-use slackline_policy::Estimates;
+use slackline_model::{Span, Time};
+use slackline_policy::Admission;
 
 use super::plan::{Plan, Step};
 use super::priorities::JobOrder;
-use super::rehearsal::{Rehearsal, Workflow, mean_speed};
+use super::rehearsal::{Rehearsal, Workflow};
+use super::request::Request;
 
 /// Makes the plan that a master follows. One of the two replaceable parts of WOHA (section III-B);
 /// the other is [`super::WorkflowScheduler`].
 pub trait PlanGenerator {
     /// A plan for one flow. It runs where the flow is submitted and sees nothing of other flows.
     fn plan(&self, request: &Request<'_>) -> Plan;
-}
-
-/// What a plan is made from.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// The cluster and the flow.
-    pub instance: &'a Instance,
-    /// Which flow.
-    pub flow: FlowId,
-    /// What is believed of durations.
-    pub estimates: &'a Estimates,
-    /// When the flow is submitted.
-    pub now: Time,
-}
-
-impl Request<'_> {
-    /// Estimated time of one task on a slot of the mean speed.
-    pub fn span(&self, phase: PhaseId) -> Span {
-        let speed = mean_speed(self.instance.cluster(), self.instance.lane_of(phase));
-        self.estimates.task[phase].at_speed_nearest(speed)
-    }
-
-    /// Time to the deadline, zero if it has passed; `None` without one.
-    pub fn budget(&self) -> Option<Span> {
-        self.instance.flow(self.flow).deadline.map(|deadline| deadline.since(self.now))
-    }
 }
 
 /// How many slots of each kind a rehearsal may use.
@@ -117,22 +92,11 @@ fn scan(workflow: &Workflow, rehearsal: &mut Rehearsal<'_>, budget: Span) -> u32
     (cap_min(workflow, budget)..most).find(|&cap| rehearsal.run(cap, budget).is_some()).unwrap_or(most)
 }
 
-/// What a flow is told when it is submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admission {
-    /// Whether the rehearsal on the whole cluster meets the deadline; true without one.
-    pub feasible: bool,
-    /// When the flow is done if it has the whole cluster from now on and follows the plan's order.
-    pub earliest_completion: Time,
-}
-
-impl Admission {
-    /// The answer for a flow with this plan and deadline, submitted now.
-    pub fn of(plan: &Plan, deadline: Option<Time>, now: Time) -> Self {
-        let earliest_completion = Time(now.0.saturating_add(plan.shortest().0));
-        Self {
-            feasible: deadline.is_none_or(|deadline| earliest_completion <= deadline),
-            earliest_completion,
-        }
+/// What a flow with this plan and deadline is told when it is submitted now.
+pub fn admission(plan: &Plan, deadline: Option<Time>, now: Time) -> Admission {
+    let earliest_completion = Time(now.0.saturating_add(plan.shortest().0));
+    Admission {
+        feasible: deadline.is_none_or(|deadline| earliest_completion <= deadline),
+        earliest_completion,
     }
 }

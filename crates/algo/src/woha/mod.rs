@@ -18,7 +18,7 @@
 //!    ([`scheduler`], [`lag`]), and in it the first job of its order that can run ([`online`]).
 //!
 //! **Guarantee**: none: heuristic. A flow whose deadline the rehearsal cannot meet on the whole
-//! cluster is known at submission, with the completion it can have ([`Admission`]).
+//! cluster is known at submission, with the completion it can have ([`slackline_policy::Admission`]).
 //!
 //! **Complexity**: a plan O(E log J) for each cap tried, E batches of equal tasks (at most the tasks),
 //! J jobs. A decision O((k + 1) log n), n flows, k requirements that fell due since the last.
@@ -59,7 +59,7 @@
 //!   until the large one has caught up.
 //! - D14: a flow that is behind its plan, or whose deadline has passed, gives way (`late=yield`) until it
 //!   is in time again; a plan on the whole cluster (`cap=none`, the default) that is overdue cannot be
-//!   caught up. The smallest cap leaves no slack: whoever has to share with anybody is late at once.
+//!   caught up. The smallest cap leaves no slack: any job that shares slots is late immediately.
 //!   Both defaults are measured on four workloads (`record/woha.md`); the paper's algorithm is
 //!   `cap=search:lag=tasks:late=follow`.
 //!
@@ -92,18 +92,22 @@
 //! ```
 
 mod active;
+mod entry;
 pub mod generate;
 pub mod lag;
 pub mod online;
 pub mod plan;
 pub mod priorities;
 mod rehearsal;
+mod request;
 pub mod scheduler;
 #[cfg(test)]
 mod tests;
 
-pub use generate::{Admission, Cap, PlanGenerator, Progress, Request};
+pub use entry::{HLF, LPF, MPF};
+pub use generate::{Cap, PlanGenerator, Progress, admission};
 pub use online::{Late, Woha};
 pub use plan::{Plan, PlanError, Step};
 pub use priorities::JobOrder;
+pub use request::Request;
 pub use scheduler::{Goal, Turn, WorkflowScheduler};

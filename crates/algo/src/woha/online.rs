@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::id::TiVec;
-use slackline_model::{FlowId, Instance, PhaseId};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+use slackline_model::{FlowId, PhaseId};
+use slackline_policy::{Action, Admission, Ask, Event, Grant, Grown, Policy, Style, View};
 
 use super::active::Active;
-use super::generate::{Admission, PlanGenerator, Request};
-use super::plan::{Mismatch, Plan};
+use super::generate::{PlanGenerator, admission};
+use super::plan::Plan;
+use super::request::Request;
 use super::scheduler::{Goal, WorkflowScheduler};
 
 /// What becomes of a flow that cannot meet its deadline even with the whole cluster.
@@ -35,7 +35,7 @@ pub struct Woha {
     plans: BTreeMap<FlowId, Plan>,
     active: Active,
     /// Tasks of each phase to be started when they were last counted.
-    unstarted: TiVec<PhaseId, u32>,
+    unstarted: Grown<PhaseId, u32>,
     /// The phase that was granted last.
     granted: Option<PhaseId>,
     admissions: Vec<(FlowId, Admission)>,
@@ -45,21 +45,17 @@ impl Woha {
     /// A policy for one run: who makes the plans and who chooses among flows.
     pub fn new(
         name: impl Into<String>,
-        instance: &Instance,
         generator: Box<dyn PlanGenerator + Send>,
         scheduler: Box<dyn WorkflowScheduler + Send>,
     ) -> Self {
-        let count = |phase: &slackline_model::instance::Phase| {
-            phase.tasks().map_or(1, slackline_model::tasks::Tasks::count)
-        };
         Self {
             name: name.into(),
             generator,
             scheduler,
             late: Late::default(),
             plans: BTreeMap::new(),
-            active: Active::new(instance),
-            unstarted: instance.phases().iter().map(count).collect(),
+            active: Active::default(),
+            unstarted: Grown::default(),
             granted: None,
             admissions: Vec::new(),
         }
@@ -71,32 +67,21 @@ impl Woha {
         self
     }
 
-    /// The same policy with plans made elsewhere; flows without one get theirs from the generator.
-    ///
-    /// # Errors
-    /// The first plan that does not fit its flow, and which flow.
-    pub fn with_plans(
-        mut self,
-        instance: &Instance,
-        plans: BTreeMap<FlowId, Plan>,
-    ) -> Result<Self, (FlowId, Mismatch)> {
-        for (&flow, plan) in &plans {
-            plan.fits(instance, flow).map_err(|mismatch| (flow, mismatch))?;
-        }
+    /// The same policy with plans made elsewhere, each of which fits its flow ([`Plan::fits`]); flows without
+    /// one get theirs from the generator.
+    pub fn with_plans(mut self, plans: BTreeMap<FlowId, Plan>) -> Self {
         self.plans = plans;
-        Ok(self)
-    }
-
-    /// What each flow with a deadline was told at its arrival, in the order of arrival.
-    pub fn admissions(&self) -> &[(FlowId, Admission)] {
-        &self.admissions
+        self
     }
 
     fn submit(&mut self, flow: FlowId, view: &View<'_>) {
+        for phase in view.instance.flow(flow).jobs().flat_map(|job| view.instance.job(job).phases()) {
+            self.unstarted[phase] = view.phase(phase).total();
+        }
         let request = Request { instance: view.instance, flow, estimates: view.estimates, now: view.now };
         let plan = self.plans.remove(&flow).unwrap_or_else(|| self.generator.plan(&request));
         let goal = view.instance.flow(flow).deadline.map_or(Goal::Whenever, |deadline| {
-            let admission = Admission::of(&plan, Some(deadline), view.now);
+            let admission = admission(&plan, Some(deadline), view.now);
             self.admissions.push((flow, admission));
             match self.late {
                 Late::Follow => Goal::Follow(deadline),
@@ -140,6 +125,10 @@ impl Policy for Woha {
 
     fn style(&self) -> Style {
         Style::Priorities
+    }
+
+    fn admissions(&self) -> &[(FlowId, Admission)] {
+        &self.admissions
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

@@ -6,6 +6,9 @@
 //! whole seconds or milliseconds are small), the number of steps, and for each step the time in units
 //! by which it is later than the step before (for the first, its time to deadline), doubled, plus one
 //! if more than one task is required more; then, in that case only, how many.
+//!
+//! Written by hand, because what keeps plans below the paper's 7 KB is the differences and the common unit,
+//! not the varints: a library for varints would leave this code as long, and change the bytes.
 
 use std::fmt;
 

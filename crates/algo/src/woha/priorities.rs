@@ -2,7 +2,7 @@
 
 use slackline_model::{JobId, Span};
 
-use super::generate::Request;
+use super::request::Request;
 
 /// How the jobs of a flow are put in order; ties by job id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub enum JobOrder {
 }
 
 impl JobOrder {
+    /// All orders.
+    pub const ALL: [Self; 3] = [Self::HighestLevel, Self::LongestPath, Self::MaximumParallelism];
+
     /// The jobs of the flow, the one to be served first in front. O(J log J + edges).
     pub fn sorted(self, request: &Request<'_>) -> Vec<JobId> {
         let key = self.keys(request);

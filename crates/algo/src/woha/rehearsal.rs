@@ -2,13 +2,17 @@
 //!
 //! List scheduling by job priority, in batches: equal tasks of a phase that start together are one
 //! event. Free slots, ready phases by priority, running counts; nothing else.
+//!
+//! It is not the simulator, because it runs where a flow is submitted and sees nothing else, keeps the
+//! corrections of Algorithm 1 in one place, and is repeated for every cap that is tried: batches of equal
+//! tasks make it cheap, and a limit ends it early.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use slackline_model::{JobId, Lane, PhaseKind, Span};
+use slackline_model::{JobId, PhaseKind, Span};
 
-use super::generate::Request;
+use super::request::Request;
 
 /// Map and reduce slots, or, pooled, all of them in the first and none in the second.
 pub(super) type Slots = [u32; 2];
@@ -97,9 +101,9 @@ pub(super) struct Rehearsal<'a> {
     waits: Vec<u32>,
     free: Slots,
     /// Ready phases with tasks left and room, by priority.
-    ready: [BinaryHeap<Reverse<(u32, u8)>>; 2],
+    ready: [BinaryHeap<Reverse<(u32, PhaseKind)>>; 2],
     /// Ends of batches: when, job, phase, tasks.
-    events: BinaryHeap<Reverse<(u64, u32, u8, u32)>>,
+    events: BinaryHeap<Reverse<(u64, u32, PhaseKind, u32)>>,
     /// Jobs that are complete and whose dependents have not been told.
     complete: Vec<u32>,
     /// How many tasks started when.
@@ -132,11 +136,11 @@ impl<'a> Rehearsal<'a> {
             }
             let Some(&Reverse((at, ..))) = self.events.peek() else { return Some(Span(now)) };
             now = at;
-            while let Some(&Reverse((at, job, phase, count))) = self.events.peek()
+            while let Some(&Reverse((at, job, kind, count))) = self.events.peek()
                 && at == now
             {
                 self.events.pop();
-                self.finish(job, phase, count);
+                self.finish(job, kind, count);
             }
         }
     }
@@ -170,11 +174,11 @@ impl<'a> Rehearsal<'a> {
     fn start(&mut self, now: u64, limit: u64) -> bool {
         for lane in 0..2 {
             while self.free[lane] > 0
-                && let Some(Reverse((j, p))) = self.ready[lane].pop()
+                && let Some(Reverse((j, kind))) = self.ready[lane].pop()
             {
-                let phase = &self.workflow.jobs[j as usize].phases[usize::from(p)];
-                let left = &mut self.left[j as usize][usize::from(p)];
-                let running = &mut self.running[j as usize][usize::from(p)];
+                let (job, at) = (j as usize, kind as usize);
+                let phase = &self.workflow.jobs[job].phases[at];
+                let (left, running) = (&mut self.left[job][at], &mut self.running[job][at]);
                 let count = self.free[lane].min(*left).min(phase.cap - *running);
                 *left -= count;
                 *running += count;
@@ -183,13 +187,13 @@ impl<'a> Rehearsal<'a> {
                 if end > limit {
                     return false;
                 }
-                self.events.push(Reverse((end, j, p, count)));
+                self.events.push(Reverse((end, j, kind, count)));
                 match self.starts.last_mut() {
                     Some((at, tasks)) if *at == now => *tasks += u64::from(count),
                     _ => self.starts.push((now, u64::from(count))),
                 }
                 if *left > 0 && *running < phase.cap {
-                    self.ready[lane].push(Reverse((j, p)));
+                    self.ready[lane].push(Reverse((j, kind)));
                 }
             }
         }
@@ -197,20 +201,19 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// Tasks of a phase end.
-    fn finish(&mut self, j: u32, p: u8, count: u32) {
-        let phase = &self.workflow.jobs[j as usize].phases[usize::from(p)];
-        let (left, running) =
-            (self.left[j as usize][usize::from(p)], &mut self.running[j as usize][usize::from(p)]);
+    fn finish(&mut self, j: u32, kind: PhaseKind, count: u32) {
+        let (job, at) = (j as usize, kind as usize);
+        let phase = &self.workflow.jobs[job].phases[at];
+        let (left, running) = (self.left[job][at], &mut self.running[job][at]);
         let was_full = *running == phase.cap;
         *running -= count;
         self.free[phase.lane] += count;
         if left > 0 && was_full {
-            self.ready[phase.lane].push(Reverse((j, p)));
+            self.ready[phase.lane].push(Reverse((j, kind)));
         } else if left == 0 && *running == 0 {
-            if p == 0 {
-                self.reduce(j);
-            } else {
-                self.complete.push(j);
+            match kind {
+                PhaseKind::Map => self.reduce(j),
+                PhaseKind::Reduce => self.complete.push(j),
             }
             self.settle();
         }
@@ -218,15 +221,19 @@ impl<'a> Rehearsal<'a> {
 
     /// A job whose predecessors are complete begins.
     fn activate(&mut self, j: u32) {
-        let map = self.workflow.jobs[j as usize].phases[0];
-        if map.tasks > 0 { self.ready[map.lane].push(Reverse((j, 0))) } else { self.reduce(j) }
+        let map = self.workflow.jobs[j as usize].phases[PhaseKind::Map as usize];
+        if map.tasks > 0 {
+            self.ready[map.lane].push(Reverse((j, PhaseKind::Map)));
+        } else {
+            self.reduce(j);
+        }
     }
 
     /// The maps of a job, if any, are done.
     fn reduce(&mut self, j: u32) {
-        let reduce = self.workflow.jobs[j as usize].phases[1];
+        let reduce = self.workflow.jobs[j as usize].phases[PhaseKind::Reduce as usize];
         if reduce.tasks > 0 {
-            self.ready[reduce.lane].push(Reverse((j, 1)));
+            self.ready[reduce.lane].push(Reverse((j, PhaseKind::Reduce)));
         } else {
             self.complete.push(j);
         }
@@ -244,9 +251,4 @@ impl<'a> Rehearsal<'a> {
             }
         }
     }
-}
-
-/// Estimates are at speed 1; the mean speed of a lane's slots makes them times.
-pub(super) fn mean_speed(cluster: &slackline_model::Cluster, lane: Lane) -> f64 {
-    cluster.capacity(lane) / f64::from(cluster.slots(lane).max(1))
 }

@@ -6,9 +6,10 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, Task
 use slackline_model::{Draft, FlowId, Instance, JobId, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::Estimates;
 
-use super::generate::{Admission, Cap, PlanGenerator, Progress, Request};
+use super::generate::{Cap, PlanGenerator, Progress};
 use super::plan::{Plan, PlanError, Step};
 use super::priorities::JobOrder;
+use super::request::Request;
 
 /// A job: jobs it comes after (those of the bits below its own), maps, reduces (count, seconds).
 type Shape = (u32, (u32, u32), (u32, u32), Option<u32>);
@@ -148,7 +149,7 @@ proptest! {
 
     #[test]
     fn plans_are_list_schedules((jobs, slots) in workflows(), cap in 1u32..9, pooled in any::<bool>(), which in 0usize..3) {
-        let order = [JobOrder::HighestLevel, JobOrder::LongestPath, JobOrder::MaximumParallelism][which];
+        let order = JobOrder::ALL[which];
         let instance = instance(&jobs, slots, None);
         let plan = plan(&instance, Progress { order, cap: Cap::Fixed(cap), pooled });
         let (makespan, starts) = by_tasks(&instance, plan.order(), capped(&instance, plan.cap(), pooled), pooled);
@@ -172,7 +173,7 @@ proptest! {
         let (full, search, scan) = (with(Cap::None), with(Cap::Search), with(Cap::Scan));
         let feasible = |cap| with(Cap::Fixed(cap)).length() <= budget;
         prop_assert_eq!(full.shortest(), full.length());
-        let admission = Admission::of(&search, instance.flow(FlowId(0)).deadline, Time::ZERO);
+        let admission = super::generate::admission(&search, instance.flow(FlowId(0)).deadline, Time::ZERO);
         prop_assert_eq!(admission.feasible, full.length() <= budget);
         if admission.feasible {
             prop_assert!(search.length() <= budget && scan.cap() <= search.cap());

@@ -2,13 +2,17 @@
 //!
 //! - [`shape`]: what makes a workload what it is: import, cluster, objective, deadlines; recorded in
 //!   schedules;
+//! - [`import`]: the flags of importers, from their declarations;
 //! - [`simulation`]: what the simulated cluster does;
+//! - [`policy`]: policies, read by a registry;
 //! - [`plan`]: how a plan is searched for;
 //! - [`output`]: in which form, and where to;
 //! - [`value`]: values and what is said when they are wrong.
 
+pub(crate) mod import;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod shape;
 pub(crate) mod simulation;
 pub(crate) mod value;

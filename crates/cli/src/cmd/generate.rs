@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use slackline::report::table::list;
 use slackline_model::Seed;
-use slackline_report::table::list;
 use slackline_trace::generate::{Generator, generator, generators};
 use slackline_trace::{Format, write_workload};
 

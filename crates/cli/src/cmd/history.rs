@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use slackline::report::number::{Unit, column, exact};
+use slackline::report::{Align, Table};
 use slackline_local::HistoryStore;
-use slackline_local::history::{JobName, PastRun, Took, records};
+use slackline_local::history::PastRun;
+use slackline_local::job_cost::{JobCost, JobName, records};
 use slackline_model::PhaseKind;
-use slackline_report::number::{Unit, column, exact};
-use slackline_report::{Align, Table};
 
 use super::Answer;
 use crate::args::OutputArgs;
@@ -18,8 +19,8 @@ use crate::out;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  slackline history past.redb
-  slackline history past.redb --format json --output past.json
+  slackline history past.history
+  slackline history past.history --format json --output past.json
 
 The JSON form is the history document that `simulate` and `compare` read with --knowledge learned: the latest
 ten runs of each job together. They read the store itself as well.")]
@@ -56,16 +57,16 @@ fn started(run: &PastRun) -> String {
     time.map_or_else(String::new, |time| time.to_string())
 }
 
-fn mean(took: &Took, kind: PhaseKind) -> Option<f64> {
-    let record = took.record(kind);
+fn mean(cost: &JobCost, kind: PhaseKind) -> Option<f64> {
+    let record = cost.record(kind);
     (record.tasks > 0).then(|| record.seconds / record.tasks as f64)
 }
 
 /// A job of a run.
-type Row<'a> = (&'a PastRun, &'a JobName, &'a Took);
+type Row<'a> = (&'a PastRun, &'a JobName, &'a JobCost);
 
 fn rows(runs: &[PastRun]) -> impl Iterator<Item = Row<'_>> {
-    runs.iter().flat_map(|run| run.jobs.iter().map(move |(name, took)| (run, name, took)))
+    runs.iter().flat_map(|run| run.jobs.iter().map(move |(name, cost)| (run, name, cost)))
 }
 
 fn words(run: &PastRun, name: &JobName) -> [String; 5] {
@@ -77,16 +78,16 @@ fn table(runs: &[PastRun]) -> String {
     if runs.is_empty() {
         return "no run yet\n".to_owned();
     }
-    let of = |value: &dyn Fn(&Took) -> Option<f64>, unit| {
-        column(&rows(runs).map(|(_, _, took)| value(took)).collect::<Vec<_>>(), unit)
+    let of = |value: &dyn Fn(&JobCost) -> Option<f64>, unit| {
+        column(&rows(runs).map(|(_, _, cost)| value(cost)).collect::<Vec<_>>(), unit)
     };
     let columns = [
-        of(&|took| Some(took.maps as f64), Unit::Count),
-        of(&|took| mean(took, PhaseKind::Map), Unit::Measure),
-        of(&|took| Some(took.reduces as f64), Unit::Count),
-        of(&|took| mean(took, PhaseKind::Reduce), Unit::Measure),
-        of(&|took| Some(took.bytes_in as f64 / 1e6), Unit::Measure),
-        of(&|took| Some(took.bytes_out as f64 / 1e6), Unit::Measure),
+        of(&|cost| Some(cost.maps as f64), Unit::Count),
+        of(&|cost| mean(cost, PhaseKind::Map), Unit::Measure),
+        of(&|cost| Some(cost.reduces as f64), Unit::Count),
+        of(&|cost| mean(cost, PhaseKind::Reduce), Unit::Measure),
+        of(&|cost| Some(cost.bytes_in as f64 / 1e6), Unit::Measure),
+        of(&|cost| Some(cost.bytes_out as f64 / 1e6), Unit::Measure),
     ];
     let mut table = Table::new(&[
         ("started", Align::Left),
@@ -122,16 +123,16 @@ fn csv(runs: &[PastRun]) -> String {
         "bytes_in",
         "bytes_out",
     ];
-    let row = |(run, name, took): Row<'_>| {
+    let row = |(run, name, cost): Row<'_>| {
         let numbers = [
-            took.maps as f64,
-            took.record(PhaseKind::Map).seconds,
-            took.reduces as f64,
-            took.record(PhaseKind::Reduce).seconds,
-            took.bytes_in as f64,
-            took.bytes_out as f64,
+            cost.maps as f64,
+            cost.record(PhaseKind::Map).seconds,
+            cost.reduces as f64,
+            cost.record(PhaseKind::Reduce).seconds,
+            cost.bytes_in as f64,
+            cost.bytes_out as f64,
         ];
         words(run, name).into_iter().chain(numbers.map(|number| exact(Some(number)))).collect::<Vec<_>>()
     };
-    slackline_report::csv(&header, rows(runs).map(row))
+    slackline::report::csv(&header, rows(runs).map(row))
 }

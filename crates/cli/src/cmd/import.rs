@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use slackline_report::number::counted;
+use slackline::report::number::counted;
 use slackline_trace::{Format, write_workload};
 
 use super::Answer;
@@ -34,7 +34,7 @@ pub(crate) struct Import {
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
-    let (draft, diagnostics) = source.shape(&args.shape)?.into_draft(&source.name)?;
+    let (draft, diagnostics) = source.shape(&args.shape.options()?)?.into_draft()?;
     input::tell(&source.name, &diagnostics);
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };
@@ -49,7 +49,7 @@ pub(super) fn format_of(asked: Option<Format>, file: Option<&Path>) -> Format {
     let named = || {
         let extension = file?.extension()?.to_str()?;
         let name = if extension == "yml" { "yaml" } else { extension };
-        Format::from_name(name).filter(|format| format.is_native())
+        Format::from_name(name)
     };
     asked.or_else(named).unwrap_or(Format::Toml)
 }

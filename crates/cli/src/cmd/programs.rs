@@ -1,8 +1,8 @@
 //! `programs`: what jobs can run without anything installed.
 
 use clap::Args;
+use slackline::report::table::list;
 use slackline_local::task::{Info, programs};
-use slackline_report::table::list;
 
 use super::Answer;
 use crate::out;

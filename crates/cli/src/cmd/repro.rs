@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use slackline_report::table::list;
-use slackline_report::{Align, Table};
+use slackline::report::table::list;
+use slackline::report::{Align, Table};
 use slackline_repro::made::{self, Made, Maker};
 use slackline_repro::{Artifact, Context, Figure, Spec, experiment, experiments, make};
 

@@ -17,6 +17,8 @@ mod explain;
 mod history;
 mod plans;
 mod processes;
+#[path = "../../../../testdata/real.rs"]
+mod real_data;
 mod rubbish;
 mod runs;
 mod runs_faults;

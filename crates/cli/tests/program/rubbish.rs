@@ -26,7 +26,7 @@ fn documents_that_are_none_name_the_line() {
     refused("truncated.json", b"{\"slackline\": 1,\n \"flows\": [{\"id\": \"a\"", ":2:");
     refused("unknown.toml", b"slackline = 1\n\n[[flows]]\nid = \"a\"\ncolour = 3\njobs = []\n", ":5:");
     refused("version.yaml", b"slackline: 2\nflows: []\n", ":1:");
-    refused("empty.toml", b"", "");
+    refused("empty.toml", b"", ":1:1: missing field `slackline`");
     refused("binary.toml", &[0xff, 0xfe, 0x00, 0x01], ":1:1");
 }
 
@@ -34,7 +34,7 @@ fn documents_that_are_none_name_the_line() {
 fn everything_that_is_wrong_with_a_model_has_its_line() {
     let cycle = "slackline = 1\n[[flows]]\nid = \"a\"\n[[flows.jobs]]\nid = \"x\"\nafter = [\"y\"]\nmap = { tasks = 1, seconds = 1.0 }\n\
                  [[flows.jobs]]\nid = \"y\"\nafter = [\"x\"]\nmap = { tasks = 1, seconds = 1.0 }\n";
-    refused("cycle.toml", cycle.as_bytes(), ":");
+    refused("cycle.toml", cycle.as_bytes(), ":6:9: flows[0].jobs[0].after: found a cycle");
     let two = "slackline = 1\n[[flows]]\nid = \"a\"\nweight = -1.0\njobs = [{ id = \"x\", map = { tasks = 0, seconds = 1.0 } }]\n";
     refused("two.toml", two.as_bytes(), ":4:");
     refused("two.toml", two.as_bytes(), ":5:");
@@ -44,15 +44,20 @@ fn everything_that_is_wrong_with_a_model_has_its_line() {
 fn traces_that_are_none_name_the_row() {
     refused("short.tsv", b"job0\t1\t1\t5\t5\t5\njob1\t2\n", ":2:");
     let noise: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    refused("noise.tsv", &noise, ":");
+    refused("noise.tsv", &noise, ":1:2: found byte 0x9e");
     refused("words.tsv", b"job0\tone\t1\t5\t5\t5\n", ":1:");
 }
 
 #[test]
 fn ten_megabytes_of_one_line_are_refused_in_few_words() {
     let line = vec![b'x'; 10 << 20];
-    for name in ["line.tsv", "line.toml", "line.json", "line.txt"] {
-        refused(name, &line, "");
+    for (name, expected) in [
+        ("line.tsv", ":1:1: found a row of 1 tab-separated columns"),
+        ("line.toml", ":1:10485761: key with no value"),
+        ("line.json", ":1:1: expected value"),
+        ("line.txt", ": found neither a known file name nor a known content"),
+    ] {
+        refused(name, &line, expected);
     }
 }
 
@@ -98,8 +103,11 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["compare", NIGHTLY, "--deadlines", "1e9", "--speed", "1e-6"], "found a deadline of"),
         (vec!["compare", NIGHTLY, "--heartbeat", "1e9"], "30 days"),
         (vec!["compare", NIGHTLY, "--metric", "sla"], "steps"),
-        (vec!["compare", NIGHTLY, "--slots", "0"], ""),
-        (vec!["compare", NIGHTLY, "--machines", "4000000000", "--slots", "4000000000"], ""),
+        (vec!["compare", NIGHTLY, "--slots", "0"], "cluster.machines[0].slots: found 0 slots"),
+        (
+            vec!["compare", NIGHTLY, "--machines", "4000000000", "--slots", "4000000000"],
+            "cluster.machines: found more than",
+        ),
         (vec!["compare", NIGHTLY, "--machines", "10..200"], "found 10..200, expected one number"),
         (vec!["tune", NIGHTLY, "--machines", "5..2"], "a range from small to large"),
         (vec!["tune", NIGHTLY, "--machines", "2..5"], "found 2..5, expected one number"),

@@ -347,7 +347,7 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
         fs::write(dir.join("flow.toml"), flows).expect("a flow file");
     };
     let run = |more: &[&str]| {
-        let ran = slackline(&dir, &[&RUN[..], &["--again", "--history", "past.redb"], more].concat());
+        let ran = slackline(&dir, &[&RUN[..], &["--again", "--history", "past.history"], more].concat());
         assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
         let row = ran.out.lines().find(|line| line.starts_with("slow ")).expect("the flow's row");
         row.split_whitespace().nth(3).and_then(|s| s.parse::<f64>().ok()).expect("a prediction")
@@ -360,7 +360,7 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     flow(4000);
     let more = run(&[]);
     assert!(more > 2.0 * known, "four times the input: {more} after {known}");
-    let shown = slackline(&dir, &["history", "past.redb", "--format", "csv"]);
+    let shown = slackline(&dir, &["history", "past.history", "--format", "csv"]);
     assert_eq!(shown.out.lines().count(), 4, "{}{}", shown.out, shown.err);
     assert!(
         shown.out.lines().skip(1).all(|line| line.contains("flow.toml,flowflex,slow,j,1,")),
@@ -368,12 +368,12 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
         shown.out
     );
     // The simulator may learn from the store, but is no witness of real runs.
-    let before = fs::read(dir.join("past.redb")).expect("the store");
+    let before = fs::read(dir.join("past.history")).expect("the store");
     let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];
-    let simulated = slackline(&dir, &[&args[..], &["past.redb"]].concat());
+    let simulated = slackline(&dir, &[&args[..], &["past.history"]].concat());
     assert!(simulated.code == Some(0) && simulated.err.contains("stays as it is"), "{}", simulated.err);
-    assert!(fs::read(dir.join("past.redb")).expect("the store") == before);
-    let exported = slackline(&dir, &["history", "past.redb", "--output", "past.json"]);
+    assert!(fs::read(dir.join("past.history")).expect("the store") == before);
+    let exported = slackline(&dir, &["history", "past.history", "--output", "past.json"]);
     assert_eq!(exported.code, Some(0), "{}", exported.err);
     let simulated = slackline(&dir, &[&args[..], &["past.json"]].concat());
     assert_eq!(simulated.code, Some(0), "{}", simulated.err);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::processes::{Family, ended, signal};
+use crate::real_data::skipped;
 use crate::runs::{RUN, checked, parts};
 use crate::scratch;
 
@@ -229,7 +230,7 @@ fn a_full_disk_under_outputs_fails_their_flow_only() {
     if on_a_full_disk("run-full-output", "1m", &RUN) {
         checked(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-full-output"));
     } else {
-        println!("skipped: cannot mount");
+        skipped("no disk can be mounted here");
     }
 }
 
@@ -237,7 +238,7 @@ fn a_full_disk_under_outputs_fails_their_flow_only() {
 fn a_run_goes_on_after_a_full_disk_under_its_state() {
     let run = ["run", "flow.toml", "--slots", "2", "--state", "small/state"];
     if !on_a_full_disk("run-full-state", "4m", &run) {
-        println!("skipped: cannot mount");
+        skipped("no disk can be mounted here");
     }
 }
 

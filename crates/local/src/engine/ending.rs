@@ -9,10 +9,10 @@ use std::time::Duration;
 use slackline_model::Time;
 use slackline_policy::engine::{Report, RowId};
 
-use super::{Happening, Local, Message, Running, is_complete};
+use super::{Happening, Local, Message, Running};
+use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Ended};
-use crate::resolve::JobPlan;
-use crate::store::StoreError;
+use crate::log::LogError;
 use crate::task;
 use crate::worker::Report as Said;
 
@@ -47,7 +47,7 @@ impl Local<'_> {
             attempts.iter().map(|running| attempt(running, self.now, Ended::Killed)).collect();
         if !killed.is_empty() {
             // They had no output; a run that is taken up again does not miss them.
-            let _ = self.journal.record(&killed);
+            let _ = self.work.journal.record(&killed);
         }
         for running in attempts.iter().filter(|running| !going.contains(&running.number)) {
             self.clear(running);
@@ -80,11 +80,11 @@ impl Local<'_> {
         let (end, id) = (self.now, running.id);
         let job = &self.work.jobs[id.job as usize];
         let skipped = outcome.skipped;
-        if let Err(error) = self.journal.record(&[attempt(running, end, Ended::Done(outcome))]) {
+        if let Err(error) = self.work.journal.record(&[attempt(running, end, Ended::Done(outcome))]) {
             return self.lose_journal(&error);
         }
-        if let Err(error) = self.layout.commit(job, id, running.number) {
-            let to = self.layout.committed(job, id);
+        if let Err(error) = self.work.layout.commit(job, id, running.number) {
+            let to = self.work.layout.committed(job, id);
             self.fatal = Some(format!(
                 "{}: the output of a finished task cannot be moved there: {error}; run the same command again when it can",
                 to.display()
@@ -92,10 +92,10 @@ impl Local<'_> {
             return;
         }
         // A file that stays says of a process that is gone that it is gone.
-        let _ = crate::layout::remove(&self.layout.pid(running.number));
+        let _ = crate::files::remove(&self.work.layout.pid(running.number));
         self.work.done.insert(id);
         let seconds = end.since(running.began);
-        let took = self.took.entry((id.job, id.reduce)).or_default();
+        let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += skipped;
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
@@ -104,7 +104,7 @@ impl Local<'_> {
     }
 
     /// Without a journal nothing can be committed any more: the run stops, and goes on another time.
-    fn lose_journal(&mut self, error: &StoreError) {
+    fn lose_journal(&mut self, error: &LogError) {
         let reason = format!(
             "{error}; nothing that was done is lost: the same command goes on once it can be written"
         );
@@ -114,10 +114,10 @@ impl Local<'_> {
     /// If all tasks of a job are done, says so in its output.
     fn close_job(&mut self, index: u32) {
         let job = &self.work.jobs[index as usize];
-        if !is_complete(job, index, &self.work.done) {
+        if !job.is_complete(index, &self.work.done) {
             return;
         }
-        match self.layout.succeed(job, index) {
+        match self.work.layout.succeed(job, index) {
             Ok(()) => {
                 let skipped = self.skipped.get(&index).copied().unwrap_or(0);
                 self.observer.happened(self.now, Happening::JobDone { job: index, skipped });
@@ -140,7 +140,7 @@ impl Local<'_> {
         let (id, log) = (running.id, log.as_deref());
         self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on });
         let failed = attempt(running, self.now, Ended::Failed(message.to_owned()));
-        if let Err(error) = self.journal.record(&[failed]) {
+        if let Err(error) = self.work.journal.record(&[failed]) {
             self.lose_journal(&error);
         }
         self.clear(running);
@@ -148,11 +148,11 @@ impl Local<'_> {
 
     /// Keeps what the commands of a failed attempt said.
     fn keep_log(&self, job: &JobPlan, running: &Running) -> Option<PathBuf> {
-        let said = task::log::read(&self.layout.attempt(job, running.id, running.number)).ok()?;
+        let said = task::log::read(&self.work.layout.attempt(job, running.id, running.number)).ok()?;
         if said.is_empty() {
             return None;
         }
-        let path = self.layout.log(job, running.id, running.number);
+        let path = self.work.layout.log(job, running.id, running.number);
         fs::create_dir_all(path.parent()?).ok()?;
         fs::write(&path, said).ok()?;
         Some(path)
@@ -162,7 +162,7 @@ impl Local<'_> {
     pub(super) fn drop_attempt(&mut self, running: &Running) {
         self.rows.remove(&running.number);
         running.kill();
-        if let Err(error) = self.journal.record(&[attempt(running, self.now, Ended::Killed)]) {
+        if let Err(error) = self.work.journal.record(&[attempt(running, self.now, Ended::Killed)]) {
             self.lose_journal(&error);
         }
         self.clear(running);
@@ -190,8 +190,8 @@ impl Local<'_> {
     pub(super) fn clear(&self, running: &Running) {
         let job = &self.work.jobs[running.id.job as usize];
         // What cannot be removed now is removed when the job is done, or the run is taken up again.
-        let _ = crate::layout::remove(&self.layout.pid(running.number));
-        let _ = crate::layout::remove(&self.layout.attempt(job, running.id, running.number));
+        let _ = crate::files::remove(&self.work.layout.pid(running.number));
+        let _ = crate::files::remove(&self.work.layout.attempt(job, running.id, running.number));
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use slackline_model::{Instance, Lane, PhaseKind};
+use slackline_model::{Instance, Lane};
 use slackline_policy::engine::RowId;
 
 use super::{Happening, Local, Running};
-use crate::journal::TaskId;
+use crate::task_id::TaskId;
 use crate::worker::Report as Said;
 
 /// A task is tried a second time when it has taken this many times the mean of its phase, as Hadoop's
@@ -79,7 +79,7 @@ impl Local<'_> {
     /// The attempt that has taken longest for its phase: [`STRAGGLER`] times the mean of those that are done.
     fn straggler(&self, lane: Lane) -> Option<RowId> {
         let late = |running: &Running| {
-            let (count, micros) = self.took.get(&(running.id.job, running.id.reduce))?;
+            let (count, micros) = self.took.get(&(running.id.job, running.id.phase))?;
             let mean = *micros as f64 / f64::from(*count);
             let elapsed = self.now.since(running.began).0 as f64;
             (elapsed > STRAGGLER * mean && elapsed > STRAGGLER_LEAST.as_micros() as f64)
@@ -119,5 +119,5 @@ impl Local<'_> {
 
 /// The lane of the slots that serve a task.
 fn lane_of(instance: &Instance, id: TaskId) -> Lane {
-    instance.cluster().lane_of(if id.reduce { PhaseKind::Reduce } else { PhaseKind::Map })
+    instance.cluster().lane_of(id.phase)
 }

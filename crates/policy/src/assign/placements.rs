@@ -7,10 +7,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 use slackline_model::{Instance, MachineId, PhaseId};
 
-use super::{Scope, Spot};
 use crate::engine::Engine;
+use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::policy::Event;
+use crate::spot::{Scope, Spot};
 use crate::state::Taken;
 
 #[derive(Clone, Copy, Debug)]

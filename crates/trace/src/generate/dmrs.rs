@@ -16,10 +16,11 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
+use super::generator::{GenerateError, Generator, Params};
 use super::shape::{job, shuffle};
-use super::{GenerateError, Generator, Param, Params, Values};
 use crate::random;
 
 const RATE: Values = Values::Real(0.0, 1e6);
@@ -40,9 +41,11 @@ pub(super) const GENERATOR: Generator = Generator {
             "auto",
             Values::Choice(&["wordcount", "sort", "terasort"]),
             "what the jobs do; auto is terasort for elephants, else wordcount",
-        ),
-        Param::new("map-rate", "auto", RATE, "seconds of map work a MB of input at speed 1"),
-        Param::new("reduce-rate", "auto", RATE, "seconds of reduce work a MB of input at speed 1"),
+        )
+        .or_word("auto"),
+        Param::new("map-rate", "auto", RATE, "seconds of map work a MB of input at speed 1").or_word("auto"),
+        Param::new("reduce-rate", "auto", RATE, "seconds of reduce work a MB of input at speed 1")
+            .or_word("auto"),
         Param::new(
             "weights",
             "real",

@@ -22,11 +22,13 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
-use super::facebook_table3::{DURATIONS, MAP_MILLIS, REDUCE_MILLIS, tasks};
+use super::facebook_table3::{DURATIONS, tasks};
+use super::generator::{GenerateError, Generator, Params};
 use super::shape::{apportion, nodes, shuffle, whole_micros};
-use super::{GenerateError, Generator, Param, Params, Values};
+use crate::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
 use crate::random;
 
 pub(super) const GENERATOR: Generator = Generator {
@@ -48,14 +50,17 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("map-only", "0.34", Values::Real(0.0, 1.0), "share of jobs without reduces"),
         Param::new("maps-per-reduce", "16", Values::Real(1.0, 1e9), "maps for each reduce"),
         DURATIONS,
-        Param::new("machines", "auto", Values::Count(1, 1_000_000), "machines; auto: 3000 a 16 million maps"),
-        Param::new("map-slots", "auto", Values::Count(1, 1000), "map slots of each machine; auto by load"),
+        Param::new("machines", "auto", Values::Count(1, 1_000_000), "machines; auto: 3000 a 16 million maps")
+            .or_word("auto"),
+        Param::new("map-slots", "auto", Values::Count(1, 1000), "map slots of each machine; auto by load")
+            .or_word("auto"),
         Param::new(
             "reduce-slots",
             "auto",
             Values::Count(1, 1000),
             "reduce slots of each machine; auto by load",
-        ),
+        )
+        .or_word("auto"),
         Param::new("load", "0.8", Values::Real(1e-3, 100.0), "most offered load that auto slots may see"),
     ],
     make,
@@ -79,7 +84,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
         let map_only = random::chance(&mut rng, params.real("map-only"));
         let per_reduce = params.real("maps-per-reduce");
         let reduces = if map_only { 0 } else { (f64::from(maps) / per_reduce).ceil() as u32 };
-        let mut tasks = |kind: usize, stream: &str, n: u32, millis: (f64, f64)| {
+        let mut tasks = |kind: usize, stream: &str, n: u32, millis: LogNormal| {
             let (tasks, seconds) = tasks(params, &mut random::rng(seed, stream, k as u64), n, millis);
             work[kind] += seconds;
             tasks

@@ -13,13 +13,15 @@
 //! with `durations=each`); the order of the jobs (here random). Other counts than multiples of 50 are divided over the bins by largest remainder.
 
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
+use super::generator::{Generator, Params};
 use super::shape::{
     apportion, count_in, machines_param, map_slots_param, phase, real_in, reduce_slots_param, shuffle,
     typed_nodes, whole_micros,
 };
-use super::{Generator, Param, Params, Values};
+use crate::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
@@ -45,11 +47,6 @@ pub(super) const DURATIONS: Param = Param::new(
     "one draw for all tasks of a phase, or one for each task",
 );
 
-/// Mean and deviation of the logarithm of a map's milliseconds.
-pub(super) const MAP_MILLIS: (f64, f64) = (9.9511, 1.6764);
-/// Mean and deviation of the logarithm of a reduce's milliseconds.
-pub(super) const REDUCE_MILLIS: (f64, f64) = (12.375, 1.6262);
-
 /// Jobs of each bin in the workload of 50.
 const JOBS: [u64; 9] = [29, 5, 4, 4, 3, 2, 1, 1, 1];
 /// Sizes used in each bin but the first, in turn.
@@ -69,13 +66,13 @@ fn make(params: &Params, seed: Seed) -> Draft {
     let mut maps = Vec::with_capacity(params.count("jobs") as usize);
     for (bin, n) in apportion(u64::from(params.count("jobs")), &JOBS).into_iter().enumerate() {
         maps.extend((0..n as usize).map(|i| match bin {
-            0 => count_in(&mut rng, params.counts("first-bin")),
+            0 => count_in(&mut rng, &params.counts("first-bin")),
             _ => SIZES[bin - 1][i % SIZES[bin - 1].len()],
         }));
     }
     shuffle(&mut rng, &mut maps);
     let flows = maps.into_iter().enumerate().map(|(k, maps)| {
-        let reduces = (real_in(&mut rng, params.reals("reduces")) * f64::from(maps)).round().max(1.0);
+        let reduces = (real_in(&mut rng, &params.reals("reduces")) * f64::from(maps)).round().max(1.0);
         let (map, _) = tasks(params, &mut rng, maps, MAP_MILLIS);
         let (reduce, _) = tasks(params, &mut rng, reduces as u32, REDUCE_MILLIS);
         let job = JobDraft { id: "job".to_owned(), map, reduce, ..JobDraft::default() };
@@ -94,18 +91,13 @@ pub(super) fn tasks(
     params: &Params,
     rng: &mut ChaCha8Rng,
     n: u32,
-    millis: (f64, f64),
+    millis: LogNormal,
 ) -> (Option<PhaseDraft>, f64) {
     if params.choice("durations") == "phase" || n == 0 {
-        let each = seconds(rng, millis);
+        let each = millis.seconds(rng);
         return (phase(n, each), each * f64::from(n));
     }
-    let list: Vec<f64> = (0..n).map(|_| whole_micros(seconds(rng, millis))).collect();
+    let list: Vec<f64> = (0..n).map(|_| whole_micros(millis.seconds(rng))).collect();
     let work = list.iter().sum();
     (Some(TasksDraft::Each(list).into()), work)
-}
-
-/// Seconds drawn from a lognormal of milliseconds.
-fn seconds(rng: &mut ChaCha8Rng, (mu, sigma): (f64, f64)) -> f64 {
-    random::lognormal(rng, mu, sigma) / 1000.0
 }

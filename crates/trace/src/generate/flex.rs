@@ -17,12 +17,13 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, FlowDraft, JobDraft, PerPhase, TasksDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Draft, Metric, Seed};
 
+use super::generator::{Generator, Params};
 use super::shape::{
     COST, apportion, job_name, nodes, objective, shuffle, steps, truncated_normal_third, whole_micros,
 };
-use super::{Generator, Param, Params, Values};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {

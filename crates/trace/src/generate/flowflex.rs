@@ -16,10 +16,12 @@
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, FlowDraft, JobDraft, PerPhase, TasksDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
+use super::dag;
+use super::generator::{GenerateError, Generator, Params};
 use super::shape::{COST, alone, count_in, job_name, nodes, objective, real_in, steps, whole_micros};
-use super::{GenerateError, Generator, Param, Params, Values, dag};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
@@ -52,10 +54,10 @@ pub(super) const GENERATOR: Generator = Generator {
 
 fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     let slots = params.count("total-slots");
-    let n = count_in(&mut random::rng(seed, "flows", 0), params.counts("flows"));
+    let n = count_in(&mut random::rng(seed, "flows", 0), &params.counts("flows"));
     let flows = (0..n).map(|k| {
         let mut rng = random::rng(seed, "flow", u64::from(k));
-        let weight = f64::from(count_in(&mut rng, params.counts("weights")));
+        let weight = f64::from(count_in(&mut rng, &params.counts("weights")));
         FlowDraft { weight, ..FlowDraft::new(format!("f{}", k + 1), jobs(params, &mut rng)) }
     });
     let mut draft = Draft {
@@ -74,14 +76,14 @@ fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
     let slots = params.count("total-slots");
     let [big, tall, wide] = ["big", "tall", "wide"].map(|share| random::chance(rng, params.real(share)));
     let half = (slots / 2).max(1);
-    let heights = if tall { (half, slots) } else { (1, half) };
+    let heights = if tall { half..=slots } else { 1..=half };
     let seconds = params.reals(if wide { "long" } else { "short" });
     let factor = if big { params.real("big-factor") } else { 1.0 };
-    let n = count_in(rng, params.counts("jobs")) as usize;
+    let n = count_in(rng, &params.counts("jobs")) as usize;
     let after = dag::paired(rng, n, params.real("edge"));
     let jobs = after.iter().enumerate().map(|(k, after)| {
-        let height = count_in(rng, heights);
-        let work = whole_micros(f64::from(height) * factor * real_in(rng, seconds));
+        let height = count_in(rng, &heights);
+        let work = whole_micros(f64::from(height) * factor * real_in(rng, &seconds));
         JobDraft {
             id: job_name(k),
             after: dag::names(after),
@@ -104,7 +106,7 @@ fn add_costs(params: &Params, seed: Seed, draft: &mut Draft) -> Result<(), Gener
         let mut deadline = || whole_micros(alone + random::uniform(&mut rng, 0.0, most));
         flow.deadline = Some(deadline());
         if sla {
-            let n = count_in(&mut random::rng(seed, "steps", k as u64), params.counts("steps"));
+            let n = count_in(&mut random::rng(seed, "steps", k as u64), &params.counts("steps"));
             let times = (0..n).map(|_| deadline()).collect();
             flow.cost = Some(with_levels(params, times, &mut rng));
             flow.weight = 1.0;
@@ -124,7 +126,7 @@ fn work_of(job: &JobDraft) -> f64 {
 fn with_levels(params: &Params, times: Vec<f64>, rng: &mut ChaCha8Rng) -> CostDraft {
     let mut level = 0.0;
     let levels = times.iter().map(|_| {
-        level += f64::from(count_in(rng, params.counts("increments")));
+        level += f64::from(count_in(rng, &params.counts("increments")));
         level
     });
     let levels = levels.collect();

@@ -10,14 +10,18 @@
 //! except for a share of map-only jobs; seconds of a task uniform, one draw a job and phase; `gap` = 0
 //! is all at once.
 
+use std::ops::RangeInclusive;
+
 use slackline_model::draft::{FlowDraft, JobDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
+use super::dag;
+use super::generator::{Generator, Params};
 use super::shape::{
     count_in, job, job_name, machines_param, map_slots_param, real_in, reduce_slots_param, typed_nodes,
     whole_micros,
 };
-use super::{Generator, Param, Params, Values, dag};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
@@ -41,7 +45,7 @@ pub(super) const GENERATOR: Generator = Generator {
 };
 
 fn make(params: &Params, seed: Seed) -> Draft {
-    let n = count_in(&mut random::rng(seed, "flows", 0), params.counts("flows"));
+    let n = count_in(&mut random::rng(seed, "flows", 0), &params.counts("flows"));
     let mut arrivals = random::rng(seed, "arrivals", 0);
     let mut now = 0.0;
     let mut flows = Vec::with_capacity(n as usize);
@@ -59,22 +63,22 @@ fn make(params: &Params, seed: Seed) -> Draft {
 }
 
 fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
-    let n = count_in(rng, params.counts("jobs")) as usize;
+    let n = count_in(rng, &params.counts("jobs")) as usize;
     let after = dag::paired(rng, n, params.real("edge"));
     let jobs = after.iter().enumerate().map(|(k, after)| {
-        let maps = log_uniform(rng, params.counts("maps"));
+        let maps = log_uniform(rng, &params.counts("maps"));
         let map_only = random::chance(rng, params.real("map-only"));
         let reduces = if map_only { 0.0 } else { (maps / params.real("maps-per-reduce")).ceil() };
-        let map_seconds = real_in(rng, params.reals("map-seconds"));
-        let reduce_seconds = real_in(rng, params.reals("reduce-seconds"));
+        let map_seconds = real_in(rng, &params.reals("map-seconds"));
+        let reduce_seconds = real_in(rng, &params.reals("reduce-seconds"));
         job(job_name(k), dag::names(after), (maps as u32, map_seconds), (reduces as u32, reduce_seconds))
     });
     jobs.collect()
 }
 
 /// A whole number on the closed range whose logarithm is about uniform.
-fn log_uniform(rng: &mut ChaCha8Rng, (low, high): (u32, u32)) -> f64 {
-    let (low, high) = (f64::from(low), f64::from(high));
-    let draw = libm::exp(real_in(rng, (libm::log(low), libm::log(high))));
+fn log_uniform(rng: &mut ChaCha8Rng, range: &RangeInclusive<u32>) -> f64 {
+    let (low, high) = (f64::from(*range.start()), f64::from(*range.end()));
+    let draw = libm::exp(real_in(rng, &(libm::log(low)..=libm::log(high))));
     draw.round().clamp(low, high)
 }

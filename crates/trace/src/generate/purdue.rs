@@ -10,10 +10,11 @@
 //! each task from a normal distribution, again while it is not above 0.
 
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
+use super::generator::{Generator, Params};
 use super::shape::{machines_param, map_slots_param, reduce_slots_param, typed_nodes, whole_micros};
-use super::{Generator, Param, Params, Values};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {

@@ -1,10 +1,13 @@
 //! What several generators share: clusters, jobs, shares of a whole, draws.
 
+use std::ops::RangeInclusive;
+
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Instance, Metric, Objective};
 
-use super::{GenerateError, Param, Params, Values};
+use super::generator::{GenerateError, Params};
 use crate::random::{self, ChaCha8Rng};
 
 /// A number of seconds that is a whole number of microseconds, so that a document and the instance
@@ -84,13 +87,13 @@ pub(super) fn alone(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
 }
 
 /// A whole number, uniform on the closed range.
-pub(super) fn count_in(rng: &mut ChaCha8Rng, (low, high): (u32, u32)) -> u32 {
-    random::integer(rng, u64::from(low), u64::from(high)) as u32
+pub(super) fn count_in(rng: &mut ChaCha8Rng, range: &RangeInclusive<u32>) -> u32 {
+    random::integer(rng, u64::from(*range.start()), u64::from(*range.end())) as u32
 }
 
 /// A number, uniform on the range.
-pub(super) fn real_in(rng: &mut ChaCha8Rng, (low, high): (f64, f64)) -> f64 {
-    random::uniform(rng, low, high)
+pub(super) fn real_in(rng: &mut ChaCha8Rng, range: &RangeInclusive<f64>) -> f64 {
+    random::uniform(rng, *range.start(), *range.end())
 }
 
 /// Normal with that mean and a third of it as standard deviation, cut off below 0 by drawing again

@@ -14,10 +14,13 @@
 //! parameters, because the figures' tails cannot be read.
 
 use slackline_model::draft::JobDraft;
+use slackline_model::params::{Param, Values};
 
+use super::dag;
+use super::generator::Params;
 use super::shape::{job, job_name};
-use super::{Param, Params, Values, dag};
-use crate::random::{self, ChaCha8Rng};
+use crate::durations::LogNormal;
+use crate::random::ChaCha8Rng;
 
 /// Quantiles of the standard normal: 65 %, 70 %, 90 % and 95 %.
 const Q65: f64 = 0.385_320_466_4;
@@ -71,11 +74,12 @@ pub(super) const fn reduce_seconds_max(default: &'static str) -> Param {
 /// Jobs with this precedence and those statistics.
 pub(super) fn jobs(params: &Params, rng: &mut ChaCha8Rng, after: &[Vec<usize>]) -> Vec<JobDraft> {
     let from_median = |name, quantile| {
-        let (median, high) = params.reals(name);
-        LogNormal::of((median, 0.0), (high, quantile))
+        let (median, high) = params.reals(name).into_inner();
+        log_normal(Quantile { value: median, normal: 0.0 }, Quantile { value: high, normal: quantile })
     };
-    let (low, high) = params.reals("map-seconds");
-    let map_seconds = LogNormal::of((low, -Q95), (high, Q95));
+    let (low, high) = params.reals("map-seconds").into_inner();
+    let map_seconds =
+        log_normal(Quantile { value: low, normal: -Q95 }, Quantile { value: high, normal: Q95 });
     let reduce_seconds = from_median("reduce-seconds", Q90);
     let (maps, reduces) = (from_median("maps", Q70), from_median("reduces", Q65));
     let jobs = after.iter().enumerate().map(|(k, after)| {
@@ -88,22 +92,16 @@ pub(super) fn jobs(params: &Params, rng: &mut ChaCha8Rng, after: &[Vec<usize>]) 
     jobs.collect()
 }
 
-/// A lognormal distribution: mean and standard deviation of the logarithm.
+/// A quantile of a distribution, and the same quantile of the standard normal.
 #[derive(Clone, Copy, Debug)]
-struct LogNormal {
-    mu: f64,
-    sigma: f64,
+struct Quantile {
+    value: f64,
+    normal: f64,
 }
 
-impl LogNormal {
-    /// The one with two given quantiles, each as its value and the same quantile of the standard normal.
-    fn of(low: (f64, f64), high: (f64, f64)) -> Self {
-        let (a, b) = (libm::log(low.0), libm::log(high.0));
-        let sigma = (b - a) / (high.1 - low.1);
-        Self { mu: a - sigma * low.1, sigma }
-    }
-
-    fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
-        random::lognormal(rng, self.mu, self.sigma)
-    }
+/// The lognormal distribution with two given quantiles.
+fn log_normal(low: Quantile, high: Quantile) -> LogNormal {
+    let (a, b) = (libm::log(low.value), libm::log(high.value));
+    let sigma = (b - a) / (high.normal - low.normal);
+    LogNormal { mu: a - sigma * low.normal, sigma }
 }

@@ -12,12 +12,14 @@
 //! minutes: tight, but not beyond a good order.
 
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::dag::{Wiring, layered};
+use super::generator::{GenerateError, Generator, Params};
+use super::shape;
 use super::shape::{alone, typed_nodes, whole_micros};
 use super::woha::{self, jobs, maps_max, reduce_seconds_max, reduces_max};
-use super::{GenerateError, Generator, Param, Params, Values, shape};
 use crate::random;
 
 pub(super) const GENERATOR: Generator = Generator {

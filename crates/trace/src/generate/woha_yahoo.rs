@@ -11,12 +11,14 @@
 //! arrivals (here exponential gaps) and the deadlines (here `deadlines` times the time alone).
 
 use slackline_model::draft::FlowDraft;
+use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::dag::{Wiring, layered};
+use super::generator::{GenerateError, Generator, Params};
+use super::shape;
 use super::shape::{alone, shuffle, typed_nodes, whole_micros};
 use super::woha::{self, jobs, maps_max, reduce_seconds_max, reduces_max};
-use super::{GenerateError, Generator, Param, Params, Values, shape};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
@@ -82,7 +84,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
 }
 
 fn topology(params: &Params, rng: &mut ChaCha8Rng, size: usize) -> Vec<Vec<usize>> {
-    let layers = shape::count_in(rng, params.counts("layers")) as usize;
+    let layers = shape::count_in(rng, &params.counts("layers")) as usize;
     let fan_in = params.count("fan-in") as usize;
     layered(rng, size, Wiring { layers, fan_in, fan_out: params.count("fan-out") as usize })
 }

@@ -7,13 +7,15 @@ use slackline_model::schedule::{
     Allocation, Clock, FlowRow, FlowStatus, NewRow, Outcome, Schedule, TaskRows,
 };
 use slackline_model::time::SECONDS_MAX;
+use slackline_model::tolerance;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 
 use super::{Meta, gap_absolute, wire};
 use crate::error::{Fault, Faults, TraceError};
-use crate::format::{Format, text};
+use crate::format::Format;
 use crate::parse::{check_version, parse};
 use crate::source::places;
+use crate::text::text;
 use crate::wire::{Name, PhaseName};
 
 /// Reads what a schedule says of its workload and options, before there is an instance.
@@ -47,7 +49,7 @@ pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(S
 
 /// The format of a schedule: JSON unless its name or content says that it is another of ours.
 fn native(name: &str, text: &str) -> Format {
-    Format::guess(name, text).filter(|format| format.is_native()).unwrap_or(Format::Json)
+    Format::guess(name, text).unwrap_or(Format::Json)
 }
 
 fn meta<F, A, T>(document: &wire::Document<F, A, T>) -> Meta {
@@ -141,7 +143,7 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
 /// The one claim that a schedule does not keep must follow from those it does.
 fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), Wrong> {
     let (Some(claim), Some(real)) = (claim, gap_absolute(schedule)) else { return Ok(()) };
-    if (claim - real).abs() <= 1e-6 * real.abs() + 2e-6 {
+    if (claim - real).abs() <= tolerance::of_amount(real) {
         return Ok(());
     }
     let what = format!("found {claim}, but the cost is {real} above the bound");

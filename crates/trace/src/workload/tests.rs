@@ -5,9 +5,10 @@ use slackline_model::draft::{
     CostDraft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
     TasksDraft, Weights,
 };
-use slackline_model::{Combine, Instance, Metric, Objective, cluster::Slots};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, cluster::Slots};
 
 use super::*;
+use crate::{ImportOptions, Importers, read_workload};
 
 const NATIVE: [Format; 3] = [Format::Toml, Format::Json, Format::Yaml];
 
@@ -50,7 +51,7 @@ repeat = { every = 3600.0, times = 24 }
 
 fn read(text: &str, format: Format) -> Result<Draft, TraceError> {
     let options = ImportOptions::default();
-    read_workload("w", text.as_bytes(), Some(format), &options).map(|imported| imported.draft)
+    read_workload("w", text.as_bytes(), Some(format.name()), &options).map(|imported| imported.draft)
 }
 
 /// The message for FULL with `from` replaced by `to`.
@@ -58,7 +59,7 @@ fn refused(from: &str, to: &str) -> String {
     assert!(FULL.contains(from), "{from}");
     let text = FULL.replacen(from, to, 1);
     let options = ImportOptions::default();
-    match read_workload("w", text.as_bytes(), Some(Format::Toml), &options) {
+    match read_workload("w", text.as_bytes(), Some("toml"), &options) {
         Err(error) => error.to_string(),
         Ok(imported) => {
             let invalid = Instance::new(&imported.draft).unwrap_err();
@@ -290,7 +291,7 @@ fn drafts() -> impl Strategy<Value = Draft> {
 }
 
 /// Reads, and where the draft is refused finds the places: nothing may panic.
-fn survive(bytes: &[u8], format: Option<Format>) {
+fn survive(bytes: &[u8], format: Option<&str>) {
     let options = ImportOptions::default();
     if let Ok(imported) = read_workload("w", bytes, format, &options)
         && let Err(invalid) = Instance::new(&imported.draft)
@@ -299,8 +300,8 @@ fn survive(bytes: &[u8], format: Option<Format>) {
     }
 }
 
-fn formats() -> impl Strategy<Value = Option<Format>> {
-    prop::option::of(prop::sample::select(Format::ALL.to_vec()))
+fn formats() -> impl Strategy<Value = Option<&'static str>> {
+    prop::option::of(prop::sample::select(Importers::default().names().collect::<Vec<_>>()))
 }
 
 proptest! {
@@ -332,7 +333,7 @@ proptest! {
         let row = "job0\t49\t49\t740773\t2339561\t627471\n".repeat(3);
         let draft = read(FULL, Format::Toml).expect("valid");
         let text = NATIVE.get(from).map_or(row, |&format| write_workload(&draft, format));
-        let format = Format::ALL[from];
+        let format = Importers::default().all()[from].name;
         survive(&text.as_bytes()[..cut.index(text.len())], Some(format));
         let mut bytes = text.into_bytes();
         let at = at.index(bytes.len());

@@ -13,13 +13,12 @@ const VALUES: &str = "invariant: wire structs have names as keys and leave empty
 
 /// A draft as a document: reading it gives the same draft.
 ///
-/// `format` is one of our own; the others cannot hold what a draft says and give TOML. Numbers
-/// are written so that they are read back to the last bit; a draft with numbers that are not finite
+/// Numbers are written so that they are read back to the last bit; a draft with numbers that are not finite
 /// is no workload and has no JSON.
 pub fn write_workload(draft: &Draft, format: Format) -> String {
     let workload = convert::from_draft(draft);
     match format {
-        Format::Toml | Format::Swim | Format::Woha | Format::Oozie | Format::WfFormat => toml(&workload),
+        Format::Toml => toml(&workload),
         Format::Json => json(&workload),
         Format::Yaml => yaml(&workload),
     }

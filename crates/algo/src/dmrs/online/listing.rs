@@ -8,8 +8,8 @@ use slackline_policy::{Action, View};
 use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
 use super::super::variant::Variant;
-use super::super::{model, order};
-use super::{Awake, Dmrs};
+use super::super::{estimates, model, order};
+use super::state::{Awake, Dmrs};
 
 /// How many tasks are placed ahead at least, for each slot and in all.
 const AHEAD: (u64, u64) = (2, 500);
@@ -17,14 +17,14 @@ const AHEAD: (u64, u64) = (2, 500);
 impl Dmrs {
     /// The job scheduler: σ from the linear program over what is left of the ready jobs.
     pub(super) fn sort(&mut self, view: &View<'_>) {
-        let speeds = self.beliefs.speeds();
+        let speeds = self.speeds.get();
         let mut ids = Vec::with_capacity(self.jobs.len());
         let mut jobs = Vec::with_capacity(self.jobs.len());
         for &id in &self.jobs {
             let info = view.instance.job(id);
             let side = |kind| {
                 let Some(phase) = info.phase(kind) else { return Side::default() };
-                let (mut work, mut longest) = self.beliefs.left(view, phase);
+                let (mut work, mut longest) = estimates::left(view, phase);
                 let mut count = view.phase(phase).unstarted();
                 for (end, group) in self.queues.ends(phase, speeds, view.now) {
                     let rest = end.since(view.now).seconds() * speeds.0[group];
@@ -45,7 +45,7 @@ impl Dmrs {
         self.order = order.into_iter().map(|at| ids[at]).collect();
     }
 
-    /// Whether the list can go on as it is after σ was made anew: everything went as it was listed, and the
+    /// Whether the list can go on as it is after σ was renewed: everything went as it was listed, and the
     /// jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
     /// jobs that are not on it are taken over. O(jobs).
     pub(super) fn goes_on(&mut self, view: &View<'_>) -> bool {
@@ -91,7 +91,7 @@ impl Dmrs {
                 self.loosen(reduce, view);
             }
         }
-        let speeds = self.beliefs.speeds().clone();
+        let speeds = self.speeds.get().clone();
         let mut held = Vec::new();
         for (at, slot) in self.queues.iter() {
             let waits = slot.running.is_some_and(|r| view.state.is_early(view.instance, r.phase));
@@ -131,9 +131,7 @@ impl Dmrs {
                 let job = self.rest_of(id, view);
                 let queues = &mut self.queues;
                 let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
-                if let Some(end) = list.place(&job, &mut report) {
-                    self.forecast.entry(id).or_insert(end);
-                }
+                list.place(&job, &mut report);
                 self.listed.push(id);
             }
             self.awake = Awake::All;
@@ -154,10 +152,10 @@ impl Dmrs {
     fn rest_of(&self, id: JobId, view: &View<'_>) -> list::Job {
         let phase = |id: PhaseId| {
             let info = view.instance.phase(id);
-            let ends = self.queues.ends(id, self.beliefs.speeds(), view.now);
+            let ends = self.queues.ends(id, self.speeds.get(), view.now);
             let running = ends.map(|(end, _)| end).collect();
             let lane = view.instance.lane_of(id).index();
-            let runs = self.beliefs.pending(view, id);
+            let runs = estimates::pending(view, id);
             let mut phase = list::Phase { id, lane, cap: info.cap, running, runs };
             phase.sort();
             phase

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_model::{PhaseId, Time};
 use slackline_policy::{Action, View};
 
+use super::super::estimates;
 use super::super::queues::{At, Running};
 use super::super::variant::Variant;
-use super::{Awake, Dmrs, Reoptimise};
+use super::state::{Awake, Dmrs, Reoptimise};
 
 impl Dmrs {
     /// Hands tasks to slots that are free.
     pub(super) fn start(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
         let mut begun: BTreeMap<PhaseId, u32> = BTreeMap::new();
-        let mut may_replan = self.config.reoptimise == Reoptimise::OnDeparture
-            && self.config.variant != Variant::Identical
-            && !self.fixed;
+        let mut may_replan =
+            self.config.reoptimise == Reoptimise::OnDeparture && self.config.variant != Variant::Identical;
         loop {
-            // Whoever has been free longest comes first while there are reduces that belong to no queue.
+            // The slot that has been free longest comes first while there are reduces that belong to no queue.
             let by_idleness = !self.loose.is_empty();
             let mut has_loose = [0, 1].map(|lane| self.next_loose(lane, &begun, view).is_some());
             let mut replanned = false;
@@ -32,10 +32,6 @@ impl Dmrs {
                     has_loose[at.lane] = false;
                 }
                 let Some(task) = self.head(at, &begun, view) else { continue };
-                if let Some(start) = self.too_early(at, view.now) {
-                    out.push(Action::WakeAt(start));
-                    continue;
-                }
                 if self.departed && may_replan && self.may_pay(at, view.now) {
                     // What was handed over in this call is not under way yet, but no longer to be listed.
                     replanned = true;
@@ -48,7 +44,6 @@ impl Dmrs {
                 return;
             }
             may_replan = false;
-            self.reoptimised += 1;
             begun.clear();
             self.replan(view, out);
         }
@@ -77,8 +72,8 @@ impl Dmrs {
     /// Whether another slot is better for the head of `at`, and enough has happened since the list was
     /// made for making it anew to cost O(log tasks) a task in all.
     fn may_pay(&self, at: At, now: Time) -> bool {
-        self.started >= self.queues.queued() / 64
-            && self.queues.is_better_elsewhere(at, self.beliefs.speeds(), now)
+        is_worth_a_list(self.started, self.queues.queued())
+            && self.queues.is_better_elsewhere(at, self.speeds.get(), now)
     }
 
     /// The head of a slot's queue, if it can start now.
@@ -93,12 +88,6 @@ impl Dmrs {
             }
             self.queues.pop(at);
         }
-    }
-
-    /// When the head of a slot's queue is to start, if that is not yet: a plan that is followed says so.
-    fn too_early(&self, at: At, now: Time) -> Option<Time> {
-        let head = self.queues.slot(at).queue.front()?;
-        (self.fixed && head.start > now).then_some(head.start)
     }
 
     /// The first reduce of a lane that belongs to no queue and can start now, with its key (map-only).
@@ -117,7 +106,7 @@ impl Dmrs {
         });
         let can_start = |phase| view.instance.lane_of(phase).index() == lane && has_room(phase, begun, view);
         let (&key, &task) = self.loose.iter().find(|((_, phase), _)| can_start(*phase))?;
-        let span = self.beliefs.size(view, key.1, task);
+        let span = estimates::size(view, key.1, task);
         Some((key, Running { phase: key.1, task, span, since: view.now }))
     }
 
@@ -141,4 +130,22 @@ impl Dmrs {
 fn has_room(phase: PhaseId, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> bool {
     let begun = begun.get(&phase).copied().unwrap_or(0);
     !view.state.is_early(view.instance, phase) && view.runnable(phase) > begun
+}
+
+/// Whether so many tasks were started since the list was made that rebuilding it for the tasks that are
+/// queued costs O(log tasks) a task in all (deviation D6).
+fn is_worth_a_list(started: u64, queued: u64) -> bool {
+    started >= queued / 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_worth_a_list;
+
+    #[test]
+    fn short_lists_are_rebuilt_at_once_and_long_ones_after_a_64th() {
+        let worth = [(0, 63), (0, 64), (1, 64), (1, 127), (1, 128), (15, 1024), (16, 1024)]
+            .map(|(started, queued)| is_worth_a_list(started, queued));
+        assert_eq!(worth, [true, false, true, true, false, false, true]);
+    }
 }

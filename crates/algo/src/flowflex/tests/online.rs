@@ -72,8 +72,7 @@ fn the_first_targets_are_the_initial_allocation_of_the_plan() {
     for seed in 0..5 {
         let objective = Objective::new(Metric::Completion, Combine::Sum);
         let instance = gridmix(&[("flows", "4")], seed, objective);
-        let mut policy =
-            Watched { inner: FlowFlex::new(&instance, EPOCH), targets: Vec::new(), early: Vec::new() };
+        let mut policy = Watched { inner: FlowFlex::new(EPOCH), targets: Vec::new(), early: Vec::new() };
         simulated(&instance, &mut policy, (1.0, false));
         let net = network::Network::whole(&instance, 1.0);
         let mut planned: Vec<(PhaseId, f64)> = initial_allocation(&net, 0.0)
@@ -98,8 +97,7 @@ fn early_reduces_get_what_is_left_once_their_maps_have_started() {
     let mut seen = 0;
     for seed in 0..5 {
         let instance = gridmix(&[("flows", "4")], seed, Objective::new(Metric::Completion, Combine::Sum));
-        let mut policy =
-            Watched { inner: FlowFlex::new(&instance, EPOCH), targets: Vec::new(), early: Vec::new() };
+        let mut policy = Watched { inner: FlowFlex::new(EPOCH), targets: Vec::new(), early: Vec::new() };
         simulated(&instance, &mut policy, (0.5, false));
         seen += policy.early.len();
         for (_, phase) in policy.early {
@@ -116,11 +114,11 @@ fn flows_that_arrive_over_time_are_served_better_than_by_fifo_and_fair() {
         for seed in 0..5 {
             let settings = [("flows", "6"), ("gap", gap)];
             let instance = gridmix(&settings, seed, Objective::new(Metric::Response, Combine::Sum));
-            let mut policy = FlowFlex::new(&instance, EPOCH);
+            let mut policy = FlowFlex::new(EPOCH);
             ours += simulated(&instance, &mut policy, (0.5, false));
-            blind += simulated(&instance, &mut FlowFlex::new(&instance, EPOCH), (0.5, true));
-            fifo += simulated(&instance, &mut Fifo::new(&instance, By::Job), (0.5, false));
-            fair += simulated(&instance, &mut Fair::new(&instance, By::Job), (0.5, false));
+            blind += simulated(&instance, &mut FlowFlex::new(EPOCH), (0.5, true));
+            fifo += simulated(&instance, &mut Fifo::new(By::Job), (0.5, false));
+            fair += simulated(&instance, &mut Fair::new(By::Job), (0.5, false));
         }
         println!("gap {gap}: fifo {:.3}, fair {:.3}, learning {:.3}", fifo / ours, fair / ours, blind / ours);
         assert!(ours < fifo && ours < fair && blind < fair.max(fifo));
@@ -142,7 +140,7 @@ fn every_metric_runs_online() {
             }
             let instance = Instance::new(&draft).unwrap();
             let instance = instance.with_objective(Objective::new(metric, combine), Weights::Use).unwrap();
-            simulated(&instance, &mut FlowFlex::new(&instance, Span::ZERO), (0.05, false));
+            simulated(&instance, &mut FlowFlex::new(Span::ZERO), (0.05, false));
         }
     }
 }
@@ -152,8 +150,8 @@ fn makespan_is_no_longer_than_with_fifo_on_average() {
     let (mut ours, mut fifo) = (0.0, 0.0);
     for seed in 0..6 {
         let instance = gridmix(&[("flows", "6")], seed, Objective::new(Metric::Makespan, Combine::Max));
-        ours += simulated(&instance, &mut FlowFlex::new(&instance, EPOCH), (0.05, false));
-        fifo += simulated(&instance, &mut Fifo::new(&instance, By::Job), (0.05, false));
+        ours += simulated(&instance, &mut FlowFlex::new(EPOCH), (0.05, false));
+        fifo += simulated(&instance, &mut Fifo::new(By::Job), (0.05, false));
     }
     println!("fifo {:.3}", fifo / ours);
     assert!(ours <= fifo, "{ours}, FIFO {fifo}");

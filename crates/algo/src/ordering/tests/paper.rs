@@ -7,7 +7,7 @@ use slackline_relax::johnson::{StageLoad, fifo_upper_bound};
 use super::{split, uniform, workload};
 use crate::ordering::bounds::Bounds;
 use crate::ordering::estimator::{Mode, estimate};
-use crate::ordering::ex::ex_mk_sf_jr;
+use crate::ordering::exhaustive::ex_mk_sf_jr;
 use crate::ordering::orders::{
     Candidates, Goal, Rule, Times, TooMany, all_orders, mk_jr, mk_tct_jr, reverse_johnson, shortest_first,
 };

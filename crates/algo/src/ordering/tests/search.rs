@@ -6,7 +6,7 @@ use slackline_model::JobId;
 
 use super::{naive, phase, split, workload};
 use crate::ordering::estimator::Mode;
-use crate::ordering::ex::ex_mk_sf_jr;
+use crate::ordering::exhaustive::ex_mk_sf_jr;
 use crate::ordering::split::{Config, Splits, mk_sf_jr};
 use crate::ordering::workload::{Job, Workload};
 

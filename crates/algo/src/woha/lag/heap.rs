@@ -7,28 +7,20 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::queue::{Family, Queue};
+use super::queue::Queue;
 
 const WAYS: usize = 4;
 const NOWHERE: u32 = u32::MAX;
 
-/// Indexed 4-ary heaps.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Heap;
-
-impl Family for Heap {
-    type Of<K: Ord + Copy + std::fmt::Debug + Send> = QuadHeap<K>;
-}
-
-/// One heap.
+/// An indexed 4-ary heap.
 #[derive(Clone, Debug)]
-pub struct QuadHeap<K> {
+pub struct Heap<K> {
     entries: Vec<(K, u32)>,
     /// Place of each flow in `entries`.
     at: Vec<u32>,
 }
 
-impl<K> Default for QuadHeap<K> {
+impl<K> Default for Heap<K> {
     fn default() -> Self {
         Self { entries: Vec::new(), at: Vec::new() }
     }
@@ -40,7 +32,7 @@ fn children(place: usize, len: usize) -> std::ops::Range<usize> {
     first..(first + WAYS).min(len)
 }
 
-impl<K: Ord + Copy> QuadHeap<K> {
+impl<K: Ord + Copy> Heap<K> {
     fn put(&mut self, place: usize, entry: (K, u32)) {
         self.entries[place] = entry;
         self.at[entry.1 as usize] = place as u32;
@@ -81,7 +73,7 @@ impl<K: Ord + Copy> QuadHeap<K> {
     }
 }
 
-impl<K: Ord + Copy> Queue<K> for QuadHeap<K> {
+impl<K: Ord + Copy> Queue<K> for Heap<K> {
     fn insert(&mut self, key: K, id: u32) {
         if self.at.len() <= id as usize {
             self.at.resize(id as usize + 1, NOWHERE);

@@ -1,31 +1,27 @@
 //! Flows in the order of their lag (section IV-B, Algorithm 2, deviations D7–D9): two lists, one by
-//! when the next requirement falls due, one by lag, on several data structures.
+//! when the next requirement falls due, one by lag.
 //!
 //! Only flows whose requirement changed are looked at, and the list by lag has a copy for each lane
-//! that holds only flows with tasks to run there, so that nobody is passed over in a search.
+//! that holds only flows with tasks to run there, so that no search has to skip flows.
 //!
 //! - `record`: how far a flow is and what it ranks by;
 //! - `queue`: what the lists must be able to do;
-//! - `lists`: [`Lags`], the two lists over any queue;
-//! - `btree`, `skip_list`, `heap`: the queues;
+//! - `heap`: the queue on which they stand;
+//! - `lists`: [`Lags`], the two lists;
 //! - `naive`: recomputes everything at every call; for tests and for comparison.
 //!
-//! The choice is measured: `slackline-bench`, suite `woha`.
+//! Suite `woha` of the benchmarks measures the heap against the paper's double skip list and a B-tree.
 
-mod btree;
 mod heap;
 mod lists;
 mod naive;
 mod queue;
 mod record;
-mod skip_list;
 #[cfg(test)]
 mod tests;
 
-pub use btree::BTree;
 pub use heap::Heap;
-pub use lists::Lags;
+pub use lists::{Lags, LagsOn};
 pub use naive::Naive;
-pub use queue::{Family, Queue};
+pub use queue::Queue;
 pub use record::{Measure, Rank};
-pub use skip_list::SkipList;

@@ -1,4 +1,4 @@
-//! What the lists of flows must be able to do.
+//! What a list of flows must be able to do.
 
 /// An ordered set of flows, by key and then by id.
 pub trait Queue<K: Ord + Copy>: Default {
@@ -19,10 +19,4 @@ pub trait Queue<K: Ord + Copy>: Default {
 
     /// Calls `visit` with the flows in order until it answers false.
     fn walk(&self, visit: &mut dyn FnMut(K, u32) -> bool);
-}
-
-/// A kind of queue, for any key.
-pub trait Family: Default {
-    /// Its queue for keys `K`.
-    type Of<K: Ord + Copy + std::fmt::Debug + Send>: Queue<K> + Send;
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use slackline_local::{Happening, Observer, Session, TaskId};
-use slackline_model::Time;
+use slackline::report::number::{Unit, counted, number};
+use slackline::run::{
+    Forecast, Happening, JobOverview, Note, Overview, Progress, Prospect, Request, Sink, Stop, TaskId,
+};
 use slackline_model::cost::is_late;
-use slackline_report::number::{Unit, counted, number};
+use slackline_model::{PhaseKind, Time};
 
-use super::forecast::{Forecast, Prospect};
 use crate::out;
 
 /// Flows that get a bar of their own; the rest share one.
@@ -30,8 +32,11 @@ struct Count {
     running: usize,
 }
 
-/// Whoever watches the run for the person at the terminal.
+/// Shows the run to the person at the terminal.
 pub(super) struct Live {
+    /// The flow file, as messages call it.
+    name: String,
+    state: PathBuf,
     jobs: Vec<Job>,
     flows: Vec<Flow>,
     slots: u32,
@@ -39,7 +44,6 @@ pub(super) struct Live {
     /// How often tasks have failed in this session, of so many times.
     failures: BTreeMap<TaskId, u16>,
     attempts_max: u16,
-    forecast: Forecast,
     bars: Option<Bars>,
 }
 
@@ -58,45 +62,38 @@ struct Bars {
     status: ProgressBar,
 }
 
+impl From<Progress> for Count {
+    fn from(progress: Progress) -> Self {
+        Self { total: progress.total, done: progress.done, running: 0 }
+    }
+}
+
 impl Live {
-    pub(super) fn new(session: &Session, forecast: Forecast, attempts_max: u16) -> Self {
-        let done = session.done();
-        let mut flows: Vec<Flow> = Vec::new();
-        let mut jobs = Vec::new();
-        for (index, plan) in (0..).zip(session.jobs()) {
-            if flows.last().is_none_or(|flow| flow.name != plan.flow) {
-                let draft = session.draft().flows.iter().find(|flow| flow.id == plan.flow);
-                let deadline = draft.and_then(|flow| flow.deadline);
-                flows.push(Flow { name: plan.flow.clone(), deadline, total: 0, done: 0 });
-            }
-            let count = |reduce: bool, total: usize| {
-                let done = done.iter().filter(|id| id.job == index && id.reduce == reduce).count();
-                Count { total, done, running: 0 }
-            };
-            let (maps, reduces) = (count(false, plan.maps.len()), count(true, plan.reducers as usize));
-            let flow = flows.len() - 1;
-            flows[flow].total += maps.total + reduces.total;
-            flows[flow].done += maps.done + reduces.done;
-            jobs.push(Job { name: format!("{}/{}", plan.flow, plan.job), flow, maps, reduces });
+    pub(super) fn new(request: &Request) -> Self {
+        Self {
+            name: request.name.clone(),
+            state: request.state.clone(),
+            jobs: Vec::new(),
+            flows: Vec::new(),
+            slots: 0,
+            running: 0,
+            failures: BTreeMap::new(),
+            attempts_max: request.attempts_max,
+            bars: None,
         }
-        let slots = session.draft().machines.iter().map(|machine| match machine.slots {
-            slackline_model::cluster::Slots::Universal(n) => n,
-            slackline_model::cluster::Slots::Typed { map, reduce } => map + reduce,
-        });
-        let slots = slots.sum();
-        let bars = std::io::stderr().is_terminal().then(|| Bars::new(&flows));
-        Self { jobs, flows, slots, running: 0, failures: BTreeMap::new(), attempts_max, forecast, bars }
     }
 
     fn count(&mut self, id: TaskId) -> &mut Count {
         let job = &mut self.jobs[id.job as usize];
-        if id.reduce { &mut job.reduces } else { &mut job.maps }
+        match id.phase {
+            PhaseKind::Map => &mut job.maps,
+            PhaseKind::Reduce => &mut job.reduces,
+        }
     }
 
     /// `nightly/extract map 3`.
     fn name(&self, id: TaskId) -> String {
-        let kind = if id.reduce { "reduce" } else { "map" };
-        format!("{} {kind} {}", self.jobs[id.job as usize].name, id.task)
+        format!("{} {} {}", self.jobs[id.job as usize].name, id.phase.name(), id.task)
     }
 
     fn ended(&mut self, id: TaskId) {
@@ -113,17 +110,17 @@ impl Live {
         }
     }
 
-    fn draw(&self, now: Time) {
+    fn draw(&self, now: Time, forecast: &Forecast) {
         let Some(bars) = &self.bars else { return };
         for (flow, bar) in self.flows.iter().zip(&bars.flows) {
             bar.set_position(flow.done as u64);
-            bar.set_message(self.prospect(flow));
+            bar.set_message(self.prospect(flow, forecast));
         }
         if let Some(bar) = &bars.rest {
             let others = &self.flows[BARS..];
             bar.set_position(others.iter().map(|flow| flow.done as u64).sum());
             let done = others.iter().filter(|flow| flow.done == flow.total).count();
-            let late = others.iter().filter(|flow| self.is_late(flow)).count();
+            let late = others.iter().filter(|flow| self.is_late(flow, forecast)).count();
             bar.set_message(format!("{done} done, {late} about to be late"));
         }
         let doing: Vec<String> = (self.jobs.iter())
@@ -141,22 +138,24 @@ impl Live {
     }
 
     /// Whether a flow that is not done is expected to miss its deadline.
-    fn is_late(&self, flow: &Flow) -> bool {
-        match (self.forecast.of(&flow.name), flow.deadline) {
+    fn is_late(&self, flow: &Flow, forecast: &Forecast) -> bool {
+        match (forecast.of(&flow.name), flow.deadline) {
             (Prospect::Done(at), Some(deadline)) => flow.done < flow.total && is_late(at, deadline),
             _ => false,
         }
     }
 
     /// When a flow is expected to be done, against its deadline.
-    fn prospect(&self, flow: &Flow) -> String {
+    fn prospect(&self, flow: &Flow, forecast: &Forecast) -> String {
         let seconds = |at: f64| format!("{} s", number(at, Unit::Measure));
         let deadline = flow.deadline.map(|at| format!("deadline {}", seconds(at)));
-        let expected = match self.forecast.of(&flow.name) {
+        let expected = match forecast.of(&flow.name) {
             _ if flow.done == flow.total => Some("done".to_owned()),
             Prospect::Failed => Some("failed".to_owned()),
             Prospect::Unknown => None,
-            Prospect::Done(at) if self.is_late(flow) => Some(format!("about {}, late", seconds(at))),
+            Prospect::Done(at) if self.is_late(flow, forecast) => {
+                Some(format!("about {}, late", seconds(at)))
+            }
             Prospect::Done(at) => Some(format!("about {}", seconds(at))),
         };
         expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
@@ -183,9 +182,56 @@ impl Bars {
     }
 }
 
-impl Observer for Live {
-    fn happened(&mut self, now: Time, what: Happening<'_>) {
-        self.forecast.note(now, what);
+impl Sink for Live {
+    fn note(&mut self, note: &Note<'_>) {
+        match note {
+            Note::Diagnostic(diagnostic) => out::talk(format_args!("{}: {diagnostic}", self.name)),
+            Note::ClusterLeftOut => {
+                out::talk(format_args!(
+                    "{}: its cluster is left out: this machine is the cluster",
+                    self.name
+                ));
+            }
+            Note::Removed => out::talk(format_args!(
+                "{}: the earlier run is removed, with its outputs",
+                self.state.display()
+            )),
+            Note::OutputsGone => out::talk("the outputs of the earlier run are gone, so it begins anew"),
+            Note::Resumed(recovered) => out::talk(format_args!(
+                "going on with a run that was begun: {} done, {} cut short",
+                counted(recovered.done as u64, "task"),
+                counted(recovered.cut_short as u64, "attempt"),
+            )),
+            Note::Hindered { flow, job, problem } => {
+                out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
+            }
+            Note::NothingLeft => out::talk("nothing is left to do; --again begins anew"),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        for (index, flow) in overview.flows.iter().enumerate() {
+            let job = |job: &JobOverview| Job {
+                name: format!("{}/{}", flow.id, job.id),
+                flow: index,
+                maps: job.maps.into(),
+                reduces: job.reduces.into(),
+            };
+            self.jobs.extend(flow.jobs.iter().map(job));
+            let sum = |of: fn(&Progress) -> usize| -> usize {
+                flow.jobs.iter().map(|job| of(&job.maps) + of(&job.reduces)).sum()
+            };
+            let (total, done) = (sum(|progress| progress.total), sum(|progress| progress.done));
+            self.flows.push(Flow { name: flow.id.clone(), deadline: flow.deadline, total, done });
+        }
+        self.slots = overview.slots;
+        self.bars = std::io::stderr().is_terminal().then(|| Bars::new(&self.flows));
+        // Without a handler ctrl-C ends the program, and the next run clears up.
+        let _ = ctrlc::set_handler(move || stop.stop());
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
         match what {
             Happening::Started(id) => {
                 self.count(id).running += 1;
@@ -212,7 +258,7 @@ impl Observer for Live {
             Happening::Killed(id) => self.ended(id),
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
-                let prospect = self.prospect(&self.flows[job.flow]);
+                let prospect = self.prospect(&self.flows[job.flow], forecast);
                 let flow = if prospect.is_empty() { prospect } else { format!("; flow {prospect}") };
                 let skipped = match skipped {
                     0 => String::new(),
@@ -223,7 +269,7 @@ impl Observer for Live {
             }
             Happening::Tick => {}
         }
-        self.draw(now);
+        self.draw(now, forecast);
     }
 }
 

@@ -1,0 +1,194 @@
+//! What the DMRS policy knows, and how events change it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use slackline_model::{Cluster, JobId, MachineId, PhaseId, PhaseKind, Time};
+use slackline_policy::{Event, View};
+
+use super::super::estimates::SpeedEstimates;
+use super::super::list::List;
+use super::super::lp::Form;
+use super::super::order::Key;
+use super::super::queues::{At, Done, Queues, slack};
+use super::super::variant::Variant;
+
+/// How to schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Which scheduler.
+    pub variant: Variant,
+    /// Whether the list is made anew when reality departs from it.
+    pub reoptimise: Reoptimise,
+    /// Which linear program.
+    pub form: Form,
+    /// What the list is sorted by.
+    pub key: Key,
+}
+
+/// When the list is made anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reoptimise {
+    /// When jobs or machines come or go, and when the best slot of the next task has changed.
+    #[default]
+    OnDeparture,
+    /// Only when jobs or machines come or go.
+    Never,
+}
+
+/// What is out of date.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    /// σ: a job became ready.
+    pub(super) order: bool,
+    /// The list: machines came or went, or tasks were lost.
+    pub(super) list: bool,
+}
+
+/// Idle slots that may start a task.
+#[derive(Clone, Debug)]
+pub(super) enum Awake {
+    /// All of them.
+    All,
+    /// These, as far as they are idle.
+    Some(BTreeSet<At>),
+}
+
+impl Awake {
+    fn insert(&mut self, at: At) {
+        if let Self::Some(slots) = self {
+            slots.insert(at);
+        }
+    }
+}
+
+/// The DMRS policy.
+#[derive(Clone, Debug)]
+pub struct Dmrs {
+    pub(super) config: Config,
+    pub(super) speeds: SpeedEstimates,
+    pub(super) queues: Queues,
+    /// Ready jobs that are not done.
+    pub(super) jobs: BTreeSet<JobId>,
+    /// σ, made at the last arrival; jobs that are done stay in it.
+    pub(super) order: Vec<JobId>,
+    /// The list as far as it goes, the jobs on it, and those of σ that are not on it yet.
+    pub(super) list: Option<List>,
+    pub(super) listed: Vec<JobId>,
+    pub(super) unplanned: VecDeque<JobId>,
+    /// Reduces that belong to no queue (map-only): when they became ready, and the next task to look at.
+    pub(super) loose: BTreeMap<(Time, PhaseId), u32>,
+    /// Slots without a task, and which of them may start one now.
+    pub(super) idle: BTreeSet<At>,
+    pub(super) awake: Awake,
+    /// What has to be made anew.
+    pub(super) due: Due,
+    /// Some task was off its time since the list was made.
+    pub(super) departed: bool,
+    /// Tasks handed over since the list was made.
+    pub(super) started: u64,
+}
+
+impl Dmrs {
+    /// A policy for one run on `cluster`.
+    pub fn new(cluster: &Cluster, config: Config) -> Self {
+        let queues = Queues::new(cluster);
+        let idle: BTreeSet<At> = queues.iter().map(|(at, _)| at).collect();
+        Self {
+            speeds: SpeedEstimates::new(cluster, config.variant),
+            config,
+            queues,
+            jobs: BTreeSet::new(),
+            order: Vec::new(),
+            unplanned: VecDeque::new(),
+            list: None,
+            listed: Vec::new(),
+            loose: BTreeMap::new(),
+            awake: Awake::All,
+            idle,
+            due: Due::default(),
+            departed: false,
+            started: 0,
+        }
+    }
+
+    pub(super) fn note(&mut self, event: &Event, view: &View<'_>) {
+        match *event {
+            Event::TasksDone { phase, machine, took, count } => {
+                let done = Done { phase, took, now: view.now };
+                for _ in 0..count {
+                    if !self.task_done(machine, done, view) {
+                        break;
+                    }
+                }
+                if view.instance.phase(phase).cap < view.phase(phase).total() {
+                    self.awake = Awake::All;
+                }
+            }
+            Event::TasksLost { .. } => self.due.list = true,
+            Event::PhaseReady(phase) => self.phase_ready(phase, view),
+            Event::PhaseDone(_) | Event::Wake => self.awake = Awake::All,
+            Event::JobDone(job) => {
+                self.jobs.remove(&job);
+            }
+            Event::MachineDown(machine) => self.machine(machine, false, view),
+            Event::MachineUp(machine) => self.machine(machine, true, view),
+            Event::FlowFailed(flow) => {
+                self.jobs.retain(|&job| view.instance.job(job).flow != flow);
+                self.due.list = true;
+            }
+            Event::FlowArrived(_) | Event::FlowDone(_) => {}
+        }
+    }
+
+    /// Takes a task off the slot it was on; false if it was on none.
+    fn task_done(&mut self, machine: MachineId, done: Done, view: &View<'_>) -> bool {
+        let lane = view.instance.lane_of(done.phase).index();
+        let speeds = self.speeds.get();
+        let Some(at) = self.queues.finished(lane, machine, done, speeds) else { return false };
+        let slot = self.queues.slot(at);
+        if let Some(running) = slot.running {
+            let expected = speeds.time(slot, running.span);
+            self.departed |= done.took.0.abs_diff(expected.0) > slack(expected).0;
+        }
+        if slot.held {
+            self.due.list = true;
+        }
+        self.vacate(at, view.now);
+        true
+    }
+
+    pub(super) fn vacate(&mut self, at: At, now: Time) {
+        self.queues.vacate(at, now);
+        if self.queues.slot(at).up {
+            self.idle.insert(at);
+            self.awake.insert(at);
+        }
+    }
+
+    fn phase_ready(&mut self, phase: PhaseId, view: &View<'_>) {
+        self.loosen(phase, view);
+        if self.jobs.insert(view.instance.phase(phase).job) {
+            self.due.order = true;
+        }
+        self.awake = Awake::All;
+    }
+
+    /// In map-only, the reduces of a ready phase wait for any slot.
+    pub(super) fn loosen(&mut self, phase: PhaseId, view: &View<'_>) {
+        let is_reduce = view.instance.phase(phase).kind == PhaseKind::Reduce;
+        if self.config.variant == Variant::MapOnly && is_reduce && view.phase(phase).is_ready() {
+            self.loose.insert((view.phase(phase).ready_since(), phase), 0);
+        }
+    }
+
+    fn machine(&mut self, machine: MachineId, up: bool, view: &View<'_>) {
+        self.due.list = true;
+        for lane in 0..2 {
+            for at in self.queues.of_machine(lane, machine) {
+                self.queues.set_up(at, up);
+                self.idle.remove(&at);
+                self.vacate(at, view.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! FLEX in tables of policies: its parameters, the policy and its plans.
+
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::schedule::Rows;
+use slackline_model::{Instance, Span};
+
+use super::online::{Flex, Hand};
+use super::plan::{Config, Mode};
+use super::plan_instance::plan_instance;
+use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
+
+/// FLEX in tables of policies.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    name: "flex",
+    summary: "slots by the malleable packing of the best order for the objective; keeps minima and maxima",
+    source: "flex, sections 2 and 3",
+    guarantee: "plan: optimal maxima, a bound for sums; online: none",
+    capabilities: Capabilities {
+        flows: Flows::ReadyJobs,
+        typed: Typed::PerKind,
+        speeds: Speeds::Blind,
+        minima: true,
+    },
+    params: &[
+        Param::new(
+            "epoch",
+            "0.5",
+            Values::Real(0.0, 86_400.0),
+            "seconds between allocations; 0 for one at every event",
+        ),
+        Param::new(
+            "hand",
+            "targets",
+            Values::Choice(&["targets", "minima"]),
+            "whether slots are set directly, or passed to Fair as minima (same slots)",
+        ),
+        Param::new(
+            "jobs",
+            "malleable",
+            Values::Choice(&["malleable", "moldable"]),
+            "plan: whether the slots of a phase may change while it runs (online they may, in every epoch)",
+        ),
+    ],
+    make: |_, _, settings| {
+        let hand = if settings.choice("hand") == "minima" { Hand::Minima } else { Hand::Targets };
+        Box::new(Flex::new(Span::from_seconds_nearest(settings.real("epoch")), hand))
+    },
+    planner: Planner::Allocations(propose),
+};
+
+fn propose(instance: &Instance, settings: &Settings, stop: &dyn Fn() -> bool) -> Result<Proposal, Refused> {
+    let mode = if settings.choice("jobs") == "moldable" { Mode::Moldable } else { Mode::Malleable };
+    let plan = plan_instance(instance, &Config { mode, cancel: Some(stop), ..Config::thorough() })?;
+    Ok(Proposal {
+        rows: Some(Rows::Allocations(plan.allocations)),
+        bound: Some(plan.bound),
+        winner: Some(plan.winner),
+        guarantee: None,
+        cut: plan.cut,
+    })
+}

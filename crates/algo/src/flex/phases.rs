@@ -1,0 +1,129 @@
+//! The packing scheme for instances of the model: phases that become ready one after the other.
+//!
+//! A job's reduces start when its maps are done, flows arrive, and guarantees move with what is ready
+//! (pools, minima above the slots). So the allocation is rebuilt at every event as Fig. 3 does: the
+//! minima in force to every ready phase, the slack in the order of the flows. A rule of [`fluid`], for flows
+//! of one job.
+
+use slackline_model::id::TiVec;
+use slackline_model::instance::Phase;
+use slackline_model::schedule::Allocation;
+use slackline_model::{FlowId, Instance, PhaseId};
+use slackline_policy::minima;
+
+use super::plan::Mode;
+use crate::classic::fluid::{self, Graph, Progress, execute};
+use crate::phase_graph;
+
+/// Packs one instance in any number of orders.
+#[derive(Clone, Debug)]
+pub struct Phases<'a> {
+    instance: &'a Instance,
+    graph: Graph,
+    /// Whether anything is ever guaranteed to a phase.
+    guaranteed: Vec<bool>,
+    mode: Mode,
+}
+
+/// A packing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packed {
+    /// Who holds how many slots when, by phase and start.
+    pub allocations: Vec<Allocation>,
+    /// When each flow is done, seconds of workload time.
+    pub completions: TiVec<FlowId, f64>,
+}
+
+impl<'a> Phases<'a> {
+    /// Prepares an instance whose flows have one job each, on machines of speed `speed`. Moldable phases
+    /// keep the slots they start with; minima are not for them.
+    pub fn new(instance: &'a Instance, speed: f64, mode: Mode) -> Self {
+        let guaranteed = |(id, phase): (PhaseId, &Phase)| {
+            phase.min_slots > 0 || instance.flow(instance.flow_of(id)).pool.is_some()
+        };
+        let guaranteed = instance.phases().iter_enumerated().map(guaranteed).collect();
+        Self { instance, graph: phase_graph::of(instance, speed), guaranteed, mode }
+    }
+
+    /// Packs the flows in this order, first in priority first. O(n) an event, O(n) events unless minima
+    /// exceed the slots (then one for each task that frees a part of a minimum).
+    pub fn pack(&self, order: &[FlowId]) -> Packed {
+        let mut rank: TiVec<FlowId, usize> = vec![0; order.len()].into();
+        order.iter().enumerate().for_each(|(at, &flow)| rank[flow] = at);
+        let executed = execute(&self.graph, &mut Packing { phases: self, rank, crowded: [false; 2] });
+        let mut completions: TiVec<FlowId, f64> = vec![0.0; order.len()].into();
+        for (phase, end) in executed.ends.into_iter().enumerate() {
+            let done = &mut completions[self.instance.flow_of(PhaseId::from(phase))];
+            *done = done.max(end);
+        }
+        Packed { allocations: phase_graph::allocations(executed.rows), completions }
+    }
+}
+
+/// Fig. 3 as a rule.
+struct Packing<'a> {
+    phases: &'a Phases<'a>,
+    rank: TiVec<FlowId, usize>,
+    /// Lanes whose minima take all slots.
+    crowded: [bool; 2],
+}
+
+impl Packing<'_> {
+    /// Minima first, then slack by priority.
+    fn malleable(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+        let Phases { instance, graph, guaranteed, .. } = self.phases;
+        let mut tasks: Vec<(PhaseId, u32)> = (ready.iter().filter(|&&node| guaranteed[node]))
+            .map(|&node| (PhaseId::from(node), progress.tasks(node)))
+            .collect();
+        tasks.sort_unstable();
+        let minima = minima::among(instance, instance.cluster().lanes()[lane], &tasks);
+        let mut slack = graph.slots(lane) - minima.iter().map(|m| m.1).sum::<u32>();
+        self.crowded[lane] = slack == 0;
+        let give = |&node: &usize| {
+            let phase = PhaseId::from(node);
+            let minimum = minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
+            let more = slack.min(graph.node(node).cap.saturating_sub(minimum));
+            slack -= more;
+            minimum + more
+        };
+        ready.iter().map(give).collect()
+    }
+
+    /// What is free to the phases that have not started, by priority.
+    fn moldable(&self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+        let graph = &self.phases.graph;
+        let mut free = graph.slots(lane) - ready.iter().map(|&node| progress.slots(node)).sum::<u32>();
+        let give = |&node: &usize| {
+            if progress.slots(node) > 0 {
+                return progress.slots(node);
+            }
+            let slots = free.min(graph.node(node).cap);
+            free -= slots;
+            slots
+        };
+        ready.iter().map(give).collect()
+    }
+}
+
+impl fluid::Rule for Packing<'_> {
+    type Key = usize;
+
+    fn key(&mut self, node: usize, _: f64) -> usize {
+        self.rank[self.phases.instance.flow_of(PhaseId::from(node))]
+    }
+
+    fn grant(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+        match self.phases.mode {
+            Mode::Malleable => self.malleable(lane, ready, progress),
+            Mode::Moldable => self.moldable(lane, ready, progress),
+        }
+    }
+
+    /// Where a task less changes crowded minima.
+    fn look(&self, ready: &[usize], progress: &Progress<'_>) -> f64 {
+        let Phases { graph, guaranteed, .. } = self.phases;
+        let moves = |&&node: &&usize| self.crowded[graph.node(node).lane] && guaranteed[node];
+        let looks = ready.iter().filter(moves).filter_map(|&node| progress.task_less(node));
+        looks.fold(f64::INFINITY, f64::min)
+    }
+}

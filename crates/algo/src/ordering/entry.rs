@@ -1,0 +1,75 @@
+//! The two job orders in the table of policies.
+
+use slackline_model::Instance;
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::schedule::Rows;
+
+use super::online::Ordering;
+use super::orders::{Candidates, Rule, Times};
+use super::plan::plan;
+use super::split::Config;
+use super::workload::NotOffline;
+use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
+
+/// `mk-jr`.
+pub const MK_JR: PolicyEntry = PolicyEntry {
+    name: Rule::MkJr.name(),
+    summary: "jobs by Johnson's rule, for the makespan on typed slots; keeps maxima, ignores minima",
+    source: "ordering, section 5.1, Algorithm 1",
+    guarantee: "all released at 0, times=area: makespan within 1 + (longest map + 2 longest reduces) / bound",
+    capabilities: Capabilities {
+        flows: Flows::ReadyJobs,
+        typed: Typed::Yes,
+        speeds: Speeds::Blind,
+        minima: false,
+    },
+    params: &[times("best")],
+    make: |_, _, settings| Box::new(Ordering::new(Rule::MkJr, candidates(settings))),
+    planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkJr, instance, settings)),
+};
+
+/// `mk-tct-jr`.
+pub const MK_TCT_JR: PolicyEntry = PolicyEntry {
+    name: Rule::MkTctJr.name(),
+    summary: "small jobs before large ones, each by Johnson's rule; keeps maxima, ignores minima",
+    source: "ordering, section 5.2, Algorithm 2",
+    guarantee: "none",
+    params: &[times("area")],
+    make: |_, _, settings| Box::new(Ordering::new(Rule::MkTctJr, candidates(settings))),
+    planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkTctJr, instance, settings)),
+    ..MK_JR
+};
+
+const fn times(default: &'static str) -> Param {
+    Param::new(
+        "times",
+        default,
+        Values::Choice(&["area", "stage", "best"]),
+        "how long a stage is assumed to last: work over slots, whole waves of tasks, or whichever gives the \
+         better order",
+    )
+}
+
+fn candidates(settings: &Settings) -> Candidates {
+    match settings.choice("times") {
+        "area" => Candidates::Only(Times::Area),
+        "stage" => Candidates::Only(Times::Stage),
+        _ => Candidates::Best,
+    }
+}
+
+/// The offline order where the paper has one: jobs that are there from the start, typed slots, no maxima.
+/// Elsewhere the plan is what the policy does if everything goes as it is known.
+fn propose(rule: Rule, instance: &Instance, settings: &Settings) -> Result<Proposal, Refused> {
+    let candidates = candidates(settings);
+    let config = Config { mk_jr: candidates, mk_tct_jr: candidates, ..Config::standard() };
+    let rows = match plan(instance, rule, config) {
+        Ok(plan) => Some(Rows::Tasks(plan.tasks)),
+        Err(NotOffline::Jobs { flow, jobs }) => {
+            return Err(Refused::SeveralJobs { policy: rule.name(), flow, jobs });
+        }
+        Err(NotOffline::Malleable { phase }) => return Err(Refused::NotCut { policy: rule.name(), phase }),
+        Err(_) => None,
+    };
+    Ok(Proposal { rows, ..Proposal::default() })
+}

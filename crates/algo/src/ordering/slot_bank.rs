@@ -1,0 +1,226 @@
+//! A bank of equal slots, and runs of equal tasks that go to whichever slot is free first.
+//!
+//! The batch arithmetic of docs/math.md D2: starting k tasks of length d costs one pass over the groups of
+//! slots they reach, whatever k is. All times are whole microseconds, and exact.
+//!
+//! Let c_i slots be free at t_i, and cnt(T) = Σ_{t_i ≤ T} c_i (⌊(T − t_i)/d⌋ + 1) the starts up to T if
+//! tasks never ran out. The last of the k tasks starts at the least T with cnt(T) ≥ k:
+//! 1. *Surface.* Pour the work k·d over the slots; its surface is L* = (k·d + Σ c_i t_i) / Σ c_i, sums
+//!    over the groups below it. As x − 1 < ⌊x⌋ ≤ x, cnt(⌈L*⌉ − 1) ≥ k > cnt(⌈L*⌉ − d − 1): T lies in the
+//!    window [L, L + d) with L = ⌈L*⌉ − d.
+//! 2. *Window.* Each group that is free before L + d starts exactly one task in the window. One division
+//!    gives its time and how many came before. In the order of those times, T is where the tasks end.
+//! 3. *Rotation.* Slots that start in [L, T] are free d later, behind all others of the window; slots
+//!    that find no task at T stay free since T.
+
+/// Equal slots that are free at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    free: u64,
+    count: u32,
+}
+
+/// Equal tasks that are to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// How many; at least 1.
+    pub(super) tasks: u32,
+    /// How long each takes.
+    pub(super) span: u64,
+    /// None starts before this.
+    pub(super) from: u64,
+    /// None starts at or after this.
+    pub(super) until: u64,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Started {
+    /// How many did not start in time.
+    pub(super) left: u32,
+    /// When the last that started did, and when the last of them ends; 0 if none started.
+    pub(super) last: u64,
+    pub(super) end: u64,
+}
+
+impl Started {
+    /// All of them, the last one then.
+    fn all(last: u64, span: u64) -> Self {
+        Self { left: 0, last, end: last + span }
+    }
+}
+
+/// When each of a number of equal slots is free next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bank {
+    /// Latest first, so that the earliest are popped; times are distinct.
+    groups: Vec<Group>,
+    /// Scratch: groups by their start in the window, earliest first.
+    window: Vec<Group>,
+    /// Scratch: groups on their way back, earliest first.
+    back: Vec<Group>,
+}
+
+impl Bank {
+    /// All slots free at 0; at least one.
+    pub(super) fn reset(&mut self, slots: u32) {
+        self.groups.clear();
+        self.groups.push(Group { free: 0, count: slots });
+    }
+
+    /// When the first slot is free.
+    pub(super) fn first(&self) -> u64 {
+        self.groups.last().expect("invariant: a bank has slots").free
+    }
+
+    /// Starts tasks one after the other, each on the slot that has been free longest. A slot that was
+    /// free before `from` and gets no task stays free since then.
+    ///
+    /// O(g log g) for the g groups that get a task or come free before the last starts.
+    pub(super) fn start(&mut self, batch: Batch) -> Started {
+        let now = self.first().max(batch.from);
+        if now >= batch.until {
+            return Started { left: batch.tasks, ..Started::default() };
+        }
+        let idle = self.idle(now, batch.tasks);
+        if batch.span == 0 || batch.tasks <= idle {
+            self.occupy(batch.tasks.min(idle), now + batch.span);
+            return Started::all(now, batch.span);
+        }
+        // Every idle slot gets a task now, so it may as well have come free now.
+        self.occupy(idle, now);
+        let surface = self.surface(batch);
+        if surface > batch.until {
+            let startable = self.startable(batch);
+            if startable < u64::from(batch.tasks) {
+                let end = self.cut(batch);
+                let left = batch.tasks - startable as u32;
+                return Started { left, last: end - batch.span, end };
+            }
+        }
+        Started::all(self.fill(batch, surface.saturating_sub(batch.span).max(now)), batch.span)
+    }
+
+    /// How many slots are free at `now`; counting stops at `enough`.
+    fn idle(&self, now: u64, enough: u32) -> u32 {
+        let mut idle = 0;
+        for group in self.groups.iter().rev().take_while(|group| group.free <= now) {
+            idle += group.count;
+            if idle >= enough {
+                break;
+            }
+        }
+        idle
+    }
+
+    /// The first `count` slots are free at `then` instead.
+    fn occupy(&mut self, count: u32, then: u64) {
+        let mut left = count;
+        while left > 0 {
+            let last = self.groups.last_mut().expect("invariant: that many slots are idle");
+            let used = last.count.min(left);
+            left -= used;
+            last.count -= used;
+            if last.count == 0 {
+                self.groups.pop();
+            }
+        }
+        let at = self.groups.partition_point(|group| group.free > then);
+        match self.groups.get_mut(at) {
+            Some(same) if same.free == then => same.count += count,
+            _ => self.groups.insert(at, Group { free: then, count }),
+        }
+    }
+
+    /// ⌈L*⌉: all tasks start before it.
+    fn surface(&self, batch: Batch) -> u64 {
+        let work = u128::from(batch.tasks) * u128::from(batch.span);
+        let (mut slots, mut filled) = (0u64, work);
+        for group in self.groups.iter().rev() {
+            let free = u128::from(group.free);
+            if u128::from(slots) * free >= filled {
+                break;
+            }
+            slots += u64::from(group.count);
+            filled += u128::from(group.count) * free;
+        }
+        filled.div_ceil(slots.into()) as u64
+    }
+
+    /// cnt(until − 1).
+    fn startable(&self, batch: Batch) -> u64 {
+        let early = self.groups.iter().rev().take_while(|group| group.free < batch.until);
+        early.map(|g| u64::from(g.count) * (batch.until - g.free).div_ceil(batch.span)).sum()
+    }
+
+    /// Starts all that can start before `until`, at least one; returns when the last ends.
+    fn cut(&mut self, batch: Batch) -> u64 {
+        self.open_window(batch.until, batch.until, batch.span);
+        self.give_back(self.window.len());
+        self.window.last().map_or(0, |group| group.free)
+    }
+
+    /// Starts all tasks, the last of them in the window from `low` on; returns when it starts.
+    fn fill(&mut self, batch: Batch, low: u64) -> u64 {
+        let before = self.open_window(low, low + batch.span, batch.span);
+        let mut need = u64::from(batch.tasks) - before;
+        let mut last = 0;
+        while need > u64::from(self.window[last].count) {
+            need -= u64::from(self.window[last].count);
+            last += 1;
+        }
+        let Group { free: start, count } = self.window[last];
+        self.window[last].count = need as u32;
+        self.window[..=last].iter_mut().for_each(|group| group.free += batch.span);
+        self.give_back(last + 1);
+        self.groups.extend(self.window[last + 1..].iter().rev());
+        if u64::from(count) > need {
+            self.groups.push(Group { free: start, count: count - need as u32 });
+        }
+        start
+    }
+
+    /// Takes the groups that are free before `end` out of the bank and into the window, each at its
+    /// first start at or after `low`; returns how many tasks start before `low`.
+    fn open_window(&mut self, low: u64, end: u64, span: u64) -> u64 {
+        let mut before = 0;
+        self.window.clear();
+        while let Some(&Group { free, count }) = self.groups.last()
+            && free < end
+        {
+            let wait = low.saturating_sub(free);
+            // Most wait for no more than one task, and divisions are slow.
+            let waves = if wait <= span { u64::from(wait > 0) } else { wait.div_ceil(span) };
+            before += u64::from(count) * waves;
+            self.window.push(Group { free: free + waves * span, count });
+            self.groups.pop();
+        }
+        // Groups of as many waves are in order already: a stable sort merges such runs.
+        self.window.sort_by_key(|group| group.free);
+        self.window.dedup_by(|later, kept| {
+            let same = later.free == kept.free;
+            kept.count += if same { later.count } else { 0 };
+            same
+        });
+        before
+    }
+
+    /// Puts the first `n` groups of the window back among the others.
+    fn give_back(&mut self, n: usize) {
+        let Some(&Group { free: latest, .. }) = self.window[..n].last() else { return };
+        self.back.clear();
+        let mut window = self.window[..n].iter().copied().peekable();
+        while let Some(&group) = self.groups.last()
+            && group.free <= latest
+        {
+            while let Some(earlier) = window.next_if(|w| w.free < group.free) {
+                self.back.push(earlier);
+            }
+            let same = window.next_if(|w| w.free == group.free).map_or(0, |w| w.count);
+            self.back.push(Group { free: group.free, count: group.count + same });
+            self.groups.pop();
+        }
+        self.back.extend(window);
+        self.groups.extend(self.back.iter().rev());
+    }
+}

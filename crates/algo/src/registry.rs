@@ -1,0 +1,210 @@
+//! The table of policies: what it says of each, and how each is made.
+//!
+//! Every policy's file declares a [`PolicyEntry`], and [`POLICIES`] has a line for it. Parameters, help,
+//! documents and the reasons for which a plan is refused follow from the entry.
+
+use std::collections::BTreeMap;
+
+use slackline_model::params::{Param, Settings};
+use slackline_model::schedule::Rows;
+use slackline_model::{Cluster, FlowId, Instance, Objective};
+use slackline_policy::Policy;
+
+use crate::baseline::{edf, fair, fifo};
+use crate::{dmrs, flex, flowflex, ordering, woha};
+
+/// All policies.
+pub const POLICIES: &[PolicyEntry] = &[
+    fifo::ENTRY,
+    fair::ENTRY,
+    edf::ENTRY,
+    flex::ENTRY,
+    flowflex::ENTRY,
+    woha::HLF,
+    woha::LPF,
+    woha::MPF,
+    dmrs::ENTRY,
+    dmrs::IDENTICAL,
+    dmrs::MAP_ONLY,
+    ordering::MK_JR,
+    ordering::MK_TCT_JR,
+];
+
+/// A policy as a table of policies knows it.
+#[derive(Clone, Copy)]
+pub struct PolicyEntry {
+    /// Its one name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it comes from (a key of PAPERS.md and sections).
+    pub source: &'static str,
+    /// What it promises on cost.
+    pub guarantee: &'static str,
+    /// What it can take.
+    pub capabilities: Capabilities,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// Makes a fresh policy for one run.
+    pub make: MakePolicy,
+    /// How it plans before anything runs.
+    pub planner: Planner,
+}
+
+impl PolicyEntry {
+    /// The entry of a policy without parameters that takes flows as they are, without regard to speeds and
+    /// minima, and whose plans are rehearsals. Struct update syntax changes what is different.
+    pub const fn new(name: &'static str, summary: &'static str, make: MakePolicy) -> Self {
+        Self {
+            name,
+            summary,
+            source: "none",
+            guarantee: "none",
+            capabilities: Capabilities {
+                flows: Flows::Whole,
+                typed: Typed::Yes,
+                speeds: Speeds::Blind,
+                minima: false,
+            },
+            params: &[],
+            make,
+            planner: Planner::Rehearsal,
+        }
+    }
+}
+
+/// Makes a policy for a cluster and an objective; it learns of flows as they arrive.
+pub type MakePolicy = fn(&Cluster, &Objective, &Settings) -> Box<dyn Policy + Send>;
+
+/// What a policy can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Flows of several jobs.
+    pub flows: Flows,
+    /// Typed slots.
+    pub typed: Typed,
+    /// Machines of mixed speed.
+    pub speeds: Speeds,
+    /// Whether minima are kept.
+    pub minima: bool,
+}
+
+/// How a policy takes flows of several jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flows {
+    /// As flows.
+    Whole,
+    /// Online, every ready job is one of its jobs, with the cost or weight of its flow; plans are for flows
+    /// of one job.
+    ReadyJobs,
+}
+
+/// How a policy takes typed slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// As they are.
+    Yes,
+    /// As one instance for each kind.
+    PerKind,
+    /// Online, it orders by the sum of all slots and gives them out kind by kind, without a guarantee; plans
+    /// are for universal slots.
+    OnSum,
+}
+
+/// How a policy takes machines of mixed speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speeds {
+    /// It knows which machine is fast.
+    Aware,
+    /// It takes them as if all had the mean speed.
+    Blind,
+}
+
+/// How a policy plans.
+#[derive(Clone, Copy)]
+pub enum Planner {
+    /// Not by itself: the plan is what the policy does if everything goes as it is known, task by task.
+    Rehearsal,
+    /// Slots of each phase over time; machines must have one speed.
+    Allocations(MakePlan),
+    /// Which task runs where and when.
+    Tasks(MakePlan),
+    /// How many tasks of a flow should have been started by which time.
+    Progress {
+        /// What makes the requirements of each flow.
+        generator: fn(&Settings) -> woha::Progress,
+        /// Makes the policy so that it follows these plans, and makes those of other flows itself.
+        follow: FollowPlans,
+    },
+}
+
+/// Makes a policy that follows the plans it is given, and makes those of other flows itself.
+pub type FollowPlans =
+    fn(&Cluster, &Objective, &Settings, BTreeMap<FlowId, woha::Plan>) -> Box<dyn Policy + Send>;
+
+/// Makes a plan; the closure is asked now and then whether to stop searching. What its capabilities exclude
+/// was refused before; a policy that takes still less refuses it here.
+pub type MakePlan = fn(&Instance, &Settings, &dyn Fn() -> bool) -> Result<Proposal, Refused>;
+
+/// A plan with what its maker knows of it. Completions and costs are the judge's business.
+#[derive(Clone, Debug, Default)]
+pub struct Proposal {
+    /// The rows; `None` for what the policy does if everything goes as it is known.
+    pub rows: Option<Rows>,
+    /// A lower bound on the cost of any schedule, those of `relax` included; `None` if the maker knows none
+    /// beyond `relax::best`, which the caller then asks for.
+    pub bound: Option<f64>,
+    /// Which candidate won, of a policy that has several.
+    pub winner: Option<String>,
+    /// What is proven of any plan of this policy for this workload, beyond the bound.
+    pub guarantee: Option<String>,
+    /// Whether a search was not finished.
+    pub cut: bool,
+}
+
+/// Why a policy has no plan for an instance.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// A flow has several jobs.
+    #[error("{policy} plans flows of one job, found {jobs} jobs in flow {flow:?} (simulate takes them)")]
+    SeveralJobs {
+        /// The policy.
+        policy: &'static str,
+        /// The flow.
+        flow: String,
+        /// How many jobs it has.
+        jobs: usize,
+    },
+    /// Slots are typed.
+    #[error("{policy} plans universal slots, found map and reduce slots (simulate takes them)")]
+    TypedSlots {
+        /// The policy.
+        policy: &'static str,
+    },
+    /// Machines differ in speed.
+    #[error(
+        "{policy} plans allocations, which need machines of one speed, found several (simulate takes them)"
+    )]
+    MixedSpeeds {
+        /// The policy.
+        policy: &'static str,
+    },
+    /// Jobs may not give up slots, and minima may come when none are free.
+    #[error(
+        "{policy} plans moldable jobs with minima if all have one phase and are there from the start, found \
+         others (jobs=malleable takes them)"
+    )]
+    Minima {
+        /// The policy.
+        policy: &'static str,
+    },
+    /// A phase is given only as work, and was not cut.
+    #[error("{policy} plans tasks, found phase {phase} given only as work (cut it first)")]
+    NotCut {
+        /// The policy.
+        policy: &'static str,
+        /// The phase.
+        phase: String,
+    },
+}

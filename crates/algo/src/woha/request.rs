@@ -1,0 +1,35 @@
+//! What a plan is made from: one flow, the cluster, and estimates of durations.
+
+use slackline_model::{Cluster, FlowId, Instance, Lane, PhaseId, Span, Time};
+use slackline_policy::Estimates;
+
+/// What a plan is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The cluster and the flow.
+    pub instance: &'a Instance,
+    /// Which flow.
+    pub flow: FlowId,
+    /// What is believed of durations.
+    pub estimates: &'a Estimates,
+    /// When the flow is submitted.
+    pub now: Time,
+}
+
+impl Request<'_> {
+    /// Estimated time of one task on a slot of the mean speed.
+    pub fn span(&self, phase: PhaseId) -> Span {
+        let speed = mean_speed(self.instance.cluster(), self.instance.lane_of(phase));
+        self.estimates.task[phase].at_speed_nearest(speed)
+    }
+
+    /// Time to the deadline, zero if it has passed; `None` without one.
+    pub fn budget(&self) -> Option<Span> {
+        self.instance.flow(self.flow).deadline.map(|deadline| deadline.since(self.now))
+    }
+}
+
+/// Estimates are at speed 1; the mean speed of a lane's slots makes them times.
+fn mean_speed(cluster: &Cluster, lane: Lane) -> f64 {
+    cluster.capacity(lane) / f64::from(cluster.slots(lane).max(1))
+}

@@ -1,0 +1,78 @@
+//! The table of a run: what happened beside what was predicted.
+
+use std::collections::BTreeMap;
+
+use slackline::PolicySpec;
+use slackline::report::number::{Unit, column, number};
+use slackline::report::{Align, Figures, Row, Table, comparison};
+use slackline::run::{Outcome, Prediction};
+
+/// What the table needs to know of the command.
+pub(super) struct Columns<'a> {
+    pub(super) policy: &'a PolicySpec,
+    pub(super) has_history: bool,
+}
+
+impl Columns<'_> {
+    /// The flows, how far the prediction was off, and the figures of both.
+    pub(super) fn table(&self, predicted: Option<&Prediction>, real: &Outcome, figures: Figures) -> String {
+        let row = |name: &str, figures: Figures| Row {
+            policy: format!("{} {name}", self.policy.spec()),
+            result: Ok(figures),
+        };
+        let expected =
+            predicted.map(|predicted| row("predicted", Figures::of_simulation(&predicted.simulated)));
+        let rows: Vec<Row> = expected.into_iter().chain([row("ran", figures)]).collect();
+        let compared = comparison::table(&rows);
+        let error =
+            predicted.and_then(|predicted| real.error_of(predicted)).map_or_else(String::new, |off| {
+                format!(
+                    "completion times differ from the prediction by {} s on average ({}){}\n",
+                    number(off.seconds, Unit::Measure),
+                    number(off.share, Unit::Percent),
+                    if self.has_history {
+                        ""
+                    } else {
+                        ";\nwithout --history it guesses from the size of the input"
+                    }
+                )
+            });
+        let predicted = predicted.map(Prediction::completions).unwrap_or_default();
+        format!("{}{error}\n{compared}", flow_table(&predicted, real))
+    }
+}
+
+/// Flow by flow: predicted and actual completion against the deadline.
+fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome) -> String {
+    let rows = &real.schedule.flows;
+    let id = |k: usize| real.instance.flow(rows[k].flow).id.as_str();
+    let deadline = |k: usize| real.instance.flow(rows[k].flow).deadline.map(slackline_model::Time::seconds);
+    let all = || 0..rows.len();
+    let measure = |values: Vec<Option<f64>>| column(&values, Unit::Measure);
+    let columns = [
+        measure(all().map(|k| Some(rows[k].release)).collect()),
+        measure(all().map(deadline).collect()),
+        measure(all().map(|k| predicted.get(id(k)).copied()).collect()),
+        measure(all().map(|k| rows[k].completion).collect()),
+    ];
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("release", Align::Right),
+        ("deadline", Align::Right),
+        ("predicted\ncompletion", Align::Right),
+        ("completion", Align::Right),
+        ("", Align::Left),
+    ]);
+    for (k, row) in rows.iter().enumerate() {
+        let verdict = match (row.completion, deadline(k)) {
+            (None, _) => "failed",
+            (Some(c), Some(d)) if slackline_model::cost::is_late(c, d) => "late",
+            (Some(_), Some(_)) => "on time",
+            (Some(_), None) => "",
+        };
+        let name = std::iter::once(id(k).to_owned());
+        let cells = columns.iter().map(|column| column[k].clone());
+        table.row(name.chain(cells).chain(std::iter::once(verdict.to_owned())));
+    }
+    table.render()
+}

@@ -1,0 +1,181 @@
+//! A job that is ready to be run: what its tasks do, read and write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
+use slackline_model::{Draft, PhaseKind};
+
+use crate::task::{self, Job, Split, TaskError};
+use crate::task_id::TaskId;
+
+/// A job that is ready to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobPlan {
+    /// The flow's name.
+    pub flow: String,
+    /// The job's name.
+    pub job: String,
+    /// What its tasks do.
+    pub work: Job,
+    /// What its maps read.
+    pub inputs: Inputs,
+    /// Reduce tasks; 0 for a job of maps only.
+    pub reducers: u32,
+    /// The directory of its output.
+    pub output: PathBuf,
+    /// Whether its program wants a look at all input before the first map.
+    pub prepare: bool,
+    /// Of a generator, how many bytes it makes.
+    pub makes: Option<u64>,
+}
+
+/// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// What each map reads; parts of earlier jobs are whole files that are not there yet.
+    pub maps: Vec<Vec<Split>>,
+    /// The files that the maps read, as they were when the run began, but for those that earlier jobs make.
+    pub sources: BTreeMap<PathBuf, Source>,
+}
+
+/// An input file as it was when the run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
+    pub modified: u64,
+}
+
+impl Source {
+    /// A file as it is now.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn now(path: &Path) -> std::io::Result<Self> {
+        let meta = std::fs::metadata(path)?;
+        let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
+        Ok(Self { bytes: meta.len(), modified })
+    }
+}
+
+/// A job by its flow and its own name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobRef<'a> {
+    pub(crate) flow: &'a str,
+    pub(crate) job: &'a str,
+}
+
+impl JobPlan {
+    /// The plan of a job that runs `run` with so many reduces.
+    ///
+    /// # Errors
+    /// A program that there is not, or arguments that it does not take.
+    pub(crate) fn new(
+        name: JobRef<'_>,
+        run: &RunDraft,
+        inputs: Inputs,
+        reducers: u32,
+    ) -> Result<Self, TaskError> {
+        let work = job_of(&run.work);
+        let shape = task::describe(&work)?;
+        Ok(Self {
+            flow: name.flow.to_owned(),
+            job: name.job.to_owned(),
+            work,
+            inputs,
+            reducers,
+            output: PathBuf::from(&run.output),
+            prepare: shape.needs_preparation && reducers > 1,
+            makes: shape.bytes,
+        })
+    }
+
+    /// The plans of the jobs of a resolved workload, in its order, given what each reads.
+    ///
+    /// # Errors
+    /// Inputs that are not those of the workload's jobs; jobs that can never be run.
+    pub(crate) fn all(workload: &Draft, inputs: Vec<Inputs>) -> Result<Vec<Self>, String> {
+        let count: usize = workload.flows.iter().map(|flow| flow.jobs.len()).sum();
+        if count != inputs.len() {
+            return Err(format!("the inputs of {} jobs for a workload of {count}", inputs.len()));
+        }
+        let (mut plans, mut inputs) = (Vec::with_capacity(count), inputs.into_iter());
+        for flow in &workload.flows {
+            for (job, inputs) in flow.jobs.iter().zip(inputs.by_ref()) {
+                let name = JobRef { flow: &flow.id, job: &job.id };
+                let run = job.run.as_ref().ok_or_else(|| format!("no run section in job {:?}", job.id))?;
+                let (maps, reduces) = (count_of(job.map.as_ref()), count_of(job.reduce.as_ref()));
+                if maps != inputs.maps.len() {
+                    let found = inputs.maps.len();
+                    return Err(format!("the inputs of {found} maps for {maps} of job {:?}", job.id));
+                }
+                plans.push(Self::new(name, run, inputs, reduces as u32).map_err(|e| e.to_string())?);
+            }
+        }
+        Ok(plans)
+    }
+
+    /// Map tasks.
+    pub fn maps(&self) -> u32 {
+        self.inputs.maps.len() as u32
+    }
+
+    /// Tasks of a phase.
+    pub fn tasks(&self, phase: PhaseKind) -> u32 {
+        match phase {
+            PhaseKind::Map => self.maps(),
+            PhaseKind::Reduce => self.reducers,
+        }
+    }
+
+    /// Part files of its output.
+    pub fn parts(&self) -> u32 {
+        self.tasks(self.last_phase())
+    }
+
+    /// The phase that writes its part files.
+    fn last_phase(&self) -> PhaseKind {
+        if self.reducers == 0 { PhaseKind::Map } else { PhaseKind::Reduce }
+    }
+
+    /// Whether a task of it writes a part file.
+    pub(crate) fn is_final(&self, id: TaskId) -> bool {
+        id.phase == self.last_phase()
+    }
+
+    /// Whether all tasks that make its output are done; `index` is its own among the jobs of the run.
+    pub(crate) fn is_complete(&self, index: u32, done: &BTreeSet<TaskId>) -> bool {
+        let phase = self.last_phase();
+        (0..self.parts()).all(|task| done.contains(&TaskId { job: index, phase, task }))
+    }
+
+    /// Whether a path is one that this job writes.
+    pub(crate) fn writes(&self, path: &Path) -> bool {
+        path.starts_with(&self.output)
+    }
+}
+
+/// The tasks of a phase of a resolved workload.
+fn count_of(phase: Option<&PhaseDraft>) -> usize {
+    match phase {
+        Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) => seconds.len(),
+        _ => 0,
+    }
+}
+
+/// The task's own words for what a job does.
+pub(crate) fn job_of(work: &RunWork) -> Job {
+    match work {
+        RunWork::Program { name, args } => Job::Program {
+            program: name.clone(),
+            args: args.iter().map(|(name, text)| (name.clone(), text.clone().into())).collect(),
+        },
+        RunWork::Commands { mapper, reducer, combiner } => {
+            Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! An append-only log in one file, under the journal and the history.
+//!
+//! The file is a line that says what it is, and records: length, check sum of the text, check sum of these two (each
+//! 4 bytes, little endian), text. A record is on disk when [`Log::append`] returns. A process or machine that dies
+//! while it appends leaves part of the last append: that tail was never promised to anybody, and is cut off. Damage
+//! anywhere else is an error; nothing is guessed.
+//!
+//! Texts hold no byte 0. Where the last record is of full length and wrong, a 0 in it tells pages that never reached
+//! the disk from bytes that changed there.
+
+use std::cell::Cell;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::clock;
+
+/// Bytes before each text.
+const HEAD: usize = 12;
+/// Time between two tries to open a log that another process has open.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How files of the first edition begin: stores of the `redb` library.
+const FIRST_EDITION: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
+
+/// What is wrong with a journal or a history.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The file system refused something.
+    #[error("{name}: {problem}")]
+    File {
+        /// What the log is for, and its file.
+        name: String,
+        /// What it says.
+        problem: io::Error,
+    },
+    /// Another process has it open.
+    #[error("{name}: found another run at work on it, expected none")]
+    Busy {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// The file is something else.
+    #[error("{name}: found another file, expected one that slackline has written or none")]
+    Foreign {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// The file was written by the first edition.
+    #[error(
+        "{name}: found a file of slackline's first edition, which this one cannot read; it stays as it is: name \
+         another, or use the program that wrote it"
+    )]
+    FirstEdition {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// The file was written as a log, and has changed since.
+    #[error(
+        "{name}: the file is damaged at byte {at}, expected it as it was written; remove it, or name another"
+    )]
+    Damaged {
+        /// What the log is for, and its file.
+        name: String,
+        /// Where.
+        at: u64,
+    },
+    /// A record is no text of this kind of log.
+    #[error("{name}: the file is damaged, {problem}; remove it, or name another")]
+    Record {
+        /// What the log is for, and its file.
+        name: String,
+        /// What was found.
+        problem: String,
+    },
+}
+
+/// A kind of log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// What messages call it.
+    pub(crate) name: &'static str,
+    /// The first line of its files.
+    pub(crate) line: &'static str,
+    /// How often a log is tried to open that another process has open; 50 ms apart.
+    pub(crate) tries: u32,
+}
+
+/// An open log. As long as one process may append to it, no other has it open.
+#[derive(Debug)]
+pub(crate) struct Log {
+    file: File,
+    name: String,
+    line: &'static str,
+    /// Whether an append has left something that could not be cut off.
+    is_broken: Cell<bool>,
+}
+
+/// Whether bytes begin as a log of that kind does, or as its file did in the first edition.
+pub(crate) fn is_one(kind: Kind, bytes: &[u8]) -> bool {
+    bytes.starts_with(kind.line.as_bytes()) || bytes.starts_with(FIRST_EDITION)
+}
+
+impl Log {
+    /// Opens a log to append to it, or begins one. Cuts off what an interrupted append has left. O(bytes).
+    ///
+    /// # Errors
+    /// Another process that has it open, a file that is none or is damaged, whatever the file system says.
+    pub(crate) fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
+        let is_new = !path.exists();
+        let log = Self::locked(kind, path, OpenOptions::new().create(true).append(true).read(true))?;
+        let (bytes, end) = log.content()?;
+        let cut = |at: u64| {
+            log.file.set_len(at)?;
+            if at == 0 {
+                (&log.file).write_all(kind.line.as_bytes())?;
+            }
+            log.file.sync_all()
+        };
+        if end < bytes.len() || end == 0 {
+            cut(end as u64).map_err(|e| log.refused(e))?;
+        }
+        if let Some(directory) = path.parent().filter(|_| is_new) {
+            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        }
+        Ok(log)
+    }
+
+    /// Opens a log that is there, to read it; its file stays as it is. O(bytes).
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_to_read(kind: Kind, path: &Path) -> Result<Self, LogError> {
+        Self::locked(kind, path, OpenOptions::new().read(true))
+    }
+
+    fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
+        let name = format!("{} {}", kind.name, path.display());
+        let file = options.open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        let log = Self { file, name, line: kind.line, is_broken: Cell::new(false) };
+        for left in (0..kind.tries).rev() {
+            match log.file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
+                Err(TryLockError::WouldBlock) if left == 0 => return Err(LogError::Busy { name: log.name }),
+                // It may be about to close it, or killed and not quite gone.
+                Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
+            }
+        }
+        Ok(log)
+    }
+
+    /// Appends texts; they are on disk, all of them, when this returns. O(bytes), one write and one flush.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example; then nothing is appended.
+    pub(crate) fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
+        let mut bytes = Vec::new();
+        for text in texts {
+            debug_assert!(!text.contains(&0), "texts hold no byte 0");
+            let mut head = [0; HEAD];
+            head[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+            head[4..8].copy_from_slice(&crc32fast::hash(text).to_le_bytes());
+            let check = crc32fast::hash(&head[..8]).to_le_bytes();
+            head[8..].copy_from_slice(&check);
+            bytes.extend_from_slice(&head);
+            bytes.extend_from_slice(text);
+        }
+        if self.is_broken.get() {
+            return Err(self.refused(io::Error::other("an earlier record could not be written")));
+        }
+        let before = self.file.metadata().map_err(|e| self.refused(e))?.len();
+        let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            self.is_broken.set(self.file.set_len(before).is_err());
+        }
+        written.map_err(|e| self.refused(e))
+    }
+
+    /// All texts, in the order in which they were appended. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is no such log or is damaged, whatever the file system says.
+    pub(crate) fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
+        let (bytes, end) = self.content()?;
+        let (mut texts, mut at) = (Vec::new(), self.line.len());
+        while at < end {
+            let from = at + HEAD;
+            at = from + u32_at(&bytes[at..]) as usize;
+            texts.push(bytes[from..at].to_vec());
+        }
+        Ok(texts)
+    }
+
+    /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
+    fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
+        let mut bytes = Vec::new();
+        let mut file = &self.file;
+        file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(|e| self.refused(e))?;
+        let line = self.line.as_bytes();
+        if !bytes.starts_with(line) {
+            return match bytes.as_slice() {
+                begun if line.starts_with(begun) => Ok((bytes, 0)),
+                old if old.starts_with(FIRST_EDITION) => {
+                    Err(LogError::FirstEdition { name: self.name.clone() })
+                }
+                _ => Err(LogError::Foreign { name: self.name.clone() }),
+            };
+        }
+        let mut at = line.len();
+        while at < bytes.len() {
+            match record(&bytes[at..]) {
+                Found::Whole(len) => at += len,
+                Found::Torn => break,
+                Found::Damaged => return Err(LogError::Damaged { name: self.name.clone(), at: at as u64 }),
+            }
+        }
+        Ok((bytes, at))
+    }
+
+    fn refused(&self, problem: io::Error) -> LogError {
+        LogError::File { name: self.name.clone(), problem }
+    }
+
+    /// The error for a text that is none of this log's.
+    pub(crate) fn unreadable(&self, problem: &dyn std::fmt::Display) -> LogError {
+        LogError::Record {
+            name: self.name.clone(),
+            problem: format!("found a record that is none: {problem}"),
+        }
+    }
+}
+
+/// What is at a place in a log.
+enum Found {
+    /// A record of so many bytes.
+    Whole(usize),
+    /// The beginning of the last append.
+    Torn,
+    /// Neither.
+    Damaged,
+}
+
+/// Looks at the record that bytes begin with; they go to the end of the file.
+fn record(bytes: &[u8]) -> Found {
+    if bytes.len() < HEAD {
+        return Found::Torn;
+    }
+    if crc32fast::hash(&bytes[..8]) != u32_at(&bytes[8..]) {
+        let is_unwritten = bytes.len() > HEAD && bytes[HEAD..].iter().all(|&byte| byte == 0);
+        return if is_unwritten { Found::Torn } else { Found::Damaged };
+    }
+    let end = HEAD + u32_at(bytes) as usize;
+    let Some(text) = bytes.get(HEAD..end) else { return Found::Torn };
+    if crc32fast::hash(text) == u32_at(&bytes[4..]) {
+        Found::Whole(end)
+    } else if end == bytes.len() && text.contains(&0) {
+        Found::Torn
+    } else {
+        Found::Damaged
+    }
+}
+
+/// The little-endian number that bytes begin with.
+fn u32_at(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", tries: 1 };
+    const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
+
+    fn written(path: &Path) -> Vec<u8> {
+        let log = Log::open(KIND, path).unwrap();
+        log.append(TEXTS[..2].iter().copied()).unwrap();
+        log.append([TEXTS[2]]).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn what_was_appended_is_there_and_nobody_else_may_append_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        written(&path);
+        let log = Log::open(KIND, &path).unwrap();
+        assert_eq!(log.texts().unwrap(), TEXTS);
+        log.append([b"four".as_slice()]).unwrap();
+        assert_eq!(log.texts().unwrap().len(), 4);
+        assert!(matches!(Log::open(KIND, &path), Err(LogError::Busy { .. })));
+        drop(log);
+        assert_eq!(Log::open_to_read(KIND, &path).unwrap().texts().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn a_tail_that_was_torn_off_anywhere_is_cut_off_and_more_can_be_appended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let bytes = written(&path);
+        let whole = |len: usize| {
+            let mut ends = vec![KIND.line.len()];
+            TEXTS.iter().for_each(|text| ends.push(ends[ends.len() - 1] + HEAD + text.len()));
+            ends.iter().filter(|&&end| end <= len).count().saturating_sub(1)
+        };
+        for len in 0..=bytes.len() {
+            std::fs::write(&path, &bytes[..len]).unwrap();
+            let log = Log::open(KIND, &path).unwrap();
+            assert_eq!(log.texts().unwrap(), TEXTS[..whole(len)], "{len} bytes");
+            log.append([b"more".as_slice()]).unwrap();
+            drop(log);
+            assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap().len(), whole(len) + 1);
+        }
+        // As a machine leaves it that lost its power: longer, but never written.
+        for kept in [bytes.len() - 24, bytes.len() - 20, bytes.len() - 5] {
+            let mut zeros = bytes.clone();
+            zeros[kept..].fill(0);
+            std::fs::write(&path, &zeros).unwrap();
+            assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap(), TEXTS[..2], "{kept} bytes");
+        }
+    }
+
+    #[test]
+    fn any_changed_bit_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let bytes = written(&path);
+        for at in 0..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &bad).unwrap();
+            let error = Log::open(KIND, &path).unwrap_err();
+            let expected = if at < KIND.line.len() { "found another file" } else { "is damaged at byte" };
+            assert!(error.to_string().contains(expected), "byte {at}: {error}");
+            assert_eq!(std::fs::read(&path).unwrap(), bad, "it stays as it is");
+        }
+    }
+
+    #[test]
+    fn a_store_of_the_first_edition_is_named_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let bytes = [FIRST_EDITION, &[7; 100]].concat();
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(is_one(KIND, &bytes) && is_one(KIND, KIND.line.as_bytes()) && !is_one(KIND, b"{}"));
+        let error = Log::open(KIND, &path).unwrap_err();
+        assert!(matches!(error, LogError::FirstEdition { .. }), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+}

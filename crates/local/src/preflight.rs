@@ -1,0 +1,102 @@
+//! What keeps a flow from being run and can be seen before anything runs: input that is not there, an output
+//! that cannot be written. Such a flow has failed from the start; the others run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use slackline_model::PhaseKind;
+
+use crate::job_plan::{JobPlan, Source};
+use crate::task;
+use crate::task_id::TaskId;
+
+/// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
+const PROBE: &str = "_temporary.probe";
+
+/// What is in the way of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Index of the job among the run's jobs.
+    pub job: usize,
+    /// What was found and what was expected.
+    pub problem: String,
+}
+
+/// The first thing in the way of each job; tasks that are `done` need nothing any more. O(files).
+pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+    let of_job = |(job, plan): (usize, &JobPlan)| {
+        let index = job as u32;
+        if plan.is_complete(index, done) {
+            return None;
+        }
+        let problem = missing_input(plan, index, jobs, done).or_else(|| unwritable(&plan.output))?;
+        Some(Obstacle { job, problem })
+    };
+    jobs.iter().enumerate().filter_map(of_job).collect()
+}
+
+/// The first input that a map still has to read and cannot; what jobs of its own flow write will be there.
+fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
+    let is_made = |path: &Path| jobs.iter().any(|job| job.flow == plan.flow && job.writes(path));
+    let open = (0..)
+        .zip(&plan.inputs.maps)
+        .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
+    // Splits of one file follow each other.
+    let mut last: Option<&Path> = None;
+    for split in open.flat_map(|(_, splits)| splits) {
+        if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
+            continue;
+        }
+        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path)) {
+            return Some(problem);
+        }
+    }
+    None
+}
+
+/// Whether an input is there, can be read, and is what it was when the run began.
+fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
+    let shown = path.display();
+    let found = fs::metadata(path);
+    if found.as_ref().map_or(true, fs::Metadata::is_dir) {
+        let problem = task::of_inputs(&[path.to_string_lossy().into_owned()], 1).err();
+        return Err(problem.map_or_else(
+            || {
+                format!(
+                    "input {shown}: found nothing when the run began, and files now; --again begins it anew"
+                )
+            },
+            |error| error.to_string(),
+        ));
+    }
+    if found.is_ok_and(|meta| meta.is_file())
+        && let Err(error) = fs::File::open(path)
+    {
+        return Err(format!("input {shown}: cannot be read: {error}"));
+    }
+    match (Source::now(path), then) {
+        (Ok(now), Some(then)) if now != *then => Err(format!(
+            "input {shown}: found it changed since the run began, expected it as it was; --again begins anew"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether files can be made in a directory, or it can be made itself: tried, and undone.
+fn unwritable(output: &Path) -> Option<String> {
+    let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
+    let there = whole.ancestors().find(|path| path.exists())?;
+    let tried = if there.is_dir() {
+        let probe = there.join(format!("{PROBE}.{}", std::process::id()));
+        fs::create_dir(&probe).map(|()| {
+            // Another run that clears up may have been faster.
+            let _ = fs::remove_dir(&probe);
+        })
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    };
+    let error = tried.err()?;
+    Some(format!("output {}: cannot be made: {}: {error}", output.display(), there.display()))
+}

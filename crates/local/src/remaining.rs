@@ -1,0 +1,87 @@
+//! What is left of a run: the workload without the tasks that are done.
+//!
+//! A run that is resumed is scheduled as what remains of it: policies see a workload whose phases have fewer tasks,
+//! and need to know nothing of journals.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::{Draft, Instance, PhaseId, PhaseKind};
+
+use crate::job_plan::JobPlan;
+use crate::task_id::TaskId;
+
+/// The workload without what is done; the jobs of tasks are those of the draft, in its order.
+pub fn remaining(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
+    let mut index = 0;
+    let mut flows = Vec::new();
+    for flow in &draft.flows {
+        let mut jobs: Vec<JobDraft> = Vec::new();
+        for job in &flow.jobs {
+            let is_open = |phase, task| !done.contains(&TaskId { job: index, phase, task });
+            let map = left(job.map.as_ref(), |task| is_open(PhaseKind::Map, task));
+            let reduce = left(job.reduce.as_ref(), |task| is_open(PhaseKind::Reduce, task));
+            index += 1;
+            if map.is_some() || reduce.is_some() {
+                jobs.push(JobDraft { map, reduce, ..job.clone() });
+            }
+        }
+        let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
+        for job in &mut jobs {
+            job.after.retain(|name| names.contains(name));
+        }
+        if !jobs.is_empty() {
+            flows.push(FlowDraft { jobs, ..flow.clone() });
+        }
+    }
+    Draft { flows, ..draft.clone() }
+}
+
+/// A phase with only those of its tasks that are open; `None` if none is.
+fn left(phase: Option<&PhaseDraft>, is_open: impl Fn(u32) -> bool) -> Option<PhaseDraft> {
+    let phase = phase?;
+    let TasksDraft::Each(seconds) = &phase.tasks else { return Some(phase.clone()) };
+    let kept: Vec<f64> = (0..).zip(seconds).filter(|(task, _)| is_open(*task)).map(|(_, s)| *s).collect();
+    (!kept.is_empty()).then(|| PhaseDraft { tasks: TasksDraft::Each(kept), ..phase.clone() })
+}
+
+/// Which task of the run each task of the remaining instance is.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers {
+    /// By phase: its tasks in the run.
+    phases: Vec<PhaseNumbers>,
+}
+
+#[derive(Clone, Debug)]
+struct PhaseNumbers {
+    job: u32,
+    kind: PhaseKind,
+    tasks: Vec<u32>,
+}
+
+impl Numbers {
+    /// The numbers for the instance of [`remaining`].
+    ///
+    /// # Panics
+    /// If the instance is of another run.
+    pub(crate) fn new(instance: &Instance, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Self {
+        let names = jobs.iter().map(|plan| (plan.flow.as_str(), plan.job.as_str()));
+        let indices: BTreeMap<(&str, &str), u32> = names.zip(0..).collect();
+        let of = |phase: PhaseId| {
+            let info = instance.phase(phase);
+            let (job, kind) = (instance.job(info.job), info.kind);
+            let name = (instance.flow(job.flow).id.as_str(), job.id.as_str());
+            let job = *indices.get(&name).expect("invariant: remaining jobs are jobs of the run");
+            let is_open = |&task: &u32| !done.contains(&TaskId { job, phase: kind, task });
+            let tasks = (0..jobs[job as usize].tasks(kind)).filter(is_open).collect();
+            PhaseNumbers { job, kind, tasks }
+        };
+        Self { phases: instance.phases().keys().map(of).collect() }
+    }
+
+    /// The task of the run that is task `task` of `phase`.
+    pub(crate) fn id(&self, phase: PhaseId, task: u32) -> TaskId {
+        let numbers = &self.phases[phase.index()];
+        TaskId { job: numbers.job, phase: numbers.kind, task: numbers.tasks[task as usize] }
+    }
+}

@@ -1,0 +1,99 @@
+//! Why a run cannot begin or go on.
+
+use std::io;
+use std::path::Path;
+
+use slackline_model::Invalid;
+
+use crate::journal::Difference;
+use crate::log::LogError;
+use crate::resolve::ResolveError;
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The journal or the history.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The directory holds a run of the first edition.
+    #[error(
+        "{path}: found a run of slackline's first edition, which this one cannot go on with; nothing was touched: \
+         finish it with the program that began it, or name another state directory"
+    )]
+    FirstEdition {
+        /// The journal.
+        path: String,
+    },
+    /// The directory holds another run.
+    #[error(
+        "{path}: found the run of another flow file or of other options ({difference}), expected this one's"
+    )]
+    Another {
+        /// The journal.
+        path: String,
+        /// What differs.
+        difference: Difference,
+    },
+    /// The directory is in use for something else.
+    #[error(
+        "{path}: found it, and no journal beside it; expected no file of this name where no run was begun"
+    )]
+    InUse {
+        /// What is there.
+        path: String,
+    },
+    /// An output directory holds what the run has not made.
+    #[error("{path}: found {name} beside the output, expected nothing but it; move it away first")]
+    Foreign {
+        /// The directory.
+        path: String,
+        /// What is there.
+        name: String,
+    },
+    /// Another run writes to an output directory.
+    #[error("{path}: found another run at work there, expected an output directory of its own")]
+    Claimed {
+        /// The directory.
+        path: String,
+    },
+    /// What the journal says cannot be.
+    #[error(
+        "{path}: found {problem}; the journal is damaged: remove the directory and the outputs, and run again"
+    )]
+    Damaged {
+        /// The journal.
+        path: String,
+        /// What does not fit.
+        problem: String,
+    },
+    /// The file system refused something.
+    #[error("{path}: {problem}")]
+    File {
+        /// The file.
+        path: String,
+        /// What it says.
+        problem: io::Error,
+    },
+    /// Output that was committed is gone.
+    #[error(
+        "{path}: found no output of a task that is done, expected it where the run put it; begin the run anew"
+    )]
+    Gone {
+        /// Where it should be.
+        path: String,
+    },
+    /// An output directory is in the way.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// What is left of the workload is none.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The engine had to stop.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> RunError {
+    move |problem| RunError::File { path: path.display().to_string(), problem }
+}

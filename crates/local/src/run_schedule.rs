@@ -1,0 +1,140 @@
+//! What happened: the workload with what its tasks really took, the schedule, and what later runs learn from it.
+
+use std::collections::BTreeMap;
+
+use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::history::{PhaseName, Record};
+use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
+use slackline_model::{Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Time};
+
+use crate::job_cost::{GROUP, JobCost, JobHistory, JobName};
+use crate::job_plan::JobPlan;
+use crate::journal::{Attempt, Ended};
+use crate::task_id::TaskId;
+
+/// The workload in which every finished task takes what it took; the others keep their estimates.
+pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
+    let mut took: BTreeMap<TaskId, f64> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
+        took.insert(attempt.id, attempt.micros() as f64 / 1e6);
+    }
+    let mut draft = draft.clone();
+    let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+    for (job, index) in jobs.zip(0..) {
+        for (draft, phase) in [(&mut job.map, PhaseKind::Map), (&mut job.reduce, PhaseKind::Reduce)] {
+            let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = draft else { continue };
+            for (seconds, task) in seconds.iter_mut().zip(0..) {
+                *seconds = took.get(&TaskId { job: index, phase, task }).copied().unwrap_or(*seconds);
+            }
+        }
+    }
+    draft
+}
+
+/// The schedule of what happened on `instance`, that of the measured workload, whose jobs are in the order of
+/// the run's.
+pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowstart: f64) -> Schedule {
+    let mut tasks = TaskRows::new();
+    let mut tries: BTreeMap<TaskId, u16> = BTreeMap::new();
+    let mut flows: Vec<Progress> = vec![Progress::default(); instance.flows().len()];
+    for attempt in attempts {
+        let Some(phase) = phase_of(instance, attempt.id) else { continue };
+        let next = tries.entry(attempt.id).or_default();
+        let row = NewRow {
+            phase,
+            first: attempt.id.task,
+            count: 1,
+            start: Time(attempt.start),
+            end: Time(attempt.end),
+            attempt: *next,
+            outcome: match attempt.ended {
+                Ended::Done(_) => Outcome::Done,
+                Ended::Failed(_) => Outcome::Failed,
+                Ended::Killed => Outcome::Killed,
+            },
+        };
+        *next = next.saturating_add(1);
+        tasks.push(row, &[SlotRange { first: attempt.slot, len: 1 }]);
+        flows[instance.flow_of(phase).index()].note(&row);
+    }
+    let origin = Origin { policy: policy.to_owned(), minima: false, clock: Clock::Measured, slowstart };
+    let times = |flow: FlowId| times(instance, flow, &flows[flow.index()]);
+    Schedule::from_rows(instance, origin, Rows::Tasks(tasks), times)
+}
+
+/// What finished tasks took, by phase.
+pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
+    let jobs =
+        workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| JobName::new(&flow.id, &job.id)));
+    let names: Vec<JobName> = jobs.collect();
+    let mut records: BTreeMap<PhaseName, Record> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+        let JobName { flow, job } = names[attempt.id.job as usize].clone();
+        let record = records.entry(PhaseName { flow, job, kind: attempt.id.phase }).or_default();
+        *record = record.and(1, attempt.micros() as f64 / 1e6);
+    }
+    let mut history = History::new();
+    for (phase, record) in records {
+        history.insert(phase, GROUP.to_owned(), record);
+    }
+    history
+}
+
+/// What the jobs took of which every task is done; recurrences of a flow together.
+pub fn finished_jobs(jobs: &[JobPlan], attempts: &[Attempt]) -> JobHistory {
+    let mut costs = vec![JobCost::default(); jobs.len()];
+    for attempt in attempts {
+        let Ended::Done(outcome) = &attempt.ended else { continue };
+        let (plan, cost) = (&jobs[attempt.id.job as usize], &mut costs[attempt.id.job as usize]);
+        let micros = attempt.micros();
+        *cost = cost.and(match attempt.id.phase {
+            PhaseKind::Reduce => JobCost { reduces: 1, reduce_micros: micros, ..JobCost::default() },
+            PhaseKind::Map => JobCost { maps: 1, map_micros: micros, ..JobCost::default() },
+        });
+        cost.bytes_out += if plan.is_final(attempt.id) { outcome.bytes_out } else { 0 };
+    }
+    let mut finished = JobHistory::new();
+    for (plan, cost) in jobs.iter().zip(costs) {
+        if cost.maps == u64::from(plan.maps()) && cost.reduces == u64::from(plan.reducers) {
+            let known = finished.entry(JobName::of(plan)).or_default();
+            *known = known.and(JobCost { bytes_in: plan.bytes_in(), ..cost });
+        }
+    }
+    finished
+}
+
+/// How far a flow came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    start: Option<Time>,
+    end: Time,
+    done: u64,
+}
+
+impl Progress {
+    fn note(&mut self, row: &NewRow) {
+        self.start = Some(self.start.map_or(row.start, |start| start.min(row.start)));
+        if row.outcome == Outcome::Done {
+            self.end = self.end.max(row.end);
+            self.done += 1;
+        }
+    }
+}
+
+/// When a flow ran; it is complete once all its tasks are.
+fn times(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowTimes {
+    let tasks: u64 = (instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()))
+        .map(|phase| instance.phase(phase).tasks().map_or(0, |tasks| u64::from(tasks.count())))
+        .sum();
+    let completion = (progress.done == tasks).then(|| progress.end.seconds());
+    FlowTimes { start: progress.start.map(Time::seconds), completion }
+}
+
+/// The phase of a task of the run.
+fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
+    let job = instance.jobs().get(slackline_model::JobId(id.job))?;
+    match id.phase {
+        PhaseKind::Map => job.map,
+        PhaseKind::Reduce => job.reduce,
+    }
+}

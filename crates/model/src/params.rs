@@ -1,0 +1,368 @@
+//! Parameters: declared once as data, read by name.
+//!
+//! Policies, workload generators and importers declare a table of [`Param`]s. Help texts, messages,
+//! completions, what a schedule records and the check of a value all follow from the declaration, so that
+//! they cannot disagree. [`Settings`] holds a valid value for every parameter of a table.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::bytes;
+
+/// A parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Param {
+    /// Its name on the command line and in documents.
+    pub name: &'static str,
+    /// Its default, written as a user would.
+    pub default: &'static str,
+    /// What it may be.
+    pub values: Values,
+    /// A word that it may be besides, such as `auto` or `none`: [`Settings::given`] is false for it.
+    pub word: Option<&'static str>,
+    /// What it does, in a line.
+    pub help: &'static str,
+}
+
+/// What a parameter may be. Bounds are inclusive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Values {
+    /// A whole number within bounds.
+    Count(u64, u64),
+    /// A whole number or a range of them within bounds: `7`, `5..20`.
+    Counts(u64, u64),
+    /// A number within bounds.
+    Real(f64, f64),
+    /// A number or a range within bounds: `0.5`, `1..5`.
+    Reals(f64, f64),
+    /// A size of at least one byte: `128MiB`, `2 GB`, `4096`.
+    Bytes,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Any text, checked by whoever uses it. The word is what help shows for it.
+    Text(&'static str),
+    /// The text of a file: on a command line the parameter names the file.
+    TextOfFile,
+}
+
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(low, u64::MAX) => write!(f, "a whole number from {low}"),
+            Self::Count(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::Counts(low, high) => {
+                write!(f, "a whole number or a range such as 5..20, from {low} to {high}")
+            }
+            Self::Real(low, high) => write!(f, "a number from {low} to {high}"),
+            Self::Reals(low, high) => write!(f, "a number or a range such as 1..5, from {low} to {high}"),
+            Self::Bytes => f.write_str("a size such as 128MiB, at least 1 byte"),
+            Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Self::Text(what) => f.write_str(what),
+            Self::TextOfFile => f.write_str("a file"),
+        }
+    }
+}
+
+/// Why a table of parameters does not take a setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamError {
+    /// No parameter has that name.
+    #[error("found parameter {found:?}, expected {}", expected(.known))]
+    Unknown {
+        /// What was found.
+        found: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// A parameter was set twice.
+    #[error("found parameter {name} a second time, expected each at most once")]
+    Repeated {
+        /// The parameter.
+        name: &'static str,
+    },
+    /// The parameter cannot be that.
+    #[error("found {name}={found}, expected {expected}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// What was found.
+        found: String,
+        /// What it may be.
+        expected: String,
+    },
+}
+
+fn expected(names: &[&str]) -> String {
+    if names.is_empty() { "no parameter".to_owned() } else { format!("one of {}", names.join(", ")) }
+}
+
+impl Param {
+    /// A parameter.
+    pub const fn new(name: &'static str, default: &'static str, values: Values, help: &'static str) -> Self {
+        Self { name, default, values, word: None, help }
+    }
+
+    /// The parameter, which may be that word too.
+    #[must_use]
+    pub const fn or_word(self, word: &'static str) -> Self {
+        Self { word: Some(word), ..self }
+    }
+
+    /// What it may be, in words.
+    pub fn expected(&self) -> String {
+        match self.word {
+            Some(word) => format!("{word} or {}", self.values),
+            None => self.values.to_string(),
+        }
+    }
+
+    /// The words it can be, for completions and tests: the default first. Of a number, the default alone.
+    pub fn words(&self) -> Vec<&'static str> {
+        let choices: &[&'static str] = if let Values::Choice(words) = self.values { words } else { &[] };
+        let others = choices.iter().copied().chain(self.word).filter(|word| *word != self.default);
+        std::iter::once(self.default).chain(others).collect()
+    }
+
+    fn read(&self, text: &str) -> Result<Value, ParamError> {
+        if self.word == Some(text) {
+            return Ok(Value::Word);
+        }
+        let value = match self.values {
+            Values::Count(low, high) => {
+                text.parse().ok().filter(|n| (low..=high).contains(n)).map(|n| Value::Counts(n, n))
+            }
+            Values::Counts(low, high) => {
+                ends(text).filter(|&(a, b)| low <= a && a <= b && b <= high).map(|(a, b)| Value::Counts(a, b))
+            }
+            // Comparisons with NaN are false, so NaN and infinities are out of range.
+            Values::Real(low, high) => {
+                text.parse().ok().filter(|x| (low..=high).contains(x)).map(|x| Value::Reals(x, x))
+            }
+            Values::Reals(low, high) => {
+                ends(text).filter(|&(a, b)| low <= a && a <= b && b <= high).map(|(a, b)| Value::Reals(a, b))
+            }
+            Values::Bytes => bytes::parse(text).map(|n| Value::Counts(n, n)),
+            Values::Choice(words) => words.iter().copied().find(|w| *w == text).map(Value::Choice),
+            Values::Text(_) | Values::TextOfFile => Some(Value::Text(text.to_owned())),
+        };
+        value.ok_or_else(|| ParamError::Value {
+            name: self.name,
+            found: text.to_owned(),
+            expected: self.expected(),
+        })
+    }
+}
+
+/// `a..b`, or `a` for `a..a`.
+fn ends<T: FromStr + Copy>(text: &str) -> Option<(T, T)> {
+    if let Some((a, b)) = text.split_once("..") {
+        Some((a.parse().ok()?, b.parse().ok()?))
+    } else {
+        let a = text.parse().ok()?;
+        Some((a, a))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Word,
+    Counts(u64, u64),
+    Reals(f64, f64),
+    Choice(&'static str),
+    Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word => Ok(()),
+            Self::Counts(a, b) if a == b => write!(f, "{a}"),
+            Self::Counts(a, b) => write!(f, "{a}..{b}"),
+            Self::Reals(a, b) if a == b => write!(f, "{a}"),
+            Self::Reals(a, b) => write!(f, "{a}..{b}"),
+            Self::Choice(word) => f.write_str(word),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A valid value for every parameter of a table.
+///
+/// A getter panics if the table has no parameter of that name and kind: whoever declares a parameter is
+/// the one who reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    params: &'static [Param],
+    /// In the order of the parameters.
+    values: Vec<Value>,
+}
+
+impl Settings {
+    /// The defaults.
+    ///
+    /// # Panics
+    /// If a declared default is not what its parameter may be.
+    pub fn defaults(params: &'static [Param]) -> Self {
+        let value = |param: &Param| param.read(param.default).expect("invariant: defaults are valid");
+        Self { params, values: params.iter().map(value).collect() }
+    }
+
+    /// The defaults, changed by `(name, value)` settings.
+    ///
+    /// # Errors
+    /// An unknown or repeated name, or a value that is not what the parameter may be.
+    pub fn parse<'a>(
+        params: &'static [Param],
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ParamError> {
+        let mut parsed = Self::defaults(params);
+        let mut seen = vec![false; params.len()];
+        for (name, text) in settings {
+            let at = parsed.set(name, text)?;
+            if std::mem::replace(&mut seen[at], true) {
+                return Err(ParamError::Repeated { name: params[at].name });
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Changes one value and returns the parameter's place in the table.
+    fn set(&mut self, name: &str, text: &str) -> Result<usize, ParamError> {
+        let at = self.params.iter().position(|p| p.name == name).ok_or_else(|| ParamError::Unknown {
+            found: name.to_owned(),
+            known: self.params.iter().map(|p| p.name).collect(),
+        })?;
+        self.values[at] = self.params[at].read(text)?;
+        Ok(at)
+    }
+
+    /// The table.
+    pub fn params(&self) -> &'static [Param] {
+        self.params
+    }
+
+    /// Every parameter with its value as a text that [`Settings::parse`] reads as the same value.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        let text = |(param, value): (&Param, &Value)| match value {
+            Value::Word => param.word.unwrap_or_default().to_owned(),
+            value => value.to_string(),
+        };
+        self.params.iter().zip(&self.values).map(move |(param, value)| (param.name, text((param, value))))
+    }
+
+    fn value(&self, name: &str) -> &Value {
+        let at = self.params.iter().position(|p| p.name == name);
+        &self.values[at.expect("invariant: only parameters that were declared are asked for")]
+    }
+
+    /// Whether the parameter is a value, not its word ([`Param::word`]).
+    pub fn given(&self, name: &str) -> bool {
+        *self.value(name) != Value::Word
+    }
+
+    /// The whole number (or the bytes) called `name`.
+    pub fn count(&self, name: &str) -> u64 {
+        self.counts(name).0
+    }
+
+    /// Both ends of the range of whole numbers called `name`.
+    pub fn counts(&self, name: &str) -> (u64, u64) {
+        let Value::Counts(low, high) = *self.value(name) else { panic!("{name} is no whole number") };
+        (low, high)
+    }
+
+    /// The number called `name`.
+    pub fn real(&self, name: &str) -> f64 {
+        self.reals(name).0
+    }
+
+    /// Both ends of the range called `name`.
+    pub fn reals(&self, name: &str) -> (f64, f64) {
+        let Value::Reals(low, high) = *self.value(name) else { panic!("{name} is no number") };
+        (low, high)
+    }
+
+    /// The word called `name`, of a choice.
+    pub fn choice(&self, name: &str) -> &'static str {
+        let Value::Choice(word) = *self.value(name) else { panic!("{name} is no choice") };
+        word
+    }
+
+    /// The text called `name`.
+    pub fn text(&self, name: &str) -> &str {
+        let Value::Text(text) = self.value(name) else { panic!("{name} is no text") };
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[Param] = &[
+        Param::new("jobs", "10", Values::Counts(1, 99), "how many"),
+        Param::new("split", "128MiB", Values::Bytes, "bytes a map reads"),
+        Param::new("most", "1000", Values::Count(1, u64::MAX), "most reduces").or_word("none"),
+        Param::new("epoch", "0.5", Values::Real(0.0, 86_400.0), "seconds"),
+        Param::new("spread", "1..5", Values::Reals(0.0, 9.0), "a range"),
+        Param::new("by", "job", Values::Choice(&["job", "flow"]), "who queues"),
+        Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go"),
+    ];
+
+    fn error(name: &str, value: &str) -> String {
+        Settings::parse(TABLE, [(name, value)]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_are_values() {
+        let settings = Settings::defaults(TABLE);
+        assert_eq!((settings.counts("jobs"), settings.count("split")), ((10, 10), 128 << 20));
+        assert_eq!((settings.real("epoch"), settings.reals("spread")), (0.5, (1.0, 5.0)));
+        assert_eq!((settings.choice("by"), settings.text("cases")), ("job", ""));
+        assert!(settings.given("most"));
+    }
+
+    #[test]
+    fn pairs_are_read_as_the_same_settings() {
+        let given = [("jobs", "5..20"), ("most", "none"), ("epoch", "0.1"), ("by", "flow"), ("cases", "a=b")];
+        let settings = Settings::parse(TABLE, given).unwrap();
+        assert!(!settings.given("most"));
+        let pairs: Vec<(&str, String)> = settings.pairs().collect();
+        let again = Settings::parse(TABLE, pairs.iter().map(|(name, text)| (*name, text.as_str())));
+        assert_eq!(again, Ok(settings));
+    }
+
+    #[test]
+    fn errors_say_what_is_valid() {
+        assert_eq!(
+            error("job", "1"),
+            r#"found parameter "job", expected one of jobs, split, most, epoch, spread, by, cases"#
+        );
+        assert_eq!(error("by", "user"), "found by=user, expected one of job, flow");
+        assert_eq!(error("most", "0"), "found most=0, expected none or a whole number from 1");
+        for value in ["-1", "1e9", "NaN", "soon", ""] {
+            assert_eq!(
+                error("epoch", value),
+                format!("found epoch={value}, expected a number from 0 to 86400")
+            );
+        }
+        for value in ["5..4", "0", "1..100", "x"] {
+            assert!(error("jobs", value).contains("a range such as 5..20, from 1 to 99"), "{value}");
+        }
+        assert!(error("split", "5 miles").contains("a size such as 128MiB"));
+        let twice = Settings::parse(TABLE, [("by", "job"), ("by", "flow")]).unwrap_err().to_string();
+        assert_eq!(twice, "found parameter by a second time, expected each at most once");
+        assert!(Settings::parse(&[], [("by", "job")]).unwrap_err().to_string().ends_with("no parameter"));
+    }
+
+    #[test]
+    fn words_begin_with_the_default() {
+        let words = |name: &str| TABLE.iter().find(|p| p.name == name).unwrap().words();
+        assert_eq!(
+            (words("by"), words("most"), words("epoch")),
+            (vec!["job", "flow"], vec!["1000", "none"], vec!["0.5"])
+        );
+    }
+}

@@ -1,0 +1,418 @@
+//! Which free slot gets which task: by priority, by target, by placement, and near its input.
+
+use super::*;
+use crate::engine::{Batch, Report};
+use crate::testing::{
+    Listed, Scripted, absorb, failed, finished, flow, instance, ledger, machines, range, seconds, splits,
+    typed, uniform,
+};
+use slackline_model::draft::PerPhase;
+use slackline_model::{MachineId, Time};
+
+/// The assignment layer of a run with all that it works with.
+struct Layer<'a> {
+    books: Ledger<'a>,
+    engine: Scripted,
+    assigner: Assigner,
+    policy: Listed,
+    estimates: Estimates,
+    /// What happened since free slots were last given work.
+    events: Vec<Event>,
+}
+
+impl<'a> Layer<'a> {
+    fn new(instance: &'a Instance, policy: Listed) -> Self {
+        Self::waiting(instance, policy, Span::ZERO)
+    }
+
+    /// One whose tasks wait that long for a slot near their input.
+    fn waiting(instance: &'a Instance, policy: Listed, wait: Span) -> Self {
+        let mut engine = Scripted::new(Batch::Machine, true);
+        let mut books = ledger(instance, 0.0, &mut engine);
+        if policy.style == Style::Placements {
+            books.freed = Some(std::collections::BTreeSet::new());
+        }
+        let mut assigner = Assigner::new(instance, &policy, wait);
+        assigner.absorb(&policy.actions, &books, &mut engine);
+        let estimates = Estimates::mean(instance);
+        Self { books, engine, assigner, policy, estimates, events: Vec::new() }
+    }
+
+    fn absorb(&mut self, report: Report) {
+        self.events.extend(absorb(&mut self.books, &mut self.engine, report));
+    }
+
+    fn want(&mut self, action: Action) {
+        self.assigner.absorb(&[action], &self.books, &mut self.engine);
+    }
+
+    fn assign_in(&mut self, scope: Scope<'_>) -> Vec<(u32, u32, u32)> {
+        let mut deciding = Deciding { policy: &mut self.policy, estimates: &self.estimates };
+        self.assigner.assign(&mut self.books, &mut self.engine, &mut deciding, &self.events, scope);
+        self.events.clear();
+        crate::audit::audit(&self.books);
+        self.engine.begun()
+    }
+
+    /// (phase, first task, how many) of what starts on all free slots.
+    fn assign(&mut self) -> Vec<(u32, u32, u32)> {
+        self.assign_in(Scope::All)
+    }
+
+    /// How many tasks of the first phases start on all free slots.
+    fn shares<const N: usize>(&mut self) -> [u32; N] {
+        let mut shares = [0; N];
+        self.assign().into_iter().for_each(|(phase, _, count)| shares[phase as usize] += count);
+        shares
+    }
+}
+
+/// Flows of that many maps each, of a second, on one machine.
+fn maps(slots: u32, counts: &[u32]) -> Instance {
+    let flows = counts.iter().enumerate().map(|(k, &n)| flow(&format!("f{k}"), uniform(n, 1.0), None));
+    instance(vec![machines("m", 1, slots)], flows.collect())
+}
+
+fn target(phase: u32, slots: f64) -> Action {
+    Action::Target { phase: PhaseId(phase), slots }
+}
+
+fn targets(list: &[f64]) -> Listed {
+    let list = list.iter().enumerate().map(|(phase, &slots)| target(phase as u32, slots));
+    Listed::pushing(Style::Targets, list.collect())
+}
+
+fn place(machine: u32, phase: u32, first: u32, count: u32) -> Action {
+    Action::Place { machine: MachineId(machine), phase: PhaseId(phase), first, count }
+}
+
+fn queues(list: &[Action]) -> Listed {
+    Listed::pushing(Style::Placements, list.to_vec())
+}
+
+#[test]
+fn a_grant_is_cut_to_what_fits_and_the_rest_of_the_slots_is_asked_for_again() {
+    let instance = maps(5, &[3, 9]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(0, 99), (1, 99)]));
+    assert_eq!(layer.assign(), [(0, 0, 3), (1, 0, 2)]);
+    assert_eq!(layer.policy.asked, [(None, 5, 0), (None, 2, 0)]);
+    assert_eq!(layer.assigner.decisions, 2);
+    assert_eq!(layer.assign(), [], "no slot is free");
+    assert_eq!(layer.policy.asked.len(), 2, "so nothing was asked");
+}
+
+#[test]
+fn a_grant_of_nothing_is_one_task() {
+    let instance = maps(2, &[3]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(0, 0)]));
+    assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
+}
+
+#[test]
+fn a_grant_of_few_tasks_is_kept() {
+    let instance = maps(5, &[3, 9]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(1, 2)]));
+    assert_eq!(layer.assign(), [(1, 0, 2), (1, 2, 2), (1, 4, 1)]);
+}
+
+#[test]
+fn only_machines_that_offer_get_work() {
+    let instance = instance(vec![machines("m", 3, 2)], vec![flow("f", uniform(9, 1.0), None)]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(0, 99)]));
+    layer.absorb(Report::Down(MachineId(2)));
+    layer.assign_in(Scope::Machines(&[MachineId(1), MachineId(2)]));
+    let [row] = layer.books.log.rows() else { panic!("{:?}", layer.books.log) };
+    assert_eq!(layer.books.log.places(row), [range(2, 2)]);
+    assert_eq!(layer.policy.asked, [(Some(MachineId(1)), 2, 0)]);
+}
+
+#[test]
+fn each_kind_of_slot_is_asked_for() {
+    let jobs = vec![flow("f", uniform(3, 1.0), None), flow("g", None, uniform(3, 1.0))];
+    let instance = instance(vec![typed(2, 1)], jobs);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(1, 9), (0, 9)]));
+    assert_eq!(layer.assign(), [(0, 0, 2), (1, 0, 1)]);
+}
+
+#[test]
+fn a_wake_in_the_past_is_a_wake_now() {
+    let instance = maps(1, &[1]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[]));
+    layer.books.now = seconds(5);
+    layer.want(Action::WakeAt(seconds(3)));
+    layer.want(Action::WakeAt(seconds(7)));
+    assert_eq!(layer.engine.wakes, [seconds(5), seconds(7)]);
+}
+
+#[test]
+fn slots_are_shared_by_targets() {
+    let instance = maps(6, &[10, 10]);
+    let mut layer = Layer::new(&instance, targets(&[4.0, 2.0]));
+    // By running / target: 0, 0 | 1/4, 0 | 1/4, 1/2 (up to one more than 1/2 · 4) | 3/4, 1/2 | 3/4, 1.
+    assert_eq!(layer.assign(), [(0, 0, 1), (1, 0, 1), (0, 1, 2), (1, 1, 1), (0, 3, 1)]);
+    assert_eq!(layer.assigner.decisions, 5);
+}
+
+#[test]
+fn of_phases_equally_far_below_their_targets_the_one_served_longest_ago_is_first() {
+    let instance = maps(4, &[10, 10]);
+    let mut layer = Layer::new(&instance, targets(&[4.0, 0.0]));
+    assert_eq!(layer.shares(), [4, 0]);
+    layer.want(target(1, 2.0));
+    layer.absorb(finished(0, seconds(1)));
+    // 0 of 2, then 0 of 4, until they are level again: 1/2 of 4, and one more.
+    assert_eq!(layer.assign(), [(1, 0, 1), (0, 4, 3)]);
+}
+
+#[test]
+fn a_new_target_counts_at_once() {
+    let instance = maps(4, &[10, 10]);
+    let mut layer = Layer::new(&instance, targets(&[4.0, 0.0]));
+    layer.want(target(0, 1.0));
+    layer.want(target(1, 3.0));
+    assert_eq!(layer.shares(), [1, 3]);
+}
+
+#[test]
+fn slots_beyond_all_targets_are_used_too() {
+    let instance = maps(4, &[10, 10]);
+    let mut layer = Layer::new(&instance, targets(&[1.0, 0.0]));
+    // 0 by its target; then (running + 1) / max(target, 1/2): 2 and 2, the other was served longer ago; 2 and 4;
+    // 3 and 4.
+    assert_eq!(layer.assign(), [(0, 0, 1), (1, 0, 1), (0, 1, 1), (0, 2, 1)]);
+}
+
+#[test]
+fn phases_below_a_slot_each_take_turns() {
+    let instance = maps(1, &[3, 3]);
+    let mut layer = Layer::new(&instance, targets(&[0.5, 0.5]));
+    let mut order = Vec::new();
+    for row in 0..4 {
+        order.extend(layer.assign().iter().map(|start| start.0));
+        layer.absorb(finished(row, seconds(u64::from(row))));
+    }
+    assert_eq!(order, [0, 1, 0, 1]);
+}
+
+#[test]
+fn minima_come_before_targets_if_the_policy_keeps_them() {
+    let mut guaranteed = flow("g", uniform(10, 1.0), None);
+    guaranteed.jobs[0].min_slots = PerPhase::both(2);
+    let flows = vec![flow("f", uniform(10, 1.0), None), guaranteed];
+    let instance = instance(vec![machines("m", 1, 3)], flows);
+    let with = |keeps_minima| Listed { keeps_minima, ..targets(&[3.0, 0.0]) };
+    assert_eq!(Layer::new(&instance, with(true)).assign(), [(1, 0, 2), (0, 0, 1)]);
+    assert_eq!(Layer::new(&instance, with(false)).shares(), [3, 0]);
+}
+
+#[test]
+fn early_reduces_fill_up_only_if_the_policy_says_so() {
+    let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", uniform(2, 1.0), uniform(3, 1.0))]);
+    let with = |fills_early, reduce| Listed { fills_early, ..targets(&[2.0, reduce]) };
+    assert_eq!(Layer::new(&instance, with(true, 0.0)).shares(), [2, 2]);
+    assert_eq!(Layer::new(&instance, with(false, 0.0)).shares(), [2, 0]);
+    assert_eq!(Layer::new(&instance, with(false, 1.0)).shares(), [2, 1], "a target is a claim");
+}
+
+#[test]
+fn each_machine_serves_its_own_queue_from_the_head() {
+    let flows = vec![flow("f", uniform(4, 1.0), None), flow("g", uniform(4, 1.0), None)];
+    let instance = instance(vec![machines("m", 2, 2)], flows);
+    let list = [place(0, 1, 2, 1), place(0, 0, 0, 3), place(1, 1, 0, 2)];
+    let mut layer = Layer::new(&instance, queues(&list));
+    assert_eq!(layer.assign(), [(1, 2, 1), (0, 0, 1), (1, 0, 2)]);
+    let places: Vec<_> = layer.books.log.rows().iter().map(|row| layer.books.log.places(row)[0]).collect();
+    assert_eq!(places, [range(0, 1), range(1, 1), range(2, 2)]);
+    assert_eq!(layer.assigner.decisions, 3);
+    layer.absorb(finished(0, seconds(1)));
+    assert_eq!(layer.assign(), [(0, 1, 1)]);
+    layer.absorb(finished(2, seconds(1)));
+    assert_eq!(layer.assign(), [], "the queue of that machine is empty");
+}
+
+#[test]
+fn a_head_that_cannot_start_yet_keeps_its_machine_waiting() {
+    let flows = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0)), flow("g", uniform(4, 1.0), None)];
+    let instance = instance(vec![machines("m", 2, 1)], flows);
+    // The reduce could take its slot early by slow-start; in a queue it waits for the map.
+    let list = [place(0, 1, 0, 1), place(0, 2, 0, 1), place(1, 0, 0, 1), place(1, 2, 1, 1)];
+    let mut layer = Layer::new(&instance, queues(&list));
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    layer.absorb(finished(0, seconds(1)));
+    assert_eq!(layer.assign(), [(1, 0, 1), (2, 1, 1)]);
+}
+
+#[test]
+fn a_head_at_its_cap_goes_on_when_a_task_of_it_ends_anywhere() {
+    let mut capped = flow("f", uniform(3, 1.0), None);
+    capped.jobs[0].max_slots = PerPhase::both(1);
+    let instance = instance(vec![machines("m", 2, 2)], vec![capped]);
+    let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 1), place(1, 0, 1, 2)]));
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    layer.absorb(finished(0, seconds(1)));
+    assert_eq!(layer.assign(), [(0, 1, 1)]);
+}
+
+#[test]
+fn queues_can_be_emptied() {
+    let instance = instance(vec![machines("m", 2, 1)], vec![flow("f", uniform(4, 1.0), None)]);
+    let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 2), place(1, 0, 2, 2)]));
+    layer.want(Action::ClearPlacements);
+    layer.want(place(1, 0, 3, 1));
+    assert_eq!(layer.assign(), [(0, 3, 1)]);
+}
+
+#[test]
+fn tasks_that_started_elsewhere_are_passed_over() {
+    let instance = instance(vec![machines("m", 2, 2)], vec![flow("f", uniform(4, 1.0), None)]);
+    let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 2), place(1, 0, 1, 2)]));
+    assert_eq!(layer.assign(), [(0, 0, 2), (0, 2, 1)]);
+}
+
+#[test]
+fn tasks_of_an_abandoned_flow_do_not_block_a_queue() {
+    let flows = vec![flow("f", uniform(2, 1.0), None), flow("g", uniform(1, 1.0), None)];
+    let instance = instance(vec![machines("m", 1, 1)], flows);
+    let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 2), place(0, 1, 0, 1)]));
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    layer.absorb(failed(0, seconds(1)));
+    layer.want(Action::ClearPlacements);
+    layer.want(place(0, 0, 0, 2));
+    layer.want(place(0, 1, 0, 1));
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    layer.absorb(failed(1, seconds(2)));
+    assert_eq!(layer.assign(), [(1, 0, 1)], "it failed twice");
+}
+
+#[test]
+fn a_machine_that_is_down_serves_its_queue_when_it_is_back() {
+    let instance = instance(vec![machines("m", 2, 1)], vec![flow("f", uniform(4, 1.0), None)]);
+    let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 1), place(1, 0, 1, 1)]));
+    layer.absorb(Report::Down(MachineId(0)));
+    assert_eq!(layer.assign(), [(0, 1, 1)]);
+    layer.absorb(Report::Up(MachineId(0)));
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+}
+
+#[test]
+fn behind_heartbeats_the_queue_of_a_machine_waits_for_its_offer() {
+    let instance = instance(vec![machines("m", 2, 1)], vec![flow("f", uniform(4, 1.0), None)]);
+    let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 1), place(1, 0, 1, 1)]));
+    assert_eq!(layer.assign_in(Scope::Machines(&[])), []);
+    assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(1)])), [(0, 1, 1)]);
+    assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(0)])), [(0, 0, 1)]);
+}
+
+/// Two machines of that many slots, a phase with a split of two tasks for each list of hosts, and one without.
+fn with_splits(slots: u32, hosts: &[&[&str]]) -> Instance {
+    let flows = vec![flow("near", splits(hosts), None), flow("any", uniform(9, 1.0), None)];
+    instance(vec![machines("m", 2, slots)], flows)
+}
+
+/// Where the rows so far run: (phase, first task, first slot).
+fn where_to(layer: &Layer<'_>) -> Vec<(u32, u32, u32)> {
+    let log = &layer.books.log;
+    log.rows().iter().map(|row| (row.phase.0, row.first, log.places(row)[0].first)).collect()
+}
+
+const WAIT: Span = Span(3_000_000);
+
+#[test]
+fn tasks_run_where_their_input_is() {
+    let instance = with_splits(2, &[&["m-1"], &["m-0"]]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(0, 9)]));
+    assert_eq!(layer.assign(), [(0, 2, 2), (0, 0, 2)]);
+    assert_eq!(where_to(&layer), [(0, 2, 0), (0, 0, 2)]);
+}
+
+#[test]
+fn tasks_whose_input_is_busy_let_others_go_first_and_wait() {
+    let instance = with_splits(1, &[&["m-0"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9), (1, 1)]), WAIT);
+    layer.books.now = seconds(1);
+    assert_eq!(layer.assign(), [(0, 0, 1), (1, 0, 1)]);
+    assert_eq!(layer.policy.asked, [(None, 2, 0), (None, 1, 1)]);
+    assert_eq!(layer.engine.wakes, [seconds(4)]);
+    // The other machine asks: still too early.
+    layer.books.now = seconds(2);
+    layer.absorb(finished(1, seconds(2)));
+    assert_eq!(layer.assign(), [(1, 1, 1)]);
+    assert_eq!(layer.engine.wakes, [seconds(4)], "a wake is on its way");
+}
+
+#[test]
+fn tasks_that_have_waited_long_enough_run_anywhere() {
+    let instance = with_splits(1, &[&["m-0"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    layer.books.now = Time(2_999_999);
+    assert_eq!(layer.assign(), []);
+    layer.books.now = seconds(3);
+    assert_eq!(layer.assign(), [(0, 1, 1)]);
+    assert_eq!(where_to(&layer), [(0, 0, 0), (0, 1, 1)]);
+}
+
+#[test]
+fn a_task_near_its_input_begins_the_waiting_again() {
+    let instance = with_splits(1, &[&["m-0"], &["m-0"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    layer.books.now = seconds(2);
+    layer.absorb(finished(0, seconds(2)));
+    assert_eq!(layer.assign(), [(0, 1, 1)], "near again");
+    layer.books.now = seconds(4);
+    assert_eq!(layer.assign(), []);
+    layer.books.now = seconds(5);
+    assert_eq!(layer.assign(), [(0, 2, 1)]);
+    assert_eq!(layer.engine.wakes, [seconds(3), seconds(5)]);
+}
+
+#[test]
+fn without_waiting_tasks_run_anywhere_at_once() {
+    let instance = with_splits(1, &[&["m-0"]]);
+    let mut layer = Layer::new(&instance, Listed::granting(&[(0, 9)]));
+    assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
+    assert_eq!(layer.engine.wakes, []);
+}
+
+#[test]
+fn tasks_whose_input_is_nowhere_need_not_wait() {
+    let instance = with_splits(1, &[&["m-0"], &[]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
+    assert_eq!(layer.assign(), [(0, 0, 1), (0, 2, 1)]);
+}
+
+#[test]
+fn a_machine_that_asks_gets_tasks_of_its_own_input_only() {
+    let instance = with_splits(2, &[&["m-0"], &["m-1"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
+    assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(1)])), [(0, 2, 2)]);
+    assert_eq!(where_to(&layer), [(0, 2, 2)]);
+}
+
+#[test]
+fn input_on_a_dead_machine_is_no_reason_to_go_there() {
+    let instance = with_splits(1, &[&["m-0", "m-1"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
+    layer.absorb(Report::Down(MachineId(0)));
+    assert_eq!(layer.assign(), [(0, 0, 1)]);
+    assert_eq!(where_to(&layer), [(0, 0, 1)]);
+}
+
+#[test]
+fn tasks_that_must_run_again_look_for_their_input_again() {
+    let instance = with_splits(3, &[&["m-0"], &["m-1"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 9)]), WAIT);
+    assert_eq!(layer.assign(), [(0, 0, 2), (0, 2, 2)]);
+    layer.absorb(failed(0, seconds(1)));
+    assert_eq!(layer.assign(), [(0, 0, 2)]);
+    assert_eq!(where_to(&layer), [(0, 0, 0), (0, 2, 3), (0, 0, 0)]);
+    assert_eq!(layer.books.log.row(2).attempt, 1);
+}
+
+#[test]
+fn no_more_tasks_run_near_their_input_than_were_granted() {
+    let instance = with_splits(2, &[&["m-0"]]);
+    let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 1)]), WAIT);
+    assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
+}

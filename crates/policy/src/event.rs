@@ -1,0 +1,47 @@
+//! What a policy is told: the events of an instant. Below both the policy trait and the state that makes them.
+
+use slackline_model::{FlowId, JobId, MachineId, PhaseId, Span};
+
+/// What happened. The events of an instant come in the order of cause and effect: finished tasks and
+/// what follows from them, machines, arrivals.
+///
+/// Closed by design: the events are the contract between the driver and every policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Tasks finished; each took `took` on a machine like `machine`.
+    TasksDone {
+        /// Their phase.
+        phase: PhaseId,
+        /// How many.
+        count: u32,
+        /// The machine of the first of them; the others ran at the same speed.
+        machine: MachineId,
+        /// How long each computed (waiting for maps not counted).
+        took: Span,
+    },
+    /// Tasks must run again: they failed, or their machine died with them or with their output.
+    TasksLost {
+        /// Their phase.
+        phase: PhaseId,
+        /// How many.
+        count: u32,
+    },
+    /// All tasks of a phase are done.
+    PhaseDone(PhaseId),
+    /// All phases of a job are done.
+    JobDone(JobId),
+    /// All jobs of a flow are done.
+    FlowDone(FlowId),
+    /// A flow was given up, because a task of it failed too often: none of its phases is ready any more.
+    FlowFailed(FlowId),
+    /// A machine died.
+    MachineDown(MachineId),
+    /// A machine came back.
+    MachineUp(MachineId),
+    /// A flow arrived.
+    FlowArrived(FlowId),
+    /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
+    PhaseReady(PhaseId),
+    /// The time of an [`Action::WakeAt`] has come, or the assignment layer wanted to look again.
+    Wake,
+}

@@ -1,0 +1,397 @@
+//! The books against a scripted engine: batches, ends, failures, machines; every step audited.
+
+use super::*;
+use crate::testing::{
+    FLOW, Scripted, Started, absorb, failed, finished, flow, instance, job, launch, ledger, machines, range,
+    seconds, typed, uniform,
+};
+use slackline_model::draft::{FlowDraft, MachineDraft, TasksDraft};
+use slackline_model::{JobId, Span};
+
+const MAP: PhaseId = PhaseId(0);
+const REDUCE: PhaseId = PhaseId(1);
+
+/// Four maps and two reduces on two machines of two slots.
+fn two_machines() -> Instance {
+    instance(vec![machines("m", 2, 2)], vec![flow("f", uniform(4, 1.0), uniform(2, 1.0))])
+}
+
+fn maps_done(count: u32, machine: u32, took: u64) -> Event {
+    Event::TasksDone { phase: MAP, count, machine: MachineId(machine), took: Span(took * 1_000_000) }
+}
+
+fn outcomes(ledger: &Ledger<'_>) -> Vec<Outcome> {
+    ledger.log.rows().iter().map(|row| row.outcome).collect()
+}
+
+fn free(ledger: &Ledger<'_>) -> u32 {
+    ledger.free[Lane::Any.index()].len()
+}
+
+/// The batches of (first task, ranges) into which starting all maps on all slots falls.
+fn batches(instance: &Instance, batch: Batch, faults: bool) -> Vec<(u32, Vec<SlotRange>)> {
+    let mut engine = Scripted::new(batch, faults);
+    let mut books = ledger(instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 4);
+    engine.starts.into_iter().map(|start| (start.first, start.places)).collect()
+}
+
+#[test]
+fn equal_tasks_on_machines_of_one_speed_are_one_batch() {
+    assert_eq!(batches(&two_machines(), Batch::Speed, false), [(0, vec![range(0, 4)])]);
+}
+
+#[test]
+fn an_engine_that_starts_a_machine_at_a_time_gets_a_batch_a_machine() {
+    let expected = [(0, vec![range(0, 2)]), (2, vec![range(2, 2)])];
+    assert_eq!(batches(&two_machines(), Batch::Machine, false), expected);
+    assert_eq!(batches(&two_machines(), Batch::Speed, true), expected, "a batch dies with its machine");
+}
+
+#[test]
+fn an_engine_that_starts_a_task_at_a_time_gets_a_batch_a_task() {
+    let expected = [0, 1, 2, 3].map(|k| (k, vec![range(k, 1)]));
+    assert_eq!(batches(&two_machines(), Batch::Task, false), expected);
+}
+
+#[test]
+fn batches_end_where_the_speed_changes() {
+    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, 1) };
+    let maps = vec![flow("f", uniform(4, 1.0), None)];
+    let instance = instance(vec![fast, machines("slow", 2, 2)], maps);
+    let expected = [(0, vec![range(0, 1)]), (1, vec![range(1, 3)])];
+    assert_eq!(batches(&instance, Batch::Speed, false), expected);
+}
+
+#[test]
+fn batches_end_where_the_length_of_the_tasks_changes() {
+    let lists = TasksDraft::Each(vec![1.0, 2.0, 2.0, 1.0]);
+    let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", Some(lists.into()), None)]);
+    let expected = [(0, vec![range(0, 1)]), (1, vec![range(1, 2)]), (3, vec![range(3, 1)])];
+    assert_eq!(batches(&instance, Batch::Speed, false), expected);
+}
+
+#[test]
+fn a_batch_may_lie_on_slots_that_are_apart() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Speed, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    let taken = books.state.take(&instance, MAP, 3);
+    for slots in [range(0, 1), range(2, 2)] {
+        books.free[0].remove(slots);
+    }
+    books.launch(&mut engine, MAP, taken, &[range(0, 1), range(2, 2)]);
+    let places = vec![range(0, 1), range(2, 2)];
+    let start = Started { row: 0, phase: 0, first: 0, count: 3, attempt: 0, places, held: false };
+    assert_eq!(engine.starts, [start]);
+}
+
+#[test]
+fn a_flow_starts_with_its_first_task() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Speed, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    assert_eq!(books.started[FLOW], None);
+    for at in [3, 4] {
+        books.now = seconds(at);
+        launch(&mut books, &mut engine, 0, 1);
+    }
+    assert_eq!(books.started[FLOW], Some(seconds(3)));
+    assert_eq!(books.log.row(1).start, seconds(4));
+}
+
+#[test]
+fn a_batch_that_ends_frees_its_slots_and_tells_how_long_it_took() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    books.now = seconds(1);
+    launch(&mut books, &mut engine, 0, 4);
+    assert_eq!(free(&books), 0);
+    books.now = seconds(9);
+    assert_eq!(absorb(&mut books, &mut engine, finished(1, seconds(6))), [maps_done(2, 1, 5)]);
+    assert_eq!((free(&books), books.log.row(1).end), (2, seconds(6)));
+    assert_eq!((books.log.row(0).end, books.state.phase(MAP).done()), (RUNNING, 2));
+}
+
+#[test]
+fn the_last_map_lets_the_waiting_reduces_go_from_its_end_on() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Speed, false);
+    let mut books = ledger(&instance, 0.0, &mut engine);
+    launch(&mut books, &mut engine, 1, 2);
+    assert!(engine.starts[0].held);
+    launch(&mut books, &mut engine, 0, 2);
+    absorb(&mut books, &mut engine, finished(1, seconds(2)));
+    launch(&mut books, &mut engine, 0, 2);
+    assert_eq!(engine.orders, []);
+    books.now = seconds(9);
+    absorb(&mut books, &mut engine, finished(2, seconds(7)));
+    assert_eq!(engine.orders, [Order::Go { row: RowId(0), since: seconds(7) }]);
+    assert_eq!(books.state.waiting(Lane::Any), 0);
+    // Waiting for maps is no computing.
+    books.now = seconds(12);
+    let events = absorb(&mut books, &mut engine, finished(0, seconds(12)));
+    let took = Span(5_000_000);
+    assert_eq!(events[0], Event::TasksDone { phase: REDUCE, count: 2, machine: MachineId(0), took });
+}
+
+#[test]
+fn a_reduce_that_took_its_slot_after_the_last_map_ended_computes_from_then_on() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Speed, false);
+    let mut books = ledger(&instance, 0.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 3);
+    absorb(&mut books, &mut engine, finished(0, seconds(1)));
+    launch(&mut books, &mut engine, 0, 1);
+    books.now = seconds(5);
+    // The last map ended at 3, which nobody knew when the reduces took their slots.
+    launch(&mut books, &mut engine, 1, 2);
+    books.now = seconds(6);
+    absorb(&mut books, &mut engine, finished(1, seconds(3)));
+    books.now = seconds(7);
+    let events = absorb(&mut books, &mut engine, finished(2, seconds(7)));
+    let took = Span(2_000_000);
+    assert_eq!(events[0], Event::TasksDone { phase: REDUCE, count: 2, machine: MachineId(0), took });
+}
+
+#[test]
+fn a_failed_batch_runs_again() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Speed, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 2);
+    let events = absorb(&mut books, &mut engine, failed(0, seconds(1)));
+    assert_eq!(events, [Event::TasksLost { phase: MAP, count: 2 }]);
+    assert_eq!((free(&books), outcomes(&books)), (4, vec![Outcome::Failed]));
+    launch(&mut books, &mut engine, 0, 4);
+    assert_eq!((engine.starts[1].first, engine.starts[1].attempt), (0, 1));
+    assert_eq!(engine.orders, []);
+}
+
+#[test]
+fn a_task_that_fails_too_often_fails_its_flow_and_no_other() {
+    let maps = |id: &str| flow(id, uniform(2, 1.0), None);
+    let instance = instance(vec![machines("m", 1, 4)], vec![maps("f"), maps("g")]);
+    let mut engine = Scripted::new(Batch::Task, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 2);
+    launch(&mut books, &mut engine, 1, 2);
+    // One failure each of two tasks is not two of one.
+    absorb(&mut books, &mut engine, failed(0, seconds(1)));
+    let events = absorb(&mut books, &mut engine, failed(1, seconds(1)));
+    assert_eq!(events, [Event::TasksLost { phase: MAP, count: 1 }]);
+    launch(&mut books, &mut engine, 0, 1);
+    launch(&mut books, &mut engine, 0, 1);
+    let events = absorb(&mut books, &mut engine, failed(4, seconds(2)));
+    let lost = Event::TasksLost { phase: MAP, count: 1 };
+    assert_eq!(events, [lost, lost, Event::FlowFailed(FLOW)]);
+    assert_eq!(engine.orders, [Order::Kill(RowId(5))], "what else runs of the flow is stopped");
+    assert_eq!((free(&books), books.state.has_failed(FlowId(1))), (2, false));
+    assert_eq!(books.log.row(5).outcome, Outcome::Killed);
+    assert_eq!(books.log.row(2).end, RUNNING);
+}
+
+#[test]
+fn a_report_of_a_batch_that_was_stopped_is_not_believed() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 2);
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    for late in [finished(0, seconds(1)), failed(0, seconds(1))] {
+        assert_eq!(absorb(&mut books, &mut engine, late), []);
+    }
+    assert_eq!(outcomes(&books), [Outcome::Killed]);
+    assert_eq!(books.state.phase(MAP).unstarted(), 4);
+}
+
+#[test]
+fn a_machine_dies_with_what_runs_on_it() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 3);
+    books.now = seconds(2);
+    let events = absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    assert_eq!(events, [Event::MachineDown(MachineId(0)), Event::TasksLost { phase: MAP, count: 2 }]);
+    assert_eq!(engine.orders, [Order::Kill(RowId(0))]);
+    assert_eq!((books.log.row(0).end, books.log.row(1).end), (seconds(2), RUNNING));
+    assert_eq!((free(&books), books.state.alive(Lane::Any)), (1, 2));
+    assert_eq!((books.is_down(MachineId(0)), books.is_down(MachineId(1))), (true, false));
+    assert_eq!(absorb(&mut books, &mut engine, Report::Down(MachineId(0))), [], "it dies once");
+    assert_eq!(books.state.alive(Lane::Any), 2);
+}
+
+#[test]
+fn a_machine_that_comes_back_is_empty() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    assert_eq!(absorb(&mut books, &mut engine, Report::Up(MachineId(0))), [], "it was never away");
+    launch(&mut books, &mut engine, 0, 1);
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    let events = absorb(&mut books, &mut engine, Report::Up(MachineId(0)));
+    assert_eq!(events, [Event::MachineUp(MachineId(0))]);
+    assert_eq!((free(&books), books.state.alive(Lane::Any)), (4, 4));
+}
+
+#[test]
+fn output_of_maps_is_lost_with_its_machine_while_a_reduce_needs_it() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 4);
+    for row in [0, 1] {
+        absorb(&mut books, &mut engine, finished(row, seconds(1)));
+    }
+    launch(&mut books, &mut engine, 1, 1);
+    launch(&mut books, &mut engine, 1, 1);
+    assert_eq!(engine.starts[3].places, [range(1, 1)]);
+    books.now = seconds(3);
+    let events = absorb(&mut books, &mut engine, Report::Down(MachineId(1)));
+    let lost = Event::TasksLost { phase: MAP, count: 2 };
+    assert_eq!(
+        events,
+        [
+            Event::MachineDown(MachineId(1)),
+            Event::PhaseReady(MAP),
+            lost,
+            Event::TasksLost { phase: REDUCE, count: 1 }
+        ]
+    );
+    assert_eq!(books.log.row(1).outcome, Outcome::Lost);
+    assert_eq!(books.log.row(1).end, seconds(1), "it ended when it did");
+    // Both reduces wait again, and the younger one makes room for the maps.
+    assert_eq!(engine.orders, [Order::Hold(RowId(2)), Order::Hold(RowId(3)), Order::Kill(RowId(3))]);
+    assert_eq!((free(&books), books.state.waiting(Lane::Any)), (1, 1));
+}
+
+/// Two machines of a map slot and one of two reduce slots, and a job that fills them.
+fn apart() -> Instance {
+    let machine = |name: &str, map, reduce| MachineDraft { name: name.into(), ..typed(map, reduce) };
+    let machines = vec![machine("a", 1, 0), machine("b", 1, 0), machine("c", 0, 2)];
+    instance(machines, vec![flow("f", uniform(2, 1.0), uniform(2, 1.0))])
+}
+
+/// All maps are done, and the reduces run as rows 2 and 3.
+fn reducing<'a>(instance: &'a Instance, engine: &mut Scripted) -> Ledger<'a> {
+    let mut books = ledger(instance, 1.0, engine);
+    launch(&mut books, engine, 0, 2);
+    for row in [0, 1] {
+        absorb(&mut books, engine, finished(row, seconds(1)));
+    }
+    launch(&mut books, engine, 1, 1);
+    launch(&mut books, engine, 1, 1);
+    books
+}
+
+#[test]
+fn reduces_are_told_to_wait_once() {
+    let instance = apart();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = reducing(&instance, &mut engine);
+    for machine in [0, 1] {
+        absorb(&mut books, &mut engine, Report::Down(MachineId(machine)));
+    }
+    assert_eq!(outcomes(&books)[..2], [Outcome::Lost; 2]);
+    assert_eq!(engine.orders, [Order::Hold(RowId(2)), Order::Hold(RowId(3))]);
+}
+
+#[test]
+fn a_reduce_that_ended_is_not_told_to_wait() {
+    let instance = apart();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = reducing(&instance, &mut engine);
+    absorb(&mut books, &mut engine, finished(2, seconds(2)));
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    assert_eq!(engine.orders, [Order::Hold(RowId(3))]);
+}
+
+#[test]
+fn reduces_on_slots_of_their_own_kind_need_not_make_room() {
+    let job = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0))];
+    let machines = vec![typed(1, 0), MachineDraft { name: "b".into(), ..typed(1, 1) }];
+    let instance = instance(machines, job);
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 1);
+    absorb(&mut books, &mut engine, finished(0, seconds(1)));
+    launch(&mut books, &mut engine, 1, 1);
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    assert_eq!(engine.orders, [Order::Hold(RowId(1))]);
+}
+
+#[test]
+fn a_reduce_computes_from_the_last_time_it_was_let_go() {
+    let job = vec![flow("f", uniform(1, 1.0), uniform(1, 1.0))];
+    let machines = vec![typed(1, 0), MachineDraft { name: "b".into(), ..typed(1, 1) }];
+    let instance = instance(machines, job);
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 1);
+    absorb(&mut books, &mut engine, finished(0, seconds(1)));
+    books.now = seconds(1);
+    launch(&mut books, &mut engine, 1, 1);
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    launch(&mut books, &mut engine, 0, 1);
+    books.now = seconds(5);
+    absorb(&mut books, &mut engine, finished(2, seconds(4)));
+    assert_eq!(engine.orders[1], Order::Go { row: RowId(1), since: seconds(4) });
+    books.now = seconds(6);
+    let events = absorb(&mut books, &mut engine, finished(1, seconds(6)));
+    let took = Span(2_000_000);
+    assert_eq!(events[0], Event::TasksDone { phase: REDUCE, count: 1, machine: MachineId(1), took });
+}
+
+#[test]
+fn output_that_nobody_needs_any_more_is_not_made_again() {
+    let jobs = vec![job("a", &[], uniform(1, 1.0), None), job("b", &[], uniform(1, 1.0), uniform(1, 1.0))];
+    let instance = instance(vec![machines("m", 1, 4)], vec![FlowDraft::new("f", jobs)]);
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    for (row, phase) in [0, 1, 2].into_iter().enumerate() {
+        launch(&mut books, &mut engine, phase, 1);
+        absorb(&mut books, &mut engine, finished(row as u32, seconds(1)));
+    }
+    assert!(books.state.is_job_done(JobId(1)));
+    let events = absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    assert_eq!(events, [Event::MachineDown(MachineId(0))]);
+    assert_eq!(outcomes(&books), [Outcome::Done; 3]);
+}
+
+#[test]
+fn what_a_batch_frees_is_noted_for_placements_only() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, true);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    books.freed = Some(BTreeSet::new());
+    launch(&mut books, &mut engine, 0, 4);
+    absorb(&mut books, &mut engine, finished(1, seconds(1)));
+    assert_eq!(books.freed, Some(BTreeSet::from([MachineId(1)])));
+    absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
+    absorb(&mut books, &mut engine, Report::Up(MachineId(0)));
+    assert_eq!(books.freed, Some(BTreeSet::from([MachineId(0), MachineId(1)])));
+}
+
+#[test]
+fn what_still_runs_when_a_run_ends_early_was_stopped_then() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 4);
+    absorb(&mut books, &mut engine, finished(0, seconds(1)));
+    books.now = seconds(2);
+    books.abandon();
+    let ends: Vec<_> = books.log.rows().iter().map(|row| (row.end, row.outcome)).collect();
+    assert_eq!(ends, [(seconds(1), Outcome::Done), (seconds(2), Outcome::Killed)]);
+}
+
+#[test]
+fn a_wake_is_an_event_and_an_offer_is_none() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Machine, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    assert_eq!(absorb(&mut books, &mut engine, Report::Woken), [Event::Wake]);
+    assert_eq!(absorb(&mut books, &mut engine, Report::Offer(MachineId(0))), []);
+}

@@ -1,0 +1,48 @@
+//! Where free slots are looked for: the places that the assignment layer and delay scheduling fill.
+
+use slackline_model::{Lane, MachineId, SlotRange};
+
+use crate::ledger::Ledger;
+
+/// Which free slots may be used now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'a> {
+    /// All of them.
+    All,
+    /// Those of machines that sent a heartbeat.
+    Machines(&'a [MachineId]),
+}
+
+/// Where slots are looked for: anywhere, or on one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) lane: Lane,
+    pub(crate) machine: Option<(MachineId, SlotRange)>,
+}
+
+impl Spot {
+    /// The spot of `machine`, if it is up and has slots in `lane`.
+    pub(crate) fn of_machine(ledger: &Ledger<'_>, lane: Lane, machine: MachineId) -> Option<Self> {
+        if ledger.is_down(machine) {
+            return None;
+        }
+        let range = ledger.instance.cluster().machine_slots(lane, machine)?;
+        Some(Self { lane, machine: Some((machine, range)) })
+    }
+
+    /// Free slots there.
+    pub(crate) fn free(&self, ledger: &Ledger<'_>) -> u32 {
+        let free = &ledger.free[self.lane.index()];
+        self.machine.map_or(free.len(), |(_, range)| free.count_in(range))
+    }
+
+    /// Takes `n` free slots there.
+    pub(crate) fn take(&self, ledger: &mut Ledger<'_>, n: u32, out: &mut Vec<SlotRange>) {
+        out.clear();
+        let free = &mut ledger.free[self.lane.index()];
+        match self.machine {
+            None => free.take_lowest(n, out),
+            Some((_, range)) => free.take_in(range, n, out),
+        }
+    }
+}

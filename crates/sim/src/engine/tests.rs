@@ -1,0 +1,379 @@
+//! The simulator driven by hand: what it reports when, and what it makes of orders.
+
+use super::*;
+use crate::crashes::Crash;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::{Seed, SlotRange};
+
+/// Machines of one slot each with these speeds, and flows of maps of 3 s released at these seconds.
+fn instance(speeds: &[f64], releases: &[f64]) -> Instance {
+    let machine = |(k, &speed): (usize, &f64)| MachineDraft {
+        name: format!("m{k}"),
+        count: 1,
+        speed,
+        slots: Slots::Universal(1),
+        rack: None,
+    };
+    let map = Some(TasksDraft::Uniform { tasks: 4, seconds: 3.0 }.into());
+    let jobs = vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }];
+    let flow =
+        |(k, &release): (usize, &f64)| FlowDraft { release, ..FlowDraft::new(format!("f{k}"), jobs.clone()) };
+    Instance::new(&Draft {
+        machines: speeds.iter().enumerate().map(machine).collect(),
+        flows: releases.iter().enumerate().map(flow).collect(),
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
+fn at(seconds: u64) -> Time {
+    Time(seconds * 1_000_000)
+}
+
+fn poll(sim: &mut Sim<'_>) -> Option<(Time, Vec<Report>)> {
+    let mut reports = Vec::new();
+    sim.poll(&mut reports).map(|time| (time, reports))
+}
+
+/// What is reported next.
+fn next(sim: &mut Sim<'_>) -> (Time, Vec<Report>) {
+    poll(sim).expect("something happens")
+}
+
+/// Starts `count` tasks of the first phase from the slot on that has the number of the machine.
+fn start(sim: &mut Sim<'_>, row: u32, machine: u32, count: u32) {
+    begin(sim, row, machine, count, false);
+}
+
+/// Starts a task that waits for [`Order::Go`].
+fn hold(sim: &mut Sim<'_>, row: u32, machine: u32) {
+    begin(sim, row, machine, 1, true);
+}
+
+fn begin(sim: &mut Sim<'_>, row: u32, machine: u32, count: u32, held: bool) {
+    let places = [SlotRange { first: machine, len: count }];
+    let (row, phase) = (RowId(row), PhaseId(0));
+    sim.start(&Start { row, phase, first: 0, count, attempt: 0, places: &places, held });
+}
+
+fn finished(row: u32, end: Time) -> Report {
+    Report::Finished { row: RowId(row), at: end }
+}
+
+fn arrived(flow: u32) -> Report {
+    Report::Arrived(FlowId(flow))
+}
+
+const M0: MachineId = MachineId(0);
+const M1: MachineId = MachineId(1);
+
+/// A simulation in which the first machine dies and, maybe, comes back at these seconds.
+fn dying(instance: &Instance, dies: u64, back: Option<u64>) -> Sim<'_> {
+    let crash = Crash { machine: M0, at: at(dies), back: back.map(at) };
+    Sim::new(instance, Options { crashes: Crashes::Script(vec![crash]), ..Options::exact() })
+}
+
+fn beating(instance: &Instance, seconds: u64) -> Sim<'_> {
+    Sim::new(instance, Options { heartbeat: Span(seconds * 1_000_000), ..Options::exact() })
+}
+
+#[test]
+fn flows_arrive_by_release_then_id_and_together_in_one_report() {
+    let instance = instance(&[1.0], &[5.0, 2.0, 5.0]);
+    let mut sim = Sim::new(&instance, Options::exact());
+    assert_eq!(next(&mut sim), (at(2), vec![arrived(1)]));
+    assert_eq!(next(&mut sim), (at(5), vec![arrived(0), arrived(2)]));
+    assert_eq!(poll(&mut sim), None);
+}
+
+#[test]
+fn a_batch_ends_after_its_length_over_the_speed_of_its_slots() {
+    let instance = instance(&[2.0, 0.5], &[1.0]);
+    let mut sim = Sim::new(&instance, Options::exact());
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    start(&mut sim, 1, 1, 1);
+    assert_eq!(next(&mut sim), (Time(2_500_000), vec![finished(0, Time(2_500_000))]));
+    assert_eq!(next(&mut sim), (at(7), vec![finished(1, at(7))]));
+}
+
+#[test]
+fn what_happens_in_one_instant_is_reported_in_the_order_of_cause_and_effect() {
+    let instance = instance(&[1.0, 1.0], &[0.0, 3.0]);
+    let crash = |machine, dies, back| Crash { machine, at: at(dies), back: Some(at(back)) };
+    let crashes = Crashes::Script(vec![crash(M0, 3, 9), crash(M1, 1, 3)]);
+    let mut sim = Sim::new(&instance, Options { crashes, ..Options::exact() });
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    assert_eq!(next(&mut sim), (at(1), vec![Report::Down(M1)]));
+    sim.wake_at(at(3));
+    let expected = [finished(0, at(3)), Report::Down(M0), Report::Up(M1), Report::Woken, arrived(1)];
+    assert_eq!(next(&mut sim), (at(3), expected.to_vec()));
+}
+
+#[test]
+fn wakes_of_one_instant_are_one_and_never_in_the_past() {
+    let instance = instance(&[1.0], &[4.0]);
+    let mut sim = Sim::new(&instance, Options::exact());
+    next(&mut sim);
+    for seconds in [6, 1, 6] {
+        sim.wake_at(at(seconds));
+    }
+    assert_eq!(next(&mut sim), (at(4), vec![Report::Woken]));
+    assert_eq!(next(&mut sim), (at(6), vec![Report::Woken]));
+    assert_eq!(poll(&mut sim), None);
+}
+
+#[test]
+fn a_held_batch_computes_from_when_it_may_or_from_when_it_started() {
+    let instance = instance(&[1.0, 1.0], &[5.0]);
+    let mut sim = Sim::new(&instance, Options::exact());
+    next(&mut sim);
+    hold(&mut sim, 0, 0);
+    hold(&mut sim, 1, 1);
+    assert_eq!(poll(&mut sim), None, "it waits");
+    sim.order(Order::Go { row: RowId(0), since: at(4) });
+    sim.now = at(7);
+    sim.order(Order::Go { row: RowId(1), since: at(6) });
+    assert_eq!(next(&mut sim), (at(8), vec![finished(0, at(8))]));
+    assert_eq!(next(&mut sim), (at(9), vec![finished(1, at(9))]));
+}
+
+#[test]
+fn a_batch_is_let_go_once() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = Sim::new(&instance, Options::exact());
+    next(&mut sim);
+    hold(&mut sim, 0, 0);
+    for since in [1, 2] {
+        sim.order(Order::Go { row: RowId(0), since: at(since) });
+    }
+    assert_eq!(next(&mut sim), (at(4), vec![finished(0, at(4))]));
+    assert_eq!(poll(&mut sim), None);
+}
+
+#[test]
+fn a_batch_that_is_put_off_starts_over() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = dying(&instance, 100, None);
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    sim.now = at(2);
+    sim.order(Order::Hold(RowId(0)));
+    sim.now = at(3);
+    sim.order(Order::Go { row: RowId(0), since: at(3) });
+    // It would have ended at 3.
+    assert_eq!(next(&mut sim), (at(6), vec![finished(0, at(6))]));
+}
+
+#[test]
+fn a_batch_that_has_ended_cannot_be_put_off() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = beating(&instance, 10);
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    sim.now = at(3);
+    sim.order(Order::Hold(RowId(0)));
+    assert_eq!(next(&mut sim), (at(10), vec![finished(0, at(3)), Report::Offer(M0)]));
+}
+
+#[test]
+fn a_batch_that_is_stopped_is_not_heard_of_again() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    let mut sim = dying(&instance, 100, None);
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    start(&mut sim, 1, 1, 1);
+    sim.order(Order::Kill(RowId(0)));
+    assert_eq!(next(&mut sim), (at(3), vec![finished(1, at(3))]));
+    assert_eq!(next(&mut sim), (at(100), vec![Report::Down(M0)]));
+    assert_eq!(sim.ending, 0);
+}
+
+#[test]
+fn what_can_be_done_follows_from_what_is_simulated() {
+    let instance = instance(&[1.0], &[0.0]);
+    let of = |options: Options| Sim::new(&instance, options).capabilities();
+    let plain = Capabilities { batch: Batch::Speed, faults: false, offers: Offers::Immediate };
+    assert_eq!(of(Options::exact()), plain);
+    let jitter = Options { jitter: 0.1, ..Options::exact() };
+    assert_eq!(of(jitter), Capabilities { batch: Batch::Task, ..plain });
+    let heartbeat = Options { heartbeat: Span(1), ..Options::exact() };
+    assert_eq!(of(heartbeat), Capabilities { batch: Batch::Machine, offers: Offers::Heartbeat, ..plain });
+    let crashes = Crashes::Rate { between: Span(1), repair: Span(1) };
+    let crashes = Options { crashes, ..Options::exact() };
+    assert_eq!(of(crashes), Capabilities { batch: Batch::Machine, faults: true, ..plain });
+}
+
+#[test]
+fn ends_are_heard_with_the_next_heartbeat_of_their_machine() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    // Beats at 0, 10, … and 5, 15, ….
+    let mut sim = beating(&instance, 10);
+    assert_eq!(next(&mut sim), (at(0), vec![arrived(0), Report::Offer(M0)]));
+    start(&mut sim, 0, 0, 1);
+    assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
+    start(&mut sim, 1, 1, 1);
+    assert_eq!(next(&mut sim), (at(10), vec![finished(0, at(3)), Report::Offer(M0)]));
+    assert_eq!(next(&mut sim), (at(15), vec![finished(1, at(8)), Report::Offer(M1)]));
+    // The end of the second may give work to the first, which had nothing to do before.
+    assert_eq!(next(&mut sim), (at(20), vec![Report::Offer(M0)]));
+    assert_eq!(poll(&mut sim), None);
+}
+
+#[test]
+fn slots_of_a_stopped_batch_are_offered_although_nothing_else_happens() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = beating(&instance, 10);
+    next(&mut sim);
+    hold(&mut sim, 0, 0);
+    assert_eq!(poll(&mut sim), None);
+    sim.now = at(12);
+    sim.order(Order::Kill(RowId(0)));
+    assert_eq!(next(&mut sim), (at(20), vec![Report::Offer(M0)]));
+}
+
+#[test]
+fn what_ended_unheard_is_reported_with_the_death_of_its_machine() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    let crash = Crash { machine: M0, at: at(4), back: Some(at(6)) };
+    let crashes = Crashes::Script(vec![crash]);
+    let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    assert_eq!(next(&mut sim), (at(4), vec![finished(0, at(3)), Report::Down(M0)]));
+    assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
+    assert_eq!(next(&mut sim), (at(6), vec![Report::Up(M0)]));
+    assert_eq!(next(&mut sim), (at(10), vec![Report::Offer(M0)]));
+}
+
+#[test]
+fn machines_that_fail_at_a_rate_fail_again_after_they_are_back() {
+    let instance = instance(&[1.0], &[0.0]);
+    let crashes = Crashes::Rate { between: Span(50_000_000), repair: Span(2_000_000) };
+    let mut sim = Sim::new(&instance, Options { crashes, ..Options::exact() });
+    next(&mut sim);
+    for _ in 0..5 {
+        let (down, reports) = next(&mut sim);
+        assert_eq!(reports, [Report::Down(M0)]);
+        assert_eq!(next(&mut sim), (Time(down.0 + 2_000_000), vec![Report::Up(M0)]));
+    }
+}
+
+#[test]
+fn machines_that_only_fail_are_given_up_after_a_million_failures() {
+    let instance = instance(&[1.0], &[0.0]);
+    let crashes = Crashes::Rate { between: Span(1), repair: Span(1) };
+    let mut sim = Sim::new(&instance, Options { crashes, ..Options::exact() });
+    let (mut downs, mut reports) = (0, Vec::new());
+    while sim.poll(&mut reports).is_some() {
+        downs += reports.drain(..).filter(|report| matches!(report, Report::Down(_))).count();
+    }
+    assert_eq!(downs, 1_000_000);
+}
+
+#[test]
+fn a_batch_that_ends_shows_that_failures_are_not_in_vain() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = dying(&instance, 5, None);
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    sim.in_vain = FAILURES_IN_VAIN - 1;
+    assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3))]));
+    assert_eq!(sim.in_vain, 0);
+    let mut untracked = Sim::new(&instance, Options::exact());
+    start(&mut untracked, 0, 0, 1);
+    untracked.in_vain = 1;
+    assert_eq!(next(&mut untracked).0, at(0));
+    assert_eq!(next(&mut untracked).0, at(3));
+    assert_eq!(untracked.in_vain, 0);
+}
+
+#[test]
+fn what_has_ended_is_reported_before_a_simulation_gives_up() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    let mut sim = beating(&instance, 10);
+    next(&mut sim);
+    start(&mut sim, 0, 0, 1);
+    start(&mut sim, 1, 1, 1);
+    sim.now = at(3);
+    sim.in_vain = FAILURES_IN_VAIN;
+    assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3)), finished(1, at(3))]));
+    sim.in_vain = FAILURES_IN_VAIN;
+    assert_eq!(poll(&mut sim), None);
+}
+
+#[test]
+fn wakes_with_nothing_to_come_are_given_up_after_a_hundred_thousand() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = Sim::new(&instance, Options::exact());
+    next(&mut sim);
+    let mut wakes = 0;
+    sim.wake_at(at(1));
+    while poll(&mut sim).is_some() {
+        wakes += 1;
+        sim.wake_at(Time(sim.now.0 + 1));
+    }
+    assert_eq!(wakes, 100_000);
+}
+
+/// The number of wakes in vain after one at second 1.
+fn wakes_in_vain(mut sim: Sim<'_>, prepare: impl Fn(&mut Sim<'_>)) -> u32 {
+    next(&mut sim);
+    sim.wakes_in_vain = 7;
+    prepare(&mut sim);
+    sim.wake_at(at(1));
+    while next(&mut sim).0 < at(1) {}
+    sim.wakes_in_vain
+}
+
+#[test]
+fn a_wake_is_not_in_vain_while_something_runs_arrives_or_comes_back() {
+    let (idle, coming) = (instance(&[1.0], &[0.0]), instance(&[1.0], &[0.0, 9.0]));
+    let plain = |instance| Sim::new(instance, Options::exact());
+    assert_eq!(wakes_in_vain(plain(&idle), |_| {}), 8);
+    assert_eq!(wakes_in_vain(plain(&idle), |sim| hold(sim, 0, 0)), 8, "what waits does not end");
+    assert_eq!(wakes_in_vain(plain(&idle), |sim| start(sim, 0, 0, 1)), 0);
+    assert_eq!(wakes_in_vain(plain(&coming), |_| {}), 0);
+    assert_eq!(wakes_in_vain(dying(&idle, 0, Some(9)), |_| {}), 0);
+    assert_eq!(wakes_in_vain(dying(&idle, 0, None), |_| {}), 8);
+    let released = |sim: &mut Sim<'_>| {
+        hold(sim, 0, 0);
+        sim.order(Order::Go { row: RowId(0), since: at(0) });
+    };
+    assert_eq!(wakes_in_vain(plain(&idle), released), 0);
+    let put_off = |sim: &mut Sim<'_>| {
+        start(sim, 0, 0, 1);
+        sim.order(Order::Hold(RowId(0)));
+    };
+    assert_eq!(wakes_in_vain(dying(&idle, 99, None), put_off), 8);
+}
+
+#[test]
+fn jitter_is_a_factor_of_its_own_for_each_attempt_of_each_task() {
+    let instance = instance(&[1.0], &[0.0]);
+    let duration = |seed, first, attempt| {
+        let options = Options { jitter: 0.3, seed: Seed(seed), ..Options::exact() };
+        let places = [SlotRange { first: 0, len: 1 }];
+        let (row, phase) = (RowId(0), PhaseId(0));
+        let start = Start { row, phase, first, count: 1, attempt, places: &places, held: false };
+        Sim::new(&instance, options).duration(&start)
+    };
+    let base = duration(1, 0, 0);
+    assert_eq!(base, duration(1, 0, 0));
+    assert_ne!(base, Span(3_000_000));
+    for other in [duration(1, 1, 0), duration(1, 0, 1), duration(2, 0, 0)] {
+        assert_ne!(base, other);
+    }
+}
+
+#[test]
+fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
+    let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
+    next(&mut sim);
+    start(&mut sim, 0, 1, 1);
+    assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
+}

@@ -1,0 +1,55 @@
+//! Runs a flow file on this machine under a policy, says what ends when, and gives the schedule of what happened. Run
+//! again after it was killed, it goes on where it was.
+//!
+//! ```sh
+//! cargo run --example run_flows -- examples/first-run.toml
+//! ```
+
+use std::process::ExitCode;
+
+use slackline::Registry;
+use slackline::model::{Time, cluster::Slots};
+use slackline::run::{Forecast, Happening, LocalEngine, Request, Run, Settings, Sink, WorkerCommand};
+
+/// Prints tasks as they end.
+struct Printer;
+
+impl Sink for Printer {
+    fn happened(&mut self, now: Time, what: Happening<'_>, _: &Forecast) {
+        if let Happening::Done(id, seconds) = what {
+            println!(
+                "{:8.1} s  job {} {} {}: {seconds:.2} s",
+                now.seconds(),
+                id.job,
+                id.phase.name(),
+                id.task
+            );
+        }
+    }
+}
+
+fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
+    // Tasks are processes of this same program, started with this argument.
+    if std::env::args().nth(1).as_deref() == Some("worker") {
+        return Ok(slackline::run::worker());
+    }
+    let file = std::env::args().nth(1).ok_or("expected a flow file")?;
+    let worker = WorkerCommand { program: std::env::current_exe()?, args: vec!["worker".to_owned()] };
+    let settings = Settings { worker, memory_bytes: 128 << 20, timeout: None, speculate: false };
+    let engine = LocalEngine { slots: Slots::Universal(2), split_bytes: 64 << 20, settings };
+    let request = Request::new(
+        &file,
+        std::fs::read(&file)?,
+        Registry::standard().parse("flowflex")?,
+        ".slackline/example",
+    );
+    let mut run = Run::open(&engine, request, &mut Printer)?;
+    let end = run.go(&mut Printer)?;
+    let outcome = run.outcome()?;
+    println!(
+        "{end:?}: makespan {} s; schedule: {}",
+        outcome.metrics.makespan,
+        outcome.schedule_file.display()
+    );
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,414 @@
+//! Why a flow or a job waits, for people: first how late and why, then the phases that decided it, who
+//! held the slots meanwhile, and what would make the deadline.
+
+mod advice;
+mod document;
+
+use std::fmt::Write;
+
+use crate::explain::{Blocked, Explanation, FlowTimes, PhaseStory, Verdict};
+use slackline_model::id::TiVec;
+use slackline_model::{FlowId, Instance, JobId, PhaseId, Time};
+
+use crate::report::number::{NOTHING, Unit, column, counted, number};
+use crate::report::table::{Align, Table, list, wrapped};
+
+pub use document::{csv, json};
+
+/// How many of those who held slots are named.
+const BLOCKERS: usize = 5;
+/// How many phases beside the chain are shown.
+const PHASES: usize = 20;
+/// How many tasks that failed are named.
+const FAILURES: usize = 5;
+/// The width of sentences.
+const WIDTH: usize = 110;
+/// The share of slots that nobody held from which on it is worth a remark.
+const IDLE: f64 = 0.01;
+
+/// Everything that is told from.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// The workload.
+    pub instance: &'a Instance,
+    /// The policy of the schedule.
+    pub policy: &'a str,
+    /// Whether all of it is still to come.
+    pub plan: bool,
+    /// What was found.
+    pub explanation: &'a Explanation,
+    /// When the flows started and were done.
+    pub flows: &'a TiVec<FlowId, FlowTimes>,
+}
+
+/// Seconds with their unit.
+fn seconds(value: f64) -> String {
+    format!("{} s", number(value, Unit::Measure))
+}
+
+/// `1st`, `2nd`, `11th`.
+fn ordinal(n: usize) -> String {
+    let ending = match (n % 10, n % 100) {
+        (1, r) if r != 11 => "st",
+        (2, r) if r != 12 => "nd",
+        (3, r) if r != 13 => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+impl Told<'_> {
+    /// The words for what was, or for what will be.
+    fn say<'w>(&self, past: &'w str, future: &'w str) -> &'w str {
+        if self.plan { future } else { past }
+    }
+
+    fn flow_name(&self, flow: FlowId) -> &str {
+        &self.instance.flow(flow).id
+    }
+
+    fn job_name(&self, job: JobId) -> &str {
+        &self.instance.job(job).id
+    }
+
+    /// `job map`, within its flow.
+    fn phase_name(&self, phase: PhaseId) -> String {
+        let of = self.instance.phase(phase);
+        format!("{} {}", self.job_name(of.job), of.kind)
+    }
+
+    /// What it is about: the flow, or the job and its flow.
+    fn subject(&self) -> String {
+        let flow = self.flow_name(self.explanation.flow);
+        self.explanation
+            .job
+            .map_or_else(|| flow.to_owned(), |job| format!("{} of {flow}", self.job_name(job)))
+    }
+
+    /// The text.
+    pub fn text(&self) -> String {
+        let mut out = format!("{}\n{}\n{}", self.verdict(), self.place(), self.why());
+        out.push_str(&self.failures());
+        out.push_str(&self.waits());
+        out.push_str(&self.blockers());
+        let advice = self.advice();
+        if !advice.is_empty() {
+            out.extend([
+                "\n",
+                self.say("what would have made the deadline\n", "what would make the deadline\n"),
+            ]);
+            out.push_str(&wrapped(&advice, WIDTH));
+        }
+        out.push_str(&self.phases());
+        out
+    }
+
+    /// `billing under fair: 412 s late: done at 1,492 s, deadline 1,080 s`.
+    fn verdict(&self) -> String {
+        let explanation = self.explanation;
+        let flow = self.flow_name(explanation.flow);
+        let head = format!("{flow} under {}:", self.policy);
+        let deadline = explanation.deadline.as_ref();
+        match (explanation.completed, deadline) {
+            (None, deadline) => {
+                let what = if explanation.failed { "failed" } else { "not done" };
+                let deadline = deadline.map(|deadline| format!(", deadline {}", seconds(deadline.at)));
+                format!("{head} {what}{}", deadline.unwrap_or_default())
+            }
+            (Some(completed), None) => format!("{head} done at {}, no deadline", seconds(completed)),
+            (Some(completed), Some(deadline)) => {
+                let by = seconds((completed - deadline.at).abs());
+                let how = match deadline.verdict {
+                    Verdict::Met => format!("on time with {by} to spare"),
+                    _ => format!("{} {by}", self.say("late by", "will be late by")),
+                };
+                format!("{head} {how} (done at {}, deadline {})", seconds(completed), seconds(deadline.at))
+            }
+        }
+    }
+
+    /// When it was released, started and done, and as which of all flows.
+    fn place(&self) -> String {
+        let explanation = self.explanation;
+        let order = explanation.order;
+        let of = |place: Option<usize>, of: &str| {
+            place.map_or_else(String::new, |place| format!(" ({} {of})", ordinal(place)))
+        };
+        let mut line = format!("released at {}", seconds(explanation.released));
+        match explanation.started {
+            Some(started) => {
+                let word = self.say("started", "starts");
+                let place = of(order.started, &format!("of {}", counted(order.of as u64, "flow")));
+                let _ = write!(line, ", {word} at {}{place}", seconds(started));
+            }
+            None => line.push_str(self.say(", never held a slot", ", never holds a slot")),
+        }
+        if let Some(completed) = explanation.completed {
+            let place = of(order.completed, "to be done");
+            let after = seconds(completed - explanation.released);
+            let _ = write!(line, ", done {after} after its release{place}");
+        }
+        line
+    }
+
+    /// The weightiest reason, and who held most of the slots, if it ever wanted more than it had.
+    fn why(&self) -> String {
+        let explanation = self.explanation;
+        let (blocked, waits) = (&explanation.blocked, explanation.waits);
+        let total = explanation.until - explanation.released;
+        if blocked.seconds <= 0.0 || total <= 0.0 {
+            return String::new();
+        }
+        let reasons = [
+            ("no slot", waits.none),
+            ("too few slots", waits.below),
+            ("its own work, with all the slots it could use", waits.cap + waits.last),
+        ];
+        let (reason, most) = reasons.into_iter().fold(reasons[0], |a, b| if b.1 > a.1 { b } else { a });
+        let mut out = format!("why: {reason} for {} of {}\n", seconds(most), seconds(total));
+        let word = self.say("the slots it wanted were", "the slots it wants are");
+        match blocked.others.first() {
+            Some(first) if first.slot_seconds >= blocked.idle => {
+                let flow = self.instance.job(first.job).flow;
+                let deadline = self.instance.flow(flow).deadline.map(Time::seconds);
+                let standing = self.standing(flow, deadline, 0.0);
+                let standing = if standing.is_empty() { standing } else { format!(" ({standing})") };
+                let name = format!("{}/{}", self.flow_name(flow), self.job_name(first.job));
+                out.extend(["     ", word, " held by ", &name, &standing, " more than by any other\n"]);
+            }
+            _ if blocked.idle > blocked.own => out.extend(["     ", word, " mostly idle\n"]),
+            _ => {}
+        }
+        out
+    }
+
+    /// Tasks that failed.
+    fn failures(&self) -> String {
+        let failures = &self.explanation.failures;
+        let mut out = String::new();
+        for failure in failures.iter().take(FAILURES) {
+            let (phase, times) =
+                (self.phase_name(failure.phase), counted(u64::from(failure.attempts), "time"));
+            let last = seconds(failure.last);
+            let _ = writeln!(out, "failed: task {} of {phase}, {times}, the last at {last}", failure.task);
+        }
+        if failures.len() > FAILURES {
+            let _ = writeln!(out, "failed: {} more", counted((failures.len() - FAILURES) as u64, "task"));
+        }
+        out
+    }
+
+    /// How the time is divided.
+    fn waits(&self) -> String {
+        let explanation = self.explanation;
+        let (waits, total) = (explanation.waits, explanation.until - explanation.released);
+        if explanation.chain.is_empty() {
+            return String::new();
+        }
+        let entries = [
+            ("no slot, though it had tasks to start", waits.none),
+            ("fewer slots than it could use", waits.below),
+            ("all the slots it could use", waits.cap),
+            ("its last tasks, nothing left to start", waits.last),
+        ];
+        let values: Vec<Option<f64>> = entries.iter().map(|&(_, value)| Some(value)).collect();
+        let mut table = Table::new(&[
+            (&format!("{} from release to end", self.subject()), Align::Left),
+            ("seconds", Align::Right),
+            ("share", Align::Right),
+        ]);
+        for ((name, value), cell) in entries.iter().zip(column(&values, Unit::Measure)) {
+            table.row([(*name).to_owned(), cell, share(*value, total)]);
+        }
+        let mut out = format!("\n{}", table.render());
+        if explanation.job.is_some() {
+            let decides = if explanation.decides {
+                "This job is one of those that decide when its flow is done."
+            } else {
+                "Other jobs decide when its flow is done; this one could be slower."
+            };
+            out.extend([decides, "\n"]);
+        }
+        out
+    }
+
+    /// Who held the slots.
+    fn blockers(&self) -> String {
+        let blocked = &self.explanation.blocked;
+        if blocked.seconds <= 0.0 {
+            if self.explanation.chain.is_empty() {
+                return String::new();
+            }
+            let word = self.say("had", "has");
+            return format!("\n{} {word} all the slots it could use, all of the time.\n", self.subject());
+        }
+        let mut table = Table::new(&[
+            (
+                self.say("while it wanted more, slots held by", "while it wants more, slots held by"),
+                Align::Left,
+            ),
+            ("slot-seconds", Align::Right),
+            ("share", Align::Right),
+            ("deadline", Align::Right),
+            ("done", Align::Right),
+            ("", Align::Left),
+        ]);
+        let rest: f64 = blocked.others.iter().skip(BLOCKERS).map(|other| other.slot_seconds).sum();
+        let shown = blocked.others.iter().take(BLOCKERS);
+        let values: Vec<Option<f64>> = shown
+            .clone()
+            .map(|other| other.slot_seconds)
+            .chain([rest, blocked.own, blocked.idle])
+            .map(Some)
+            .collect();
+        let mut cells = column(&values, Unit::Measure).into_iter();
+        let all = blocked.slot_seconds();
+        for other in shown {
+            let flow = self.instance.job(other.job).flow;
+            let deadline = self.instance.flow(flow).deadline.map(Time::seconds);
+            let name = format!("{}/{}", self.flow_name(flow), self.job_name(other.job));
+            table.row([
+                name,
+                cells.next().unwrap_or_default(),
+                share(other.slot_seconds, all),
+                deadline.map_or_else(|| NOTHING.to_owned(), |at| number(at, Unit::Measure)),
+                self.done(flow),
+                self.standing(flow, deadline, other.waiting / other.slot_seconds),
+            ]);
+        }
+        let others = blocked.others.len().saturating_sub(BLOCKERS);
+        let last = [
+            (counted(others as u64, "other job"), rest, others > 0),
+            ("itself".to_owned(), blocked.own, blocked.own > 0.0),
+            ("nobody".to_owned(), blocked.idle, blocked.idle > 0.0),
+        ];
+        for ((name, value, there), cell) in last.into_iter().zip(cells) {
+            if there {
+                table.row([name, cell, share(value, all)]);
+            }
+        }
+        format!("\n{}{}", table.render(), Self::idle(blocked))
+    }
+
+    /// When a flow is done, and as which.
+    fn done(&self, flow: FlowId) -> String {
+        let times = self.flows[flow];
+        match (times.completed, times.place) {
+            (Some(at), Some(place)) => format!("{} ({})", number(at, Unit::Measure), ordinal(place)),
+            _ => "never".to_owned(),
+        }
+    }
+
+    /// Whether a flow that held slots had more reason to.
+    fn standing(&self, flow: FlowId, deadline: Option<f64>, waiting: f64) -> String {
+        let own = self.explanation.deadline.as_ref().map(|deadline| deadline.at);
+        let word = match (own, deadline) {
+            _ if flow == self.explanation.flow => "same flow",
+            (Some(_), None) => "nothing to miss",
+            (Some(own), Some(other)) if other > own => "less urgent",
+            (Some(own), Some(other)) if other < own => "more urgent",
+            (Some(_), Some(_)) => "as urgent",
+            (None, _) => "",
+        };
+        if waiting < 0.005 {
+            return word.to_owned();
+        }
+        let comma = if word.is_empty() { "" } else { ", " };
+        format!("{word}{comma}{} by reduces that wait for maps", number(waiting, Unit::Percent))
+    }
+
+    /// A remark on slots that nobody held.
+    fn idle(blocked: &Blocked) -> String {
+        if blocked.idle <= IDLE * blocked.slot_seconds() {
+            return String::new();
+        }
+        "Slots that nobody holds while there are tasks to start are kept for minima or for input nearby, are \
+         less\nthan the policy gives out, wait for a heartbeat, or are on machines that are down.\n"
+            .to_owned()
+    }
+
+    /// The phases: those that decide, then the others.
+    fn phases(&self) -> String {
+        let explanation = self.explanation;
+        let mut out = String::new();
+        let on_chain = |story: &&PhaseStory| explanation.chain.contains(&story.phase);
+        let chain: Vec<&PhaseStory> = explanation.steps().collect();
+        let others: Vec<&PhaseStory> = explanation.phases.iter().filter(|story| !on_chain(story)).collect();
+        if !chain.is_empty() {
+            out.extend(["\n", &self.phase_table("decided by", "decided by", &chain)]);
+        }
+        if !others.is_empty() {
+            let shown = &others[..others.len().min(PHASES)];
+            out.extend(["\n", &self.phase_table("also", "also", shown)]);
+            if shown.len() < others.len() {
+                let _ = writeln!(out, "… {} more (JSON has all)", others.len() - shown.len());
+            }
+        }
+        let early: f64 = explanation.phases.iter().map(|story| story.early).sum();
+        if early > 0.0 {
+            let held = number(early, Unit::Measure);
+            let _ =
+                writeln!(out, "Its reduces took slots early and held {held} slot-seconds waiting for maps.");
+        }
+        if chain.is_empty() && others.is_empty() {
+            return String::new();
+        }
+        out + "\n"
+            + &list(&[
+                ("ready", "when all that comes before was done (after: what was done last)"),
+                (
+                    "no slot, too few, all, last",
+                    "seconds from ready to done with no slot, fewer slots than it could use, all, its last tasks",
+                ),
+                ("mean, most, may", "slots held on average and at most, and how many it may hold"),
+            ])
+    }
+
+    fn phase_table(&self, past: &str, future: &str, stories: &[&PhaseStory]) -> String {
+        let of = |get: &dyn Fn(&PhaseStory) -> Option<f64>| {
+            column(&stories.iter().map(|story| get(story)).collect::<Vec<_>>(), Unit::Measure)
+        };
+        let ran = |story: &PhaseStory, value: f64| story.mean.map(|_| value);
+        let columns = [
+            of(&|story| story.ready),
+            of(&|story| story.started),
+            of(&|story| story.ended),
+            of(&|story| ran(story, story.waits.none)),
+            of(&|story| ran(story, story.waits.below)),
+            of(&|story| ran(story, story.waits.cap)),
+            of(&|story| ran(story, story.waits.last)),
+            of(&|story| story.mean),
+        ];
+        let mut headings = vec![(self.say(past, future), Align::Left), ("after", Align::Left)];
+        let numbers = ["ready", "start", "done", "no slot", "too few", "all", "last", "mean", "most", "may"];
+        headings.extend(numbers.map(|name| (name, Align::Right)));
+        let mut table = Table::new(&headings);
+        for (k, story) in stories.iter().enumerate() {
+            let after = match (story.gate, story.ready) {
+                (Some(gate), _) => self.phase_name(gate),
+                (None, Some(_)) => "release".to_owned(),
+                (None, None) => NOTHING.to_owned(),
+            };
+            let done = if story.done { "" } else { " (not done)" };
+            let name = [format!("{}{done}", self.phase_name(story.phase)), after];
+            let counts = [story.most, story.cap].map(|n| number(f64::from(n), Unit::Count));
+            table.row(name.into_iter().chain(columns.iter().map(|column| column[k].clone())).chain(counts));
+        }
+        table.render()
+    }
+}
+
+fn share(part: f64, all: f64) -> String {
+    if all > 0.0 { number(part / all, Unit::Percent) } else { NOTHING.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ordinal;
+
+    #[test]
+    fn ordinals_are_english() {
+        let found = [1, 2, 3, 4, 11, 12, 13, 21, 102, 113].map(ordinal);
+        assert_eq!(found, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "113th"]);
+    }
+}

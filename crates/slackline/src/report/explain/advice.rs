@@ -1,0 +1,135 @@
+//! What would make a deadline, in sentences with the numbers they rest on.
+
+use crate::explain::{Deadline, LaneNeed, Verdict};
+
+use super::{Told, seconds};
+use crate::report::number::{Unit, number};
+
+/// The share that flows of less urgency must hold for another order to be worth a word.
+const WORTH_AN_ORDER: f64 = 0.1;
+
+/// A few words and a sentence.
+type Advice = (&'static str, String);
+
+impl Told<'_> {
+    /// What would make the deadline, the weightiest first; nothing if it is met, or if there is none.
+    pub(super) fn advice(&self) -> Vec<Advice> {
+        let Some(deadline) = &self.explanation.deadline else { return Vec::new() };
+        let mut lines = match deadline.verdict {
+            Verdict::Met => return Vec::new(),
+            Verdict::Failed => {
+                return vec![(
+                    "not more slots",
+                    "the flow failed; see the tasks that failed and their logs".to_owned(),
+                )];
+            }
+            Verdict::Impossible => return vec![self.impossible(deadline)],
+            Verdict::TooSmall => vec![self.too_small(deadline)],
+            Verdict::Slots | Verdict::NotEnough => self.slots(deadline).into_iter().collect(),
+        };
+        if deadline.verdict != Verdict::TooSmall {
+            lines.extend(self.order(deadline));
+            lines.extend(self.sooner(deadline));
+            lines.extend(self.start(deadline));
+        }
+        lines.extend(self.mean(deadline));
+        lines
+    }
+
+    /// Seconds from release to deadline.
+    fn allowed(&self, deadline: &Deadline) -> String {
+        seconds((deadline.at - self.explanation.released).max(0.0))
+    }
+
+    fn impossible(&self, deadline: &Deadline) -> Advice {
+        let (least, allowed) = (seconds(deadline.least), self.allowed(deadline));
+        let why = format!(
+            "its longest chain of jobs takes {least} at least, however many slots there are; from release to \
+             deadline there are {allowed}: release it earlier, allow more time, or cut it into smaller tasks"
+        );
+        ("no number of slots", why)
+    }
+
+    fn too_small(&self, deadline: &Deadline) -> Advice {
+        let (alone, allowed) = (seconds(deadline.alone), self.allowed(deadline));
+        let why = format!(
+            "even alone on this one it takes {alone} at least; from release to deadline there are {allowed}"
+        );
+        ("a larger cluster", why)
+    }
+
+    /// Whether all the slots it could use would have done. A job's own waits are not those of its flow.
+    fn slots(&self, deadline: &Deadline) -> Option<Advice> {
+        let late = deadline.lateness.filter(|_| self.explanation.job.is_none())?;
+        let (lost, late) = (seconds(self.explanation.waits.lost), seconds(late));
+        let gain = format!("with all it could use, when it could use them, it is done about {lost} earlier");
+        Some(match deadline.verdict {
+            Verdict::Slots => ("more slots", format!("{gain}; it is {late} late")),
+            _ => ("more than slots", format!("{gain}, but it is {late} late: its own work takes too long")),
+        })
+    }
+
+    /// Whether those who held the slots had more reason to.
+    fn order(&self, deadline: &Deadline) -> Option<Advice> {
+        let blocked = &self.explanation.blocked;
+        let others: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
+        if others <= 0.0 || self.explanation.job.is_some() {
+            return None;
+        }
+        let share = deadline.less_urgent / others;
+        Some(if share >= WORTH_AN_ORDER {
+            let share = number(share, Unit::Percent);
+            let why = format!(
+                "{share} of what others held while it wanted more was held by flows with later deadlines or \
+                 none: serve it before them"
+            );
+            ("another order", why)
+        } else {
+            let share = number(1.0 - share, Unit::Percent);
+            let why = format!(
+                "{share} of what others held while it wanted more was held by flows whose deadlines are not \
+                 later, or by its own jobs"
+            );
+            ("not an order by deadlines", why)
+        })
+    }
+
+    /// Whether its waits without a slot are longer than it is late.
+    fn sooner(&self, deadline: &Deadline) -> Option<Advice> {
+        let (none, late) = (self.explanation.waits.none, deadline.lateness?);
+        if self.explanation.job.is_some() || none < late {
+            return None;
+        }
+        let word = self.say("was", "is");
+        let why =
+            format!("it {word} {} without any; {} less of that is enough", seconds(none), seconds(late));
+        Some(("slots sooner", why))
+    }
+
+    /// By when it had to start with the slots it got.
+    fn start(&self, deadline: &Deadline) -> Option<Advice> {
+        let (by, started) = (deadline.start_by?, self.explanation.started?);
+        let (took, got) = (seconds(self.explanation.completed? - started), self.say("got", "gets"));
+        let head = format!("with the slots it {got} it takes {took} from its first task");
+        Some(if by < self.explanation.released {
+            let allowed = self.allowed(deadline);
+            ("not only an earlier start", format!("{head}; from release to deadline there are {allowed}"))
+        } else {
+            let word = self.say("started", "starts");
+            let (by, at) = (seconds(by), seconds(started));
+            ("an earlier start", format!("{head}, so that it must start by {by}; it {word} at {at}"))
+        })
+    }
+
+    /// How many slots it needed on average.
+    fn mean(&self, deadline: &Deadline) -> Option<Advice> {
+        let (needed, held) = (self.say("needed", "needs"), self.say("held", "holds"));
+        let need = |need: &LaneNeed| {
+            let [of, had] = [need.needed, need.held].map(|slots| number(slots, Unit::Measure));
+            format!("it {needed} {of} of the {} {} slots and {held} {had}", need.slots, need.lane.name())
+        };
+        let needs: Vec<String> = deadline.needs.iter().map(need).collect();
+        let why = format!("on average from release to deadline, {}", needs.join("; "));
+        (!needs.is_empty()).then_some(("at the very least", why))
+    }
+}

@@ -1,0 +1,143 @@
+//! The same for programs: a JSON document, and a row a phase as CSV.
+
+use crate::explain::{Blocked, Deadline, PhaseStory, Waits};
+use serde_json::{Value, json};
+
+use super::Told;
+use crate::report::number::exact;
+
+/// The document: everything that was found, times in seconds.
+pub fn json(told: &Told<'_>) -> String {
+    let explanation = told.explanation;
+    let phase = |&phase: &slackline_model::PhaseId| json!(phase_of(told, phase));
+    let failure = |failure: &crate::explain::Failure| {
+        json!({
+            "phase": phase_of(told, failure.phase), "task": failure.task,
+            "attempts": failure.attempts, "last": failure.last,
+        })
+    };
+    let document = json!({
+        "flow": told.flow_name(explanation.flow),
+        "job": explanation.job.map(|job| told.job_name(job)),
+        "policy": told.policy,
+        "plan": told.plan,
+        "released": explanation.released,
+        "started": explanation.started,
+        "completed": explanation.completed,
+        "until": explanation.until,
+        "failed": explanation.failed,
+        "decides": explanation.decides,
+        "order": {
+            "started": explanation.order.started,
+            "completed": explanation.order.completed,
+            "flows": explanation.order.of,
+        },
+        "chain": explanation.chain.iter().map(phase).collect::<Vec<_>>(),
+        "waits": waits(explanation.waits),
+        "blocked": blocked(told, &explanation.blocked),
+        "deadline": explanation.deadline.as_ref().map(deadline),
+        "advice": told.advice().iter().map(|(what, why)| json!({ "what": what, "why": why })).collect::<Vec<_>>(),
+        "phases": explanation.phases.iter().map(|story| of_phase(told, story)).collect::<Vec<_>>(),
+        "failures": explanation.failures.iter().map(failure).collect::<Vec<_>>(),
+    });
+    crate::report::pretty(&document)
+}
+
+fn phase_of(told: &Told<'_>, phase: slackline_model::PhaseId) -> Value {
+    let of = told.instance.phase(phase);
+    json!({ "job": told.job_name(of.job), "phase": of.kind.name() })
+}
+
+fn waits(waits: Waits) -> Value {
+    json!({
+        "no_slot": waits.none, "too_few": waits.below, "all": waits.cap, "last": waits.last, "lost": waits.lost,
+    })
+}
+
+fn blocked(told: &Told<'_>, blocked: &Blocked) -> Value {
+    let other = |other: &crate::explain::Blocker| {
+        let flow = told.instance.job(other.job).flow;
+        json!({
+            "flow": told.flow_name(flow),
+            "job": told.job_name(other.job),
+            "slot_seconds": other.slot_seconds,
+            "waiting_for_maps": other.waiting,
+            "deadline": told.instance.flow(flow).deadline.map(slackline_model::Time::seconds),
+            "completed": told.flows[flow].completed,
+            "place": told.flows[flow].place,
+        })
+    };
+    json!({
+        "seconds": blocked.seconds,
+        "idle": blocked.idle,
+        "own": blocked.own,
+        "others": blocked.others.iter().map(other).collect::<Vec<_>>(),
+    })
+}
+
+fn deadline(deadline: &Deadline) -> Value {
+    let need = |need: &crate::explain::LaneNeed| json!({ "lane": need.lane.name(), "needed": need.needed, "held": need.held, "slots": need.slots });
+    json!({
+        "at": deadline.at,
+        "verdict": deadline.verdict.name(),
+        "lateness": deadline.lateness,
+        "least": deadline.least,
+        "alone": deadline.alone,
+        "start_by": deadline.start_by,
+        "needs": deadline.needs.iter().map(need).collect::<Vec<_>>(),
+        "less_urgent": deadline.less_urgent,
+    })
+}
+
+fn of_phase(told: &Told<'_>, story: &PhaseStory) -> Value {
+    let of = told.instance.phase(story.phase);
+    json!({
+        "job": told.job_name(of.job),
+        "phase": of.kind.name(),
+        "ready": story.ready,
+        "after": story.gate.map(|gate| phase_of(told, gate)),
+        "started": story.started,
+        "ended": story.ended,
+        "done": story.done,
+        "waits": waits(story.waits),
+        "mean_slots": story.mean,
+        "most_slots": story.most,
+        "may_hold": story.cap,
+        "early_slot_seconds": story.early,
+        "blocked": blocked(told, &story.blocked),
+    })
+}
+
+/// A row a phase, all digits.
+pub fn csv(told: &Told<'_>) -> String {
+    let header = [
+        "job",
+        "phase",
+        "chain",
+        "ready",
+        "started",
+        "ended",
+        "done",
+        "no_slot",
+        "too_few",
+        "all",
+        "last",
+        "mean_slots",
+        "most_slots",
+        "may_hold",
+        "idle",
+    ];
+    let row = |story: &PhaseStory| {
+        let of = told.instance.phase(story.phase);
+        let names = [told.job_name(of.job).to_owned(), of.kind.name().to_owned()];
+        let chain = told.explanation.chain.contains(&story.phase).to_string();
+        let times = [story.ready, story.started, story.ended].map(exact);
+        let waits = story.waits;
+        let waits = [waits.none, waits.below, waits.cap, waits.last].map(|value| exact(Some(value)));
+        let slots = [exact(story.mean), story.most.to_string(), story.cap.to_string()];
+        let idle = exact(Some(story.blocked.idle));
+        let cells = names.into_iter().chain([chain]).chain(times).chain([story.done.to_string()]);
+        cells.chain(waits).chain(slots).chain([idle]).collect::<Vec<_>>()
+    };
+    crate::report::csv(&header, told.explanation.phases.iter().map(row))
+}

@@ -1,0 +1,122 @@
+//! How each flow of a schedule fared.
+
+use slackline_model::cost::is_late;
+use slackline_model::schedule::{FlowRow, FlowStatus};
+use slackline_model::{Instance, Schedule};
+
+use crate::report::comparison::Figures;
+use crate::report::number::{NOTHING, Unit, column, exact, number};
+use crate::report::table::{Align, Table, list};
+
+/// `late`, `on time`, `failed`, or nothing without a deadline.
+fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
+    let deadline = instance.flow(row.flow).deadline;
+    match (row.status, row.completion, deadline) {
+        (FlowStatus::Failed, ..) | (_, None, _) => "failed",
+        (FlowStatus::Done, Some(c), Some(d)) if is_late(c, d.seconds()) => "late",
+        (FlowStatus::Done, Some(_), Some(_)) => "on time",
+        (FlowStatus::Done, Some(_), None) => "",
+    }
+}
+
+/// The first `most` flows in the order of the schedule, and how many more there are.
+pub fn table(instance: &Instance, schedule: &Schedule, most: usize) -> String {
+    let shown = &schedule.flows[..schedule.flows.len().min(most)];
+    let of = |get: &dyn Fn(&FlowRow) -> Option<f64>| {
+        column(&shown.iter().map(get).collect::<Vec<_>>(), Unit::Measure)
+    };
+    let columns = [
+        of(&|row| Some(row.release)),
+        of(&|row| row.start),
+        of(&|row| row.completion),
+        of(&|row| row.completion.map(|c| c - row.release)),
+        of(&|row| instance.flow(row.flow).deadline.map(slackline_model::Time::seconds)),
+        of(&|row| row.cost),
+    ];
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("release", Align::Right),
+        ("start", Align::Right),
+        ("completion", Align::Right),
+        ("response", Align::Right),
+        ("deadline", Align::Right),
+        ("cost", Align::Right),
+        ("", Align::Left),
+    ]);
+    for (k, row) in shown.iter().enumerate() {
+        let name = std::iter::once(instance.flow(row.flow).id.clone());
+        let cells = columns.iter().map(|column| column[k].clone());
+        table.row(name.chain(cells).chain(std::iter::once(verdict(instance, row).to_owned())));
+    }
+    let mut out = table.render();
+    let more = schedule.flows.len() - shown.len();
+    if more > 0 {
+        out.extend(["… ", &more.to_string(), " more (--all shows them)\n"]);
+    }
+    out
+}
+
+/// One row a flow with all digits.
+pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
+    let header = ["flow", "release", "start", "completion", "response", "deadline", "cost", "status", "late"];
+    let record = |row: &FlowRow| {
+        let flow = instance.flow(row.flow);
+        let deadline = flow.deadline.map(slackline_model::Time::seconds);
+        let status = if row.status == FlowStatus::Done { "done" } else { "failed" };
+        let late = row.completion.zip(deadline).map(|(c, d)| is_late(c, d).to_string());
+        vec![
+            flow.id.clone(),
+            exact(Some(row.release)),
+            exact(row.start),
+            exact(row.completion),
+            exact(row.completion.map(|c| c - row.release)),
+            exact(deadline),
+            exact(row.cost),
+            status.to_owned(),
+            late.unwrap_or_default(),
+        ]
+    };
+    crate::report::csv(&header, schedule.flows.iter().map(record))
+}
+
+/// The metrics of one schedule, a few to a line, after whatever else there is to say of it by name.
+pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String {
+    let measure =
+        |name| figures.metric(name).map_or_else(|| NOTHING.to_owned(), |v| number(v, Unit::Measure));
+    let mut entries = remarks.to_vec();
+    entries.extend([
+        (
+            "response",
+            format!(
+                "mean {}, median {}, p95 {}, p99 {}",
+                measure("mean_response"),
+                measure("p50_response"),
+                measure("p95_response"),
+                measure("p99_response"),
+            ),
+        ),
+        ("slowdown", format!("mean {}, max {}", measure("mean_slowdown"), measure("max_slowdown"))),
+    ]);
+    if let (Some(missed), Some(deadlines)) = (figures.metric("missed"), figures.metric("deadlines"))
+        && deadlines > 0.0
+    {
+        let (total, max) = (measure("total_tardiness"), measure("max_tardiness"));
+        entries.push((
+            "deadlines",
+            format!("{missed} of {deadlines} missed; tardiness {total} in all, at most {max}"),
+        ));
+    }
+    let utilisation = figures.metric("utilisation").map(|u| number(u, Unit::Percent));
+    entries.push((
+        "makespan",
+        format!("{}, slots busy {}", measure("makespan"), utilisation.unwrap_or_else(|| NOTHING.to_owned())),
+    ));
+    if let (Some(seconds), Some(p99)) = (figures.metric("seconds"), figures.metric("decision_seconds_p99")) {
+        let p99 = number(p99 * 1e6, Unit::Measure);
+        entries.push((
+            "timings",
+            format!("{} s in all, decisions of an instant p99 {p99} µs", number(seconds, Unit::Measure)),
+        ));
+    }
+    list(&entries)
+}

@@ -1,0 +1,118 @@
+//! What a table is about: the workload, the cluster, the load, in a few lines above it.
+
+use slackline_model::cluster::Slots;
+use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Time};
+use slackline_policy::Admission;
+
+use crate::offered_load::{self, Load};
+use crate::report::number::{Unit, counted, number};
+
+/// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
+pub fn headline(name: &str, instance: &Instance) -> String {
+    format!(
+        "{name}: {}, {}, {} on {}",
+        counted(instance.flows().len() as u64, "flow"),
+        counted(instance.jobs().len() as u64, "job"),
+        counted(instance.n_tasks(), "task"),
+        cluster(instance),
+    )
+}
+
+/// `8 machines (16 map and 8 reduce slots)`, with the speeds where they are not all 1.
+pub fn cluster(instance: &Instance) -> String {
+    let cluster = instance.cluster();
+    let lanes = cluster.lanes().iter().map(|&lane| format!("{} {}", cluster.slots(lane), lane.name()));
+    let total: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
+    let lanes = lanes.collect::<Vec<_>>().join(" and ");
+    let slots = if total == 1 { "slot" } else { "slots" };
+    let used = |group: &&slackline_model::cluster::Group| match group.slots {
+        Slots::Universal(n) => n > 0,
+        Slots::Typed { map, reduce } => map + reduce > 0,
+    };
+    let speeds = || cluster.groups().iter().filter(used).map(|group| group.speed);
+    let (slowest, fastest) = (speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max));
+    let speeds = match (slowest, fastest) {
+        (1.0, 1.0) => String::new(),
+        (slowest, fastest) if slowest == fastest => format!(", speed {slowest}"),
+        (slowest, fastest) => format!(", speeds {slowest} to {fastest}"),
+    };
+    format!("{} ({lanes} {slots}{speeds})", counted(u64::from(cluster.n_machines()), "machine"))
+}
+
+/// `sum of response` or `makespan`: what is to be small.
+pub fn objective(objective: Objective) -> String {
+    match (objective.metric, objective.combine) {
+        (Metric::Makespan, _) => Metric::Makespan.name().to_owned(),
+        (metric, Combine::Sum) => format!("sum of {metric}"),
+        (metric, Combine::Max) => format!("largest {metric}"),
+    }
+}
+
+/// What a result is about: workload, cluster and load, a line each.
+pub fn lines(name: &str, instance: &Instance) -> String {
+    format!("{}\n{}\n", headline(name, instance), load(&offered_load::offered(instance)))
+}
+
+/// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
+/// `work` instead where all flows arrive at once.
+pub fn load(lanes: &[Load]) -> String {
+    let known = lanes.iter().all(|load| load.offered.is_some());
+    let each = lanes.iter().map(|load| match load.offered {
+        Some(offered) if known => format!("{} {}", load.lane.name(), number(offered, Unit::Percent)),
+        _ => format!("{} {} slot-seconds", load.lane.name(), number(load.work, Unit::Measure)),
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    format!("{}: {each}", if known { "offered load" } else { "work" })
+}
+
+/// What should be known before results are believed: a warning for each kind of slots with more load than it
+/// can bear.
+pub fn warnings(instance: &Instance) -> Vec<String> {
+    let warning = |load: Load| {
+        let offered = load.offered.filter(|offered| *offered > 1.0)?;
+        Some(format!(
+            "offered load of the {} slots is {}: flows arrive faster than they can be served, so how long \
+             they take depends on how long the workload goes on",
+            load.lane.name(),
+            number(offered, Unit::Percent),
+        ))
+    };
+    offered_load::offered(instance).into_iter().filter_map(warning).collect()
+}
+
+/// `lower bound 1,234`, or that there is none.
+pub fn bound(bound: Option<f64>) -> String {
+    bound.map_or_else(|| "no lower bound".to_owned(), |b| format!("lower bound {}", number(b, Unit::Measure)))
+}
+
+/// `edf: sum of response 1,234, lower bound 1,000: within 23.4 % of optimal`.
+pub fn outcome(schedule: &Schedule, status: &str) -> String {
+    let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
+    let bound = bound(schedule.lower_bound);
+    let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
+    let objective = objective(schedule.objective);
+    format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
+}
+
+/// Which flows were told at their arrival that their deadline cannot be met, and when they can be done at
+/// the earliest: a line each, at most ten of them, after an empty one; nothing if there are none.
+pub fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> String {
+    const SHOWN: usize = 10;
+    let hopeless: Vec<_> = admissions.iter().filter(|(_, admission)| !admission.feasible).collect();
+    let mut text = String::new();
+    for (flow, admission) in hopeless.iter().take(SHOWN) {
+        let flow = instance.flow(*flow);
+        let due = flow.deadline.map_or(0.0, Time::seconds);
+        let (due, earliest) =
+            (number(due, Unit::Measure), number(admission.earliest_completion.seconds(), Unit::Measure));
+        let line = format!(
+            "\n{}: deadline {due} cannot be met, {earliest} at the earliest with the whole cluster",
+            flow.id
+        );
+        text.push_str(&line);
+    }
+    if hopeless.len() > SHOWN {
+        text.extend(["\n… and ", &(hopeless.len() - SHOWN).to_string(), " more flows"]);
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}

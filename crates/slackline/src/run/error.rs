@@ -1,0 +1,104 @@
+//! Why flows cannot be run.
+
+use std::error::Error;
+use std::io;
+
+use slackline_judge::Violation;
+use slackline_local::LogError;
+use slackline_local::journal::Difference;
+use slackline_model::Invalid;
+use slackline_trace::TraceError;
+
+/// Why a run cannot begin, go on or be told of.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The flow file, with places.
+    #[error(transparent)]
+    Document(#[from] TraceError),
+    /// A flow file without flows.
+    #[error("{name}: found no flows, expected one or more")]
+    NoFlows {
+        /// The flow file.
+        name: String,
+    },
+    /// A deadline.
+    #[error(transparent)]
+    Deadline(#[from] DeadlineError),
+    /// The state directory holds another run.
+    #[error(
+        "{path}: found the run of another flow file or of other options ({difference}), expected this one's"
+    )]
+    Another {
+        /// The file that says so.
+        path: String,
+        /// What differs.
+        difference: Difference,
+    },
+    /// The history.
+    #[error(transparent)]
+    History(#[from] LogError),
+    /// Whatever the engine says.
+    #[error(transparent)]
+    Engine(Box<dyn Error + Send + Sync>),
+    /// What is left of the workload is none.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The judge refuses the schedule of what happened.
+    #[error("the schedule of what happened is not feasible: a part of this program is wrong: {0}")]
+    Infeasible(#[source] Violation),
+    /// The judge refuses the prediction.
+    #[error("the prediction is not feasible: {0}")]
+    Prediction(#[source] Violation),
+    /// A document of the outcome cannot be written.
+    #[error("{path}: cannot be written: {problem}")]
+    File {
+        /// The document.
+        path: String,
+        /// What the file system says.
+        #[source]
+        problem: io::Error,
+    },
+}
+
+impl RunError {
+    /// An error of an engine.
+    pub fn engine(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Engine(Box::new(error))
+    }
+}
+
+impl From<slackline_local::RunError> for RunError {
+    fn from(error: slackline_local::RunError) -> Self {
+        match error {
+            slackline_local::RunError::Another { path, difference } => Self::Another { path, difference },
+            other => Self::engine(other),
+        }
+    }
+}
+
+/// What is wrong with the deadlines of a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeadlineError {
+    /// Two for one flow.
+    #[error("deadline: found flow {flow:?} twice, expected once")]
+    Twice {
+        /// The flow.
+        flow: String,
+    },
+    /// No such flow.
+    #[error("deadline: found flow {flow:?}, expected one of {}", known.join(", "))]
+    Unknown {
+        /// The flow.
+        flow: String,
+        /// The flows there are.
+        known: Vec<String>,
+    },
+    /// A moment before the start of the run.
+    #[error("deadline: found a time for flow {flow:?} that has passed, expected one to come")]
+    Passed {
+        /// The flow.
+        flow: String,
+    },
+}

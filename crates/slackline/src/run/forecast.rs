@@ -1,0 +1,253 @@
+//! When the flows of a run are going to be done: what is left, simulated from now on under the same policy, with
+//! durations as finished tasks suggest them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use slackline_local::{Happening, TaskId, remaining};
+use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
+
+use super::Request;
+use super::engine::{self, Session};
+use super::policy;
+use crate::policy_spec::PolicySpec;
+
+#[cfg(test)]
+mod tests;
+
+/// At least this long between two simulations, and this many times as long as one takes, so that watching
+/// takes next to nothing from the tasks.
+const PAUSE: Span = Span(250_000);
+const SHARE: u64 = 20;
+
+/// A task that takes longer than expected is believed to have this fraction of what it took so far before it.
+const OVERDUE: f64 = 0.1;
+
+/// What becomes of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Prospect {
+    /// Done, after so many seconds since the start of the run.
+    Done(f64),
+    /// Failed.
+    Failed,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// Looks ahead.
+pub struct Forecast {
+    policy: PolicySpec,
+    slowstart: f64,
+    attempts_max: u16,
+    /// The workload with the durations that were believed before the run.
+    draft: Draft,
+    /// By job: its flow.
+    flows: Vec<String>,
+    done: BTreeSet<TaskId>,
+    running: BTreeMap<TaskId, Running>,
+    /// How often tasks have failed in this session.
+    failures: BTreeMap<TaskId, u16>,
+    failed: BTreeSet<String>,
+    took: BTreeMap<Phase, Took>,
+    expected: BTreeMap<String, f64>,
+    thinking: Option<Thinking>,
+    /// When to look again.
+    next: Time,
+}
+
+/// A phase: the index of its job in the run, and which of its phases.
+type Phase = (u32, PhaseKind);
+
+/// A task at work.
+#[derive(Clone, Copy)]
+struct Running {
+    since: Time,
+    attempts: u32,
+}
+
+impl Running {
+    /// Seconds so far.
+    fn elapsed(self, now: Time) -> f64 {
+        now.since(self.since.min(now)).seconds()
+    }
+}
+
+/// What finished tasks of a phase took together.
+#[derive(Clone, Copy, Default)]
+struct Took {
+    tasks: f64,
+    seconds: f64,
+}
+
+/// What is being simulated: since when, and where the answer comes.
+struct Thinking {
+    since: Time,
+    answer: Receiver<BTreeMap<String, f64>>,
+}
+
+impl Forecast {
+    pub(super) fn new(request: &Request, session: &dyn Session) -> Self {
+        Self {
+            policy: request.policy.clone(),
+            slowstart: request.slowstart,
+            attempts_max: request.attempts_max,
+            draft: session.workload().clone(),
+            flows: engine::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
+            done: engine::done(session),
+            running: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            failed: engine::hindered(session),
+            took: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            thinking: None,
+            next: Time::ZERO,
+        }
+    }
+
+    /// What is expected of a flow.
+    pub fn of(&self, flow: &str) -> Prospect {
+        if self.failed.contains(flow) {
+            return Prospect::Failed;
+        }
+        self.expected.get(flow).map_or(Prospect::Unknown, |&at| Prospect::Done(at))
+    }
+
+    /// Takes in what happened, and looks ahead if it is time to.
+    pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
+        self.record(now, what);
+        self.take_in(now);
+        if now >= self.next && self.thinking.is_none() {
+            self.look_ahead(now);
+        }
+    }
+
+    fn record(&mut self, now: Time, what: Happening<'_>) {
+        match what {
+            Happening::Started(id) => {
+                self.running.entry(id).or_insert(Running { since: now, attempts: 0 }).attempts += 1;
+            }
+            Happening::Done(id, seconds) => {
+                self.running.remove(&id);
+                self.done.insert(id);
+                let took = self.took.entry((id.job, id.phase)).or_default();
+                *took = Took { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
+            }
+            Happening::Failed { id, goes_on: false, .. } => {
+                self.running.remove(&id);
+                let failures = self.failures.entry(id).or_default();
+                *failures += 1;
+                if *failures >= self.attempts_max {
+                    self.failed.insert(self.flows[id.job as usize].clone());
+                }
+            }
+            Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
+            Happening::JobDone { .. } | Happening::Tick => {}
+        }
+    }
+
+    /// An attempt has ended, and another of the task may go on.
+    fn stop(&mut self, id: TaskId) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.attempts -= 1;
+            if running.attempts == 0 {
+                self.running.remove(&id);
+            }
+        }
+    }
+
+    /// What was being simulated, if that is done by now.
+    fn take_in(&mut self, now: Time) {
+        let Some(thinking) = &self.thinking else { return };
+        match thinking.answer.try_recv() {
+            Err(TryRecvError::Empty) => return,
+            // A policy that cannot be simulated: the last forecast stands.
+            Err(TryRecvError::Disconnected) => {}
+            Ok(expected) => self.expected.extend(expected),
+        }
+        let pause = now.since(thinking.since).0.saturating_mul(SHARE).max(PAUSE.0);
+        self.next = Time(now.0.saturating_add(pause));
+        self.thinking = None;
+    }
+
+    /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
+    fn look_ahead(&mut self, now: Time) {
+        let draft = self.ahead(now);
+        let (policy, slowstart) = (self.policy.clone(), self.slowstart);
+        let (sender, answer) = channel();
+        std::thread::spawn(move || {
+            // The answer is no longer wanted if the run has ended.
+            let _ = completions(&draft, &policy, slowstart).map(|expected| sender.send(expected));
+        });
+        self.thinking = Some(Thinking { since: now, answer });
+    }
+
+    /// What is left of the run from now on, as it is believed.
+    fn ahead(&self, now: Time) -> Draft {
+        let mut draft = remaining(&self.believed(now), &self.done);
+        draft.flows.retain(|flow| !self.failed.contains(&flow.id));
+        for flow in &mut draft.flows {
+            flow.release = flow.release.max(now.seconds());
+        }
+        draft
+    }
+
+    /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
+    /// of others, what was believed before, in the unit that finished tasks of their kind suggest, and no less
+    /// than what running tasks have taken already.
+    fn believed(&self, now: Time) -> Draft {
+        let mut draft = self.draft.clone();
+        let mut longest: BTreeMap<Phase, f64> = BTreeMap::new();
+        for (id, running) in &self.running {
+            let so_far = longest.entry((id.job, id.phase)).or_default();
+            *so_far = so_far.max(running.elapsed(now));
+        }
+        let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+        let units = PhaseKind::ALL.map(|kind| self.unit(kind));
+        for (job, index) in jobs.zip(0..) {
+            for ((phase, kind), unit) in
+                [&mut job.map, &mut job.reduce].into_iter().zip(PhaseKind::ALL).zip(units)
+            {
+                let Some(PhaseDraft { tasks: TasksDraft::Each(seconds), .. }) = phase else { continue };
+                let mean = self.took.get(&(index, kind)).map(|took| took.seconds / took.tasks);
+                let least = longest.get(&(index, kind)).copied().unwrap_or(0.0);
+                for (seconds, task) in seconds.iter_mut().zip(0..) {
+                    *seconds = mean.unwrap_or((*seconds * unit).max(least));
+                    if let Some(running) = self.running.get(&TaskId { job: index, phase: kind, task }) {
+                        let so_far = running.elapsed(now);
+                        *seconds = (*seconds - so_far).max(so_far * OVERDUE);
+                    }
+                }
+            }
+        }
+        draft
+    }
+
+    /// What finished tasks of a kind took over what was believed of them.
+    fn unit(&self, kind: PhaseKind) -> f64 {
+        let believed = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
+        let (mut took, mut expected) = (0.0, 0.0);
+        for (job, index) in believed {
+            let phase = match kind {
+                PhaseKind::Map => &job.map,
+                PhaseKind::Reduce => &job.reduce,
+            };
+            let (Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }), Some(done)) =
+                (phase, self.took.get(&(index, kind)))
+            else {
+                continue;
+            };
+            took += done.seconds;
+            expected += done.tasks * each.iter().sum::<f64>() / each.len().max(1) as f64;
+        }
+        if expected > 0.0 { took / expected } else { 1.0 }
+    }
+}
+
+/// When each flow is done under a policy; `None` if it cannot be simulated.
+fn completions(draft: &Draft, policy: &PolicySpec, slowstart: f64) -> Option<BTreeMap<String, f64>> {
+    let instance = Instance::new(draft).ok()?;
+    let schedule = policy::simulated(policy, &instance, slowstart).ok()?.schedule;
+    let done = schedule.flows.iter();
+    Some(done.filter_map(|row| Some((instance.flow(row.flow).id.clone(), row.completion?))).collect())
+}

@@ -1,0 +1,77 @@
+//! What is believed of durations, and when flows are expected, held against numbers worked out by hand.
+
+use slackline_model::draft::TasksDraft;
+
+use super::*;
+use crate::run::tests::{fake::Fake, request};
+use crate::run::{Run, Silent};
+
+/// A forecast of two jobs one after the other, before anything runs: maps of 1 and 10 seconds, reduces of 2 and 3.
+fn forecast() -> Forecast {
+    let mut fake = Fake::new();
+    fake.phases = vec![(vec![1.0; 4], vec![2.0]), (vec![10.0; 2], vec![3.0]), (vec![1.0], vec![])];
+    let dir = tempfile::tempdir().unwrap();
+    let request = request(dir.path());
+    let run = Run::open(&fake, request.clone(), &mut Silent).unwrap();
+    let mut forecast = Forecast::new(&request, run.session());
+    forecast.draft.flows.truncate(1);
+    forecast
+}
+
+fn id(job: u32, phase: PhaseKind, task: u32) -> TaskId {
+    TaskId { job, phase, task }
+}
+
+fn seconds(draft: &Draft, job: usize) -> [Vec<f64>; 2] {
+    let job = &draft.flows[0].jobs[job];
+    [&job.map, &job.reduce].map(|phase| match &phase.as_ref().unwrap().tasks {
+        TasksDraft::Each(seconds) => seconds.clone(),
+        other => panic!("{other:?}"),
+    })
+}
+
+#[test]
+fn durations_are_believed_as_finished_and_running_tasks_suggest() {
+    use PhaseKind::{Map, Reduce};
+    let mut forecast = forecast();
+    let at = Time::from_seconds_nearest;
+    for task in 0..2 {
+        forecast.record(Time::ZERO, Happening::Started(id(0, Map, task)));
+    }
+    forecast.record(at(4.0), Happening::Done(id(0, Map, 0), 4.0));
+    let now = forecast.believed(at(5.0));
+    // Four times the estimate: so are all maps. The overdue one has a tenth of its five seconds before it.
+    assert_eq!(seconds(&now, 0), [vec![4.0, 0.5, 4.0, 4.0], vec![2.0]]);
+    assert_eq!(seconds(&now, 1), [vec![40.0, 40.0], vec![3.0]]);
+    // Halfway through, what is left is the rest; reduces have a unit of their own.
+    assert_eq!(seconds(&forecast.believed(at(3.0)), 0)[0][1], 1.0);
+    forecast.record(at(6.0), Happening::Done(id(0, Reduce, 0), 1.0));
+    assert_eq!(seconds(&forecast.believed(at(6.0)), 1), [vec![40.0, 40.0], vec![1.5]]);
+    // No task of a phase is believed to be shorter than what another of it has taken already.
+    forecast.record(at(10.0), Happening::Started(id(1, Map, 0)));
+    assert_eq!(seconds(&forecast.believed(at(60.0)), 1)[0], [5.0, 50.0]);
+}
+
+#[test]
+fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
+    let mut forecast = forecast();
+    let at = Time::from_seconds_nearest;
+    let map = |task| id(0, PhaseKind::Map, task);
+    assert_eq!(forecast.of("f"), Prospect::Unknown);
+    for task in 0..2 {
+        forecast.record(Time::ZERO, Happening::Started(map(task)));
+    }
+    forecast.record(at(4.0), Happening::Done(map(0), 4.0));
+    // Left of a: 0.5 and 4 seconds, then 4 from 5.5 on, reduce from 9.5; of b: 40 from 11.5 on, then the reduce.
+    forecast.look_ahead(at(5.0));
+    let expected = forecast.thinking.take().unwrap().answer.recv().unwrap();
+    forecast.expected = expected;
+    assert_eq!(forecast.of("f"), Prospect::Done(54.5));
+    let failed = Happening::Failed { id: map(1), message: "no", log: None, goes_on: false };
+    for _ in 0..3 {
+        forecast.record(at(6.0), failed);
+        assert_eq!(forecast.of("f"), Prospect::Done(54.5));
+    }
+    forecast.record(at(6.0), failed);
+    assert_eq!(forecast.of("f"), Prospect::Failed);
+}

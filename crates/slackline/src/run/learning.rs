@@ -1,0 +1,49 @@
+//! What a policy is told of durations: what this run has seen, then what earlier runs took, then guesses; and what
+//! corrects it while tasks end.
+
+use slackline_local::job_cost::GROUP;
+use slackline_local::run_schedule::seen;
+use slackline_local::{JobHistory, JobName};
+use slackline_model::history::{PhaseName, Record};
+use slackline_model::{History, Instance, Span};
+use slackline_policy::{Config, Estimates, Learning};
+
+use super::{Request, Session};
+
+/// How the driver is configured for what is left of a run.
+pub(super) fn config<'a>(
+    instance: &Instance,
+    session: &dyn Session,
+    past: &JobHistory,
+    request: &Request,
+) -> Config<'a> {
+    let known = known(seen(session.workload(), session.attempts()), instance, past);
+    let (learning, mut estimates) = Learning::start(instance, &known);
+    let guesses = Estimates::mean(instance).task.into_iter().map(Span::seconds).collect::<Vec<_>>();
+    let learning = learning.guessing(guesses.into(), instance, &mut estimates);
+    Config {
+        slowstart: request.slowstart,
+        attempts_max: request.attempts_max,
+        learning: Some(learning),
+        estimates,
+        ..Config::plain(instance)
+    }
+}
+
+/// What finished tasks took: those that this run has seen; of other phases, those of earlier runs, at the sizes that
+/// are expected now.
+fn known(seen: History, instance: &Instance, past: &JobHistory) -> History {
+    let mut known = seen;
+    let expected = Estimates::mean(instance).task;
+    for (id, &expected) in expected.iter_enumerated() {
+        let name = PhaseName::of(instance, id);
+        let cost = past.get(&JobName::new(&name.flow, &name.job));
+        let tasks = cost.map_or(0, |cost| cost.record(name.kind).tasks);
+        if tasks > 0 {
+            let record = Record { tasks, seconds: expected.seconds() * tasks as f64 };
+            // Where the run has seen the phase, this changes nothing.
+            known.insert(name, GROUP.to_owned(), record);
+        }
+    }
+    known
+}

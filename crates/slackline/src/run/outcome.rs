@@ -1,0 +1,140 @@
+//! How a run went, and how it was expected to go.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use slackline_judge::Metrics;
+use slackline_local::files::write_whole;
+use slackline_local::layout::Layout;
+use slackline_local::run_schedule;
+use slackline_model::schedule::FlowStatus;
+use slackline_model::{Instance, Schedule};
+use slackline_trace::{Format, Meta, schedule::status, sha256, write_schedule, write_workload};
+
+use super::{Run, RunError, engine, policy};
+use crate::simulate::Simulated;
+
+/// How a run went. Tasks that are not done have their expected durations.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The workload with what its tasks took.
+    pub instance: Instance,
+    /// What happened, judged; its metrics are among its claims.
+    pub schedule: Schedule,
+    /// What it amounts to.
+    pub metrics: Metrics,
+    /// What its document says beside it.
+    pub meta: Meta,
+    /// Where its document is.
+    pub schedule_file: PathBuf,
+    /// Where the document of the workload is.
+    pub workload_file: PathBuf,
+}
+
+/// How a run was expected to go: the policy on the simulator, with the durations that were believed when it began.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The workload, without flows that cannot be run.
+    pub instance: Instance,
+    /// What was expected.
+    pub simulated: Simulated,
+}
+
+/// How far a prediction was off, over the flows that are done and were predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictionError {
+    /// Mean of |completion − predicted completion|, seconds.
+    pub seconds: f64,
+    /// The same as a share of the mean response.
+    pub share: f64,
+}
+
+impl Run {
+    /// How the run went so far: the schedule of what happened, judged, and written with its workload into the state
+    /// directory.
+    ///
+    /// # Errors
+    /// Documents that cannot be written; a schedule that is not feasible, which means that a part of this program is
+    /// wrong.
+    pub fn outcome(&self) -> Result<Outcome, RunError> {
+        let (session, request) = (self.session(), &self.request);
+        let draft = run_schedule::measured(session.workload(), session.attempts());
+        let instance = Instance::new(&draft)?;
+        let spec = request.policy.spec();
+        let mut schedule = run_schedule::schedule(&instance, session.attempts(), spec, request.slowstart);
+        let metrics = slackline_judge::check(&instance, &schedule).map_err(RunError::Infeasible)?.metrics;
+        schedule.metrics = claims(&schedule, &metrics);
+        let document = write_workload(&draft, Format::Json);
+        let meta = Meta {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: sha256(document.as_bytes()),
+            options: BTreeMap::new(),
+            seed: 0,
+            status: status(schedule.cost, None),
+        };
+        let layout = Layout::new(&request.state);
+        let (schedule_file, workload_file) = (layout.schedule(), layout.workload());
+        write(&workload_file, |out| out.write_all(document.as_bytes()))?;
+        write(&schedule_file, |out| write_schedule(out, &instance, &schedule, &meta))?;
+        Ok(Outcome { instance, schedule, metrics, meta, schedule_file, workload_file })
+    }
+
+    /// How it was expected to go; none if no flow could be run.
+    ///
+    /// # Errors
+    /// A simulation that the judge refuses, which means that a part of this program is wrong.
+    pub fn prediction(&self) -> Result<Option<Prediction>, RunError> {
+        let hindered = engine::hindered(self.session());
+        let mut draft = self.session().workload().clone();
+        draft.flows.retain(|flow| !hindered.contains(&flow.id));
+        if draft.flows.is_empty() {
+            return Ok(None);
+        }
+        let instance = Instance::new(&draft)?;
+        let simulated = policy::simulated(&self.request.policy, &instance, self.request.slowstart)
+            .map_err(RunError::Prediction)?;
+        Ok(Some(Prediction { instance, simulated }))
+    }
+}
+
+impl Outcome {
+    /// How many flows failed.
+    pub fn failed(&self) -> usize {
+        self.schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
+    }
+
+    /// How far a prediction was off; none if no flow that is done was predicted.
+    pub fn error_of(&self, prediction: &Prediction) -> Option<PredictionError> {
+        let predicted = prediction.completions();
+        let (mut flows, mut error, mut response) = (0.0, 0.0, 0.0);
+        for row in &self.schedule.flows {
+            let expected = predicted.get(self.instance.flow(row.flow).id.as_str());
+            let (Some(completion), Some(expected)) = (row.completion, expected) else { continue };
+            flows += 1.0;
+            error += (completion - expected).abs();
+            response += completion - row.release;
+        }
+        (response > 0.0).then(|| PredictionError { seconds: error / flows, share: error / response })
+    }
+}
+
+impl Prediction {
+    /// When each flow was expected to be done, by name, seconds after the start of the run.
+    pub fn completions(&self) -> BTreeMap<&str, f64> {
+        let rows = self.simulated.schedule.flows.iter();
+        rows.filter_map(|row| Some((self.instance.flow(row.flow).id.as_str(), row.completion?))).collect()
+    }
+}
+
+/// The metrics that a schedule claims: those of flows that are done are none if none is.
+fn claims(schedule: &Schedule, metrics: &Metrics) -> Vec<(String, f64)> {
+    let is_nothing_done = schedule.flows.iter().all(|row| row.status == FlowStatus::Failed);
+    let is_of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
+    let known = metrics.entries().into_iter().filter(|(name, _)| !is_nothing_done || is_of_all(name));
+    known.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
+    write_whole(path, content).map_err(|problem| RunError::File { path: path.display().to_string(), problem })
+}

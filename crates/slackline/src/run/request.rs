@@ -1,0 +1,132 @@
+//! What to run, and how.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use slackline_local::Identity;
+use slackline_model::{Combine, Draft, Metric};
+use slackline_trace::sha256;
+
+use super::{Backend, DeadlineError};
+use crate::policy_spec::PolicySpec;
+
+/// What to run, under which policy, and where its state is kept.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request {
+    /// What messages call the flow file; its ending says in which format it is.
+    pub name: String,
+    /// The flow file: a workload document whose jobs say what they run, or WOHA XML with commands.
+    pub bytes: Vec<u8>,
+    /// Says what starts where and when.
+    pub policy: PolicySpec,
+    /// What a flow costs, instead of the workload's metric.
+    pub metric: Option<Metric>,
+    /// How the costs of flows are put together, instead of the workload's way.
+    pub combine: Option<Combine>,
+    /// Deadlines of flows, beside or instead of the workload's.
+    pub deadlines: Vec<Deadline>,
+    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    pub slowstart: f64,
+    /// How often a task may fail before its flow has failed.
+    pub attempts_max: u16,
+    /// The directory of the run's state.
+    pub state: PathBuf,
+    /// The store of what jobs took in earlier runs; begun if it is not there.
+    pub history: Option<PathBuf>,
+    /// Whether an earlier run of the state directory is removed, with its outputs, instead of resumed.
+    pub again: bool,
+}
+
+/// A deadline of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deadline {
+    /// The flow.
+    pub flow: String,
+    /// When.
+    pub when: When,
+}
+
+/// A moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    /// Seconds after the start of the run.
+    Seconds(f64),
+    /// Microseconds since 1970.
+    Unix(i64),
+}
+
+impl Request {
+    /// To run a flow file under a policy, with everything else as it usually is: four attempts, no early reduces, no
+    /// history, going on with what is there.
+    pub fn new(
+        name: impl Into<String>,
+        bytes: Vec<u8>,
+        policy: PolicySpec,
+        state: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            bytes,
+            policy,
+            metric: None,
+            combine: None,
+            deadlines: Vec::new(),
+            slowstart: 1.0,
+            attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
+            state: state.into(),
+            history: None,
+            again: false,
+        }
+    }
+
+    /// The last part of the name.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    /// What makes this run this run: with anything else it is another.
+    pub(super) fn identity(&self, backend: &dyn Backend) -> Identity {
+        let mut options = BTreeMap::from([
+            ("policy".to_owned(), self.policy.spec().to_owned()),
+            ("slowstart".to_owned(), self.slowstart.to_string()),
+        ]);
+        options.extend(backend.options());
+        options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
+        options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
+        if !self.deadlines.is_empty() {
+            options.insert("deadline".to_owned(), format!("{:?}", self.deadlines));
+        }
+        let directory =
+            std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string());
+        Identity {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: sha256(&self.bytes),
+            directory,
+            options,
+        }
+    }
+
+    /// Sets the deadlines of a workload whose run starts `now`, microseconds since 1970.
+    pub(super) fn set_deadlines(&self, workload: &mut Draft, now: u64) -> Result<(), DeadlineError> {
+        for (k, deadline) in self.deadlines.iter().enumerate() {
+            let name = deadline.flow.clone();
+            if self.deadlines[..k].iter().any(|earlier| earlier.flow == name) {
+                return Err(DeadlineError::Twice { flow: name });
+            }
+            let known = workload.flows.iter().map(|flow| flow.id.clone()).collect();
+            let Some(flow) = workload.flows.iter_mut().find(|flow| flow.id == name) else {
+                return Err(DeadlineError::Unknown { flow: name, known });
+            };
+            let seconds = match deadline.when {
+                When::Seconds(seconds) => seconds,
+                When::Unix(micros) => (micros - i64::try_from(now).unwrap_or(i64::MAX)) as f64 / 1e6,
+            };
+            if seconds < 0.0 {
+                return Err(DeadlineError::Passed { flow: name });
+            }
+            flow.deadline = Some(seconds);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Who is told what happens in a run.
+
+use slackline_local::run::Recovered;
+use slackline_local::{Happening, TaskId};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::{PhaseKind, Time};
+use slackline_trace::Diagnostic;
+
+use super::engine::{self, Session};
+use super::{Forecast, Stop};
+
+/// Is told what happens in a run: for a screen, a log, a test. What it does not care for it leaves out.
+pub trait Sink {
+    /// Something that should be known of how the run begins.
+    fn note(&mut self, note: &Note<'_>) {
+        let _ = note;
+    }
+
+    /// Tasks are going to start; `stop` stops the run from another thread.
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        let _ = (overview, stop);
+    }
+
+    /// Something happened at that time of the run.
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        let _ = (now, what, forecast);
+    }
+}
+
+/// A sink that leaves everything out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Sink for Silent {}
+
+/// What should be known of how a run begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Note<'a> {
+    /// What the importer of the flow file has to say.
+    Diagnostic(&'a Diagnostic),
+    /// The flow file has a cluster, which is left out.
+    ClusterLeftOut,
+    /// The earlier run was removed, with its outputs.
+    Removed,
+    /// The outputs of the earlier run are gone, so that it begins again.
+    OutputsGone,
+    /// The run goes on where it was.
+    Resumed(Recovered),
+    /// A flow fails from the start.
+    Hindered {
+        /// The flow.
+        flow: &'a str,
+        /// The job that cannot be run.
+        job: &'a str,
+        /// What is in its way.
+        problem: &'a str,
+    },
+    /// Nothing is left to do.
+    NothingLeft,
+}
+
+/// A run before its tasks start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overview {
+    /// Its flows; the jobs of [`TaskId`] are counted through them.
+    pub flows: Vec<FlowOverview>,
+    /// Slots of all machines.
+    pub slots: u32,
+    /// How often a task may fail before its flow has failed.
+    pub attempts_max: u16,
+}
+
+/// A flow before its tasks start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOverview {
+    /// Its name.
+    pub id: String,
+    /// Seconds after the start of the run.
+    pub deadline: Option<f64>,
+    /// Its jobs.
+    pub jobs: Vec<JobOverview>,
+}
+
+/// A job before its tasks start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobOverview {
+    /// Its name.
+    pub id: String,
+    /// Its maps.
+    pub maps: Progress,
+    /// Its reduces.
+    pub reduces: Progress,
+}
+
+/// Tasks of a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// How many there are.
+    pub total: usize,
+    /// How many are done.
+    pub done: usize,
+}
+
+impl Overview {
+    /// That of a session. O(tasks · log tasks).
+    pub(super) fn of(session: &dyn Session, attempts_max: u16) -> Self {
+        let (done, mut index) = (engine::done(session), 0);
+        let mut job = |draft: &JobDraft| {
+            let progress = |phase: PhaseKind, draft: Option<&PhaseDraft>| {
+                let total = draft.map_or(0, count);
+                let ids = (0..total as u32).map(|task| TaskId { job: index, phase, task });
+                Progress { total, done: ids.filter(|id| done.contains(id)).count() }
+            };
+            let maps = progress(PhaseKind::Map, draft.map.as_ref());
+            let reduces = progress(PhaseKind::Reduce, draft.reduce.as_ref());
+            index += 1;
+            JobOverview { id: draft.id.clone(), maps, reduces }
+        };
+        let mut flows = Vec::new();
+        for flow in &session.workload().flows {
+            let jobs = flow.jobs.iter().map(&mut job).collect();
+            flows.push(FlowOverview { id: flow.id.clone(), deadline: flow.deadline, jobs });
+        }
+        let slots = session.workload().machines.iter().map(|machine| match machine.slots {
+            Slots::Universal(slots) => machine.count * slots,
+            Slots::Typed { map, reduce } => machine.count * (map + reduce),
+        });
+        Self { flows, slots: slots.sum(), attempts_max }
+    }
+}
+
+/// The tasks of a phase that lists them.
+fn count(phase: &PhaseDraft) -> usize {
+    match &phase.tasks {
+        TasksDraft::Each(seconds) => seconds.len(),
+        TasksDraft::Uniform { tasks, .. } => *tasks as usize,
+        TasksDraft::Splits(splits) => splits.iter().map(|split| split.count as usize).sum(),
+        TasksDraft::Work { tasks, .. } => tasks.unwrap_or(0) as usize,
+    }
+}

@@ -1,0 +1,174 @@
+//! Runs on an engine of the simulator that keeps its state in memory: beginning, resuming, refusing.
+
+pub(super) mod fake;
+
+use std::fs;
+use std::path::Path;
+
+use fake::Fake;
+
+use super::*;
+use crate::Registry;
+
+const FLOWS: &str = r#"
+slackline = 1
+[[flows]]
+id = "f"
+deadline = 20.0
+jobs = [
+  { id = "a", run = { mapper = "cat", reducer = "cat", inputs = ["in"], output = "a" } },
+  { id = "b", run = { mapper = "cat", inputs = ["@a"], output = "b" }, after = ["a"] },
+]
+[[flows]]
+id = "g"
+jobs = [ { id = "a", run = { mapper = "cat", inputs = ["in"], output = "c" } } ]
+"#;
+
+/// Keeps what it is told, in words.
+#[derive(Default)]
+struct Heard {
+    notes: Vec<String>,
+    overview: Option<Overview>,
+    done: Vec<TaskId>,
+}
+
+impl Sink for Heard {
+    fn note(&mut self, note: &Note<'_>) {
+        self.notes.push(format!("{note:?}"));
+    }
+
+    fn begin(&mut self, overview: &Overview, _: Stop) {
+        self.overview = Some(overview.clone());
+    }
+
+    fn happened(&mut self, _: Time, what: Happening<'_>, _: &Forecast) {
+        if let Happening::Done(id, _) = what {
+            self.done.push(id);
+        }
+    }
+}
+
+pub(super) fn request(state: &Path) -> Request {
+    let policy = Registry::standard().parse("fifo").unwrap();
+    Request::new("flows.toml", FLOWS.as_bytes().to_vec(), policy, state)
+}
+
+/// Opens a run and goes on with it.
+fn gone(fake: &Fake, request: Request) -> (Run, RunEnd, Heard) {
+    let mut heard = Heard::default();
+    let mut run = Run::open(fake, request, &mut heard).unwrap();
+    let end = run.go(&mut heard).unwrap();
+    (run, end, heard)
+}
+
+#[test]
+fn a_run_gives_its_schedule_its_documents_and_how_far_the_prediction_was_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let (run, end, heard) = gone(&Fake::new(), request(dir.path()));
+    assert_eq!((end, heard.notes.len(), heard.done.len()), (RunEnd::Done, 0, 7));
+    let overview = heard.overview.unwrap();
+    assert_eq!((overview.slots, overview.flows[0].deadline), (2, Some(20.0)));
+    assert_eq!(overview.flows[0].jobs[0].maps, Progress { total: 2, done: 0 });
+    let outcome = run.outcome().unwrap();
+    // Two maps of a second, a reduce of two, two more maps; g's two maps use the slot that is idle meanwhile.
+    let completions: Vec<_> = outcome.schedule.flows.iter().map(|row| row.completion.unwrap()).collect();
+    assert_eq!((completions, outcome.failed()), (vec![4.0, 3.0], 0));
+    assert!(outcome.schedule.metrics.iter().any(|(name, value)| name == "makespan" && *value == 4.0));
+    let schedule = fs::read_to_string(&outcome.schedule_file).unwrap();
+    assert!(schedule.contains("fifo") && fs::read_to_string(&outcome.workload_file).is_ok());
+    let prediction = run.prediction().unwrap().unwrap();
+    assert_eq!(prediction.completions()["f"], 4.0);
+    let off = PredictionError { seconds: 0.0, share: 0.0 };
+    assert_eq!(outcome.error_of(&prediction), Some(off));
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fake = Fake::new();
+    fake.stop_after = Some(3);
+    let (_, end, first) = gone(&fake, request(dir.path()));
+    assert_eq!((end, first.done.len()), (RunEnd::Interrupted, 3));
+    fake.stop_after = None;
+    let (run, end, rest) = gone(&fake, request(dir.path()));
+    assert_eq!((end, rest.done.len()), (RunEnd::Done, 4));
+    assert_eq!(rest.notes, ["Resumed(Recovered { done: 3, cut_short: 0 })"]);
+    assert_eq!(rest.overview.unwrap().flows[0].jobs[0].maps, Progress { total: 2, done: 2 });
+    assert!(first.done.iter().all(|id| !rest.done.contains(id)));
+    assert_eq!(run.outcome().unwrap().failed(), 0);
+    // Now nothing is left.
+    let (_, end, nothing) = gone(&fake, request(dir.path()));
+    assert_eq!((end, nothing.done.len()), (RunEnd::Done, 0));
+    assert!(nothing.notes.contains(&"NothingLeft".to_owned()), "{:?}", nothing.notes);
+}
+
+#[test]
+fn another_flow_file_policy_engine_or_deadline_is_another_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fake = Fake::new();
+    gone(&fake, request(dir.path()));
+    let mut others = vec![request(dir.path()); 4];
+    others[0].bytes.push(b'\n');
+    others[1].policy = Registry::standard().parse("fair").unwrap();
+    others[2].slowstart = 0.5;
+    others[3].deadlines.push(Deadline { flow: "g".into(), when: When::Seconds(9.0) });
+    let differs = |fake: &Fake, request: Request| match Run::open(fake, request, &mut Silent) {
+        Err(RunError::Another { difference, .. }) => difference.to_string(),
+        other => panic!("{:?}", other.err()),
+    };
+    let found: Vec<String> = others.into_iter().map(|other| differs(&fake, other)).collect();
+    assert_eq!(found, ["the flow file differs", "policy differs", "slowstart differs", "deadline differs"]);
+    fake.slots = 3;
+    assert_eq!(differs(&fake, request(dir.path())), "slots differs");
+}
+
+#[test]
+fn an_earlier_run_is_removed_if_asked_for_or_if_its_outputs_are_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = Fake::new();
+    gone(&fake, request(dir.path()));
+    let again = Request { again: true, ..request(dir.path()) };
+    let (_, _, heard) = gone(&fake, again.clone());
+    assert_eq!((heard.notes, heard.done.len()), (vec!["Removed".to_owned()], 7));
+    fake.lose_outputs();
+    let (_, _, heard) = gone(&fake, request(dir.path()));
+    assert_eq!((heard.notes, heard.done.len()), (vec!["OutputsGone".to_owned()], 7));
+    // Nothing is removed for a request that cannot be run.
+    let wrong = Request { bytes: b"slackline = 1\nflows = []\n".to_vec(), ..again };
+    assert!(Run::open(&fake, wrong, &mut Silent).is_err());
+    let (_, _, heard) = gone(&fake, request(dir.path()));
+    assert!(heard.done.is_empty(), "the run is still there");
+}
+
+#[test]
+fn deadlines_are_set_and_wrong_ones_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |deadlines: &[(&str, When)]| {
+        let deadlines = deadlines.iter().map(|&(flow, when)| Deadline { flow: flow.into(), when }).collect();
+        Request { deadlines, ..request(dir.path()) }
+    };
+    let refused = |request| Run::open(&Fake::new(), request, &mut Silent).err().unwrap().to_string();
+    assert_eq!(
+        refused(with(&[("h", When::Seconds(1.0))])),
+        "deadline: found flow \"h\", expected one of f, g"
+    );
+    assert!(refused(with(&[("f", When::Unix(5))])).contains("has passed"));
+    assert!(refused(with(&[("f", When::Seconds(1.0)), ("f", When::Seconds(2.0))])).contains("twice"));
+    let (run, _, _) = gone(&Fake::new(), with(&[("g", When::Seconds(2.5))]));
+    assert_eq!(run.session().workload().flows[1].deadline, Some(2.5));
+}
+
+#[test]
+fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = Some(dir.path().join("history"));
+    let mut fake = Fake::new();
+    let first = Request { history: history.clone(), ..request(dir.path()) };
+    gone(&fake, first.clone());
+    let known = HistoryStore::existing(&history.unwrap()).latest().unwrap();
+    assert_eq!(known[&JobName::new("f", "a")].maps, 2);
+    // The fake engine passes on what it is told of the past.
+    fake.stop_after = Some(0);
+    gone(&fake, Request { again: true, ..first });
+    assert_eq!(fake.past().unwrap(), known);
+}

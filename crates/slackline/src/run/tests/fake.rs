@@ -1,0 +1,237 @@
+//! An engine for tests: durations are those it is given, time is the simulator's, and runs are kept in memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::{Draft, Instance, PhaseId, PhaseKind, Span, Time};
+use slackline_sim::{Options, Sim};
+
+use crate::run::{
+    Attempt, Backend, Beginning, Drive, Ended, Fault, Happening, Hindered, Identity, JobCost, JobHistory,
+    JobName, Obstacle, Opened, Prepared, Recovered, RunEnd, RunError, Session, Stop, TaskId,
+};
+
+/// A run, as if it were on disk.
+#[derive(Clone)]
+struct Stored {
+    identity: Identity,
+    started: u64,
+    workload: Draft,
+    attempts: Vec<Attempt>,
+    has_outputs: bool,
+}
+
+#[derive(Default)]
+struct Disk {
+    run: Option<Stored>,
+    past: Option<JobHistory>,
+}
+
+/// The engine.
+pub(in crate::run) struct Fake {
+    pub(in crate::run) slots: u32,
+    /// By job: what its maps and reduces take; a job that is not listed has two maps of a second, and a reduce of two
+    /// if it has a reducer.
+    pub(in crate::run) phases: Vec<(Vec<f64>, Vec<f64>)>,
+    /// How many tasks are done when it is stopped.
+    pub(in crate::run) stop_after: Option<usize>,
+    disk: Rc<RefCell<Disk>>,
+}
+
+impl Fake {
+    pub(in crate::run) fn new() -> Self {
+        Self { slots: 2, phases: Vec::new(), stop_after: None, disk: Rc::default() }
+    }
+
+    /// What it was told of earlier runs when it was asked to prepare the last time.
+    pub(in crate::run) fn past(&self) -> Option<JobHistory> {
+        self.disk.borrow().past.clone()
+    }
+
+    /// As if all outputs were removed by hand.
+    pub(in crate::run) fn lose_outputs(&self) {
+        self.disk.borrow_mut().run.as_mut().unwrap().has_outputs = false;
+    }
+
+    fn session(&self, run: Stored) -> FakeSession {
+        let done = run.attempts.len();
+        let recovered = Recovered { done, cut_short: 0 };
+        FakeSession { run, recovered, stop_after: self.stop_after, disk: self.disk.clone() }
+    }
+}
+
+fn each(seconds: Vec<f64>) -> Option<PhaseDraft> {
+    (!seconds.is_empty()).then(|| TasksDraft::Each(seconds).into())
+}
+
+impl Backend for Fake {
+    fn options(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("slots".to_owned(), self.slots.to_string())])
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        let slots = Slots::Universal(self.slots);
+        vec![MachineDraft { name: "local".to_owned(), count: 1, speed: 1.0, slots, rack: None }]
+    }
+
+    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+        self.disk.borrow_mut().past = Some(past.clone());
+        let mut draft = workload.clone();
+        let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+        for (index, job) in jobs.enumerate() {
+            let reduces = if job.id == "a" && index == 0 { vec![2.0] } else { Vec::new() };
+            let (maps, reduces) = self.phases.get(index).cloned().unwrap_or((vec![1.0; 2], reduces));
+            (job.map, job.reduce) = (each(maps), each(reduces));
+        }
+        let (slots, phases, stop_after) = (self.slots, self.phases.clone(), self.stop_after);
+        let engine = Self { slots, phases, stop_after, disk: self.disk.clone() };
+        Ok(Box::new(FakePrepared { draft, engine }))
+    }
+
+    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, RunError> {
+        let Some(run) = self.disk.borrow().run.clone() else { return Ok(Opened::Nothing) };
+        if let Some(difference) = run.identity.difference(identity) {
+            return Err(RunError::Another { path: state.display().to_string(), difference });
+        }
+        if !run.has_outputs {
+            return Ok(Opened::Orphaned);
+        }
+        Ok(Opened::Begun(Box::new(self.session(run))))
+    }
+}
+
+struct FakePrepared {
+    draft: Draft,
+    engine: Fake,
+}
+
+impl Prepared for FakePrepared {
+    fn workload(&self) -> &Draft {
+        &self.draft
+    }
+
+    fn hindered(&self) -> Vec<Hindered> {
+        Vec::new()
+    }
+
+    fn discard(&self, _: &Path) -> Result<bool, RunError> {
+        Ok(self.engine.disk.borrow_mut().run.take().is_some())
+    }
+
+    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, RunError> {
+        let Beginning { identity, started, .. } = beginning;
+        let run = Stored { identity, started, workload: self.draft, attempts: Vec::new(), has_outputs: true };
+        self.engine.disk.borrow_mut().run = Some(run.clone());
+        Ok(Box::new(self.engine.session(run)))
+    }
+}
+
+struct FakeSession {
+    run: Stored,
+    recovered: Recovered,
+    stop_after: Option<usize>,
+    disk: Rc<RefCell<Disk>>,
+}
+
+impl FakeSession {
+    /// The tasks of the run that those of a phase of the remaining instance are.
+    fn numbers(&self, instance: &Instance, phase: PhaseId) -> Vec<TaskId> {
+        let (info, mut index) = (instance.phase(phase), 0);
+        let job = instance.job(info.job);
+        for flow in &self.run.workload.flows {
+            for draft in &flow.jobs {
+                if flow.id == instance.flow(job.flow).id && draft.id == job.id {
+                    let drafts = [&draft.map, &draft.reduce];
+                    let TasksDraft::Each(seconds) = &drafts[info.kind as usize].as_ref().unwrap().tasks
+                    else {
+                        panic!("the fake engine lists tasks");
+                    };
+                    let ids =
+                        (0..seconds.len() as u32).map(|task| TaskId { job: index, phase: info.kind, task });
+                    return ids.filter(|id| self.run.attempts.iter().all(|done| done.id != *id)).collect();
+                }
+                index += 1;
+            }
+        }
+        panic!("no such job");
+    }
+}
+
+impl Session for FakeSession {
+    fn workload(&self) -> &Draft {
+        &self.run.workload
+    }
+
+    fn started(&self) -> u64 {
+        self.run.started
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        &self.run.attempts
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.recovered
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        &[]
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        let mut known = JobHistory::new();
+        let names =
+            self.run.workload.flows.iter().flat_map(|f| f.jobs.iter().map(|j| JobName::new(&f.id, &j.id)));
+        let names: Vec<JobName> = names.collect();
+        for attempt in &self.run.attempts {
+            let cost = known.entry(names[attempt.id.job as usize].clone()).or_default();
+            *cost = cost.and(match attempt.id.phase {
+                PhaseKind::Map => JobCost { maps: 1, map_micros: attempt.micros(), ..JobCost::default() },
+                PhaseKind::Reduce => {
+                    JobCost { reduces: 1, reduce_micros: attempt.micros(), ..JobCost::default() }
+                }
+            });
+        }
+        known
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, RunError> {
+        stop(Stop::new(|| {}));
+        let Drive { instance, policy, config, observer } = drive;
+        let mut engine = Sim::new(instance, Options::exact());
+        let tasks = slackline_policy::run(instance, policy, &mut engine, config).tasks;
+        let before = Span(self.run.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0));
+        let mut ran = Vec::new();
+        for row in tasks.rows() {
+            let ids = self.numbers(instance, row.phase);
+            let slots = tasks.places(row).iter().flat_map(|place| place.first..place.first + place.len);
+            for (task, slot) in (row.first..row.first + row.count).zip(slots) {
+                let [start, end] = [row.start, row.end].map(|at| at.0 + before.0);
+                ran.push(Attempt {
+                    number: 0,
+                    id: ids[task as usize],
+                    slot,
+                    start,
+                    began: start,
+                    end,
+                    ended: Ended::Done(slackline_local::task::Outcome::default()),
+                });
+            }
+        }
+        ran.sort_by_key(|attempt| (attempt.end, attempt.id));
+        let total = ran.len();
+        ran.truncate(self.stop_after.unwrap_or(total));
+        for attempt in &ran {
+            observer.happened(Time(attempt.start), Happening::Started(attempt.id));
+            observer.happened(Time(attempt.end), Happening::Done(attempt.id, attempt.micros() as f64 / 1e6));
+        }
+        let end = if ran.len() < total { RunEnd::Interrupted } else { RunEnd::Done };
+        self.run.attempts.extend(ran);
+        self.disk.borrow_mut().run = Some(self.run.clone());
+        Ok(end)
+    }
+}

@@ -1,0 +1,22 @@
+//! The suites over several crates, in one binary: one link step, and nothing but tests needs proptest.
+//!
+//! In reading order:
+//! - `small`: every small instance against exhaustive search;
+//! - `arb`: random instances with everything a workload document can say;
+//! - `laws`: what holds for every instance, checked on random ones;
+//! - `seam`: toy policies that show that the papers fit the seam;
+//! - `conformance`, `failures`: every policy of the registry on the published instances;
+//! - `explain`: explanations add up;
+//! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
+//! - `common`: what several of them read.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod arb;
+mod common;
+mod conformance;
+mod explain;
+mod failures;
+mod laws;
+mod seam;
+mod small;
+mod swarm;

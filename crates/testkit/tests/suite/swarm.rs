@@ -1,0 +1,247 @@
+//! Deterministic simulation: cluster, workload, faults, policy and options drawn from a seed.
+//!
+//! Safety: the driver's audit after every instant, the judge on the schedule. Liveness: when faults
+//! stop, every flow is done. `SLACKLINE_SWARM=N` tries N seeds, `SLACKLINE_SWARM_FROM=S` begins with seed S
+//! (default 0), `SLACKLINE_SWARM_SEED=S` tries only one and prints its workload. A failing seed prints itself
+//! and what it drew.
+
+use std::any::Any;
+
+use crate::arb;
+use slackline::{PolicySpec, Registry};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
+use slackline_model::random;
+use slackline_model::schedule::{NewRow, TaskRow, TaskRows};
+use slackline_model::{Instance, MachineId, Seed, SlotRange, Span, Time};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+use slackline_sim::{Crash, Crashes};
+use slackline_testkit::harness::{self, Setup};
+use slackline_testkit::instances::{job, machines};
+
+/// What a seed draws beside the workload.
+fn setup_of(seed: Seed, instance: &Instance) -> Setup {
+    let rng = &mut random::rng(seed, "setup", 0);
+    let mut setup = Setup::plain();
+    setup.sim.seed = seed;
+    if random::chance(rng, 0.4) {
+        setup.slowstart = [0.0, 0.05, 0.3, 0.5, 0.8][random::integer(rng, 0, 4) as usize];
+    }
+    if random::chance(rng, 0.4) {
+        setup.sim.heartbeat = Span(random::integer(rng, 1, 4_000_000));
+    }
+    if random::chance(rng, 0.2) {
+        setup.sim.jitter = random::uniform(rng, 0.05, 0.8);
+    }
+    if random::chance(rng, 0.3) {
+        setup.noise = 0.5;
+    }
+    if random::chance(rng, 0.4) {
+        setup.locality_wait = Span(random::integer(rng, 1, 5_000_000));
+    }
+    if random::chance(rng, 0.5) {
+        setup.sim.crashes = Crashes::Script(script(rng, instance));
+    } else if random::chance(rng, 0.3) {
+        // Well above the longest task on the slowest machine, so that everything ends some day.
+        let between = Span(random::integer(rng, 60_000_000, 300_000_000));
+        setup.sim.crashes = Crashes::Rate { between, repair: Span(random::integer(rng, 0, 20_000_000)) };
+    }
+    setup
+}
+
+/// Failures within the first minute, one after the other on each machine; all machines come back.
+fn script(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Crash> {
+    let mut script = Vec::new();
+    for machine in 0..instance.cluster().n_machines() {
+        let mut at = 0;
+        for _ in 0..random::integer(rng, 0, 3) {
+            // Whole seconds half of the time, so that machines die just when tasks end.
+            let grain = if random::chance(rng, 0.5) { 1_000_000 } else { 1 };
+            at += random::integer(rng, 1, 20_000_000 / grain) * grain;
+            let back = at + random::integer(rng, 1, 10_000_000 / grain) * grain;
+            script.push(Crash { machine: MachineId(machine), at: Time(at), back: Some(Time(back)) });
+            at = back;
+        }
+    }
+    script
+}
+
+/// Draws everything from `seed`, runs one policy after the other, and says what went wrong.
+fn check_seed(seed: u64) -> Vec<String> {
+    let seed = Seed(seed);
+    let instance = Instance::new(&arb::draft_of(seed)).expect("drawn drafts are valid").cut(Span(3_000_000));
+    let setup = setup_of(seed, &instance);
+    let attempt = |policy: &PolicySpec| {
+        let run = || {
+            harness::judged(
+                &instance,
+                policy.build(instance.cluster(), &instance.objective()).as_mut(),
+                &setup,
+            )
+        };
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+            Err(panic) => Err(message_of(panic.as_ref())),
+            Ok(Err(message)) => Err(message),
+            Ok(Ok((_, report))) if report.failed > 0 => {
+                Err(format!("{} flows were not done although faults stop", report.failed))
+            }
+            Ok(Ok(_)) => Ok(()),
+        }
+    };
+    let policies = harness::registered(&Registry::standard());
+    let failed = policies.iter().filter_map(|policy| Some((policy, attempt(policy).err()?)));
+    failed.map(|(policy, what)| format!("seed {}, {policy:?}: {what}\n  {setup:?}", seed.0)).collect()
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
+}
+
+#[test]
+fn seeds() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let seeds = if let Some(seed) = number("SLACKLINE_SWARM_SEED") {
+        println!("{:#?}", arb::draft_of(Seed(seed)));
+        seed..seed + 1
+    } else {
+        let from = number("SLACKLINE_SWARM_FROM").unwrap_or(0);
+        from..from + number("SLACKLINE_SWARM").unwrap_or(600)
+    };
+    let failures: Vec<String> = seeds.flat_map(check_seed).collect();
+    assert!(
+        failures.is_empty(),
+        "{} runs failed; the first:\n{}",
+        failures.len(),
+        failures[..failures.len().min(25)].join("\n")
+    );
+}
+
+/// Seeds that failed once, each with what was wrong.
+#[test]
+fn seeds_that_failed_once() {
+    let once = [
+        (0, "minima claimed behind heartbeats and locality waits, where nobody can keep them"),
+        (14, "early reduces computed from the report of the last map instead of its end"),
+        (45, "judge: a reduce that was killed may have waited for lost maps"),
+        (141, "judge: tasks of no length leave the order within an instant in doubt"),
+        (2488, "a reduce that had ended unheard was told to wait for lost maps"),
+    ];
+    for (seed, what) in once {
+        let failures = check_seed(seed);
+        assert!(failures.is_empty(), "{what}\n{}", failures.join("\n"));
+    }
+}
+
+/// What a policy that breaks its word does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    /// Claims to keep minima and serves the lowest id.
+    Minima,
+    /// Grants phases that cannot run.
+    Phase,
+    /// Grants a phase it was told to skip.
+    Skip,
+}
+
+struct Canary(Lie);
+
+impl Policy for Canary {
+    fn name(&self) -> &'static str {
+        "canary"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn keeps_minima(&self) -> bool {
+        self.0 == Lie::Minima
+    }
+
+    fn on_events(&mut self, _events: &[Event], _view: &View<'_>, _out: &mut Vec<Action>) {}
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let mut phases = view.state.ready(ask.lane).filter(|&phase| match self.0 {
+            Lie::Minima => view.runnable(phase) > 0 && !ask.skip.contains(&phase),
+            Lie::Phase => true,
+            Lie::Skip => view.runnable(phase) > 0,
+        });
+        phases.next().map(|phase| Grant { phase, tasks: 1 })
+    }
+}
+
+/// Two flows of maps on three slots, the second with a guarantee and its input on one machine.
+fn birdcage() -> Instance {
+    let hosts = vec!["m-0".to_owned()];
+    let near = TasksDraft::Splits(vec![SplitDraft { count: 4, seconds: 2.0, hosts }]);
+    let plain = TasksDraft::Uniform { tasks: 6, seconds: 2.0 };
+    let mut guaranteed = job("j", &[], Some(near), None);
+    guaranteed.min_slots = PerPhase::both(2);
+    let flow = |id: &str, job| FlowDraft::new(id, vec![job]);
+    let flows = vec![flow("a", job("j", &[], Some(plain), None)), flow("b", guaranteed)];
+    let machines = vec![machines("m", 3, 1.0, Slots::Universal(1))];
+    Instance::new(&Draft { machines, flows, ..Draft::default() }).unwrap()
+}
+
+#[test]
+fn a_policy_that_ignores_minima_is_found_out() {
+    let found = harness::judged(&birdcage(), &mut Canary(Lie::Minima), &Setup::plain()).unwrap_err();
+    assert!(found.contains("minimum"), "{found}");
+}
+
+#[test]
+#[should_panic(expected = "granted a phase that cannot run")]
+fn a_policy_that_grants_what_cannot_run_is_found_out() {
+    let _ = harness::judged(&birdcage(), &mut Canary(Lie::Phase), &Setup::plain());
+}
+
+#[test]
+#[should_panic(expected = "granted a phase it was told to skip")]
+fn a_policy_that_does_not_skip_is_found_out() {
+    let setup = Setup { locality_wait: Span(60_000_000), ..Setup::plain() };
+    let _ = harness::judged(&birdcage(), &mut Canary(Lie::Skip), &setup);
+}
+
+/// A log in which something was changed behind the judge's back, and what the judge says.
+fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'static str {
+    let instance = birdcage();
+    let policy = Registry::standard().parse("fifo").unwrap();
+    let (mut schedule, _) = harness::judged(
+        &instance,
+        policy.build(instance.cluster(), &instance.objective()).as_mut(),
+        &Setup::plain(),
+    )
+    .unwrap();
+    let mut rows = TaskRows::new();
+    for (k, row) in schedule.tasks.rows().iter().enumerate() {
+        let TaskRow { phase, first, count, start, end, attempt, outcome, .. } = *row;
+        let mut new = NewRow { phase, first, count, start, end, attempt, outcome };
+        let mut places = schedule.tasks.places(row).to_vec();
+        change(k, &mut new, &mut places);
+        rows.push(new, &places);
+    }
+    schedule.tasks = rows;
+    slackline_judge::check(&instance, &schedule).unwrap_err().kind()
+}
+
+#[test]
+fn an_engine_that_breaks_capacity_is_found_out() {
+    // Everything on the first slots; a second earlier; shorter; on a slot that does not exist.
+    let all_on_the_first = tampered(|_, row, places| *places = vec![SlotRange { first: 0, len: row.count }]);
+    let too_early = tampered(|k, row, _| {
+        if k == 1 {
+            row.start = Time(row.start.0 - 1_000_000);
+        }
+    });
+    let too_short = tampered(|k, row, _| {
+        if k == 0 {
+            row.end = Time(row.end.0 - 1_000_000);
+        }
+    });
+    let nowhere = tampered(|_, _, places| places.iter_mut().for_each(|p| p.first += 9));
+    assert_eq!(
+        [all_on_the_first, too_early, too_short, nowhere],
+        ["slot-overlap", "slot-overlap", "duration", "row"]
+    );
+}

@@ -1,0 +1,61 @@
+//! Workloads in, from any format: [`read_workload`].
+
+use slackline_model::Draft;
+
+use crate::diagnostic::Diagnostic;
+use crate::error::TraceError;
+use crate::importer::{Importer, Input, Output};
+use crate::options::ImportOptions;
+use crate::source::SourceMap;
+use crate::text::{sha256, text};
+
+/// A workload that was read, and what is to be said of it.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The workload, unchecked; without machines if the source has none.
+    pub draft: Draft,
+    /// What was repaired, capped or looked odd, with counts.
+    pub diagnostics: Vec<Diagnostic>,
+    /// SHA-256 of the bytes as they were given, in lower-case hexadecimal.
+    pub sha256: String,
+    /// Where its parts stand, for what is found wrong later.
+    pub source: SourceMap,
+    /// The format it is in.
+    pub importer: Importer,
+}
+
+/// Reads a workload from the bytes of a file, gzip or not. O(bytes).
+///
+/// `name` is what messages call the file; `from` names its format (one of [`ImportOptions::importers`]), which
+/// otherwise is guessed from the name and the content. The options shape what an importer makes of a trace and
+/// leave our own documents alone.
+///
+/// # Errors
+/// Whatever keeps the bytes from being a workload document or trace, with lines. That the draft is a
+/// valid instance is not checked here; see [`TraceError::from_invalid`].
+pub fn read_workload(
+    name: &str,
+    bytes: &[u8],
+    from: Option<&str>,
+    options: &ImportOptions,
+) -> Result<Imported, TraceError> {
+    let text = text(name, bytes)?;
+    let importers = options.importers();
+    let found = match from {
+        Some(from) => importers.get(from),
+        None => importers.guess(name, &text),
+    };
+    let Some(&importer) = found else {
+        let found = from.map_or_else(
+            || "neither a known file name nor a known content".to_owned(),
+            |from| format!("format {from:?}"),
+        );
+        let known = importers.names().collect::<Vec<_>>().join(", ");
+        return Err(TraceError::input(name, None, format!("found {found}, expected one of {known}")));
+    };
+    let settings =
+        options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;
+    let Output { draft, diagnostics, source } =
+        (importer.import)(&Input { file: name, text: &text }, &settings)?;
+    Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
+}

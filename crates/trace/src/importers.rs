@@ -1,0 +1,138 @@
+//! The table of formats: which there are, and which one a file is in.
+//!
+//! A format is one file here that declares an `IMPORTER`, and one line in [`TABLE`]. What several files share:
+//! `hadoop` (names of Hadoop's properties) and `xml` (XML with positions).
+
+mod hadoop;
+mod oozie;
+mod swim;
+mod wfformat;
+mod woha_xml;
+mod xml;
+
+use slackline_model::params::Param;
+
+use crate::format::ending;
+use crate::importer::Importer;
+use crate::workload;
+
+/// The formats of this crate, in the order in which they are listed.
+const TABLE: &[Importer] = &[
+    workload::TOML,
+    workload::JSON,
+    workload::YAML,
+    swim::IMPORTER,
+    woha_xml::IMPORTER,
+    oozie::IMPORTER,
+    wfformat::IMPORTER,
+];
+
+/// Formats that workloads may come in. The default is every format of this crate.
+#[derive(Clone, Debug)]
+pub struct Importers(Vec<Importer>);
+
+impl Default for Importers {
+    fn default() -> Self {
+        Self(TABLE.to_vec())
+    }
+}
+
+impl Importers {
+    /// These, and one more, instead of one of the same name if there is one.
+    #[must_use]
+    pub fn with(mut self, importer: Importer) -> Self {
+        self.0.retain(|known| known.name != importer.name);
+        self.0.push(importer);
+        self
+    }
+
+    /// Every one, in the order in which they are listed.
+    pub fn all(&self) -> &[Importer] {
+        &self.0
+    }
+
+    /// The names, in the order in which they are listed.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|importer| importer.name)
+    }
+
+    /// The importer of that name.
+    pub fn get(&self, name: &str) -> Option<&Importer> {
+        self.0.iter().find(|importer| importer.name == name)
+    }
+
+    /// Every parameter once, with the importer that is the first to declare it.
+    pub fn params(&self) -> impl Iterator<Item = (&Importer, &'static Param)> {
+        let all = || self.0.iter().flat_map(|i| i.params.iter().map(move |param| (i, param)));
+        all()
+            .enumerate()
+            .filter(move |&(k, (_, param))| all().take(k).all(|(_, p)| p.name != param.name))
+            .map(|(_, pair)| pair)
+    }
+
+    /// The format of a file: by the ending of its name (`.gz` set aside), by its text where the ending is
+    /// nobody's or several formats have it. A later format goes before an earlier one.
+    pub fn guess(&self, name: &str, text: &str) -> Option<&Importer> {
+        let ending = ending(name);
+        let named = |i: &&Importer| ending.as_deref().is_some_and(|ending| i.endings.contains(&ending));
+        let fits = |i: &&Importer| (i.looks_like)(text);
+        let by_both = self.0.iter().rev().filter(named).find(fits);
+        by_both.or_else(|| self.0.iter().find(named)).or_else(|| self.0.iter().rev().find(fits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use slackline_model::params::Settings;
+
+    use super::*;
+
+    #[test]
+    fn formats_are_guessed_by_name_then_by_content() {
+        let cases = [
+            ("a.TOML.gz", "", Some("toml")),
+            ("a.yml", "", Some("yaml")),
+            ("FB.tsv", "", Some("swim")),
+            ("-", " \n{", Some("json")),
+            ("-", "{\"schemaVersion\": \"1.5\"}", Some("wfformat")),
+            ("w.json", "{\"schemaVersion\": \"1.5\"}", Some("wfformat")),
+            ("w.json", "{\"slackline\": 1}", Some("json")),
+            ("w.json", "nothing", Some("json")),
+            ("w.toml", "{}", Some("toml")),
+            ("-", "# ours\n\nslackline = 1\n", Some("toml")),
+            ("-", "flows: []\nslackline: 1\n", Some("yaml")),
+            ("trace.txt", "\njob0\t49\t49\t740773\t2339561\t627471\n", Some("swim")),
+            ("-", "job0\t49\t49\tx\t2339561\t627471\n", None),
+            ("w.xml", "<?xml version='1.0'?>\n<!-- <workflow-app> -->\n<workflow name='w'>", Some("woha")),
+            ("-", " <a:workflow-app xmlns:a='uri:oozie:workflow:1.0'>", Some("oozie")),
+            ("-", "<!DOCTYPE w [ <!ENTITY a 'b'> ]><workflows/>", Some("woha")),
+            ("w.xml", "<html>", None),
+            ("-", "", None),
+        ];
+        let importers = Importers::default();
+        for (name, text, expected) in cases {
+            let found = importers.guess(name, text).map(|importer| importer.name);
+            assert_eq!(found, expected, "{name:?} {text:?}");
+        }
+    }
+
+    #[test]
+    fn declarations_are_in_order() {
+        let mut seen: BTreeMap<&str, Param> = BTreeMap::new();
+        for (k, importer) in TABLE.iter().enumerate() {
+            assert!(TABLE[..k].iter().all(|other| other.name != importer.name), "{}", importer.name);
+            Settings::defaults(importer.params);
+            let texts = importer.params.iter().map(|param| param.help).chain([importer.summary]);
+            for text in texts {
+                assert!(!text.is_empty() && !text.ends_with('.') && text.len() < 100, "{text}");
+            }
+            for param in importer.params {
+                let known = *seen.entry(param.name).or_insert(*param);
+                assert_eq!(known, *param, "{} is declared in two ways", param.name);
+            }
+        }
+        assert_eq!(Importers::default().params().count(), seen.len());
+    }
+}

@@ -1,0 +1,5 @@
+//! Names that Hadoop's configuration has for things.
+
+/// Names under which Hadoop has known the number of tasks, by phase.
+pub(super) const TASK_COUNTS: [[&str; 2]; 2] =
+    [["mapreduce.job.maps", "mapred.map.tasks"], ["mapreduce.job.reduces", "mapred.reduce.tasks"]];

@@ -1,0 +1,191 @@
+//! The files beside a workflow: `job.properties`, and what actions take, which Oozie does not know.
+//!
+//! The side file is TOML or JSON:
+//!
+//! ```toml
+//! deadline = 4800.0                                # seconds after submission; may be left out
+//! [actions.mr-node]
+//! maps = 40
+//! reduces = 10
+//! seconds = 22.0                                   # a task of either phase, or
+//! # seconds = { map = 22.0, reduce = 11.0 }
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::suggestion;
+use crate::error::{TraceError, with_suggestion};
+use crate::place::Place;
+
+/// What messages call the texts, which come from options and have no file here.
+const ACTIONS: &str = "actions";
+const CASES: &str = "cases";
+
+/// Longest text that replacing `${…}` may make of a value.
+const EXPANDED_MAX: usize = 1 << 16;
+
+/// The side file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Side {
+    deadline: Option<f64>,
+    #[serde(default)]
+    actions: BTreeMap<String, Action>,
+}
+
+/// What is known of an action.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Action {
+    maps: Option<u32>,
+    reduces: Option<u32>,
+    seconds: Option<Seconds>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Both(f64),
+    Each(PerPhase),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PerPhase {
+    map: Option<f64>,
+    reduce: Option<f64>,
+}
+
+impl Action {
+    /// Tasks of a phase, 0 for map and 1 for reduce.
+    pub(super) fn tasks(&self, phase: usize) -> Option<u32> {
+        if phase == 0 { self.maps } else { self.reduces }
+    }
+
+    /// Seconds of a task of a phase.
+    pub(super) fn seconds(&self, phase: usize) -> Option<f64> {
+        match self.seconds.as_ref()? {
+            Seconds::Both(seconds) => Some(*seconds),
+            Seconds::Each(each) => {
+                if phase == 0 {
+                    each.map
+                } else {
+                    each.reduce
+                }
+            }
+        }
+    }
+}
+
+impl Side {
+    /// Reads the side file; an empty text says nothing.
+    ///
+    /// # Errors
+    /// Broken syntax, unknown fields, numbers that are no times.
+    pub(super) fn read(text: &str) -> Result<Self, TraceError> {
+        let side: Self = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| {
+                let place = Place { line: error.line().max(1) as u32, column: error.column().max(1) as u32 };
+                let message = error.to_string();
+                let at = format!(" at line {} column {}", error.line(), error.column());
+                let what = message.strip_suffix(&at).unwrap_or(&message);
+                TraceError::input(ACTIONS, Some(place), with_suggestion(what))
+            })?
+        } else {
+            toml::from_str(text).map_err(|error| {
+                let place = error.span().map(|span| Place::of_offset(text.as_bytes(), span.start));
+                TraceError::input(ACTIONS, place, with_suggestion(error.message().trim_end()))
+            })?
+        };
+        let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline]);
+        let is_time = |seconds: &f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(seconds);
+        if let Some(bad) = times.flatten().find(|seconds| !is_time(seconds)) {
+            return Err(TraceError::input(
+                ACTIONS,
+                None,
+                format!("found {bad} seconds, expected a number from 0"),
+            ));
+        }
+        Ok(side)
+    }
+
+    pub(super) fn deadline(&self) -> Option<f64> {
+        self.deadline
+    }
+
+    pub(super) fn action(&self, name: &str) -> Option<&Action> {
+        self.actions.get(name)
+    }
+
+    /// Refuses actions that the workflow does not have.
+    pub(super) fn all_known<'n, I: Iterator<Item = &'n str>>(
+        &self,
+        names: impl Fn() -> I,
+    ) -> Result<(), TraceError> {
+        let unknown = self.actions.keys().find(|name| !names().any(|known| known == name.as_str()));
+        let Some(name) = unknown else { return Ok(()) };
+        let what =
+            format!("found action {name:?}, expected one of the workflow{}", suggestion(name, names()));
+        Err(TraceError::input(ACTIONS, None, what))
+    }
+}
+
+/// `decision=target` after commas.
+///
+/// # Errors
+/// Parts of another form.
+pub(super) fn cases(text: &str) -> Result<BTreeMap<String, String>, TraceError> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let pair = |part: &str| {
+        let (decision, target) = part.split_once('=').ok_or_else(|| {
+            TraceError::input(CASES, None, format!("found {part:?}, expected decision=target after commas"))
+        })?;
+        Ok((decision.trim().to_owned(), target.trim().to_owned()))
+    };
+    parts.map(pair).collect()
+}
+
+/// Reads `job.properties`: `name=value` or `name: value`, comments after `#` or `!`, lines that go on
+/// after a backslash. Values may speak of properties before them.
+pub(super) fn properties(text: &str) -> BTreeMap<String, String> {
+    let mut properties = BTreeMap::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let mut line = line.trim_start().to_owned();
+        if line.starts_with(['#', '!']) {
+            continue;
+        }
+        while line.ends_with('\\') {
+            line.pop();
+            let Some(more) = lines.next() else { break };
+            line += more.trim_start();
+        }
+        let Some(at) = line.find(['=', ':']) else { continue };
+        let value = expand(line[at + 1..].trim(), &properties);
+        properties.insert(line[..at].trim().to_owned(), value);
+    }
+    properties
+}
+
+/// Replaces every `${name}` that is known; others, expressions among them, stay as they are.
+pub(super) fn expand(text: &str, properties: &BTreeMap<String, String>) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("${") {
+        let (before, from) = rest.split_at(at);
+        out += before;
+        let value = from.find('}').and_then(|end| Some((end, properties.get(from[2..end].trim())?)));
+        let Some((end, value)) = value else {
+            out += "${";
+            rest = &from[2..];
+            continue;
+        };
+        out += value;
+        rest = &from[end + 1..];
+        if out.len() > EXPANDED_MAX {
+            return text.to_owned();
+        }
+    }
+    out + rest
+}

@@ -1,0 +1,239 @@
+//! Workflow instances of WfCommons: WfFormat 1.5.
+//!
+//! A JSON file holds one workflow: `workflow.specification.tasks` with ids and parents, and
+//! `workflow.execution.tasks` with the runtime of each. It becomes one flow; a task becomes a job with a
+//! map phase of one task. Runtimes are multiplied by `runtime-scale`; runtimes of zero, which Nextflow
+//! records for short tasks, are kept and counted. Files, machines and memory are not looked at: the format's
+//! units differ by workflow system, and the recorded makespan includes queueing.
+//!
+//! Older layouts (up to 1.4) name parents instead of giving their ids and are refused by their version.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use slackline_model::Draft;
+use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+use slackline_model::params::{Param, Settings, Values};
+
+use crate::diagnostic::Diagnostics;
+use crate::error::TraceError;
+use crate::format::Format;
+use crate::importer::{Importer, Input, Output};
+use crate::parse::parse;
+use crate::place::Place;
+use crate::source::SourceMap;
+
+/// The version this importer reads.
+const VERSION: &str = "1.5";
+/// How much of a file is looked at to guess its format: `schemaVersion` comes early.
+const HEAD: usize = 4096;
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "wfformat",
+    summary: "a workflow instance of WfCommons: WfFormat 1.5, as JSON",
+    endings: &["json"],
+    looks_like,
+    params: &[Param::new("runtime-scale", "1", Values::Real(1e-9, 1e9), "factor on all runtimes")],
+    shaped: Importer::every_setting,
+    import,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Versioned {
+    schema_version: String,
+}
+
+#[derive(Deserialize)]
+struct Instance {
+    name: String,
+    workflow: Workflow,
+}
+
+#[derive(Deserialize)]
+struct Workflow {
+    specification: Specification,
+    execution: Execution,
+}
+
+#[derive(Deserialize)]
+struct Specification {
+    tasks: Vec<Task>,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    id: String,
+    #[serde(default)]
+    parents: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Execution {
+    tasks: Vec<Executed>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Executed {
+    id: String,
+    runtime_in_seconds: f64,
+}
+
+/// Whether a text could be an instance: JSON that names its schema's version and is not one of ours.
+fn looks_like(text: &str) -> bool {
+    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
+    head.trim_start().starts_with('{')
+        && head.contains("\"schemaVersion\"")
+        && !head.contains("\"slackline\"")
+}
+
+/// Reads an instance into a draft without machines.
+///
+/// # Errors
+/// Broken JSON, another version, missing fields, tasks without a runtime or with one that is no time,
+/// tasks given twice.
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let Input { file, text } = *input;
+    let scale = settings.real("runtime-scale");
+    let wrong = |what: String| input.error(None, what);
+    let Versioned { schema_version } = parse(file, text, Format::Json)?;
+    if schema_version != VERSION {
+        return Err(wrong(format!("found WfFormat version {schema_version:?}, expected {VERSION:?}")));
+    }
+    let instance: Instance = parse(file, text, Format::Json)?;
+    let lines = Lines::of(text);
+    let mut diagnostics = Diagnostics::default();
+    let mut runtimes = BTreeMap::new();
+    for task in instance.workflow.execution.tasks {
+        let seconds = task.runtime_in_seconds;
+        if !(seconds >= 0.0 && seconds.is_finite()) {
+            return Err(wrong(format!(
+                "task {:?}: found runtime {seconds}, expected seconds from 0",
+                task.id
+            )));
+        }
+        if seconds == 0.0 {
+            diagnostics.add(lines.of_task(&task.id), "runtime of 0 s, kept");
+        }
+        if let Some(first) = runtimes.insert(task.id.clone(), seconds) {
+            return Err(wrong(format!(
+                "task {:?}: found a second runtime, expected only {first} s",
+                task.id
+            )));
+        }
+    }
+    let (mut jobs, mut marks) = (Vec::new(), Vec::new());
+    for (k, task) in instance.workflow.specification.tasks.into_iter().enumerate() {
+        let Some(seconds) = runtimes.remove(&task.id) else {
+            return Err(wrong(format!(
+                "task {:?}: found no runtime, expected one in workflow.execution.tasks",
+                task.id
+            )));
+        };
+        marks.push((format!("flows[0].jobs[{k}]"), Place { line: lines.of_task(&task.id), column: 1 }));
+        // Whole microseconds: more digits than that are noise of the recording's arithmetic.
+        let seconds = (seconds * scale * 1e6).round() / 1e6;
+        jobs.push(JobDraft {
+            id: task.id,
+            after: task.parents,
+            map: Some(TasksDraft::Uniform { tasks: 1, seconds }.into()),
+            ..JobDraft::default()
+        });
+    }
+    if let Some(id) = runtimes.into_keys().next() {
+        return Err(wrong(format!(
+            "found a runtime of task {id:?}, expected it in workflow.specification.tasks"
+        )));
+    }
+    let name = instance.name.strip_suffix(".json").unwrap_or(&instance.name);
+    let draft = Draft { flows: vec![FlowDraft::new(name, jobs)], ..Draft::default() };
+    Ok(Output::new(draft, diagnostics, SourceMap::marks(file, marks)))
+}
+
+/// The line on which each task is named first.
+struct Lines<'a>(BTreeMap<&'a str, u32>);
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut lines = BTreeMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some((_, rest)) = line.split_once("\"id\":")
+                && let Some(id) = rest.split('"').nth(1)
+            {
+                lines.entry(id).or_insert(number);
+            }
+        }
+        Self(lines)
+    }
+
+    fn of_task(&self, id: &str) -> u32 {
+        self.0.get(id).copied().unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{Imported, read_workload};
+    use crate::options::ImportOptions;
+
+    const CHAIN: &str = r#"{ "name": "two", "schemaVersion": "1.5", "workflow": {
+  "specification": { "tasks": [
+    { "name": "a", "id": "a", "parents": [], "children": ["b"] },
+    { "name": "b", "id": "b", "parents": ["a"], "children": [] } ] },
+  "execution": { "makespanInSeconds": 9, "tasks": [
+    { "id": "a", "runtimeInSeconds": 1.5 }, { "id": "b", "runtimeInSeconds": 0 } ] } } }"#;
+
+    fn read(text: &str, scale: &str) -> Result<Imported, TraceError> {
+        let options = ImportOptions::from_pairs([("runtime-scale", scale)]).unwrap();
+        read_workload("two.json", text.as_bytes(), None, &options)
+    }
+
+    #[test]
+    fn tasks_become_jobs_of_one_flow() {
+        let imported = read(CHAIN, "2").unwrap();
+        assert_eq!(imported.importer.name, "wfformat");
+        let [flow] = imported.draft.flows.as_slice() else { panic!("one flow") };
+        assert_eq!(flow.id, "two");
+        assert_eq!(flow.jobs[1].after, ["a"]);
+        assert_eq!(flow.jobs[0].map, Some(TasksDraft::Uniform { tasks: 1, seconds: 3.0 }.into()));
+        let said: Vec<String> = imported.diagnostics.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["1 row: runtime of 0 s, kept (first at line 4)"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let error = |from: &str, to: &str| read(&CHAIN.replace(from, to), "1").unwrap_err().to_string();
+        assert!(error("1.5\"", "1.4\"").contains(r#"found WfFormat version "1.4", expected "1.5""#));
+        assert!(
+            error("Seconds\": 0 ", "Seconds\": -1 ").contains("found runtime -1, expected seconds from 0")
+        );
+        assert!(error(r#""id": "b", "run"#, r#""id": "c", "run"#).contains(r#"task "b": found no runtime"#));
+        assert!(error(", \"runtimeInSeconds\": 0", "").contains("runtimeInSeconds"));
+    }
+
+    #[test]
+    fn the_public_instances_are_read() {
+        let Some(folder) = crate::real_data::real("wfcommons") else { return };
+        let mut n = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap();
+            let name = path.display().to_string();
+            let mut imported = read_workload(&name, &bytes, None, &ImportOptions::default()).unwrap();
+            let node = slackline_model::draft::MachineDraft {
+                name: "n".into(),
+                count: 4,
+                speed: 1.0,
+                slots: slackline_model::cluster::Slots::Universal(4),
+                rack: None,
+            };
+            imported.draft.machines.push(node);
+            let instance = slackline_model::Instance::new(&imported.draft).unwrap();
+            assert!(instance.jobs().len() >= 5, "{name}");
+            n += 1;
+        }
+        assert!(n >= 12, "found {n} instances");
+    }
+}
