@@ -54,7 +54,7 @@ fn committed_results_are_of_their_specification() {
     }
 }
 
-/// Whoever makes a figure again says with what program.
+/// A figure that is made again is noted with the program that made it.
 #[test]
 fn it_is_said_which_program_made_each_committed_file() {
     for experiment in experiments() {

@@ -281,3 +281,22 @@ fn tune_finds_the_smallest_cluster_that_does() {
     assert_eq!(none.code, Some(1));
     assert!(none.out.contains("no number of machines in 1..3 gives missed=0"), "{}", none.out);
 }
+
+#[test]
+fn figures_are_written_with_what_made_them() {
+    let dir = scratch("figures");
+    let dir = text(&dir);
+    done(&["repro", "job-ordering", "fig5", "--output", dir, "--commit", "abc1234"]);
+    done(&["repro", "job-ordering", "fig6", "--output", dir]);
+    let made = fs::read_to_string(format!("{dir}/made.toml")).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let first = format!("[files.\"fig5.csv\"]\nversion = \"{version}\"\ncommit = \"abc1234\"\n");
+    assert_eq!(made, format!("{first}\n[files.\"fig6.csv\"]\nversion = \"{version}\"\n"));
+
+    fs::write(format!("{dir}/made.toml"), "files = 3\n").unwrap();
+    let ran = run(&["repro", "job-ordering", "fig5", "--output", dir]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("made.toml"), "{}", ran.err);
+    let ran = run(&["repro", "job-ordering", "fig5", "--commit", "abc1234"]);
+    assert_eq!(ran.code, Some(2), "a commit without files to note it for: {}", ran.out);
+}
