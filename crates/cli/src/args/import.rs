@@ -31,13 +31,19 @@ fn is_flag(param: &Param) -> bool {
 }
 
 fn flag(importer: &Importer, param: &'static Param) -> Arg {
-    let default =
-        if param.default.is_empty() { String::new() } else { format!(" [default: {}]", param.default) };
+    let form = match param.values {
+        Values::Text(form) => format!(" ({form})"),
+        _ => String::new(),
+    };
+    let word = param.word.filter(|_| !matches!(param.values, Values::Choice(_)));
+    let word = word.map_or_else(String::new, |word| format!(", or {word}"));
+    let default = Some(param.default).filter(|default| !default.is_empty());
+    let default = default.map_or_else(String::new, |default| format!(" [default: {default}]"));
     Arg::new(param.name)
         .long(param.name)
         .value_name(value_name(param))
         .value_parser(parser(param))
-        .help(format!("{}: {}{default}", importer.name, param.help))
+        .help(format!("{}: {}{form}{word}{default}", importer.name, param.help))
         .help_heading(HEADING)
 }
 
