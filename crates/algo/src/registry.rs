@@ -51,6 +51,28 @@ pub struct PolicyEntry {
     pub planner: Planner,
 }
 
+impl PolicyEntry {
+    /// The entry of a policy without parameters that takes flows as they are, without regard to speeds and
+    /// minima, and whose plans are rehearsals. Struct update syntax changes what is different.
+    pub const fn new(name: &'static str, summary: &'static str, make: MakePolicy) -> Self {
+        Self {
+            name,
+            summary,
+            source: "none",
+            guarantee: "none",
+            capabilities: Capabilities {
+                flows: Flows::Whole,
+                typed: Typed::Yes,
+                speeds: Speeds::Blind,
+                minima: false,
+            },
+            params: &[],
+            make,
+            planner: Planner::Rehearsal,
+        }
+    }
+}
+
 /// Makes a policy for a cluster and an objective; it learns of flows as they arrive.
 pub type MakePolicy = fn(&Cluster, &Objective, &Settings) -> Box<dyn Policy + Send>;
 

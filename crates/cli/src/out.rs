@@ -1,11 +1,11 @@
-//! Everything that is printed or written: data to standard output or a file, talk to standard error.
+//! Everything that is printed or written: data to standard output or a file, remarks to standard error.
 
 use std::fmt::Display;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
+use slackline::atomic_file;
 
 /// Writes data to a file, or to standard output if none is named.
 ///
@@ -20,41 +20,12 @@ pub(crate) fn data(
         content(&mut stdout)?;
         return Ok(stdout.flush()?);
     };
-    whole(path, content).with_context(|| format!("{}: cannot be written", path.display()))
+    atomic_file::write(path, content).with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 /// Writes text; see [`data`].
 pub(crate) fn text(file: Option<&Path>, text: &str) -> anyhow::Result<()> {
     data(file, |out| out.write_all(text.as_bytes()))
-}
-
-/// Writes a file as a whole or not at all: beside it first, then under its name.
-fn whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // Devices and pipes cannot be replaced, and a half-written one is nobody's document.
-    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-        return content(&mut File::create(path)?);
-    }
-    let beside = beside(path)?;
-    let written = File::create_new(&beside).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        content(&mut file)?;
-        file.flush()?;
-        fs::rename(&beside, path)
-    });
-    if written.is_err() {
-        // The first error is the one worth telling.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// A name in the same directory that nobody else uses at the same time.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.part", std::process::id()));
-    Ok(path.with_file_name(hidden))
 }
 
 /// Says something on standard error; if nobody listens, so be it.

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use slackline::plan::Options;
-use slackline::{Chosen, Plan};
+use slackline::{Plan, PolicySpec, Registry};
 use slackline_algo::woha::Plan as Progress;
 use slackline_model::draft::Weights;
 
@@ -39,7 +39,8 @@ struct Settings {
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let Settings { show, workload, cluster, policies, at } = figure.settings()?;
     let shape = Shape { workload, cluster, deadlines: None, weights: Weights::Use, grain: None };
-    let policies = policies.iter().map(|spec| Chosen::parse(spec)).collect::<Result<Vec<_>, _>>();
+    let policies =
+        policies.iter().map(|spec| Registry::standard().parse(spec)).collect::<Result<Vec<_>, _>>();
     let policies = policies.map_err(|unknown| figure.problem(unknown))?;
     let seeds = context.seeds_of(figure) as usize;
     let cell = |k: usize| -> Result<Vec<Progress>, Problem> {
@@ -59,7 +60,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 }
 
 /// The plans of all flows of a workload.
-fn plans(shape: &Shape, policy: &Chosen, seed: u64) -> Result<Vec<Progress>, Problem> {
+fn plans(shape: &Shape, policy: &PolicySpec, seed: u64) -> Result<Vec<Progress>, Problem> {
     match slackline::plan(&shape.instance(seed)?, policy, Options::default())? {
         Plan::Progress(flows) => Ok(flows.into_iter().map(|flow| flow.plan).collect()),
         Plan::Schedule(_) => {

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use slackline::Chosen;
+use slackline::Registry;
 use slackline::simulate::Options;
 use slackline_model::{Instance, Lane, Schedule, Time};
 
@@ -62,7 +62,8 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     };
     let problem = |problem| figure.problem(problem);
     let instance = shape.instance(settings.seed).map_err(problem)?;
-    let policies = settings.policies.iter().map(|spec| Chosen::parse(spec)).collect::<Result<Vec<_>, _>>();
+    let policies =
+        settings.policies.iter().map(|spec| Registry::standard().parse(spec)).collect::<Result<Vec<_>, _>>();
     let policies = policies.map_err(|unknown| figure.problem(unknown))?;
     let run = |k: usize| -> Result<Schedule, Problem> {
         Ok(slackline::simulate(&instance, &policies[k], &Options::exact(), None, None)?.schedule)

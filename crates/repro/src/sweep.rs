@@ -2,7 +2,7 @@
 //! varies.
 
 use serde::Deserialize;
-use slackline::{Chosen, Options, relax};
+use slackline::{Options, PolicySpec, Registry, relax};
 use slackline_model::{Instance, Objective, Seed, Span};
 
 use crate::kinds::{Artifact, Context};
@@ -85,7 +85,7 @@ struct Sweep {
     /// The value of what varies, and the shape with it.
     shapes: Vec<(String, Shape)>,
     objectives: Vec<Option<Objective>>,
-    policies: Vec<Chosen>,
+    policies: Vec<PolicySpec>,
 }
 
 /// The numbers of one cell: by objective, policy and measure.
@@ -119,8 +119,11 @@ impl Sweep {
         if objectives.is_empty() {
             objectives.push(None);
         }
-        let policies =
-            settings.policies.iter().map(|spec| Chosen::parse(spec)).collect::<Result<Vec<_>, _>>()?;
+        let policies = settings
+            .policies
+            .iter()
+            .map(|spec| Registry::standard().parse(spec))
+            .collect::<Result<Vec<_>, _>>()?;
         known_measures(&settings.measures)?;
         Ok(Self { settings, shapes, objectives, policies })
     }
@@ -157,7 +160,7 @@ impl Sweep {
     }
 
     /// One policy on an instance.
-    fn run(&self, instance: &Instance, policy: &Chosen, seed: u64) -> Result<Run, Problem> {
+    fn run(&self, instance: &Instance, policy: &PolicySpec, seed: u64) -> Result<Run, Problem> {
         let (schedule, metrics) = match self.settings.by {
             By::Simulate => {
                 let done = slackline::simulate(instance, policy, &self.options(seed), None, None)?;

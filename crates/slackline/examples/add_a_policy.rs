@@ -1,4 +1,4 @@
-//! A policy of one's own, simulated and judged.
+//! A policy of one's own, compared with others.
 //!
 //! `cargo run -p slackline --example add_a_policy`
 //!
@@ -6,11 +6,11 @@
 //! work left; it knows nothing of the engine, so the same object could drive a real cluster.
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
+use slackline::model::cluster::Slots;
 use slackline::model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline::model::schedule::Clock;
 use slackline::model::{Draft, FlowId, Instance, PhaseId};
-use slackline::policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
-use slackline::sim::{Options, Sim};
+use slackline::policy::{Action, Ask, Event, Grant, Policy, Style, View};
+use slackline::{Options, PolicySpec, Registry, SideBySide, compare};
 
 /// Shortest remaining work first, over flows.
 struct ShortestFirst;
@@ -32,17 +32,14 @@ impl Policy for ShortestFirst {
         Style::Priorities
     }
 
-    fn on_events(&mut self, _events: &[Event], _view: &View<'_>, _out: &mut Vec<Action>) {}
+    fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let can_run = |phase: &PhaseId| view.runnable(*phase) > 0 && !ask.skip.contains(phase);
         let left = |phase: &PhaseId| Self::work_left(view.instance.flow_of(*phase), view);
-        let phase = view
-            .state
-            .ready(ask.lane)
-            .filter(can_run)
-            .min_by(|a, b| left(a).total_cmp(&left(b)).then(a.cmp(b)))?;
-        Some(Grant { phase, tasks: u32::MAX })
+        let ready = view.state.ready(ask.lane).filter(can_run);
+        let shortest = ready.min_by(|a, b| left(a).total_cmp(&left(b)).then(a.cmp(b)));
+        shortest.map(|phase| Grant { phase, tasks: u32::MAX })
     }
 }
 
@@ -59,28 +56,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }],
         )
     };
-    let instance = Instance::new(&Draft {
-        machines: vec![MachineDraft {
-            name: "node".to_owned(),
-            count: 2,
-            speed: 1.0,
-            slots: slackline::model::cluster::Slots::Universal(2),
-            rack: None,
-        }],
-        flows: vec![flow("nightly", 40, 0.0), flow("query", 3, 12.0), flow("report", 8, 15.0)],
-        ..Draft::default()
-    })?;
+    let node =
+        MachineDraft { name: "node".into(), count: 2, speed: 1.0, slots: Slots::Universal(2), rack: None };
+    let flows = vec![flow("nightly", 40, 0.0), flow("query", 3, 12.0), flow("report", 8, 15.0)];
+    let instance = Instance::new(&Draft { machines: vec![node], flows, ..Draft::default() })?;
 
-    let mut policy = ShortestFirst;
-    let mut engine = Sim::new(&instance, Options::exact());
-    let run = slackline::policy::run(&instance, &mut policy, &mut engine, Config::plain(&instance));
-    let schedule = run.schedule(&instance, "shortest-first", Clock::Exact);
-    let report = slackline::judge::check(&instance, &schedule)?;
+    let mut policies = vec![PolicySpec::new("shortest-first", |_, _| Box::new(ShortestFirst))];
+    policies.extend(Registry::standard().policies());
     let bound = slackline::relax::best(&instance);
-    println!("shortest-first: total response {} s, at least {bound:.1} s is necessary", report.cost);
-
-    let fifo = slackline::Chosen::parse("fifo")?;
-    let fifo = slackline::simulate(&instance, &fifo, &slackline::Options::exact(), Some(bound), None)?;
-    println!("fifo:           total response {} s", fifo.schedule.cost.unwrap_or_default());
+    println!("no schedule has a total response below {bound:.1} s");
+    for one in compare(&instance, &policies, &Options::exact(), Some(bound), SideBySide::default()) {
+        println!("{:15} {} s", one.policy.spec(), one.result?.schedule.cost.unwrap_or_default());
+    }
     Ok(())
 }

@@ -6,13 +6,12 @@
 //! any other. The paper's two lines of configuration are the last two arguments of `Woha::new`.
 #![allow(clippy::print_stdout, reason = "an example shows something")]
 
+use slackline::algo::woha::lag::Lags;
+use slackline::algo::woha::{Plan, PlanGenerator, Request, Step, Woha};
 use slackline::model::cluster::Slots;
 use slackline::model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline::model::{Draft, Instance, Span, Time};
-use slackline::policy::Config;
-use slackline::sim::{Options, Sim};
-use slackline_algo::woha::lag::Lags;
-use slackline_algo::woha::{Plan, PlanGenerator, Request, Step, Woha};
+use slackline::{Options, PolicySpec};
 
 /// Spreads the starts of the tasks evenly, the last one early enough, in the order of the document.
 struct EvenPace;
@@ -50,13 +49,12 @@ fn main() {
     let draft = Draft { machines: vec![node], flows, ..Draft::default() };
     let instance = Instance::new(&draft).expect("the example is valid");
 
-    let mut policy = Woha::new("even-pace", Box::new(EvenPace), Box::new(Lags::default()));
-
-    let mut engine = Sim::new(&instance, Options::exact());
-    let run = slackline::policy::run(&instance, &mut policy, &mut engine, Config::plain(&instance));
-    for (flow, completion) in run.completions.iter_enumerated() {
-        let info = instance.flow(flow);
-        let (done, due) = (completion.map(Time::seconds), info.deadline.map(Time::seconds));
-        println!("{}: done at {done:?}, due at {due:?}", info.id);
+    let policy = PolicySpec::new("even-pace", |_, _| {
+        Box::new(Woha::new("even-pace", Box::new(EvenPace), Box::new(Lags::default())))
+    });
+    let run = slackline::simulate(&instance, &policy, &Options::exact(), None, None);
+    for row in run.expect("WOHA's schedules are feasible").schedule.flows {
+        let flow = instance.flow(row.flow);
+        println!("{}: done at {:?}, due at {:?}", flow.id, row.completion, flow.deadline.map(Time::seconds));
     }
 }

@@ -7,10 +7,9 @@
 
 use std::process::ExitCode;
 
+use slackline::Registry;
 use slackline::model::{Time, cluster::Slots};
-use slackline::run::{
-    Forecast, Happening, LocalEngine, PolicyChoice, Request, Run, Settings, Sink, WorkerCommand,
-};
+use slackline::run::{Forecast, Happening, LocalEngine, Request, Run, Settings, Sink, WorkerCommand};
 
 /// Prints tasks as they end.
 struct Printer;
@@ -38,8 +37,12 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let worker = WorkerCommand { program: std::env::current_exe()?, args: vec!["worker".to_owned()] };
     let settings = Settings { worker, memory_bytes: 128 << 20, timeout: None, speculate: false };
     let engine = LocalEngine { slots: Slots::Universal(2), split_bytes: 64 << 20, settings };
-    let request =
-        Request::new(&file, std::fs::read(&file)?, PolicyChoice::parse("flowflex")?, ".slackline/example");
+    let request = Request::new(
+        &file,
+        std::fs::read(&file)?,
+        Registry::standard().parse("flowflex")?,
+        ".slackline/example",
+    );
     let mut run = Run::open(&engine, request, &mut Printer)?;
     let end = run.go(&mut Printer)?;
     let outcome = run.outcome()?;

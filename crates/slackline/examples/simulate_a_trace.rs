@@ -3,14 +3,14 @@
 //! `cargo run -p slackline --example simulate_a_trace [TRACE]`
 //!
 //! Reads any format that can be imported (by default a few rows in the format of the SWIM project),
-//! gives it a cluster, and simulates it under three policies.
+//! gives it a cluster and deadlines, and prints what three policies make of it.
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
-use slackline::model::cluster::Slots;
-use slackline::model::draft::MachineDraft;
-use slackline::model::{Instance, Span};
-use slackline::trace::{ImportOptions, read_workload};
-use slackline::{Chosen, Options};
+use std::path::Path;
+
+use slackline::import::{SlotOptions, Source, WorkloadOptions};
+use slackline::report::{Figures, Row, comparison, headline};
+use slackline::{Options, Registry, SideBySide, compare};
 
 /// Job, submit time, gap; bytes of map input, shuffle and output.
 const ROWS: &str = "\
@@ -21,28 +21,29 @@ job3\t40\t25\t4294967296\t1073741824\t1073741824
 ";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (name, bytes) = match std::env::args().nth(1) {
-        Some(path) => (path.clone(), std::fs::read(path)?),
-        None => ("trace.tsv".to_owned(), ROWS.as_bytes().to_vec()),
+    let source = match std::env::args().nth(1) {
+        Some(path) => Source::read(Path::new(&path))?,
+        None => Source::new("trace.tsv", ROWS),
     };
-    let imported = read_workload(&name, &bytes, None, &ImportOptions::default())?;
-    let mut draft = imported.draft;
-    if draft.machines.is_empty() {
-        let slots = Slots::Typed { map: 2, reduce: 1 };
-        let machine = MachineDraft { name: "node".to_owned(), count: 10, speed: 1.0, slots, rack: None };
-        draft.machines = vec![machine];
-    }
-    let instance = Instance::new(&draft)?.cut(Span(10_000_000)).with_deadlines(3.0);
-    let bound = slackline::relax::best(&instance);
-    println!("{} flows, {} tasks, bound {bound:.1}", instance.flows().len(), instance.n_tasks());
-    for spec in ["fifo", "fair", "edf"] {
-        let policy = Chosen::parse(spec)?;
-        let result = slackline::simulate(&instance, &policy, &Options::exact(), Some(bound), None)?;
-        let (cost, metrics) = (result.schedule.cost.unwrap_or_default(), result.metrics);
-        println!(
-            "{spec}: cost {cost:.1}, makespan {:.1} s, mean response {:.1} s, {} of {} deadlines missed",
-            metrics.makespan, metrics.mean_response, metrics.missed, metrics.deadlines
-        );
-    }
+    let mut loaded = source.load(&WorkloadOptions {
+        machines: Some(10),
+        slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
+        deadlines: Some(3.0),
+        ..WorkloadOptions::default()
+    })?;
+    loaded.prepare(None)?;
+    let instance = &loaded.instance;
+
+    let names = ["fifo", "fair", "edf"];
+    let policies =
+        names.iter().map(|name| Registry::standard().parse(name)).collect::<Result<Vec<_>, _>>()?;
+    let bound = slackline::relax::best(instance);
+    let compared = compare(instance, &policies, &Options::exact(), Some(bound), SideBySide::default());
+    let rows = compared.iter().map(|one| Row {
+        policy: one.policy.spec().to_owned(),
+        result: one.result.as_ref().map(Figures::of_simulation).map_err(ToString::to_string),
+    });
+    let table = comparison::table(&rows.collect::<Vec<_>>());
+    println!("{}\n{table}", headline::lines(source.short_name(), instance));
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use slackline_judge::{Metrics, Violation};
 use slackline_model::{Draft, Instance, Invalid, Span};
 
-use crate::registry::Chosen;
+use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, simulate};
 
 /// A condition on a metric, such as `missed=0` or `mean_response<300`.
@@ -38,6 +38,7 @@ const SIGNS: [(&str, Relation); 5] = [
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoCondition {
     /// Nothing is compared.
     #[error("expected METRIC<NUMBER, such as missed=0 or mean_response<300, with one of < <= = >= >")]
@@ -115,6 +116,7 @@ pub struct Capacity {
 
 /// Why a search for capacity stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CapacityError {
     /// The workload cannot run on a cluster of that size.
     #[error(transparent)]
@@ -129,9 +131,23 @@ pub enum CapacityError {
     },
 }
 
-/// Simulates `policy` on that many machines of the draft's first group, fewest first, until the
-/// condition holds. Phases given as work are cut into tasks of `grain`. `progress` is told each size
-/// before it is tried.
+/// A search for the smallest cluster.
+#[derive(Clone, Debug)]
+pub struct Search<'a> {
+    /// The policy that runs the cluster.
+    pub policy: &'a PolicySpec,
+    /// What must hold.
+    pub condition: &'a Condition,
+    /// How many machines there may be in the draft's first group.
+    pub machines: RangeInclusive<u32>,
+    /// How to simulate.
+    pub options: &'a Options,
+    /// Phases given as work are cut into tasks of at most this length.
+    pub grain: Span,
+}
+
+/// Simulates every number of machines of the search, fewest first, until the condition holds. `progress` is
+/// told each number before it is tried.
 ///
 /// More machines may do worse (Graham's anomalies), so every number is tried in turn and none is
 /// skipped because another failed; for the same reason, numbers above the answer may fail again.
@@ -143,17 +159,16 @@ pub enum CapacityError {
 /// If the draft has no machines.
 pub fn smallest(
     draft: &Draft,
-    (policy, condition): (&Chosen, &Condition),
-    machines: RangeInclusive<u32>,
-    (options, grain): (&Options, Span),
+    search: &Search<'_>,
     progress: &dyn Fn(u32),
 ) -> Result<Capacity, CapacityError> {
+    let Search { policy, condition, machines, options, grain } = search;
     let mut draft = draft.clone();
     let mut tried = Vec::new();
-    for count in machines {
+    for count in machines.clone() {
         progress(count);
         draft.machines[0].count = count;
-        let instance = Instance::new(&draft)?.cut(grain);
+        let instance = Instance::new(&draft)?.cut(*grain);
         let simulated = simulate(&instance, policy, options, None, None)
             .map_err(|violation| CapacityError::Violation { machines: count, violation })?;
         let value = simulated.schedule.cost.map(|_| condition.of(&simulated.metrics));
@@ -171,6 +186,7 @@ mod tests {
     use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 
     use super::*;
+    use crate::Registry;
 
     #[test]
     fn conditions_are_read_as_they_are_written() {
@@ -195,10 +211,14 @@ mod tests {
     }
 
     fn search(deadline: f64, machines: RangeInclusive<u32>) -> Capacity {
-        let policy = Chosen::parse("edf").unwrap();
-        let condition = "missed=0".parse().unwrap();
-        let options = (&Options::exact(), Span(10_000_000));
-        smallest(&draft(deadline), (&policy, &condition), machines, options, &|_| ()).unwrap()
+        let search = Search {
+            policy: &Registry::standard().parse("edf").unwrap(),
+            condition: &"missed=0".parse().unwrap(),
+            machines,
+            options: &Options::exact(),
+            grain: Span(10_000_000),
+        };
+        smallest(&draft(deadline), &search, &|_| ()).unwrap()
     }
 
     #[test]

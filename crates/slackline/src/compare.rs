@@ -1,53 +1,54 @@
 //! Runs several policies on one instance, side by side.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::convert::Infallible;
 
 use slackline_judge::Violation;
 use slackline_model::Instance;
 
-use crate::registry::Chosen;
+use crate::parallel;
+use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, Simulated, simulate};
 
 /// What became of one policy.
 #[derive(Debug)]
 pub struct Compared {
     /// The policy.
-    pub policy: Chosen,
+    pub policy: PolicySpec,
     /// Its judged simulation, or what the judge found wrong with it.
     pub result: Result<Simulated, Violation>,
 }
 
-/// Simulates every policy on the same instance with the same options, `threads` at a time, and
-/// returns the results in the order of `policies`. `progress` is told which policy has how many
-/// tasks done.
+/// How several simulations run at a time.
+#[derive(Clone, Copy)]
+pub struct SideBySide<'a> {
+    /// At most this many threads.
+    pub threads: usize,
+    /// Is told which policy has how many tasks done.
+    pub progress: &'a (dyn Fn(usize, u64) + Sync),
+}
+
+impl Default for SideBySide<'_> {
+    /// A thread for each processor, and nobody to tell.
+    fn default() -> Self {
+        Self { threads: parallel::processors(), progress: &|_, _| {} }
+    }
+}
+
+/// Simulates every policy on the same instance with the same options, and returns the results in the order
+/// of `policies`. `bound` is as in [`simulate`].
 pub fn compare(
     instance: &Instance,
-    policies: &[Chosen],
+    policies: &[PolicySpec],
     options: &Options,
     bound: Option<f64>,
-    (threads, progress): (usize, &(dyn Fn(usize, u64) + Sync)),
+    how: SideBySide<'_>,
 ) -> Vec<Compared> {
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<Simulated, Violation>>>> =
-        policies.iter().map(|_| Mutex::new(None)).collect();
-    let worker = || {
-        loop {
-            let k = next.fetch_add(1, Ordering::Relaxed);
-            let Some(policy) = policies.get(k) else { return };
-            let mut told = |done| progress(k, done);
-            let result = simulate(instance, policy, options, bound, Some(&mut told));
-            *results[k].lock().expect("invariant: no worker panics while it holds the lock") = Some(result);
-        }
+    let one = |k: usize| {
+        let mut told = |done| (how.progress)(k, done);
+        let policy = policies[k].clone();
+        let result = simulate(instance, &policy, options, bound, Some(&mut told));
+        Ok::<_, Infallible>(Compared { policy, result })
     };
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, policies.len().max(1)) {
-            scope.spawn(worker);
-        }
-    });
-    let taken = results.into_iter().map(|slot| {
-        let result = slot.into_inner().expect("invariant: no worker panics while it holds the lock");
-        result.expect("invariant: every policy was taken by a worker")
-    });
-    policies.iter().cloned().zip(taken).map(|(policy, result)| Compared { policy, result }).collect()
+    let Ok(all) = parallel::map(policies.len(), how.threads, one);
+    all
 }

@@ -1,6 +1,8 @@
 //! The library's face: what the program can do, as functions.
 //!
-//! - [`registry`]: the policies there are, their parameters and what they can take;
+//! - [`policy_spec`]: a policy as a value, which every function here takes;
+//! - [`registry`]: policies by name; [`capabilities`], [`table`]: what is said of them;
+//! - [`import`]: workloads and schedules in, from files, with all their options (feature `import`);
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
 //! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
@@ -9,19 +11,25 @@
 //! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
-//! - [`load`]: how much work arrives for each slot;
-//! - [`table`]: the policies as a document;
-//! - [`woha`]: WOHA with plans made elsewhere.
+//! - [`offered_load`]: how much work arrives for each slot;
+//! - [`woha`]: progress plans made elsewhere, in files;
+//! - [`parallel`], [`names`], [`atomic_file`]: work on several threads; mistyped names; whole files.
 //!
 //! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
 
+pub mod atomic_file;
+pub mod capabilities;
 pub mod capacity;
 pub mod compare;
-mod dmrs;
 pub mod explain;
-pub mod load;
+#[cfg(feature = "import")]
+pub mod import;
+pub mod names;
+pub mod offered_load;
+pub mod parallel;
 pub mod plan;
+pub mod policy_spec;
 pub mod registry;
 #[cfg(feature = "report")]
 pub mod report;
@@ -33,14 +41,19 @@ pub mod table;
 pub mod tune;
 pub mod woha;
 
-pub use compare::{Compared, compare};
+pub use capacity::smallest as smallest_cluster;
+pub use compare::{Compared, SideBySide, compare};
 pub use explain::{Explanation, explain};
 pub use plan::{Plan, Planned, plan};
-pub use registry::{Chosen, Entry, policies};
+pub use policy_spec::{PlanForm, PolicySpec};
+pub use registry::Registry;
 pub use simulate::{Options, Simulated, simulate};
+pub use slackline_algo as algo;
+pub use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
 pub use slackline_model as model;
 #[cfg(feature = "import")]
 pub use slackline_trace as trace;
+pub use tune::tune;
 pub use {
     slackline_judge as judge, slackline_policy as policy, slackline_relax as relax, slackline_sim as sim,
 };

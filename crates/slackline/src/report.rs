@@ -7,17 +7,33 @@
 //! - [`comparison`]: policies against metrics;
 //! - [`spread`]: the same over several seeds: means, intervals, paired differences;
 //! - [`flows`]: how each flow of a schedule fared;
-//! - [`explain`]: why one flow or job waits, and what would make its deadline.
+//! - [`plan_remarks`], [`requirements`]: plans;
+//! - [`explain`]: why one flow or job waits, and what would make its deadline;
+//! - [`verdict`]: whether a schedule is feasible;
+//! - [`bounds`], [`tuning`], [`capacity`]: lower bounds, splits of slots, sizes of clusters;
+//! - [`policies`]: what is said of policies.
 //!
 //! Everything here is a pure function from results to text. **Never knows**: scheduling.
 
+pub mod bounds;
+pub mod capacity;
 pub mod comparison;
 pub mod explain;
 pub mod flows;
 pub mod headline;
 pub mod number;
+pub mod plan_remarks;
+pub mod policies;
+pub mod requirements;
 pub mod spread;
 pub mod table;
+pub mod tuning;
+pub mod verdict;
+
+use std::io;
+
+use slackline_model::{Instance, Schedule};
+use slackline_trace::Meta;
 
 pub use comparison::{Figures, Row};
 pub use table::{Align, Table};
@@ -35,6 +51,22 @@ where
         writer.write_record(row).expect(TEXT);
     }
     String::from_utf8(writer.into_inner().expect(TEXT)).expect(TEXT)
+}
+
+/// Writes the schedule document of a simulation or a plan, its metrics among its claims.
+///
+/// # Errors
+/// Whatever `out` says.
+pub fn write_schedule(
+    out: &mut dyn io::Write,
+    instance: &Instance,
+    schedule: &mut Schedule,
+    figures: &Figures,
+    meta: &Meta,
+) -> io::Result<()> {
+    let known = figures.metrics.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?)));
+    schedule.metrics = known.collect();
+    slackline_trace::write_schedule(out, instance, schedule, meta)
 }
 
 /// A JSON document as text, indented.

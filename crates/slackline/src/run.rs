@@ -35,7 +35,6 @@ pub use error::{DeadlineError, RunError};
 pub use forecast::{Forecast, Prospect};
 pub use local::LocalEngine;
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use policy::PolicyChoice;
 pub use request::{Deadline, Request, When};
 pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::journal::Difference;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, History, Instance, Schedule, Span};
-use slackline_policy::{Admission, Config, Estimates, Learning, Policy};
+use slackline_policy::{Admission, Config, Estimates, Learning};
 use slackline_sim::{Sim, noise};
 
-use crate::registry::Chosen;
+use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
 
@@ -39,8 +39,8 @@ pub struct Options {
     pub locality_wait: Span,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
-    /// Plans made elsewhere, which fit their flows ([`woha::PlanFile::assign`]); policies other than
-    /// WOHA's have no use for them.
+    /// Plans made elsewhere, which fit their flows ([`woha::PlanFile::assign`]); only policies that follow
+    /// plans have a use for them ([`PolicySpec::follows_plans`]).
     pub plans: BTreeMap<FlowId, woha::Plan>,
 }
 
@@ -77,7 +77,7 @@ pub struct Simulated {
     pub reports: u64,
     /// What is known of finished tasks now, with [`Knowledge::Learned`].
     pub history: Option<History>,
-    /// What WOHA told the flows with a deadline when they arrived.
+    /// What flows with a deadline were told when they arrived, by policies that can tell.
     pub admissions: Vec<(FlowId, Admission)>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
@@ -102,7 +102,7 @@ pub struct Timings {
 /// The judge's finding, if the schedule is not feasible: then a part of this program is wrong.
 pub fn simulate(
     instance: &Instance,
-    policy: &Chosen,
+    policy: &PolicySpec,
     options: &Options,
     bound: Option<f64>,
     progress: Option<&mut dyn FnMut(u64)>,
@@ -121,15 +121,10 @@ pub fn simulate(
         // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
         progress: progress.map(|p| p as &mut dyn FnMut(u64)),
     };
-    let mut woha = woha::with_plans(policy, instance, options.plans.clone())
-        .map(|built| built.expect("invariant: plans were assigned to flows they fit"));
-    let mut other = None;
-    let built: &mut dyn Policy = match &mut woha {
-        Some(woha) => woha,
-        None => other.insert(policy.build(instance)).as_mut(),
-    };
+    let (cluster, objective) = (instance.cluster(), instance.objective());
+    let mut built = policy.build_following(cluster, &objective, options.plans.clone());
     let mut engine = Sim::new(instance, options.sim.clone());
-    let mut run = slackline_policy::run(instance, built, &mut engine, config);
+    let mut run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
     let timings = options.timings.then(|| Timings {
         seconds: stopwatch.seconds(),
         decision_seconds_p99: percentile_99(run.decision_nanos.clone()) as f64 / 1e9,
@@ -140,7 +135,7 @@ pub fn simulate(
         schedule.claim_bound(bound);
     }
     let metrics = slackline_judge::check(instance, &schedule)?.metrics;
-    let admissions = woha.map(|woha| woha.admissions().to_vec()).unwrap_or_default();
+    let admissions = built.admissions().to_vec();
     Ok(Simulated { schedule, metrics, decisions, reports, history, admissions, timings })
 }
 

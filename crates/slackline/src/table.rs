@@ -2,41 +2,47 @@
 
 use std::fmt::Write;
 
-use crate::registry::policies;
+use slackline_model::params::Param;
+
+use crate::capabilities::{sentences, values};
+use crate::registry::Registry;
 
 /// The whole document.
-pub fn markdown() -> String {
+pub fn markdown(registry: &Registry) -> String {
     let mut out = String::from(
         "# Policies\n\nMade from the registry by `cargo xtask bless`; a test fails when it is stale.\n\n\
-         | policy | what it does | source | guarantee | flows of several jobs | typed slots | mixed speeds | `plan` | online | keeps minima |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+         | policy | what it does | source | guarantee | flows of several jobs | typed slots | mixed speeds | `plan` | minima |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
-    for entry in policies() {
-        let c = entry.capabilities;
-        let minima = if c.minima { "yes" } else { "no" };
+    for entry in registry.iter() {
+        let can = sentences(entry);
         let row = [
             &format!("`{}`", entry.name),
             entry.summary,
             entry.source,
             entry.guarantee,
-            c.flows,
-            c.typed,
-            c.speeds,
-            c.plan,
-            c.online,
-            minima,
+            can.flows,
+            can.typed,
+            can.speeds,
+            can.plan,
+            can.minima,
         ];
         let _ = writeln!(out, "| {} |", row.join(" | "));
     }
     out.push_str(
         "\n## Parameters\n\nA parameter follows the name: `fifo:by=flow`, more after another `:`.\n\n",
     );
-    for entry in policies() {
+    for entry in registry.iter() {
         for param in entry.params {
-            let _ = writeln!(out, "- `{}:{}", entry.name, param.describe());
+            let _ = writeln!(out, "- `{}:{}", entry.name, describe(param));
         }
     }
     out
+}
+
+/// `name=value|value`, the default, and what it does.
+fn describe(param: &Param) -> String {
+    format!("{}={}` (default {}): {}", param.name, values(param), param.default, param.help)
 }
 
 #[cfg(test)]
@@ -44,7 +50,7 @@ mod tests {
     #[test]
     fn the_table_of_policies_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/algorithms.md");
-        let fresh = super::markdown();
+        let fresh = super::markdown(&crate::Registry::standard());
         if std::env::var_os("SLACKLINE_BLESS").is_some() {
             std::fs::write(path, &fresh).unwrap();
         }

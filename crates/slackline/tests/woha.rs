@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use slackline::Registry;
 use slackline::policy::{Config, Estimates, Policy};
 use slackline::sim::{Crashes, Options, Sim};
-use slackline::{Chosen, woha};
 use slackline_algo::woha::lag::{Lags, Naive};
 use slackline_algo::woha::{Cap, JobOrder, Plan, PlanGenerator, Progress, Request, Woha};
 use slackline_model::cluster::Slots;
@@ -50,7 +50,8 @@ fn completions(schedule: &Schedule) -> Vec<f64> {
 }
 
 fn simulate(instance: &Instance, spec: &str) -> Vec<f64> {
-    let mut policy = Chosen::parse(spec).unwrap().build(instance);
+    let mut policy =
+        Registry::standard().parse(spec).unwrap().build(instance.cluster(), &instance.objective());
     completions(&run_with(instance, policy.as_mut(), Options::exact()))
 }
 
@@ -83,9 +84,9 @@ fn woha_sec4a_fig2_a_cap_of_six_misses_a_deadline_and_a_cap_of_two_does_not() {
 #[test]
 fn plans_made_elsewhere_are_followed_and_others_are_refused() {
     let instance = fig2();
-    let policy = Chosen::parse("woha-hlf:pooled=yes:cap=none:lag=tasks").unwrap();
+    let policy = Registry::standard().parse("woha-hlf:pooled=yes:cap=none:lag=tasks").unwrap();
     let estimates = Estimates::mean(&instance);
-    let generator = Progress { cap: Cap::Fixed(2), ..woha::generator(&policy).unwrap() };
+    let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Fixed(2), pooled: true };
     let plan = |flow: u32| {
         let request =
             Request { instance: &instance, flow: FlowId(flow), estimates: &estimates, now: Time::ZERO };
@@ -93,16 +94,14 @@ fn plans_made_elsewhere_are_followed_and_others_are_refused() {
         Plan::decode(&generator.plan(&request).encode()).unwrap()
     };
     let plans: BTreeMap<_, _> = (0..3).map(|flow| (FlowId(flow), plan(flow))).collect();
-    let mut policy_with = woha::with_plans(&policy, &instance, plans).unwrap().unwrap();
-    let schedule = run_with(&instance, &mut policy_with, Options::exact());
+    let mut following = policy.build_following(instance.cluster(), &instance.objective(), plans);
+    let schedule = run_with(&instance, following.as_mut(), Options::exact());
     assert_eq!(completions(&schedule), [8.0, 9.0, 9.0]);
 
     let other = Plan::new(1, Span::ZERO, vec![0], Vec::new()).unwrap();
-    let plans = BTreeMap::from([(FlowId(1), other)]);
-    let (flow, mismatch) = woha::with_plans(&policy, &instance, plans).unwrap().err().unwrap();
-    assert_eq!(flow, FlowId(1));
+    let mismatch = other.fits(&instance, FlowId(1)).unwrap_err();
     assert_eq!(mismatch.to_string(), "found a plan of 1 jobs and 0 tasks, expected 2 jobs and 10 tasks");
-    assert!(woha::with_plans(&Chosen::parse("edf").unwrap(), &instance, BTreeMap::new()).is_none());
+    assert!(!Registry::standard().parse("edf").unwrap().follows_plans());
 }
 
 #[test]
@@ -185,7 +184,10 @@ fn lists_decide_as_recomputation_does_even_when_tasks_are_lost() {
             let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Search, pooled: false };
             let mut naive = Woha::new("woha", Box::new(generator), Box::<Naive>::default());
             let expected = run(&mut naive);
-            let mut policy = Chosen::parse("woha-hlf:cap=search:lag=tasks").unwrap().build(&instance);
+            let mut policy = Registry::standard()
+                .parse("woha-hlf:cap=search:lag=tasks")
+                .unwrap()
+                .build(instance.cluster(), &instance.objective());
             assert_eq!(run(policy.as_mut()), expected, "{slots:?}, {slowstart}");
         }
     }

@@ -1,6 +1,6 @@
 //! Simulate a policy with the driver's audit on, and have the result judged.
 
-use slackline::registry::{Chosen, policies};
+use slackline::{PolicySpec, Registry};
 use slackline_judge::Report;
 use slackline_model::schedule::Clock;
 use slackline_model::{Instance, Schedule, Span};
@@ -71,18 +71,16 @@ pub fn judged(
 }
 
 /// Every policy of the registry, with every value of each of its parameters in turn.
-pub fn registered() -> Vec<Chosen> {
-    let mut specs = Vec::new();
-    for entry in policies() {
-        specs.push(entry.name.to_owned());
-        for param in entry.params {
-            specs.extend(param.values.iter().skip(1).map(|v| format!("{}:{}={v}", entry.name, param.name)));
-        }
-    }
-    specs
-        .iter()
-        .map(|spec| Chosen::parse(spec).expect("invariant: the registry lists valid values"))
-        .collect()
+pub fn registered(registry: &Registry) -> Vec<PolicySpec> {
+    let others = |entry: &slackline::PolicyEntry| -> Vec<String> {
+        let of = |param: &slackline::model::params::Param| {
+            let name = param.name;
+            param.words().into_iter().skip(1).map(move |word| format!("{name}={word}")).collect::<Vec<_>>()
+        };
+        entry.params.iter().flat_map(of).map(|setting| format!("{}:{setting}", entry.name)).collect()
+    };
+    let specs = registry.iter().flat_map(|entry| [vec![entry.name.to_owned()], others(entry)].concat());
+    specs.map(|spec| registry.parse(&spec).expect("invariant: declared values are valid")).collect()
 }
 
 /// What a bound of `slackline_relax` above `cost` says, if there is one.

@@ -20,24 +20,13 @@ pub(crate) struct ImportFlags {
     pub(crate) given: Vec<(String, String)>,
 }
 
-impl ImportFlags {
-    /// Everything given here, the rest from `other`.
-    #[must_use]
-    pub(crate) fn or(mut self, other: Self) -> Self {
-        let own = self.given.clone();
-        let more = other.given.into_iter().filter(|(name, _)| own.iter().all(|(known, _)| known != name));
-        self.given.extend(more);
-        Self { from: self.from.or(other.from), given: self.given }
-    }
-}
-
 /// The formats of this program.
 pub(crate) fn importers() -> Importers {
     Importers::default()
 }
 
 /// Whether a parameter has a flag of its own: the seed is that of the whole program.
-pub(crate) fn is_flag(param: &Param) -> bool {
+fn is_flag(param: &Param) -> bool {
     param.name != slackline_trace::importer::SEED.name
 }
 
@@ -102,7 +91,7 @@ impl FromArgMatches for ImportFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?.or(std::mem::take(self));
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }
@@ -127,16 +116,5 @@ mod tests {
         assert!(error("--durations=short").contains("[possible values: lognormal, rate]"));
         assert!(error("--properties=/nowhere/at.all").contains("cannot be read"));
         assert!(error("--seed=1").contains("--seed"), "the seed is a flag of the whole program");
-    }
-
-    #[test]
-    fn what_is_given_goes_before_what_was_recorded() {
-        let recorded = parse(&["--split=1", "--reduces-max=none", "--from=swim"]).unwrap();
-        let both = parse(&["--split=2"]).unwrap().or(recorded);
-        let given: Vec<_> = both.given.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(
-            (both.from.as_deref(), given.join(" ")),
-            (Some("swim"), "split=2 reduces-max=none".to_owned())
-        );
     }
 }

@@ -4,6 +4,7 @@
 //!   schedules;
 //! - [`import`]: the flags of importers, from their declarations;
 //! - [`simulation`]: what the simulated cluster does;
+//! - [`policy`]: policies, read by a registry;
 //! - [`plan`]: how a plan is searched for;
 //! - [`output`]: in which form, and where to;
 //! - [`value`]: values and what is said when they are wrong.
@@ -11,11 +12,11 @@
 pub(crate) mod import;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod shape;
 pub(crate) mod simulation;
 pub(crate) mod value;
 
-pub(crate) use import::ImportFlags;
 pub(crate) use output::OutputArgs;
 pub(crate) use plan::PlanArgs;
 pub(crate) use shape::Shape;

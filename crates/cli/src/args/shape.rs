@@ -1,13 +1,17 @@
 //! What makes a workload what it is, beyond its file: import options, another cluster, another
 //! objective, deadlines. A schedule records all of it.
 
-use super::{ImportFlags, value};
+use anyhow::Context;
 use clap::Args;
+use slackline::import::{SlotOptions, WorkloadOptions};
 use slackline_model::draft::Weights;
 use slackline_model::{Combine, Metric};
 
+use super::import::{ImportFlags, importers};
+use super::value;
+
 /// Flags that shape a workload. Nothing is filled in here, so that what was said can be told from what was
-/// not; [`crate::input`] knows the defaults.
+/// not; the library knows the defaults.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's
@@ -56,26 +60,31 @@ impl Shape {
         self.seed.unwrap_or(0)
     }
 
-    /// Everything given here, the rest from `other`. Slots count as one flag: a kind of slots given here
-    /// leaves none of the other kind.
-    #[must_use]
-    pub(crate) fn or(self, other: Self) -> Self {
-        let slots =
-            [self.map_slots, self.reduce_slots, self.slots, self.total_slots].iter().any(Option::is_some);
-        let slot = |own: Option<u32>, other: Option<u32>| if slots { own } else { other };
-        Self {
-            import: self.import.or(other.import),
-            machines: self.machines.or(other.machines),
-            map_slots: slot(self.map_slots, other.map_slots),
-            reduce_slots: slot(self.reduce_slots, other.reduce_slots),
-            slots: slot(self.slots, other.slots),
-            total_slots: slot(self.total_slots, other.total_slots),
-            speed: self.speed.or(other.speed),
-            metric: self.metric.or(other.metric),
-            combine: self.combine.or(other.combine),
-            weights: self.weights.or(other.weights),
-            deadlines: self.deadlines.or(other.deadlines),
-            seed: self.seed.or(other.seed),
-        }
+    /// The options, of one number of machines.
+    ///
+    /// # Errors
+    /// A range of machines, which is for `tune --until`.
+    pub(crate) fn options(&self) -> anyhow::Result<WorkloadOptions> {
+        let machines = self.machines.map(|range| {
+            range.only().with_context(|| {
+                format!("--machines: found {range}, expected one number: a range is for tune with --until")
+            })
+        });
+        let typed = self.map_slots.zip(self.reduce_slots);
+        let typed = typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce });
+        let universal = self.slots.map(SlotOptions::Universal);
+        Ok(WorkloadOptions {
+            importers: importers(),
+            from: self.import.from.clone(),
+            import: self.import.given.clone(),
+            machines: machines.transpose()?,
+            slots: typed.or(universal).or(self.total_slots.map(SlotOptions::Total)),
+            speed: self.speed,
+            metric: self.metric,
+            combine: self.combine,
+            weights: self.weights,
+            deadlines: self.deadlines,
+            seed: self.seed,
+        })
     }
 }

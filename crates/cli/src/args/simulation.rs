@@ -1,40 +1,13 @@
 //! What the simulated cluster does beyond running every task for exactly its time.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
-use slackline::Chosen;
-use slackline::sim::{Crash, Crashes};
-use slackline::simulate::{Knowledge, Options};
-use slackline::woha::{self, PlanFile};
-use slackline_model::{FlowId, History, Instance, Seed, Span, Time};
+use anyhow::bail;
+use clap::Args;
+use slackline::PolicySpec;
+use slackline::import::{CrashAt, CrashRate, Known, SimulationOptions};
 
-use super::value::{self, CrashArg};
-use crate::input::Source;
-
-/// What a policy may know of durations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Known {
-    /// The mean of each phase, and the machines' speeds
-    Mean,
-    /// Each task, for policies that look at single tasks (dmrs), and the machines' speeds
-    Exact,
-    /// Neither durations nor speeds: only tasks that have finished, in this run or in --history
-    Learned,
-}
-
-impl Known {
-    /// The name of the value.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::Exact => "exact",
-            Self::Learned => "learned",
-        }
-    }
-}
+use super::value;
 
 /// Flags of the simulator.
 #[derive(Args, Clone, Debug)]
@@ -53,7 +26,7 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) noise: f64,
     /// What policies may know of durations
-    #[arg(long, value_enum, default_value = "mean")]
+    #[arg(long, value_name = "KNOWLEDGE", default_value = "mean", value_parser = value::known())]
     pub(crate) knowledge: Known,
     /// What finished tasks took in earlier runs, for --knowledge learned; `simulate` adds this run's
     #[arg(long, value_name = "FILE")]
@@ -63,7 +36,7 @@ pub(crate) struct SimulationArgs {
     pub(crate) jitter: f64,
     /// MACHINE dies at second T and, with +D, is back empty D seconds later; may be given several times
     #[arg(long, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
-    pub(crate) crash: Vec<CrashArg>,
+    pub(crate) crash: Vec<CrashAt>,
     /// Every machine dies by itself, on average after this many seconds up
     #[arg(long, value_name = "SECONDS", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
     pub(crate) crash_rate: Option<f64>,
@@ -82,34 +55,23 @@ pub(crate) struct SimulationArgs {
 }
 
 impl SimulationArgs {
-    /// The options for an instance, and for a history where one is asked for.
-    ///
-    /// # Errors
-    /// A crash of a machine that the cluster does not have; plans that are none or of other flows.
-    pub(crate) fn options(
-        &self,
-        instance: &Instance,
-        seed: u64,
-        history: &History,
-    ) -> anyhow::Result<Options> {
-        Ok(Options {
-            knowledge: match self.knowledge {
-                Known::Mean => Knowledge::Mean,
-                Known::Exact => Knowledge::Exact,
-                Known::Learned => Knowledge::Learned(history.clone()),
-            },
-            sim: slackline::sim::Options {
-                seed: Seed(seed),
-                heartbeat: Span::from_seconds_nearest(self.heartbeat),
-                jitter: self.jitter,
-                crashes: self.crashes(instance)?,
-            },
+    /// The options as the library takes them.
+    pub(crate) fn options(&self) -> SimulationOptions {
+        SimulationOptions {
+            heartbeat: self.heartbeat,
             slowstart: self.slowstart,
             noise: self.noise,
-            locality_wait: Span::from_seconds_nearest(self.locality_wait),
+            knowledge: self.knowledge,
+            jitter: self.jitter,
+            crashes: self.crash.clone(),
+            crash_rate: self
+                .crash_rate
+                .zip(self.repair)
+                .map(|(between, repair)| CrashRate { between, repair }),
+            locality_wait: self.locality_wait,
+            plan_files: self.plan_file.iter().map(|path| path.display().to_string()).collect(),
             timings: self.timings,
-            plans: self.plans(instance)?,
-        })
+        }
     }
 
     /// Whether what policies may know was asked for in a way that makes sense.
@@ -132,71 +94,15 @@ impl SimulationArgs {
         Ok(())
     }
 
-    /// The plans of all plan files.
-    fn plans(&self, instance: &Instance) -> anyhow::Result<BTreeMap<FlowId, woha::Plan>> {
-        let mut plans = BTreeMap::new();
-        for path in &self.plan_file {
-            let source = Source::read(path)?;
-            PlanFile::decode(&source.bytes)
-                .map_err(anyhow::Error::from)
-                .and_then(|file| Ok(file.assign(instance, &mut plans)?))
-                .with_context(|| source.name.clone())?;
-        }
-        Ok(plans)
-    }
-
-    /// Refuses plan files if none of the policies follows plans.
+    /// Refuses plan files that no policy would follow.
     ///
     /// # Errors
-    /// Then.
-    pub(crate) fn check_policies(&self, policies: &[Chosen]) -> anyhow::Result<()> {
-        if self.plan_file.is_empty() || policies.iter().any(|policy| woha::generator(policy).is_some()) {
+    /// If plan files were given and none of the policies follows plans.
+    pub(crate) fn check_policies(&self, policies: &[PolicySpec]) -> anyhow::Result<()> {
+        if self.plan_file.is_empty() || policies.iter().any(PolicySpec::follows_plans) {
             return Ok(());
         }
-        let found: Vec<&str> = policies.iter().map(Chosen::spec).collect();
+        let found: Vec<&str> = policies.iter().map(PolicySpec::spec).collect();
         bail!("--plan-file: found policy {}, expected woha-hlf, woha-lpf or woha-mpf", found.join(", "))
     }
-
-    fn crashes(&self, instance: &Instance) -> anyhow::Result<Crashes> {
-        if let (Some(between), Some(repair)) = (self.crash_rate, self.repair) {
-            return Ok(Crashes::Rate {
-                between: Span::from_seconds_nearest(between),
-                repair: Span::from_seconds_nearest(repair),
-            });
-        }
-        let crash = |arg: &CrashArg| {
-            let at = Time::from_seconds_nearest(arg.at);
-            let back = arg.away.map(|away| at + Span::from_seconds_nearest(away));
-            Ok(Crash { machine: machine(instance, &arg.machine)?, at, back })
-        };
-        let script = self.crash.iter().map(crash).collect::<anyhow::Result<Vec<_>>>()?;
-        Crashes::script(script).map_err(|overlap| {
-            let machine = instance.cluster().machine_name(overlap.machine);
-            anyhow::anyhow!(
-                "--crash: found {machine} dying at {} while it is down since {}, expected it to be back before",
-                overlap.at,
-                overlap.since
-            )
-        })
-    }
-
-    /// Whether anything is drawn.
-    pub(crate) fn draws(&self) -> bool {
-        self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some()
-    }
-}
-
-fn machine(instance: &Instance, name: &str) -> anyhow::Result<slackline_model::MachineId> {
-    let cluster = instance.cluster();
-    if let Some(machine) = cluster.machine_named(name) {
-        return Ok(machine);
-    }
-    let groups = cluster.groups().iter().map(|group| match group.count {
-        1 => group.name.clone(),
-        n => format!("{0}-0 … {0}-{1}", group.name, n - 1),
-    });
-    let groups: Vec<String> = groups.collect();
-    let Some(last) = groups.last() else { bail!("--crash: found no machines") };
-    let known = if groups.len() > 5 { format!("{} … {last}", groups[0]) } else { groups.join(", ") };
-    None.with_context(|| format!("--crash: found machine {name:?}, expected one of {known}"))
 }

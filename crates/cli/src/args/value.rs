@@ -1,6 +1,7 @@
 //! Values of flags, and what is said when they are wrong.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use slackline::import::{CrashAt, Known};
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
@@ -56,11 +57,6 @@ pub(crate) struct Machines {
 }
 
 impl Machines {
-    /// That many.
-    pub(crate) fn one(number: u32) -> Self {
-        Self { least: number, most: number }
-    }
-
     /// The number, if it is one.
     pub(crate) fn only(self) -> Option<u32> {
         (self.least == self.most).then_some(self.least)
@@ -141,33 +137,34 @@ pub(crate) fn text_of(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
 }
 
-/// `MACHINE@T`, or `MACHINE@T+D` for a machine that comes back.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct CrashArg {
-    /// Name of the machine.
-    pub(crate) machine: String,
-    /// When it dies, seconds.
-    pub(crate) at: f64,
-    /// How long it is away, seconds.
-    pub(crate) away: Option<f64>,
-}
-
-/// Reads a [`CrashArg`].
-pub(crate) fn crash(text: &str) -> Result<CrashArg, String> {
+/// Reads a [`CrashAt`].
+pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
     let read = || {
         let (machine, when) = text.rsplit_once('@')?;
         let (at, away) = when.split_once('+').map_or((when, None), |(at, away)| (at, Some(away)));
         let away = away.map(seconds_above_zero).transpose().ok()?;
-        Some(CrashArg { machine: machine.to_owned(), at: seconds(at).ok()?, away })
+        Some(CrashAt { machine: machine.to_owned(), at: seconds(at).ok()?, away })
     };
     read().ok_or_else(|| "expected MACHINE@T or MACHINE@T+D in seconds, such as node-3@120+60".to_owned())
 }
 
-impl std::fmt::Display for CrashArg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}@{}", self.machine, self.at)?;
-        self.away.map_or(Ok(()), |away| write!(f, "+{away}"))
-    }
+/// What a policy may know of durations.
+pub(crate) fn known() -> impl TypedValueParser<Value = Known> {
+    let value = |known: Known| {
+        PossibleValue::new(known.name()).help(match known {
+            Known::Mean => "The mean of each phase, and the machines' speeds",
+            Known::Exact => {
+                "Each task, for policies that look at single tasks (dmrs), and the machines' speeds"
+            }
+            Known::Learned => {
+                "Neither durations nor speeds: only tasks that have finished, in this run or in --history"
+            }
+        })
+    };
+    PossibleValuesParser::new([Known::Mean, Known::Exact, Known::Learned].map(value)).map(|name| {
+        let all = [Known::Mean, Known::Exact, Known::Learned];
+        all.into_iter().find(|known| known.name() == name).expect("invariant: possible values are names")
+    })
 }
 
 #[cfg(test)]
@@ -176,7 +173,7 @@ mod tests {
 
     #[test]
     fn crashes_are_read_and_written() {
-        let expected = CrashArg { machine: "a@b".to_owned(), at: 12.5, away: Some(60.0) };
+        let expected = CrashAt { machine: "a@b".to_owned(), at: 12.5, away: Some(60.0) };
         assert_eq!(crash("a@b@12.5+60"), Ok(expected));
         for text in ["node-0@5", "node-0@5+0.5"] {
             assert_eq!(crash(text).unwrap().to_string(), text);
@@ -188,7 +185,7 @@ mod tests {
 
     #[test]
     fn machines_are_a_number_or_a_range() {
-        assert_eq!(machines("600"), Ok(Machines::one(600)));
+        assert_eq!(machines("600"), Ok(Machines { least: 600, most: 600 }));
         assert_eq!(machines("10..200").unwrap().to_string(), "10..200");
         for text in ["", "0", "x", "5..2", "0..3", "1..", "..4", "-1", "1...3"] {
             assert!(machines(text).is_err(), "{text}");

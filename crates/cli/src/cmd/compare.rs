@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use slackline::compare::{Compared, compare};
+use slackline::compare::{Compared, SideBySide, compare};
+use slackline::import::{Loaded, WorkloadOptions, bounds};
+use slackline::parallel::processors;
 use slackline::report::number::counted;
-use slackline::report::{Figures, Row, comparison, headline, spread};
-use slackline::{Chosen, registry};
+use slackline::report::{Figures, Row, comparison, headline, spread, write_schedule};
+use slackline::{PolicySpec, Registry};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
 use crate::history::Past;
-use crate::input::{Loaded, Source};
+use crate::input::{Source, tell, warn_of_load};
+use crate::out;
 use crate::progress::Progress;
-use crate::{lower, out, recorded, results};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -33,8 +35,8 @@ pub(crate) struct Compare {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policies, with parameters as in fair:by=flow [default: all]
-    #[arg(long, short, value_name = "P,Q", value_delimiter = ',', value_parser = Chosen::parse, help_heading = "Policy")]
-    policies: Vec<Chosen>,
+    #[arg(long, short, value_name = "P,Q", value_delimiter = ',', value_parser = policy::standard(), help_heading = "Policy")]
+    policies: Vec<PolicySpec>,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -52,6 +54,14 @@ pub(crate) struct Compare {
     schedules: Option<PathBuf>,
 }
 
+/// What all seeds have in common.
+struct Setting<'a> {
+    args: &'a Compare,
+    source: &'a Source,
+    past: &'a Past,
+    policies: &'a [PolicySpec],
+}
+
 /// What one seed gave.
 struct Round {
     rows: Vec<Row>,
@@ -59,36 +69,32 @@ struct Round {
     headlines: String,
 }
 
-pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Compare, registry: &Registry) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
-    let policies = policies(args);
+    let policies = if args.policies.is_empty() { registry.policies() } else { args.policies.clone() };
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
     let first = args.shape.root_seed();
     let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
+    let setting = Setting { args, source: &source, past: &past, policies: &policies };
     let mut progress = None;
     let mut rounds = Vec::new();
     for (k, &seed) in seeds.iter().enumerate() {
-        let shape = Shape { seed: Some(seed), ..args.shape.clone() };
+        let shape = WorkloadOptions { seed: Some(seed), ..args.shape.options()? };
         let mut loaded = source.load(&shape)?;
-        loaded.prepare(&source.name, args.simulation.grain)?;
+        loaded.prepare(args.simulation.grain)?;
         if k == 0 {
-            loaded.tell(&source.name);
-            results::warn_of_load(&loaded.instance);
+            tell(&source.name, &loaded.diagnostics);
+            warn_of_load(&loaded.instance);
             warn_of_seeds(args, &loaded);
         }
         let runs = policies.len() * seeds.len();
         let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
-        rounds.push(round(
-            args,
-            (&source, &past),
-            &policies,
-            (&loaded, seed),
-            (progress, k * policies.len()),
-        )?);
+        let base = k * policies.len();
+        rounds.push(round(&setting, &loaded, seed, &|policy, done| progress.at(base + policy, done))?);
     }
     drop(progress);
     write(args, &policies, &seeds, &rounds)?;
@@ -98,16 +104,8 @@ pub(crate) fn run(args: &Compare) -> anyhow::Result<Answer> {
     Ok(if no { Answer::No } else { Answer::Yes })
 }
 
-fn policies(args: &Compare) -> Vec<Chosen> {
-    if !args.policies.is_empty() {
-        return args.policies.clone();
-    }
-    let names = registry::policies().iter().map(|entry| entry.name);
-    names.map(|name| Chosen::parse(name).expect("invariant: names of the registry are valid")).collect()
-}
-
 fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
-    if args.seeds > 1 && !args.simulation.draws() && !loaded.options.contains_key("seed") {
+    if args.seeds > 1 && !args.simulation.options().draws() && !loaded.options.contains_key("seed") {
         out::warn(
             "nothing here is drawn, so every seed gives the same; see --jitter, --noise and --crash-rate",
         );
@@ -116,60 +114,56 @@ fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
 
 /// Runs all policies with one seed.
 fn round(
-    args: &Compare,
-    (source, past): (&Source, &Past),
-    policies: &[Chosen],
-    (loaded, seed): (&Loaded, u64),
-    (progress, base): (&Progress, usize),
+    setting: &Setting<'_>,
+    loaded: &Loaded,
+    seed: u64,
+    progress: &(dyn Fn(usize, u64) + Sync),
 ) -> anyhow::Result<Round> {
+    let Setting { args, source, past, policies } = *setting;
     let instance = &loaded.instance;
-    let options = args.simulation.options(instance, seed, &past.history)?;
+    let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
-    let bound = lower::bounds(instance).best.filter(|_| args.simulation.jitter == 0.0);
-    let threads = args.threads.map_or_else(
-        || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
-        usize::from,
-    );
-    let told = |k: usize, done: u64| progress.at(base + k, done);
-    let mut compared = compare(instance, policies, &options, bound, (threads, &told));
+    let bound = bounds(instance).best.filter(|_| args.simulation.jitter == 0.0);
+    let threads = args.threads.map_or_else(processors, usize::from);
+    let mut compared = compare(instance, policies, &options, bound, SideBySide { threads, progress });
     for k in 0..policies.len() {
-        progress.at(base + k, instance.n_tasks());
+        progress(k, instance.n_tasks());
     }
     if let Some(dir) = &args.schedules {
         let suffix = if args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
         for one in &mut compared {
-            keep(dir, &suffix, (args, past), (loaded, seed), one)?;
+            let file = dir.join(format!("{}{suffix}.json", safe(one.policy.spec())));
+            keep(&file, setting, loaded, seed, one)?;
         }
     }
     let objective = headline::objective(instance.objective());
-    let headlines = format!("{}{objective}, ", results::headlines(source.short_name(), instance));
+    let headlines = format!("{}{objective}, ", headline::lines(source.short_name(), instance));
     Ok(Round { rows: compared.iter().map(row).collect(), bound, headlines })
 }
 
 fn row(compared: &Compared) -> Row {
     let result = match &compared.result {
-        Ok(simulated) => Ok(results::figures(simulated)),
+        Ok(simulated) => Ok(Figures::of_simulation(simulated)),
         Err(violation) => Err(format!("its schedule is not feasible: {violation}")),
     };
     Row { policy: compared.policy.spec().to_owned(), result }
 }
 
-/// Writes the schedule of one policy into the directory.
+/// Writes the schedule of one policy.
 fn keep(
-    dir: &Path,
-    suffix: &str,
-    (args, past): (&Compare, &Past),
-    (loaded, seed): (&Loaded, u64),
+    file: &Path,
+    setting: &Setting<'_>,
+    loaded: &Loaded,
+    seed: u64,
     compared: &mut Compared,
 ) -> anyhow::Result<()> {
     let Ok(simulated) = &mut compared.result else { return Ok(()) };
-    let file = dir.join(format!("{}{suffix}.json", safe(compared.policy.spec())));
-    let figures = results::figures(simulated);
+    let figures = Figures::of_simulation(simulated);
     let mut options = loaded.options.clone();
-    recorded::add_simulation(&mut options, &args.simulation, past.sha256.as_deref());
+    setting.args.simulation.options().record(&mut options, setting.past.sha256.as_deref());
     let schedule = &mut simulated.schedule;
-    let meta = results::meta(loaded, options, seed, schedule);
-    out::data(Some(&file), |out| results::write_schedule(out, &loaded.instance, schedule, (&figures, &meta)))
+    let meta = loaded.meta(options, seed, schedule);
+    out::data(Some(file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))
 }
 
 /// A policy with its parameters as a file name: `fair-by-flow`.
@@ -177,7 +171,7 @@ fn safe(policy: &str) -> String {
     policy.replace(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'), "-")
 }
 
-fn write(args: &Compare, policies: &[Chosen], seeds: &[u64], rounds: &[Round]) -> anyhow::Result<()> {
+fn write(args: &Compare, policies: &[PolicySpec], seeds: &[u64], rounds: &[Round]) -> anyhow::Result<()> {
     let form = args.output.form();
     let mut head = rounds[0].headlines.clone();
     let body = if let [only] = rounds {
@@ -205,8 +199,8 @@ fn write(args: &Compare, policies: &[Chosen], seeds: &[u64], rounds: &[Round]) -
 }
 
 /// The rounds of each policy.
-fn by_policy(policies: &[Chosen], rounds: &[Round]) -> Vec<spread::Runs> {
-    let runs = |(k, policy): (usize, &Chosen)| {
+fn by_policy(policies: &[PolicySpec], rounds: &[Round]) -> Vec<spread::Runs> {
+    let runs = |(k, policy): (usize, &PolicySpec)| {
         let results = rounds.iter().map(|round| round.rows[k].result.clone());
         let result: Result<Vec<Figures>, String> = results.collect();
         spread::Runs { policy: policy.spec().to_owned(), result }

@@ -1,9 +1,10 @@
 //! `completions`: from the definitions that read the command line.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
+use slackline::Registry;
 
-use super::{Answer, Cli};
+use super::{Answer, command};
 use crate::out;
 
 #[derive(Args, Debug)]
@@ -16,9 +17,9 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Completions) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Completions, registry: &Registry) -> anyhow::Result<Answer> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "slackline", &mut script);
+    clap_complete::generate(args.shell, &mut command(registry), "slackline", &mut script);
     out::data(None, |out| out.write_all(&script))?;
     Ok(Answer::Yes)
 }

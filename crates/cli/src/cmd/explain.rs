@@ -2,20 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use slackline::explain::{explain, flow_times};
+use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
+use slackline::names::did_you_mean;
 use slackline::report::explain::{Told, csv, json};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, Schedule};
-use slackline_trace::{Meta, read_schedule, read_schedule_meta, sha256};
+use slackline_trace::Meta;
 
 use super::Answer;
+use crate::args::OutputArgs;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape};
-use crate::input::{Loaded, Source};
-use crate::{out, recorded};
+use crate::input::Source;
+use crate::out;
 
 /// What a workload beside its schedule is called; the first is what `run` writes.
 const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "workload.yml"];
@@ -54,10 +56,10 @@ pub(crate) fn run(args: &Explain) -> anyhow::Result<Answer> {
         bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
     }
     let written = Source::read(&args.schedule)?;
-    let meta = read_schedule_meta(&written.name, &written.bytes)?;
-    let loaded = workload(args, &written, &meta)?;
+    let document = ScheduleDocument::open(&written)?;
+    let loaded = workload(args, &written, &document)?;
     let instance = &loaded.instance;
-    let (schedule, _) = read_schedule(&written.name, &written.bytes, instance)?;
+    let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
         out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
     }
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &Explain) -> anyhow::Result<Answer> {
     let job = args.job.as_deref().map(|name| job_named(instance, flow, name)).transpose()?;
     let explanation = explain(instance, &schedule, flow, job);
     let flows = flow_times(instance, &schedule);
-    let plan = is_plan(&schedule, &meta);
+    let plan = is_plan(&schedule, &document.meta);
     let told = Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows };
     let text = match args.output.form() {
         Form::Table => told.text(),
@@ -82,30 +84,19 @@ fn is_plan(schedule: &Schedule, meta: &Meta) -> bool {
 }
 
 /// The workload the schedule was made for, shaped as it was then.
-fn workload(args: &Explain, written: &Source, meta: &Meta) -> anyhow::Result<Loaded> {
-    let (shape, grain) = recorded::read(&meta.options).context(written.name.clone())?;
+fn workload(args: &Explain, written: &Source, document: &ScheduleDocument<'_>) -> anyhow::Result<Loaded> {
     let path = match &args.workload {
         Some(path) => path.clone(),
         None => beside(&args.schedule, &written.name)?,
     };
     let source = Source::read(&path)?;
-    let found = sha256(&source.bytes);
-    if meta.sha256.is_empty() {
+    if !document.names_workload() {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
-    } else if meta.sha256 != found {
-        bail!(
-            "{}: made for a workload with SHA-256 {}, found {found} in {}{}",
-            written.name,
-            meta.sha256,
-            source.name,
-            if args.workload.is_some() { "" } else { "; --workload FILE names another" },
-        );
     }
-    let mut loaded = source.load(&Shape { seed: shape.seed.or(Some(meta.seed)), ..shape })?;
-    if let Some(grain) = grain {
-        loaded.cut(Some(grain));
+    if let Err(wrong) = document.made_for(&source) {
+        bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; --workload FILE names another" });
     }
-    Ok(loaded)
+    Ok(document.load(&source, WorkloadOptions::default(), None)?)
 }
 
 /// The workload that lies beside a schedule.
@@ -135,7 +126,11 @@ fn flow_named(instance: &Instance, name: &str) -> anyhow::Result<FlowId> {
         many => format!("; {name} is a job of {} flows: {}", many.len(), names(many)),
     };
     let all: Vec<&str> = flows.map(|(_, flow)| flow.id.as_str()).collect();
-    bail!("found flow {name:?}, expected one of {}{}{job}", names(&all), suggestion(name, &all));
+    bail!(
+        "found flow {name:?}, expected one of {}{}{job}",
+        names(&all),
+        did_you_mean(name, all.iter().copied())
+    );
 }
 
 fn job_named(instance: &Instance, flow: FlowId, name: &str) -> anyhow::Result<JobId> {
@@ -144,7 +139,12 @@ fn job_named(instance: &Instance, flow: FlowId, name: &str) -> anyhow::Result<Jo
         return Ok(job);
     }
     let all: Vec<&str> = of.jobs().map(|job| instance.job(job).id.as_str()).collect();
-    bail!("found job {name:?} of flow {}, expected one of {}{}", of.id, names(&all), suggestion(name, &all));
+    bail!(
+        "found job {name:?} of flow {}, expected one of {}{}",
+        of.id,
+        names(&all),
+        did_you_mean(name, all.iter().copied())
+    );
 }
 
 /// The first names, and how many more there are.
@@ -154,19 +154,4 @@ fn names(all: &[&str]) -> String {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
-}
-
-/// `; did you mean …?` where a name is close, or the beginning of some.
-fn suggestion(found: &str, all: &[&str]) -> String {
-    // Long rubbish is nobody's slip of the finger, and the distance is quadratic.
-    if found.is_empty() || found.len() > 64 {
-        return String::new();
-    }
-    let distance = |name: &str| {
-        if name.starts_with(found) { 0 } else { strsim::damerau_levenshtein(found, name) }
-    };
-    let close =
-        all.iter().map(|&name| (distance(name), name)).filter(|&(far, name)| far <= (name.len() / 3).max(1));
-    let nearest = close.min_by_key(|&(far, _)| far);
-    nearest.map_or_else(String::new, |(_, name)| format!("; did you mean {name:?}?"))
 }

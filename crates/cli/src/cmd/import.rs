@@ -34,7 +34,7 @@ pub(crate) struct Import {
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
-    let (draft, diagnostics) = source.shape(&args.shape)?.into_draft(&source.name)?;
+    let (draft, diagnostics) = source.shape(&args.shape.options()?)?.into_draft()?;
     input::tell(&source.name, &diagnostics);
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };

@@ -1,9 +1,10 @@
 //! `man`: manual pages from the definitions that read the command line.
 
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::Args;
+use slackline::Registry;
 
-use super::{Answer, Cli};
+use super::{Answer, command};
 use crate::out;
 
 #[derive(Args, Debug)]
@@ -16,8 +17,8 @@ pub(crate) struct Man {
     verb: Option<String>,
 }
 
-pub(crate) fn run(args: &Man) -> anyhow::Result<Answer> {
-    let mut command = Cli::command();
+pub(crate) fn run(args: &Man, registry: &Registry) -> anyhow::Result<Answer> {
+    let mut command = command(registry);
     command.build();
     let page = match &args.verb {
         None => command,

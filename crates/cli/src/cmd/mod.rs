@@ -18,7 +18,12 @@ mod run;
 mod simulate;
 mod tune;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use slackline::Registry;
+
+use crate::args::policy;
 
 /// What a verb found; not to be confused with an error, which keeps it from finding anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,16 +89,34 @@ enum Verb {
     Man(man::Man),
 }
 
+/// The command line under a registry.
+pub(crate) fn command(registry: &Registry) -> clap::Command {
+    policy::with_policies(Cli::command(), registry)
+}
+
+/// Reads arguments, the name of the program first.
+///
+/// # Errors
+/// Arguments that are none; a wish for help or the version.
+pub(crate) fn parse(
+    registry: &Registry,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Cli, clap::Error> {
+    let mut command = command(registry);
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
 /// Does what was asked for.
 ///
 /// # Errors
 /// Whatever keeps the verb from an answer: wrong use, wrong input, a file that cannot be written.
-pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
+pub(crate) fn run(cli: Cli, registry: &Registry) -> anyhow::Result<Answer> {
     match cli.verb {
-        Verb::Compare(verb) => compare::run(&verb),
+        Verb::Compare(verb) => compare::run(&verb, registry),
         Verb::Simulate(verb) => simulate::run(&verb),
-        Verb::Plan(verb) => plan::run(&verb),
-        Verb::Check(verb) => check::run(verb),
+        Verb::Plan(verb) => plan::run(&verb, registry),
+        Verb::Check(verb) => check::run(&verb),
         Verb::Explain(verb) => explain::run(&verb),
         Verb::Tune(verb) => tune::run(&verb),
         Verb::Bound(verb) => bound::run(&verb),
@@ -103,18 +126,18 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Answer> {
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),
-        Verb::Policies(verb) => policies::run(&verb),
-        Verb::Completions(verb) => completions::run(&verb),
-        Verb::Man(verb) => man::run(&verb),
+        Verb::Policies(verb) => policies::run(&verb, registry),
+        Verb::Completions(verb) => completions::run(&verb, registry),
+        Verb::Man(verb) => man::run(&verb, registry),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use slackline::Registry;
 
     #[test]
     fn definitions_do_not_contradict_each_other() {
-        super::Cli::command().debug_assert();
+        super::command(&Registry::standard()).debug_assert();
     }
 }

@@ -1,21 +1,21 @@
 //! `plan`: what a policy would do with a whole workload, before anything runs.
 
-mod progress;
-
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use slackline::Chosen;
-use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Stopped};
-use slackline::report::flows;
-use slackline::report::number::{Unit, number};
+use slackline::import::{Loaded, WorkloadOptions, add_budget};
+use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
+use slackline::report::number::counted;
+use slackline::report::{Figures, flows, headline, plan_remarks, requirements, write_schedule};
+use slackline::{PolicySpec, Registry};
+use slackline_model::Instance;
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, PlanArgs, Shape, value};
-use crate::input::{Loaded, Source};
-use crate::{out, recorded, results};
+use crate::args::{OutputArgs, PlanArgs, Shape, policy, value};
+use crate::input::{Source, tell};
+use crate::out;
 
 /// Flows that the table shows unless all are asked for.
 const SHOWN: usize = 20;
@@ -38,8 +38,8 @@ pub(crate) struct PlanVerb {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, with parameters as in fair:by=flow [default: by the workload]
-    #[arg(long, short, value_name = "POLICY", value_parser = Chosen::parse, help_heading = "Policy")]
-    policy: Option<Chosen>,
+    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
+    policy: Option<PolicySpec>,
     #[command(flatten)]
     plan: PlanArgs,
     /// Where tasks are planned, a phase given only as work is cut into tasks of at most this many seconds
@@ -55,21 +55,22 @@ pub(crate) struct PlanVerb {
     all: bool,
 }
 
-pub(crate) fn run(args: &PlanVerb) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &PlanVerb, registry: &Registry) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
-    let mut loaded = source.load(&args.shape)?;
-    loaded.tell(&source.name);
+    let mut loaded = source.load(&args.shape.options()?)?;
+    tell(&source.name, &loaded.diagnostics);
     let policy = match &args.policy {
         Some(policy) => policy.clone(),
-        None => plan::default_policy(&loaded.instance).with_context(|| {
-            let planners = plan::planners(&loaded.instance).join(", ");
+        None => plan::default_policy(&loaded.instance, registry).with_context(|| {
+            let planners = plan::planners(&loaded.instance, registry);
+            let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
             format!(
                 "found flows of several jobs on typed slots or mixed speeds, expected --policy, one of {planners}"
             )
         })?,
     };
     if policy.plan_form().needs_tasks() {
-        loaded.prepare(&source.name, args.grain)?;
+        loaded.prepare(args.grain)?;
     }
     match plan::plan(&loaded.instance, &policy, Options { budget: args.plan.budget }) {
         Ok(Plan::Schedule(planned)) => {
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &PlanVerb) -> anyhow::Result<Answer> {
             Ok(Answer::Yes)
         }
         Ok(Plan::Progress(plans)) => {
-            progress::write(&args.output, args.all, source.short_name(), &loaded, (&policy, &plans))
+            write_requirements(args, source.short_name(), &loaded.instance, &policy, &plans)
         }
         Err(PlanError::Refused(reason)) => Err(reason.into()),
         Err(PlanError::Infeasible(violation)) => {
@@ -88,19 +89,19 @@ pub(crate) fn run(args: &PlanVerb) -> anyhow::Result<Answer> {
     }
 }
 
-/// With `--speed`, how FlowFlex's plan does against machines of the speed in the document.
+/// With `--speed`, how the plan does against machines of the speed in the document, where theory says.
 fn augmented(
     args: &PlanVerb,
     source: &Source,
     loaded: &Loaded,
-    policy: &Chosen,
+    policy: &PolicySpec,
 ) -> anyhow::Result<Option<Augmented>> {
-    if args.shape.speed.is_none() || policy.entry().name != "flowflex" {
+    if args.shape.speed.is_none() {
         return Ok(None);
     }
-    let given = source.load(&Shape { speed: None, ..args.shape.clone() })?;
+    let given = source.load(&WorkloadOptions { speed: None, ..args.shape.options()? })?;
     let base = given.instance.cluster().uniform_speed();
-    Ok(base.and_then(|base| plan::augmented(&loaded.instance, base)))
+    Ok(base.and_then(|base| plan::augmented(&loaded.instance, policy, base)))
 }
 
 fn write(
@@ -113,16 +114,16 @@ fn write(
     let (instance, file) = (&loaded.instance, args.output.file());
     let promised = planned.stopped != Some(Stopped::Budget);
     let augmented = augmented.map(|of| Augmented { promise: of.promise.filter(|_| promised), ..of });
-    let remarks = remarks(&planned, args.plan.budget, augmented);
+    let remarks = plan_remarks::remarks(&planned, args.plan.budget, augmented);
     let mut schedule = planned.schedule;
-    let figures = results::figures_of(&schedule, &planned.metrics);
+    let figures = Figures::of_schedule(&schedule, &planned.metrics);
     let mut options = loaded.options.clone();
-    recorded::add_plan(&mut options, &args.plan);
-    let mut meta = results::meta(loaded, options, args.shape.root_seed(), &schedule);
+    add_budget(&mut options, args.plan.budget);
+    let mut meta = loaded.meta(options, args.shape.root_seed(), &schedule);
     if planned.stopped == Some(Stopped::Budget) {
         meta.status.push_str(", search ended by the budget");
     }
-    let summary = results::headlines(name, instance) + &results::outcome(&schedule, &meta.status);
+    let summary = headline::lines(name, instance) + &headline::outcome(&schedule, &meta.status);
     match args.output.form() {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
@@ -137,39 +138,38 @@ fn write(
         Form::Json => {
             out::talk(summary.trim_end());
             out::talk(slackline::report::table::list(&remarks).trim_end());
-            out::data(file, |out| results::write_schedule(out, instance, &mut schedule, (&figures, &meta)))
+            out::data(file, |out| write_schedule(out, instance, &mut schedule, &figures, &meta))
         }
     }
 }
 
-/// What is to be said of a plan beside its figures, by name.
-fn remarks(
-    planned: &Planned,
-    budget: Option<f64>,
-    augmented: Option<Augmented>,
-) -> Vec<(&'static str, String)> {
-    let mut remarks = Vec::new();
-    remarks.extend(planned.winner.clone().map(|winner| ("winner", winner)));
-    remarks.extend(planned.guarantee.clone().map(|guarantee| ("guarantee", guarantee)));
-    remarks
-        .extend(augmented.zip(planned.schedule.cost).map(|(against, cost)| ("speed", speed(against, cost))));
-    let stopped = planned.stopped.map(|stopped| match stopped {
-        Stopped::Steps => "ended after as many steps as a plan may take".to_owned(),
-        Stopped::Budget => format!("ended by the budget of {} s", budget.unwrap_or_default()),
-    });
-    remarks.extend(stopped.map(|stopped| ("search", stopped)));
-    remarks
-}
-
-/// `2 times the workload's: cost 0.50 of the lower bound there, 3,318; at most the optimum (Theorem 4)`.
-fn speed(against: Augmented, cost: f64) -> String {
-    let Augmented { factor, lower_bound, promise } = against;
-    let bound = number(lower_bound, Unit::Measure);
-    let share = if lower_bound > 0.0 {
-        format!("cost {} of the lower bound there, {bound}", number(cost / lower_bound, Unit::Measure))
+/// Writes progress requirements; the answer is no if a deadline cannot be met.
+fn write_requirements(
+    args: &PlanVerb,
+    name: &str,
+    instance: &Instance,
+    policy: &PolicySpec,
+    plans: &[Requirements],
+) -> anyhow::Result<Answer> {
+    let (output, file) = (&args.output, args.output.file());
+    let summary = headline::lines(name, instance) + &requirements::outcome(instance, policy, plans);
+    // A file without a form of its own is for a scheduler.
+    let compact = file.is_some() && output.format.is_none() && output.form() == Form::Table;
+    if compact || output.form() != Form::Table {
+        out::talk(summary.trim_end());
+    }
+    if compact {
+        let bytes = requirements::plan_file(instance, policy, plans).encode();
+        let (plans, size) = (counted(plans.len() as u64, "plan"), counted(bytes.len() as u64, "byte"));
+        out::talk(format_args!("{plans} in {size}"));
+        out::data(file, |out| out.write_all(&bytes))?;
     } else {
-        format!("lower bound there {bound}")
-    };
-    let promise = promise.map_or_else(|| "nothing promised".to_owned(), |promise| promise.to_string());
-    format!("{factor} times the workload's: {share}; {promise}")
+        let text = match output.form() {
+            Form::Table => format!("{summary}\n{}", requirements::table(instance, plans, args.all)),
+            Form::Csv => requirements::csv(instance, plans),
+            Form::Json => requirements::json(instance, policy, plans),
+        };
+        out::text(file, &text)?;
+    }
+    Ok(if requirements::hopeless(plans) > 0 { Answer::No } else { Answer::Yes })
 }

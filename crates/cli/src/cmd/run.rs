@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use slackline::report::flows;
+use slackline::PolicySpec;
 use slackline::report::number::counted;
+use slackline::report::{Figures, flows, headline, write_schedule};
 use slackline::run::{
-    Deadline, Difference, LocalEngine, PolicyChoice, Request, RunEnd, RunError, Settings, When, WorkerCommand,
+    Deadline, Difference, LocalEngine, Request, RunEnd, RunError, Settings, When, WorkerCommand,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::{Combine, Metric, Span};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, value};
+use crate::args::{OutputArgs, policy, value};
 use crate::input::Source;
-use crate::{out, results};
+use crate::out;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -41,8 +42,8 @@ pub(crate) struct Run {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, with parameters as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", default_value = "flowflex", value_parser = PolicyChoice::parse, help_heading = "Policy")]
-    policy: PolicyChoice,
+    #[arg(long, short, value_name = "POLICY", default_value = "flowflex", value_parser = policy::standard(), help_heading = "Policy")]
+    policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
@@ -129,10 +130,10 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
         return Ok(Answer::No);
     }
     let mut outcome = run.outcome().map_err(worded)?;
-    let figures = results::figures_of(&outcome.schedule, &outcome.metrics);
+    let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
     match args.output.form() {
         Form::Table => {
-            let head = results::headlines(&name, &outcome.instance);
+            let head = headline::lines(&name, &outcome.instance);
             let predicted = run.prediction().map_err(worded)?;
             let columns = table::Columns { policy: &args.policy, has_history: args.history.is_some() };
             let text = columns.table(predicted.as_ref(), &outcome, figures);
@@ -146,7 +147,7 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
         Form::Csv => out::text(args.output.file(), &flows::csv(&outcome.instance, &outcome.schedule))?,
         Form::Json => out::data(args.output.file(), |out| {
             let (instance, schedule) = (&outcome.instance, &mut outcome.schedule);
-            results::write_schedule(out, instance, schedule, (&figures, &outcome.meta))
+            write_schedule(out, instance, schedule, &figures, &outcome.meta)
         })?,
     }
     match outcome.failed() {

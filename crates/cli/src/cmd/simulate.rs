@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use slackline::Chosen;
-use slackline::report::flows;
+use slackline::PolicySpec;
+use slackline::import::{Loaded, bounds};
 use slackline::report::number::counted;
+use slackline::report::{Figures, comparison, flows, headline, write_schedule};
 use slackline::simulate::{Simulated, simulate};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
 use crate::history::Past;
-use crate::input::{Loaded, Source};
+use crate::input::{Source, tell, warn_of_load};
+use crate::out;
 use crate::progress::Progress;
-use crate::{lower, out, recorded, results};
 
 /// Flows that the table shows unless all are asked for.
 const SHOWN: usize = 20;
@@ -34,8 +35,8 @@ pub(crate) struct Simulate {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, with parameters as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", value_parser = Chosen::parse, help_heading = "Policy")]
-    policy: Chosen,
+    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
+    policy: PolicySpec,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -51,13 +52,13 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     let source = Source::read(&args.workload)?;
-    let mut loaded = source.load(&args.shape)?;
-    loaded.tell(&source.name);
-    loaded.prepare(&source.name, args.simulation.grain)?;
+    let mut loaded = source.load(&args.shape.options()?)?;
+    tell(&source.name, &loaded.diagnostics);
+    loaded.prepare(args.simulation.grain)?;
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
-    let options = args.simulation.options(instance, seed, &past.history)?;
-    results::warn_of_load(instance);
-    let bound = lower::bounds(instance).best;
+    let options = args.simulation.options().resolve(instance, seed, &past.history)?;
+    warn_of_load(instance);
+    let bound = bounds(instance).best;
     let progress = Progress::new(1, instance.n_tasks());
     let mut told = |done| progress.at(0, done);
     let result = simulate(instance, &args.policy, &options, bound, Some(&mut told));
@@ -69,10 +70,10 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
-    let failed = results::failed(&simulated.schedule);
+    let failed = comparison::failed(&simulated.schedule);
     let known = simulated.history.take();
     // What was learned is worth keeping even if nobody reads the result.
-    let written = write(args, source.short_name(), (&loaded, &past), simulated);
+    let written = write(args, source.short_name(), &loaded, &past, simulated);
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
     }
@@ -97,17 +98,18 @@ fn say(text: &str) {
 fn write(
     args: &Simulate,
     name: &str,
-    (loaded, past): (&Loaded, &Past),
+    loaded: &Loaded,
+    past: &Past,
     mut simulated: Simulated,
 ) -> anyhow::Result<()> {
     let (instance, file) = (&loaded.instance, args.output.file());
-    let figures = results::figures(&simulated);
-    let warnings = results::admissions(instance, &simulated.admissions);
+    let figures = Figures::of_simulation(&simulated);
+    let warnings = headline::admissions(instance, &simulated.admissions);
     let schedule = &mut simulated.schedule;
     let mut options = loaded.options.clone();
-    recorded::add_simulation(&mut options, &args.simulation, past.sha256.as_deref());
-    let meta = results::meta(loaded, options, args.shape.root_seed(), schedule);
-    let summary = results::headlines(name, instance) + &results::outcome(schedule, &meta.status);
+    args.simulation.options().record(&mut options, past.sha256.as_deref());
+    let meta = loaded.meta(options, args.shape.root_seed(), schedule);
+    let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
     match args.output.form() {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
@@ -122,7 +124,7 @@ fn write(
         Form::Json => {
             out::talk(summary.trim_end());
             say(&warnings);
-            out::data(file, |out| results::write_schedule(out, instance, schedule, (&figures, &meta)))
+            out::data(file, |out| write_schedule(out, instance, schedule, &figures, &meta))
         }
     }
 }

@@ -5,24 +5,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use slackline::PolicySpec;
 use slackline::capacity::Condition;
-use slackline::report::number::{Unit, column, counted, exact, number};
-use slackline::report::{Align, Table};
-use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Rule, Splits, Times, Tuned, tune};
-use slackline::{Chosen, tune as tuning};
+use slackline::import::{Known, RecordedOptions, SlotOptions, WorkloadOptions, bounds};
+use slackline::report::tuning;
+use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
 use slackline_model::Instance;
-use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
 
 use super::{Answer, capacity};
 use crate::args::output::Form;
-use crate::args::simulation::Known;
-use crate::args::value::Machines;
-use crate::args::{OutputArgs, Shape, SimulationArgs};
-use crate::input::Source;
-use crate::{lower, out, recorded, results};
-
-/// Flows of the order that the table shows unless all are asked for.
-const SHOWN: usize = 40;
+use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
+use crate::input::{Source, tell};
+use crate::out;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -66,8 +60,8 @@ pub(crate) struct Tune {
         conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
     pub(super) until: Option<Condition>,
     /// Policy that runs the cluster, with parameters as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", value_parser = Chosen::parse, requires = "until", help_heading = "Capacity")]
-    pub(super) policy: Option<Chosen>,
+    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), requires = "until", help_heading = "Capacity")]
+    pub(super) policy: Option<PolicySpec>,
     #[command(flatten)]
     pub(super) shape: Shape,
     #[command(flatten)]
@@ -110,23 +104,20 @@ pub(crate) fn run(args: &Tune) -> anyhow::Result<Answer> {
         return capacity::run(args, &source, policy, condition);
     }
     refuse_without_effect(args)?;
-    let mut loaded = source.load(&args.shape)?;
-    loaded.tell(&source.name);
+    let mut loaded = source.load(&args.shape.options()?)?;
+    tell(&source.name, &loaded.diagnostics);
     loaded.cut(args.simulation.grain);
     let request = request(args, &loaded.instance)?;
     let tuned = tune(&loaded.instance, &request).with_context(|| source.name.clone())?;
     if let Some(file) = &args.schedule {
-        write_schedule(args, &source, (&request, &tuned.best), file)?;
+        write_schedule(args, &source, &request, &tuned.best, file)?;
     }
-    let head = headlines(source.short_name(), &loaded.instance, &request, &tuned);
-    let ids = |choice: &Choice| -> Vec<String> {
-        let flow = |&job| loaded.instance.flow(loaded.instance.job(job).flow).id.clone();
-        choice.order.iter().map(flow).collect()
-    };
+    let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
+    let instance = &loaded.instance;
     let body = match args.output.form() {
-        Form::Table => format!("{head}\n{}", table(&request, &tuned, &ids(&tuned.best), args.all)),
-        Form::Csv => csv(&tuned, &ids),
-        Form::Json => json(&tuned, &ids),
+        Form::Table => format!("{head}\n{}", tuning::table(instance, &request, &tuned, args.all)),
+        Form::Csv => tuning::csv(instance, &tuned),
+        Form::Json => tuning::json(instance, &tuned),
     };
     if args.output.form() != Form::Table {
         out::talk(head.trim_end());
@@ -137,8 +128,8 @@ pub(crate) fn run(args: &Tune) -> anyhow::Result<Answer> {
 
 /// Flags that change neither the splits nor their estimates.
 fn refuse_without_effect(args: &Tune) -> anyhow::Result<()> {
-    let mut given = recorded::Options::new();
-    recorded::add_simulation(&mut given, &args.simulation, None);
+    let mut given = RecordedOptions::new();
+    args.simulation.options().record(&mut given, None);
     given.retain(|name, value| name != "knowledge" || *value != Known::Mean.name());
     let mut flags: Vec<&str> = given.keys().map(String::as_str).collect();
     flags.extend(args.simulation.history.is_some().then_some("history"));
@@ -206,183 +197,22 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
 fn write_schedule(
     args: &Tune,
     source: &Source,
-    (request, best): (&Request, &Choice),
+    request: &Request,
+    best: &Choice,
     file: &Path,
 ) -> anyhow::Result<()> {
     let (nodes, split) = (request.splits.nodes(), best.split);
-    let shape = Shape {
-        machines: Some(Machines::one(nodes)),
-        map_slots: Some(split.map() / nodes),
-        reduce_slots: Some(split.reduce() / nodes),
-        slots: None,
-        total_slots: None,
-        ..args.shape.clone()
+    let options = WorkloadOptions {
+        machines: Some(nodes),
+        slots: Some(SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes }),
+        ..args.shape.options()?
     };
-    let mut loaded = source.load(&shape)?;
+    let mut loaded = source.load(&options)?;
     loaded.cut(args.simulation.grain);
     let instance = &loaded.instance;
-    let plan = tuning::in_order(instance, best.order.clone(), request.config.mode)?;
+    let plan = in_order(instance, best.order.clone(), request.config.mode)?;
     let mut schedule = plan.schedule(instance, request.method.name());
-    schedule.claim_bound(lower::bounds(instance).best);
-    let meta = results::meta(&loaded, loaded.options.clone(), args.shape.root_seed(), &schedule);
+    schedule.claim_bound(bounds(instance).best);
+    let meta = loaded.meta(loaded.options.clone(), args.shape.root_seed(), &schedule);
     out::data(Some(file), |out| slackline_trace::write_schedule(out, instance, &schedule, &meta))
-}
-
-fn headlines(name: &str, instance: &Instance, request: &Request, tuned: &Tuned) -> String {
-    let mode = if request.config.mode == Mode::Strict { ", reduces strictly in order" } else { "" };
-    let half = tuned.default.split;
-    format!(
-        "{name}: {}, {} on {}\n{}{mode}: {}, {} of them estimated, the others ruled out by bounds\n",
-        counted(instance.flows().len() as u64, "flow"),
-        counted(instance.n_tasks(), "task"),
-        counted(u64::from(half.map()) + u64::from(half.reduce()), "slot"),
-        request.method.name(),
-        counted(u64::from(tuned.candidates), "split"),
-        number(f64::from(tuned.evaluated), Unit::Count),
-    )
-}
-
-fn seconds(choice: &Choice) -> (f64, f64) {
-    (choice.makespan.seconds(), choice.total_completion as f64 / 1e6)
-}
-
-/// `mk-jr, area`: what made an order.
-fn order_name(choice: &Choice) -> &'static str {
-    match choice.rule {
-        None => "",
-        Some((Rule::MkJr, Times::Area)) => "mk-jr, area",
-        Some((Rule::MkJr, Times::Stage)) => "mk-jr, stage",
-        Some((Rule::MkTctJr, Times::Area)) => "mk-tct-jr, area",
-        Some((Rule::MkTctJr, Times::Stage)) => "mk-tct-jr, stage",
-    }
-}
-
-/// Rows of a name, a choice, and what made its order.
-type Rows<'a> = Vec<(&'static str, &'a Choice, &'static str)>;
-
-fn compared<'a>(request: &Request, tuned: &'a Tuned) -> Rows<'a> {
-    let best = match request.method {
-        Method::ExMkSfJr => "the best of all orders",
-        _ => order_name(&tuned.best),
-    };
-    let mut rows = Vec::new();
-    if let Some(exact) = &tuned.exact {
-        rows.push(("proportional", &tuned.best, best));
-        rows.push(("exact", exact, order_name(exact)));
-    } else {
-        rows.push(("best", &tuned.best, best));
-    }
-    rows.push(("half and half", &tuned.default, order_name(&tuned.default)));
-    rows.push(("half and half", &tuned.submitted, "as submitted"));
-    rows
-}
-
-fn table(request: &Request, tuned: &Tuned, order: &[String], all: bool) -> String {
-    let shown = if all { order.len() } else { order.len().min(SHOWN) };
-    let more = match order.len() - shown {
-        0 => String::new(),
-        more => format!(", … ({more} more; --all shows them)"),
-    };
-    [
-        choices(&compared(request, tuned)),
-        gains(tuned),
-        format!("order: {}{more}\n", order[..shown].join(", ")),
-        front(tuned),
-    ]
-    .join("\n")
-}
-
-/// What the best split gains over the usual one, and loses by the proportional rule.
-fn gains(tuned: &Tuned) -> String {
-    let percent =
-        |of: f64, than: f64| number(if than > 0.0 { (than - of) / than } else { 0.0 }, Unit::Percent);
-    let (makespan, total) = seconds(&tuned.best);
-    let gain = |name: &str, than: &Choice| {
-        let (slower, longer) = seconds(than);
-        let (makespan, total) = (percent(makespan, slower), percent(total, longer));
-        format!("gain over half and half{name}: makespan {makespan}, total completion {total}\n")
-    };
-    let loss = tuned.exact.as_ref().map_or_else(String::new, |exact| {
-        let (least, _) = seconds(exact);
-        let loss = if least > 0.0 { makespan / least - 1.0 } else { 0.0 };
-        format!("loss of the proportional rule: makespan {}\n", number(loss, Unit::Percent))
-    });
-    gain("", &tuned.default) + &gain(" as submitted", &tuned.submitted) + &loss
-}
-
-/// The Pareto front, with the paper's choice marked.
-fn front(tuned: &Tuned) -> String {
-    let value = |choice: &Choice| (choice.makespan, choice.total_completion);
-    let is_paper = |choice: &Choice| value(choice) == value(&tuned.paper);
-    let mark = |choice: &Choice| if is_paper(choice) { "Algorithm 5" } else { "" };
-    let mut rows: Rows<'_> =
-        tuned.pareto.iter().map(|choice| (mark(choice), choice, order_name(choice))).collect();
-    let mut note = "";
-    if !tuned.pareto.iter().any(is_paper) {
-        rows.push(("Algorithm 5", &tuned.paper, order_name(&tuned.paper)));
-        note = "Algorithm 5, the paper's choice, is beaten in both by one of the others\n";
-    }
-    format!("not beaten in both makespan and total completion time:\n{}{note}", choices(&rows))
-}
-
-fn choices(rows: &Rows<'_>) -> String {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("map\nslots", Align::Right),
-        ("reduce\nslots", Align::Right),
-        ("makespan", Align::Right),
-        ("total\ncompletion", Align::Right),
-        ("order", Align::Left),
-    ]);
-    let cells = |unit, value: &dyn Fn(&Choice) -> f64| {
-        column(&rows.iter().map(|(_, choice, _)| Some(value(choice))).collect::<Vec<_>>(), unit)
-    };
-    let maps = cells(Unit::Count, &|choice| choice.split.map().into());
-    let reduces = cells(Unit::Count, &|choice| choice.split.reduce().into());
-    let makespans = cells(Unit::Measure, &|choice| seconds(choice).0);
-    let totals = cells(Unit::Measure, &|choice| seconds(choice).1);
-    for (k, (name, _, order)) in rows.iter().enumerate() {
-        table.row([name, maps[k].as_str(), &reduces[k], &makespans[k], &totals[k], order]);
-    }
-    table.render()
-}
-
-fn csv(tuned: &Tuned, ids: &dyn Fn(&Choice) -> Vec<String>) -> String {
-    let row = |(name, choice): (&str, &Choice)| {
-        let (makespan, total) = seconds(choice);
-        [
-            name.to_owned(),
-            choice.split.map().to_string(),
-            choice.split.reduce().to_string(),
-            exact(Some(makespan)),
-            exact(Some(total)),
-            ids(choice).join(" "),
-        ]
-    };
-    let mut rows = vec![("best", &tuned.best)];
-    rows.extend(tuned.exact.iter().map(|choice| ("exact", choice)));
-    rows.extend([("default", &tuned.default), ("submitted", &tuned.submitted), ("paper", &tuned.paper)]);
-    rows.extend(tuned.pareto.iter().map(|choice| ("pareto", choice)));
-    let header = ["what", "map_slots", "reduce_slots", "makespan", "total_completion", "order"];
-    slackline::report::csv(&header, rows.into_iter().map(row))
-}
-
-fn json(tuned: &Tuned, ids: &dyn Fn(&Choice) -> Vec<String>) -> String {
-    let split = |choice: &Choice| {
-        let (makespan, total_completion) = seconds(choice);
-        TunedSplit {
-            map_slots: choice.split.map(),
-            reduce_slots: choice.split.reduce(),
-            order: ids(choice),
-            makespan,
-            total_completion,
-        }
-    };
-    write_tuning(&Tuning {
-        best: split(&tuned.best),
-        pareto: tuned.pareto.iter().map(split).collect(),
-        default: split(&tuned.default),
-        evaluated: tuned.evaluated,
-        candidates: tuned.candidates,
-    })
 }

@@ -1,9 +1,13 @@
 //! Policies against metrics: one row a policy.
 
+use slackline_judge::Metrics;
+use slackline_model::Schedule;
+use slackline_model::schedule::FlowStatus;
 use slackline_trace::{ComparisonEntry, ObjectiveResult};
 
 use crate::report::number::{NOTHING, Unit, column, exact};
 use crate::report::table::{Align, Table};
+use crate::simulate::Simulated;
 
 /// What became of one policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,10 +35,42 @@ pub struct Figures {
 }
 
 impl Figures {
+    /// The figures of a simulation, in the order of the comparison document.
+    pub fn of_simulation(simulated: &Simulated) -> Self {
+        let mut figures = Self::of_schedule(&simulated.schedule, &simulated.metrics);
+        figures.metrics.push(("decisions", Some(simulated.decisions as f64)));
+        if let Some(timings) = simulated.timings {
+            figures.metrics.push(("decision_seconds_p99", Some(timings.decision_seconds_p99)));
+            figures.metrics.push(("seconds", Some(timings.seconds)));
+        }
+        figures
+    }
+
+    /// The figures of a schedule. Those of flows that are done are none if none is.
+    pub fn of_schedule(schedule: &Schedule, metrics: &Metrics) -> Self {
+        let failed = failed(schedule);
+        let nothing = failed > 0 && failed == schedule.flows.len();
+        let of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
+        let known =
+            |&(name, value): &(&'static str, f64)| (name, Some(value).filter(|_| !nothing || of_all(name)));
+        Self {
+            cost: schedule.cost,
+            lower_bound: schedule.lower_bound,
+            gap: schedule.gap,
+            failed,
+            metrics: metrics.entries().iter().map(known).collect(),
+        }
+    }
+
     /// The metric of that name.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|(known, _)| *known == name)?.1
     }
+}
+
+/// How many flows failed.
+pub fn failed(schedule: &Schedule) -> usize {
+    schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
 }
 
 /// A column of the table of policies: its heading, the metric, how it is written.

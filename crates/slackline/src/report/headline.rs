@@ -1,8 +1,10 @@
 //! What a table is about: the workload, the cluster, the load, in a few lines above it.
 
 use slackline_model::cluster::Slots;
-use slackline_model::{Combine, Instance, Metric, Objective};
+use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Time};
+use slackline_policy::Admission;
 
+use crate::offered_load::{self, Load};
 use crate::report::number::{Unit, counted, number};
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
@@ -46,19 +48,71 @@ pub fn objective(objective: Objective) -> String {
     }
 }
 
+/// What a result is about: workload, cluster and load, a line each.
+pub fn lines(name: &str, instance: &Instance) -> String {
+    format!("{}\n{}\n", headline(name, instance), load(&offered_load::offered(instance)))
+}
+
 /// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
-/// `work` instead where all flows arrive at once. Lanes are `(name, offered, slot-seconds of work)`.
-pub fn load(lanes: &[(&str, Option<f64>, f64)]) -> String {
-    let known = lanes.iter().all(|(_, offered, _)| offered.is_some());
-    let each = lanes.iter().map(|&(lane, offered, work)| match offered {
-        Some(offered) if known => format!("{lane} {}", number(offered, Unit::Percent)),
-        _ => format!("{lane} {} slot-seconds", number(work, Unit::Measure)),
+/// `work` instead where all flows arrive at once.
+pub fn load(lanes: &[Load]) -> String {
+    let known = lanes.iter().all(|load| load.offered.is_some());
+    let each = lanes.iter().map(|load| match load.offered {
+        Some(offered) if known => format!("{} {}", load.lane.name(), number(offered, Unit::Percent)),
+        _ => format!("{} {} slot-seconds", load.lane.name(), number(load.work, Unit::Measure)),
     });
     let each = each.collect::<Vec<_>>().join(", ");
     format!("{}: {each}", if known { "offered load" } else { "work" })
 }
 
+/// What should be known before results are believed: a warning for each kind of slots with more load than it
+/// can bear.
+pub fn warnings(instance: &Instance) -> Vec<String> {
+    let warning = |load: Load| {
+        let offered = load.offered.filter(|offered| *offered > 1.0)?;
+        Some(format!(
+            "offered load of the {} slots is {}: flows arrive faster than they can be served, so how long \
+             they take depends on how long the workload goes on",
+            load.lane.name(),
+            number(offered, Unit::Percent),
+        ))
+    };
+    offered_load::offered(instance).into_iter().filter_map(warning).collect()
+}
+
 /// `lower bound 1,234`, or that there is none.
 pub fn bound(bound: Option<f64>) -> String {
     bound.map_or_else(|| "no lower bound".to_owned(), |b| format!("lower bound {}", number(b, Unit::Measure)))
+}
+
+/// `edf: sum of response 1,234, lower bound 1,000: within 23.4 % of optimal`.
+pub fn outcome(schedule: &Schedule, status: &str) -> String {
+    let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
+    let bound = bound(schedule.lower_bound);
+    let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
+    let objective = objective(schedule.objective);
+    format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
+}
+
+/// Which flows were told at their arrival that their deadline cannot be met, and when they can be done at
+/// the earliest: a line each, at most ten of them, after an empty one; nothing if there are none.
+pub fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> String {
+    const SHOWN: usize = 10;
+    let hopeless: Vec<_> = admissions.iter().filter(|(_, admission)| !admission.feasible).collect();
+    let mut text = String::new();
+    for (flow, admission) in hopeless.iter().take(SHOWN) {
+        let flow = instance.flow(*flow);
+        let due = flow.deadline.map_or(0.0, Time::seconds);
+        let (due, earliest) =
+            (number(due, Unit::Measure), number(admission.earliest_completion.seconds(), Unit::Measure));
+        let line = format!(
+            "\n{}: deadline {due} cannot be met, {earliest} at the earliest with the whole cluster",
+            flow.id
+        );
+        text.push_str(&line);
+    }
+    if hopeless.len() > SHOWN {
+        text.extend(["\n… and ", &(hopeless.len() - SHOWN).to_string(), " more flows"]);
+    }
+    if text.is_empty() { text } else { text + "\n" }
 }

@@ -10,7 +10,8 @@ use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 
 use super::Request;
 use super::engine::{self, Session};
-use super::policy::{self, PolicyChoice};
+use super::policy;
+use crate::policy_spec::PolicySpec;
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +37,7 @@ pub enum Prospect {
 
 /// Looks ahead.
 pub struct Forecast {
-    policy: PolicyChoice,
+    policy: PolicySpec,
     slowstart: f64,
     attempts_max: u16,
     /// The workload with the durations that were believed before the run.
@@ -244,7 +245,7 @@ impl Forecast {
 }
 
 /// When each flow is done under a policy; `None` if it cannot be simulated.
-fn completions(draft: &Draft, policy: &PolicyChoice, slowstart: f64) -> Option<BTreeMap<String, f64>> {
+fn completions(draft: &Draft, policy: &PolicySpec, slowstart: f64) -> Option<BTreeMap<String, f64>> {
     let instance = Instance::new(draft).ok()?;
     let schedule = policy::simulated(policy, &instance, slowstart).ok()?.schedule;
     let done = schedule.flows.iter();

@@ -1,17 +1,15 @@
-//! The one place where runs meet the type by which policies are chosen.
+//! The policy of a run: made for what is left, and simulated on durations that are believed.
 
 use slackline_judge::Violation;
 use slackline_model::Instance;
 use slackline_policy::Policy;
 
+use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, Simulated, simulate};
 
-/// A policy, by value.
-pub type PolicyChoice = crate::registry::Chosen;
-
 /// The policy, for what is left of a run.
-pub(super) fn make(policy: &PolicyChoice, instance: &Instance) -> Box<dyn Policy + Send> {
-    policy.build(instance)
+pub(super) fn make(policy: &PolicySpec, instance: &Instance) -> Box<dyn Policy + Send> {
+    policy.build(instance.cluster(), &instance.objective())
 }
 
 /// What the simulator expects of the policy on durations that are believed.
@@ -19,7 +17,7 @@ pub(super) fn make(policy: &PolicyChoice, instance: &Instance) -> Box<dyn Policy
 /// # Errors
 /// The judge's finding.
 pub(super) fn simulated(
-    policy: &PolicyChoice,
+    policy: &PolicySpec,
     instance: &Instance,
     slowstart: f64,
 ) -> Result<Simulated, Violation> {

@@ -7,8 +7,8 @@ use slackline_local::Identity;
 use slackline_model::{Combine, Draft, Metric};
 use slackline_trace::sha256;
 
-use super::policy::PolicyChoice;
 use super::{Backend, DeadlineError};
+use crate::policy_spec::PolicySpec;
 
 /// What to run, under which policy, and where its state is kept.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Request {
     /// The flow file: a workload document whose jobs say what they run, or WOHA XML with commands.
     pub bytes: Vec<u8>,
     /// Says what starts where and when.
-    pub policy: PolicyChoice,
+    pub policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric.
     pub metric: Option<Metric>,
     /// How the costs of flows are put together, instead of the workload's way.
@@ -62,7 +62,7 @@ impl Request {
     pub fn new(
         name: impl Into<String>,
         bytes: Vec<u8>,
-        policy: PolicyChoice,
+        policy: PolicySpec,
         state: impl Into<PathBuf>,
     ) -> Self {
         Self {

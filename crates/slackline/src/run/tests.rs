@@ -8,6 +8,7 @@ use std::path::Path;
 use fake::Fake;
 
 use super::*;
+use crate::Registry;
 
 const FLOWS: &str = r#"
 slackline = 1
@@ -48,7 +49,7 @@ impl Sink for Heard {
 }
 
 pub(super) fn request(state: &Path) -> Request {
-    let policy = PolicyChoice::parse("fifo").unwrap();
+    let policy = Registry::standard().parse("fifo").unwrap();
     Request::new("flows.toml", FLOWS.as_bytes().to_vec(), policy, state)
 }
 
@@ -108,7 +109,7 @@ fn another_flow_file_policy_engine_or_deadline_is_another_run() {
     gone(&fake, request(dir.path()));
     let mut others = vec![request(dir.path()); 4];
     others[0].bytes.push(b'\n');
-    others[1].policy = PolicyChoice::parse("fair").unwrap();
+    others[1].policy = Registry::standard().parse("fair").unwrap();
     others[2].slowstart = 0.5;
     others[3].deadlines.push(Deadline { flow: "g".into(), when: When::Seconds(9.0) });
     let differs = |fake: &Fake, request: Request| match Run::open(fake, request, &mut Silent) {

@@ -61,7 +61,7 @@ pub enum PlanFileError {
 
 /// Why a plan does not go with a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum PlanMismatch {
     /// No such flow.
     #[error("found a plan of flow {found:?}, expected a flow of the workload: {}", .known.join(", "))]
     Flow {
@@ -138,7 +138,11 @@ impl PlanFile {
     ///
     /// # Errors
     /// A plan of no flow, of a flow that has one, or of another flow of that name.
-    pub fn assign(&self, instance: &Instance, plans: &mut BTreeMap<FlowId, Plan>) -> Result<(), Unfit> {
+    pub fn assign(
+        &self,
+        instance: &Instance,
+        plans: &mut BTreeMap<FlowId, Plan>,
+    ) -> Result<(), PlanMismatch> {
         const SHOWN: usize = 10;
         let flows: BTreeMap<&str, FlowId> =
             instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id)).collect();
@@ -146,11 +150,12 @@ impl PlanFile {
             let Some(&flow) = flows.get(name.as_str()) else {
                 let known = instance.flows().iter().take(SHOWN).map(|flow| flow.id.clone());
                 let more = (instance.flows().len() > SHOWN).then(|| "…".to_owned());
-                return Err(Unfit::Flow { found: name.clone(), known: known.chain(more).collect() });
+                return Err(PlanMismatch::Flow { found: name.clone(), known: known.chain(more).collect() });
             };
-            plan.fits(instance, flow).map_err(|mismatch| Unfit::Shape { flow: name.clone(), mismatch })?;
+            plan.fits(instance, flow)
+                .map_err(|mismatch| PlanMismatch::Shape { flow: name.clone(), mismatch })?;
             if plans.insert(flow, plan.clone()).is_some() {
-                return Err(Unfit::Twice(name.clone()));
+                return Err(PlanMismatch::Twice(name.clone()));
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! simulator can do, audited, judged, and done as soon as machines stay up; planned for every objective,
 //! judged, or refused for the reason that the table of policies gives.
 
-use slackline::plan::{Form, Options, Plan, PlanError, Refused};
-use slackline::{Chosen, plan};
+use slackline::plan::{Options, Plan, PlanError, Refused};
+use slackline::{PlanForm, PolicySpec, Registry, plan};
 use slackline_model::draft::Weights;
 use slackline_model::{Combine, Instance, MachineId, Metric, Objective, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};
@@ -67,10 +67,14 @@ fn every_policy_on_every_instance() {
     assert!(instances.len() >= 12, "found {} instances", instances.len());
     for (name, instance) in instances {
         let instance = &cut(instance);
-        for policy in harness::registered() {
+        for policy in harness::registered(&Registry::standard()) {
             for (how, setup) in setups(instance) {
                 let fail = |what: String| -> ! { panic!("{name}, {policy:?}, {how}: {what}") };
-                let judged = harness::judged(instance, policy.build(instance).as_mut(), &setup);
+                let judged = harness::judged(
+                    instance,
+                    policy.build(instance.cluster(), &instance.objective()).as_mut(),
+                    &setup,
+                );
                 let (schedule, report) = judged.unwrap_or_else(|e| fail(e));
                 if report.failed > 0 {
                     fail(format!("{} flows were not done", report.failed));
@@ -87,7 +91,7 @@ fn every_policy_on_every_instance() {
 }
 
 /// Why the contract's table has no plan of `policy` for an instance.
-fn not_in_the_table(instance: &Instance, policy: &Chosen) -> Option<&'static str> {
+fn not_in_the_table(instance: &Instance, policy: &PolicySpec) -> Option<&'static str> {
     let several = instance.flows().iter().any(|flow| flow.jobs().len() > 1);
     let mixed = instance.cluster().uniform_speed().is_none();
     let pools = instance.pools().iter().any(|pool| pool.min_map > 0 || pool.min_reduce > 0);
@@ -95,7 +99,7 @@ fn not_in_the_table(instance: &Instance, policy: &Chosen) -> Option<&'static str
     let staged = instance.flows().iter().any(|flow| flow.release.0 > 0)
         || instance.jobs().iter().any(|job| job.phases().count() > 1);
     let moldable = policy.spec().contains("jobs=moldable");
-    match policy.entry().name {
+    match policy.name() {
         "flex" if several => Some("jobs"),
         "flowflex" if instance.cluster().is_typed() => Some("typed"),
         "flex" if mixed => Some("speeds"),
@@ -113,11 +117,12 @@ fn reason(refused: &Refused) -> &'static str {
         Refused::MixedSpeeds { .. } => "speeds",
         Refused::Minima { .. } => "minima",
         Refused::NotCut { .. } => "uncut",
+        _ => "another",
     }
 }
 
 /// Plans, and says what is wrong with the plan or its refusal.
-fn check_plan(instance: &Instance, policy: &Chosen) -> Result<(), String> {
+fn check_plan(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     let expected = not_in_the_table(instance, policy);
     match (plan(instance, policy, Options::default()), expected) {
         (Err(PlanError::Refused(found)), expected) if Some(reason(&found)) == expected => Ok(()),
@@ -129,7 +134,7 @@ fn check_plan(instance: &Instance, policy: &Chosen) -> Result<(), String> {
         }
         (Ok(Plan::Schedule(planned)), None) => {
             let report = slackline_judge::check(instance, &planned.schedule).map_err(|v| v.to_string())?;
-            if planned.schedule.allocations.is_empty() == (policy.plan_form() == Form::Allocations) {
+            if planned.schedule.allocations.is_empty() == (policy.plan_form() == PlanForm::Allocations) {
                 return Err("the plan has the wrong form".to_owned());
             }
             let mut phases: Vec<_> = planned.schedule.allocations.iter().map(|row| row.phase).collect();
@@ -145,13 +150,13 @@ fn check_plan(instance: &Instance, policy: &Chosen) -> Result<(), String> {
 #[test]
 fn every_policy_plans_every_instance_or_says_why_not() {
     for (name, instance) in instances() {
-        for policy in harness::registered() {
+        for policy in harness::registered(&Registry::standard()) {
             let cut = if policy.plan_form().needs_tasks() { cut(instance.clone()) } else { instance.clone() };
             // Parameters are tried with the objective of the document only.
             let objectives = Metric::ALL.iter().flat_map(|&metric| {
                 [Combine::Sum, Combine::Max].map(|combine| Some(Objective::new(metric, combine)))
             });
-            let all = policy.spec() == policy.entry().name;
+            let all = policy.spec() == policy.name();
             for objective in objectives.filter(|_| all).chain([None]) {
                 let objective = objective.unwrap_or_else(|| cut.objective());
                 // A metric may need what the flows do not give.

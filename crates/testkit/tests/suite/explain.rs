@@ -2,8 +2,8 @@
 
 use crate::arb::arb_draft;
 use proptest::prelude::*;
+use slackline::Registry;
 use slackline::explain::{Blocked, Verdict, explain, flow_times};
-use slackline::registry::Chosen;
 use slackline_model::cost::is_late;
 use slackline_model::{Instance, PhaseId, Span};
 use slackline_testkit::harness::{self, Setup, same};
@@ -24,9 +24,9 @@ proptest! {
         slowstart in prop::sample::select(vec![1.0, 0.3]),
     ) {
         let instance = Instance::new(&draft).unwrap().cut(Span(5_000_000));
-        let policy = Chosen::parse(policy).unwrap();
+        let policy = Registry::standard().parse(policy).unwrap();
         let setup = Setup { slowstart, ..Setup::plain() };
-        let schedule = harness::simulate(&instance, policy.build(&instance).as_mut(), &setup);
+        let schedule = harness::simulate(&instance, policy.build(instance.cluster(), &instance.objective()).as_mut(), &setup);
         let completions = slackline_judge::completions(&instance, &schedule);
         let times = flow_times(&instance, &schedule);
         for (id, flow) in instance.flows().iter_enumerated() {

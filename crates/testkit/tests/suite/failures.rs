@@ -1,6 +1,7 @@
 //! Attempts that fail: their tasks run again, a task that fails too often takes its flow with it and no
 //! other, whatever the policy.
 
+use slackline::Registry;
 use std::collections::BTreeMap;
 
 use slackline_model::schedule::{Clock, FlowStatus, Outcome};
@@ -49,8 +50,12 @@ impl<F: Fn(PhaseId, u32, u16) -> bool> Engine for Flaky<'_, F> {
     }
 }
 
-fn run(instance: &Instance, spec: &slackline::Chosen, fails: impl Fn(PhaseId, u32, u16) -> bool) -> Schedule {
-    let mut policy = spec.build(instance);
+fn run(
+    instance: &Instance,
+    spec: &slackline::PolicySpec,
+    fails: impl Fn(PhaseId, u32, u16) -> bool,
+) -> Schedule {
+    let mut policy = spec.build(instance.cluster(), &instance.objective());
     let mut engine = Flaky { sim: Sim::new(instance, Options::exact()), fails, attempts: BTreeMap::new() };
     let config = Config { audit: true, ..Config::plain(instance) };
     let run = slackline_policy::run(instance, policy.as_mut(), &mut engine, config);
@@ -67,7 +72,7 @@ fn failed_rows(schedule: &Schedule) -> usize {
 #[test]
 fn a_task_that_fails_three_times_is_done_by_its_fourth_attempt() {
     for instance in conformance() {
-        for spec in registered() {
+        for spec in registered(&Registry::standard()) {
             let schedule = run(&instance, &spec, |_, first, attempt| first == 0 && attempt < 3);
             assert!(schedule.flows.iter().all(|f| f.status == FlowStatus::Done), "{}", spec.spec());
             assert_eq!(failed_rows(&schedule), 3 * instance.phases().len(), "{}", spec.spec());
@@ -79,7 +84,7 @@ fn a_task_that_fails_three_times_is_done_by_its_fourth_attempt() {
 fn a_task_that_always_fails_takes_its_flow_with_it_and_no_other() {
     for instance in conformance() {
         let doomed = instance.flow_of(PhaseId(0));
-        for spec in registered() {
+        for spec in registered(&Registry::standard()) {
             let schedule = run(&instance, &spec, |phase, first, _| phase == PhaseId(0) && first == 0);
             for flow in &schedule.flows {
                 let expected = if flow.flow == doomed { FlowStatus::Failed } else { FlowStatus::Done };

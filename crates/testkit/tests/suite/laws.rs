@@ -2,16 +2,16 @@
 
 use crate::arb::arb_draft;
 use proptest::prelude::*;
-use slackline::registry::Chosen;
+use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, TasksDraft};
 use slackline_model::{Combine, Instance, Metric, Schedule, Span};
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, universal};
 
-fn run(draft: &Draft, policy: &Chosen, setup: &Setup) -> Schedule {
+fn run(draft: &Draft, policy: &PolicySpec, setup: &Setup) -> Schedule {
     let instance = Instance::new(draft).unwrap().cut(Span(5_000_000));
-    harness::simulate(&instance, policy.build(&instance).as_mut(), setup)
+    harness::simulate(&instance, policy.build(instance.cluster(), &instance.objective()).as_mut(), setup)
 }
 
 /// The strongest of the bounds that are solved exactly. The others cut time into slots, and the cuts
@@ -93,14 +93,15 @@ fn setups() -> impl Strategy<Value = Setup> {
     })
 }
 
-fn policies() -> impl Strategy<Value = Chosen> {
-    prop::sample::select(harness::registered())
+fn policies() -> impl Strategy<Value = PolicySpec> {
+    prop::sample::select(harness::registered(&Registry::standard()))
 }
 
 /// Those that look at no clock, deadline or duration but to put flows in order.
-fn baselines() -> impl Strategy<Value = Chosen> {
-    let known =
-        harness::registered().into_iter().filter(|p| ["fifo", "fair", "edf"].contains(&p.entry().name));
+fn baselines() -> impl Strategy<Value = PolicySpec> {
+    let known = harness::registered(&Registry::standard())
+        .into_iter()
+        .filter(|p| ["fifo", "fair", "edf"].contains(&p.name()));
     prop::sample::select(known.collect::<Vec<_>>())
 }
 
@@ -161,7 +162,7 @@ proptest! {
     #[test]
     fn no_policy_beats_a_bound(draft in arb_draft(), policy in policies(), setup in setups()) {
         let instance = Instance::new(&draft).unwrap().cut(Span(5_000_000));
-        let judged = harness::judged(&instance, policy.build(&instance).as_mut(), &setup);
+        let judged = harness::judged(&instance, policy.build(instance.cluster(), &instance.objective()).as_mut(), &setup);
         prop_assert!(judged.is_ok(), "{:?}", judged.err());
     }
 
@@ -176,7 +177,7 @@ proptest! {
             ..FlowDraft::new(format!("f{k}"), vec![job("j", &[], Some(tasks(maps + 1, seconds)), (reduces > 0).then(|| tasks(reduces, 1)))])
         };
         let draft = Draft { machines: universal(1), flows: flows.iter().enumerate().map(flow).collect(), ..Draft::default() };
-        let schedule = run(&draft, &Chosen::parse(policy).unwrap(), &Setup::plain());
+        let schedule = run(&draft, &Registry::standard().parse(policy).unwrap(), &Setup::plain());
         let mut order: Vec<usize> = (0..flows.len()).collect();
         order.sort_by_key(|&k| (flows[k].0, k));
         // C_j = max(C_{j-1}, r_j) + p_j in the order of release.

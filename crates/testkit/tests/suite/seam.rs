@@ -367,9 +367,9 @@ fn local(splits: &[(u32, f64, &str)], besides: Option<f64>) -> Instance {
 }
 
 fn fifo(instance: &Instance, wait: u64) -> Schedule {
-    let policy = slackline::Chosen::parse("fifo:by=flow").unwrap();
+    let policy = slackline::Registry::standard().parse("fifo:by=flow").unwrap();
     let setup = Setup { locality_wait: Span(wait * 1_000_000), ..Setup::plain() };
-    run(instance, policy.build(instance).as_mut(), &setup)
+    run(instance, policy.build(instance.cluster(), &instance.objective()).as_mut(), &setup)
 }
 
 /// (task, machine, start in seconds) of the flow called local.

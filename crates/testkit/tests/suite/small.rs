@@ -2,7 +2,7 @@
 //! and the judge's metrics are the oracle's.
 #![expect(clippy::print_stdout, reason = "how much was enumerated is worth a line")]
 
-use slackline::registry::Chosen;
+use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 use slackline_model::draft::Draft;
 use slackline_testkit::brute::brute;
@@ -21,7 +21,7 @@ struct Counts {
     optimal: usize,
 }
 
-fn check_instance(draft: &Draft, policies: &[Chosen], counts: &mut Counts) -> Result<(), String> {
+fn check_instance(draft: &Draft, policies: &[PolicySpec], counts: &mut Counts) -> Result<(), String> {
     let instance = Instance::new(draft).map_err(|e| e.to_string())?;
     let optimum = brute(&instance);
     if let Some(message) = optimum.and_then(|optimum| harness::broken_bound(&instance, optimum)) {
@@ -31,7 +31,7 @@ fn check_instance(draft: &Draft, policies: &[Chosen], counts: &mut Counts) -> Re
     counts.tight += usize::from(optimum.is_some_and(|best| same(best, slackline_relax::best(&instance))));
     counts.out_of_reach += usize::from(optimum.is_none());
     for policy in policies {
-        let mut built = policy.build(&instance);
+        let mut built = policy.build(instance.cluster(), &instance.objective());
         let (schedule, report) = harness::judged(&instance, built.as_mut(), &Setup::plain())?;
         counts.schedules += 1;
         for (name, value) in oracle::metrics(&instance, &schedule) {
@@ -62,7 +62,7 @@ fn check_instance(draft: &Draft, policies: &[Chosen], counts: &mut Counts) -> Re
 
 /// Checks every draft under `most` policies, which take turns if there are more of them.
 fn check_all(name: &str, drafts: impl Iterator<Item = Draft>, most: usize) -> Counts {
-    let policies = harness::registered();
+    let policies = harness::registered(&Registry::standard());
     let mut counts = Counts::default();
     for (k, draft) in drafts.enumerate() {
         let turn = policies
@@ -70,7 +70,7 @@ fn check_all(name: &str, drafts: impl Iterator<Item = Draft>, most: usize) -> Co
             .cycle()
             .skip(k.wrapping_mul(most) % policies.len())
             .take(most.min(policies.len()));
-        let turn: Vec<Chosen> = turn.cloned().collect();
+        let turn: Vec<PolicySpec> = turn.cloned().collect();
         if let Err(message) = check_instance(&draft, &turn, &mut counts) {
             panic!("{message}\n{draft:#?}");
         }

@@ -8,7 +8,7 @@
 use std::any::Any;
 
 use crate::arb;
-use slackline::registry::Chosen;
+use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
 use slackline_model::random;
@@ -71,9 +71,15 @@ fn check_seed(seed: u64) -> Vec<String> {
     let seed = Seed(seed);
     let instance = Instance::new(&arb::draft_of(seed)).expect("drawn drafts are valid").cut(Span(3_000_000));
     let setup = setup_of(seed, &instance);
-    let attempt = |policy: &Chosen| {
-        let run = || harness::judged(&instance, policy.build(&instance).as_mut(), &setup);
-        match std::panic::catch_unwind(run) {
+    let attempt = |policy: &PolicySpec| {
+        let run = || {
+            harness::judged(
+                &instance,
+                policy.build(instance.cluster(), &instance.objective()).as_mut(),
+                &setup,
+            )
+        };
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
             Err(panic) => Err(message_of(panic.as_ref())),
             Ok(Err(message)) => Err(message),
             Ok(Ok((_, report))) if report.failed > 0 => {
@@ -82,7 +88,7 @@ fn check_seed(seed: u64) -> Vec<String> {
             Ok(Ok(_)) => Ok(()),
         }
     };
-    let policies = harness::registered();
+    let policies = harness::registered(&Registry::standard());
     let failed = policies.iter().filter_map(|policy| Some((policy, attempt(policy).err()?)));
     failed.map(|(policy, what)| format!("seed {}, {policy:?}: {what}\n  {setup:?}", seed.0)).collect()
 }
@@ -200,9 +206,13 @@ fn a_policy_that_does_not_skip_is_found_out() {
 /// A log in which something was changed behind the judge's back, and what the judge says.
 fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'static str {
     let instance = birdcage();
-    let policy = Chosen::parse("fifo").unwrap();
-    let (mut schedule, _) =
-        harness::judged(&instance, policy.build(&instance).as_mut(), &Setup::plain()).unwrap();
+    let policy = Registry::standard().parse("fifo").unwrap();
+    let (mut schedule, _) = harness::judged(
+        &instance,
+        policy.build(instance.cluster(), &instance.objective()).as_mut(),
+        &Setup::plain(),
+    )
+    .unwrap();
     let mut rows = TaskRows::new();
     for (k, row) in schedule.tasks.rows().iter().enumerate() {
         let TaskRow { phase, first, count, start, end, attempt, outcome, .. } = *row;

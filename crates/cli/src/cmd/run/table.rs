@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use slackline::PolicySpec;
 use slackline::report::number::{Unit, column, number};
 use slackline::report::{Align, Figures, Row, Table, comparison};
-use slackline::run::{Outcome, PolicyChoice, Prediction};
-
-use crate::results;
+use slackline::run::{Outcome, Prediction};
 
 /// What the table needs to know of the command.
 pub(super) struct Columns<'a> {
-    pub(super) policy: &'a PolicyChoice,
+    pub(super) policy: &'a PolicySpec,
     pub(super) has_history: bool,
 }
 
@@ -21,7 +20,8 @@ impl Columns<'_> {
             policy: format!("{} {name}", self.policy.spec()),
             result: Ok(figures),
         };
-        let expected = predicted.map(|predicted| row("predicted", results::figures(&predicted.simulated)));
+        let expected =
+            predicted.map(|predicted| row("predicted", Figures::of_simulation(&predicted.simulated)));
         let rows: Vec<Row> = expected.into_iter().chain([row("ran", figures)]).collect();
         let compared = comparison::table(&rows);
         let error =

@@ -1,73 +1,43 @@
-//! Progress requirements as they are printed, and as a scheduler takes them.
+//! Progress requirements: what a scheduler needs to follow flows, for people and for programs.
 
-use serde_json::{Value, json};
-use slackline::Chosen;
-use slackline::plan::Requirements;
-use slackline::report::number::{Unit, column, counted, exact};
-use slackline::report::{Align, Table};
-use slackline::woha::PlanFile;
+use serde_json::json;
 use slackline_model::{Instance, Time};
 
-use crate::args::OutputArgs;
-use crate::args::output::Form;
-use crate::cmd::Answer;
-use crate::input::Loaded;
-use crate::{out, results};
+use crate::plan::Requirements;
+use crate::policy_spec::PolicySpec;
+use crate::report::number::{Unit, column, counted, exact};
+use crate::report::table::{Align, Table};
+use crate::woha::PlanFile;
 
-/// Writes the plans; the answer is no if a deadline cannot be met.
-pub(super) fn write(
-    output: &OutputArgs,
-    all: bool,
-    name: &str,
-    loaded: &Loaded,
-    (policy, plans): (&Chosen, &[Requirements]),
-) -> anyhow::Result<Answer> {
-    let (instance, file) = (&loaded.instance, output.file());
-    let hopeless = plans.iter().filter(|of| !of.admission.feasible).count() as u64;
+/// How many flows there are whose deadline cannot be met.
+pub fn hopeless(plans: &[Requirements]) -> u64 {
+    plans.iter().filter(|of| !of.admission.feasible).count() as u64
+}
+
+/// `woha-lpf: 3 deadlines can be met, each flow by itself`.
+pub fn outcome(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) -> String {
     let deadlines = instance.flows().iter().filter(|flow| flow.deadline.is_some()).count() as u64;
-    let mut summary = results::headlines(name, instance);
-    summary.extend([
-        policy.spec(),
-        ": ",
-        &match (deadlines, hopeless) {
-            (0, _) => "no deadlines".to_owned(),
-            (n, 0) => format!("{} can be met, each flow by itself", counted(n, "deadline")),
-            (n, k) => format!("{k} of {} cannot be met", counted(n, "deadline")),
-        },
-        "\n",
-    ]);
-    // A file without a form of its own is for a scheduler.
-    let compact = file.is_some() && output.format.is_none() && output.form() == Form::Table;
-    if compact || output.form() != Form::Table {
-        out::talk(summary.trim_end());
-    }
-    if compact {
-        let bytes = compact_form(instance, policy, plans).encode();
-        out::talk(format_args!(
-            "{} in {}",
-            counted(plans.len() as u64, "plan"),
-            counted(bytes.len() as u64, "byte")
-        ));
-        out::data(file, |out| out.write_all(&bytes))?;
-    } else {
-        let text = match output.form() {
-            Form::Table => format!("{summary}\n{}{}", table(instance, plans), steps(instance, plans, all)),
-            Form::Csv => csv(instance, plans),
-            Form::Json => format!("{:#}\n", document(instance, policy, plans)),
-        };
-        out::text(file, &text)?;
-    }
-    Ok(if hopeless > 0 { Answer::No } else { Answer::Yes })
+    let verdict = match (deadlines, hopeless(plans)) {
+        (0, _) => "no deadlines".to_owned(),
+        (n, 0) => format!("{} can be met, each flow by itself", counted(n, "deadline")),
+        (n, k) => format!("{k} of {} cannot be met", counted(n, "deadline")),
+    };
+    format!("{}: {verdict}\n", policy.spec())
 }
 
 /// The file that a scheduler takes.
-fn compact_form(instance: &Instance, policy: &Chosen, plans: &[Requirements]) -> PlanFile {
+pub fn plan_file(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) -> PlanFile {
     let plan = |of: &Requirements| (instance.flow(of.flow).id.clone(), of.plan.clone());
     PlanFile { policy: policy.spec().to_owned(), plans: plans.iter().map(plan).collect() }
 }
 
+/// A row a flow, and the requirements of the only flow, or of all.
+pub fn table(instance: &Instance, plans: &[Requirements], all: bool) -> String {
+    flows(instance, plans) + &steps(instance, plans, all)
+}
+
 /// A row a flow.
-fn table(instance: &Instance, plans: &[Requirements]) -> String {
+fn flows(instance: &Instance, plans: &[Requirements]) -> String {
     let of = |get: &dyn Fn(&Requirements) -> Option<f64>, unit| {
         column(&plans.iter().map(get).collect::<Vec<_>>(), unit)
     };
@@ -132,7 +102,7 @@ fn jobs<'a>(instance: &'a Instance, of: &Requirements) -> Vec<&'a str> {
 }
 
 /// A row a requirement.
-fn csv(instance: &Instance, plans: &[Requirements]) -> String {
+pub fn csv(instance: &Instance, plans: &[Requirements]) -> String {
     let rows = plans.iter().flat_map(|of| {
         let id = &instance.flow(of.flow).id;
         of.plan
@@ -140,10 +110,11 @@ fn csv(instance: &Instance, plans: &[Requirements]) -> String {
             .iter()
             .map(|step| vec![id.clone(), exact(Some(step.ttd.seconds())), step.req.to_string()])
     });
-    slackline::report::csv(&["flow", "time_to_deadline", "tasks"], rows)
+    crate::report::csv(&["flow", "time_to_deadline", "tasks"], rows)
 }
 
-fn document(instance: &Instance, policy: &Chosen, plans: &[Requirements]) -> Value {
+/// All that is known of the plans, for programs.
+pub fn json(instance: &Instance, policy: &PolicySpec, plans: &[Requirements]) -> String {
     let plan = |of: &Requirements| {
         let flow = instance.flow(of.flow);
         let steps = of.plan.steps().iter();
@@ -160,5 +131,5 @@ fn document(instance: &Instance, policy: &Chosen, plans: &[Requirements]) -> Val
             "requirements": steps.map(|s| json!([s.ttd.seconds(), s.req])).collect::<Vec<_>>(),
         })
     };
-    json!({ "policy": policy.spec(), "plans": plans.iter().map(plan).collect::<Vec<_>>() })
+    super::pretty(&json!({ "policy": policy.spec(), "plans": plans.iter().map(plan).collect::<Vec<_>>() }))
 }

@@ -1,0 +1,41 @@
+//! A workload and a schedule as documents: written, read back, checked and printed.
+//!
+//! `cargo run -p slackline --example check_a_schedule [WORKLOAD]`
+//!
+//! The schedule records how its workload was shaped, so that nothing has to be said twice.
+#![expect(clippy::print_stdout, reason = "an example shows something")]
+
+use std::path::Path;
+
+use slackline::import::{ScheduleDocument, Source, WorkloadOptions, check};
+use slackline::plan::{self, Plan};
+use slackline::report::{Figures, flows, verdict, write_schedule};
+use slackline::{Registry, model, trace};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let workload = if let Some(path) = std::env::args().nth(1) {
+        Source::read(Path::new(&path))?
+    } else {
+        let draft = trace::generate::generator("purdue")?.generate(&[], model::Seed(1))?;
+        Source::new("purdue.toml", trace::write_workload(&draft, trace::Format::Toml))
+    };
+    let mut loaded = workload.load(&WorkloadOptions::default())?;
+    loaded.prepare(None)?;
+    let registry = Registry::standard();
+    let policy = plan::default_policy(&loaded.instance, &registry).ok_or("no policy plans this workload")?;
+    let Plan::Schedule(planned) = plan::plan(&loaded.instance, &policy, plan::Options::default())? else {
+        return Err("a policy that plans by default makes schedules".into());
+    };
+    let (mut schedule, figures) =
+        (planned.schedule.clone(), Figures::of_schedule(&planned.schedule, &planned.metrics));
+    println!("{}", flows::table(&loaded.instance, &schedule, 10));
+
+    let mut bytes = Vec::new();
+    let meta = loaded.meta(loaded.options.clone(), 0, &schedule);
+    write_schedule(&mut bytes, &loaded.instance, &mut schedule, &figures, &meta)?;
+    let written = Source::new("plan.json", bytes);
+    let document = ScheduleDocument::open(&written)?;
+    let decided = check(&document, &workload, WorkloadOptions::default(), None)?;
+    print!("{}", verdict::line(&decided));
+    Ok(())
+}

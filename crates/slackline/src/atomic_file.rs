@@ -1,0 +1,60 @@
+//! Files that are written as a whole or not at all.
+//!
+//! Not `tempfile`: its files are readable by their owner alone, and results should be as readable as any other
+//! new file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a file as a whole or not at all: beside it first, then under its name. A device or a pipe is
+/// written directly.
+///
+/// # Errors
+/// Whatever the file system or `content` says.
+pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // Devices and pipes cannot be replaced.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return content(&mut File::create(path)?);
+    }
+    let beside = beside(path)?;
+    let written = File::create_new(&beside).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        content(&mut file)?;
+        file.flush()?;
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        // The first error is the one worth telling.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// A name in the same directory that no other process uses at the same time.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.part", std::process::id()));
+    Ok(path.with_file_name(hidden))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_leaves_what_was_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("result.json");
+        write(&path, |out| out.write_all(b"first")).unwrap();
+        let failed = write(&path, |out| {
+            out.write_all(b"second, cut")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+}

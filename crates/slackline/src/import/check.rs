@@ -1,0 +1,144 @@
+//! A schedule document and the workload that it was made for.
+
+use slackline_judge::Report;
+use slackline_model::{Instance, Schedule};
+use slackline_trace::{Meta, TraceError, read_schedule, read_schedule_meta, sha256};
+
+use super::error::ImportError;
+use super::loaded::Loaded;
+use super::source::Source;
+use super::workload_options::WorkloadOptions;
+
+/// A schedule document with what it records of its workload.
+#[derive(Clone, Debug)]
+pub struct ScheduleDocument<'a> {
+    source: &'a Source,
+    /// What it says of itself beside its rows.
+    pub meta: Meta,
+    /// How its workload was shaped.
+    pub options: WorkloadOptions,
+    /// The grain of phases given only as work, seconds.
+    pub grain: Option<f64>,
+}
+
+/// A workload that a schedule was not made for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{schedule}: made for a workload with SHA-256 {made_for}, found {found} in {workload}")]
+pub struct WrongWorkload {
+    /// The schedule.
+    pub schedule: String,
+    /// The hash it records.
+    pub made_for: String,
+    /// The workload.
+    pub workload: String,
+    /// Its hash.
+    pub found: String,
+}
+
+/// What was decided of a schedule.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It is feasible and costs what it says.
+    Feasible {
+        /// The schedule as it was read.
+        schedule: Box<Schedule>,
+        /// What the judge found.
+        report: Box<Report>,
+    },
+    /// It is not.
+    Not {
+        /// A word for programs.
+        kind: &'static str,
+        /// A sentence for people.
+        why: String,
+    },
+}
+
+impl<'a> ScheduleDocument<'a> {
+    /// Reads what a schedule says of itself; its rows need the workload.
+    ///
+    /// # Errors
+    /// A document that is none; options that nothing records.
+    pub fn open(source: &'a Source) -> Result<Self, ImportError> {
+        let meta = read_schedule_meta(&source.name, &source.bytes)?;
+        let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
+        let (options, grain) = WorkloadOptions::read(&meta.options).map_err(recorded)?;
+        let options = WorkloadOptions { seed: options.seed.or(Some(meta.seed)), ..options };
+        Ok(Self { source, meta, options, grain })
+    }
+
+    /// Whether it says which workload it was made for.
+    pub fn names_workload(&self) -> bool {
+        !self.meta.sha256.is_empty()
+    }
+
+    /// Compares the workload's hash with the one that is recorded, if one is.
+    ///
+    /// # Errors
+    /// If they differ.
+    pub fn made_for(&self, workload: &Source) -> Result<(), WrongWorkload> {
+        let found = sha256(&workload.bytes);
+        if !self.names_workload() || self.meta.sha256 == found {
+            return Ok(());
+        }
+        Err(WrongWorkload {
+            schedule: self.source.name.clone(),
+            made_for: self.meta.sha256.clone(),
+            workload: workload.name.clone(),
+            found,
+        })
+    }
+
+    /// The workload, shaped as it was then; what `options` and `grain` give goes before what is recorded.
+    ///
+    /// # Errors
+    /// As [`Source::load`].
+    pub fn load(
+        &self,
+        workload: &Source,
+        options: WorkloadOptions,
+        grain: Option<f64>,
+    ) -> Result<Loaded, ImportError> {
+        let mut loaded = workload.load(&options.or(self.options.clone()))?;
+        if let Some(grain) = grain.or(self.grain) {
+            loaded.cut(Some(grain));
+        }
+        Ok(loaded)
+    }
+
+    /// The schedule, of this instance.
+    ///
+    /// # Errors
+    /// Rows that are none, or of other flows.
+    pub fn read(&self, instance: &Instance) -> Result<Schedule, TraceError> {
+        Ok(read_schedule(&self.source.name, &self.source.bytes, instance)?.0)
+    }
+}
+
+/// Decides whether a schedule is feasible for its workload and costs what it says, from the two documents
+/// alone. What `options` and `grain` give goes before what the schedule records.
+///
+/// # Errors
+/// Whatever keeps either document from being read.
+pub fn check(
+    document: &ScheduleDocument<'_>,
+    workload: &Source,
+    options: WorkloadOptions,
+    grain: Option<f64>,
+) -> Result<Verdict, ImportError> {
+    if let Err(wrong) = document.made_for(workload) {
+        return Ok(Verdict::Not { kind: "workload", why: wrong.to_string() });
+    }
+    let loaded = document.load(workload, options, grain)?;
+    let schedule = match document.read(&loaded.instance) {
+        Ok(schedule) => schedule,
+        Err(error @ TraceError::Mismatch(_)) => {
+            return Ok(Verdict::Not { kind: "mismatch", why: error.to_string() });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match slackline_judge::check(&loaded.instance, &schedule) {
+        Err(violation) => Verdict::Not { kind: violation.kind(), why: violation.to_string() },
+        Ok(report) => Verdict::Feasible { schedule: Box::new(schedule), report: Box::new(report) },
+    })
+}

@@ -1,0 +1,264 @@
+//! Options as a schedule records them under `workload.options`, by their names.
+//!
+//! Simulations and plans write them, `check` and `explain` read them back, so that none need be repeated.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+use slackline_model::draft::Weights;
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{Combine, Metric};
+use slackline_trace::importer::SEED;
+use slackline_trace::{ImportOptions, Importers};
+
+use super::simulation_options::SimulationOptions;
+use super::workload_options::{SlotOptions, WorkloadOptions};
+
+/// Options by their names: numbers as numbers, all else as text.
+pub type RecordedOptions = BTreeMap<String, Value>;
+
+/// Options of simulations and plans, which a schedule records for its reader and nothing reads back.
+const FOR_READERS: [&str; 12] = [
+    "budget",
+    "crash",
+    "crash-rate",
+    "heartbeat",
+    "history",
+    "jitter",
+    "knowledge",
+    "locality-wait",
+    "noise",
+    "plan-file",
+    "repair",
+    "slowstart",
+];
+
+/// Numbers as numbers, all else as text.
+fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
+    let Some(text) = value.map(|value| value.to_string()) else { return };
+    let number = serde_json::from_str(&text).ok().filter(Value::is_number);
+    options.insert(name.to_owned(), number.unwrap_or(Value::String(text)));
+}
+
+/// The phases given only as work were cut with this grain.
+pub(super) fn add_grain(options: &mut RecordedOptions, seconds: f64) {
+    put(options, "grain", Some(seconds));
+}
+
+/// The search for a plan had so many seconds.
+pub fn add_budget(options: &mut RecordedOptions, seconds: Option<f64>) {
+    put(options, "budget", seconds);
+}
+
+impl WorkloadOptions {
+    /// What shaped a workload: what its importer assumed, and the options that were given.
+    pub fn record(&self, import: BTreeMap<String, String>) -> RecordedOptions {
+        let mut options = RecordedOptions::new();
+        for (name, value) in import {
+            put(&mut options, &name, Some(value));
+        }
+        put(&mut options, "from", self.from.as_ref());
+        put(&mut options, "machines", self.machines);
+        match self.slots {
+            Some(SlotOptions::Typed { map, reduce }) => {
+                put(&mut options, "map-slots", Some(map));
+                put(&mut options, "reduce-slots", Some(reduce));
+            }
+            Some(SlotOptions::Universal(slots)) => put(&mut options, "slots", Some(slots)),
+            Some(SlotOptions::Total(slots)) => put(&mut options, "total-slots", Some(slots)),
+            None => {}
+        }
+        put(&mut options, "speed", self.speed);
+        put(&mut options, "metric", self.metric);
+        put(&mut options, "combine", self.combine.map(Combine::name));
+        let weights = |weights| if weights == Weights::Use { "use" } else { "ignore" };
+        put(&mut options, "weights", self.weights.map(weights));
+        put(&mut options, "deadlines", self.deadlines);
+        options
+    }
+
+    /// The options that were recorded, and the grain.
+    ///
+    /// # Errors
+    /// What was found and what is expected: an option that nothing records, or a value it cannot have.
+    pub fn read(recorded: &RecordedOptions) -> Result<(Self, Option<f64>), String> {
+        let mut reader = Reader(recorded.clone());
+        let mut import = Vec::new();
+        let importers = Importers::default();
+        for (_, param) in importers.params().filter(|(_, param)| param.name != SEED.name) {
+            let Some(value) = reader.0.remove(param.name) else { continue };
+            let text = text(&value);
+            ImportOptions::from_pairs([(param.name, text.as_str())])
+                .map_err(|problem| problem.to_string())?;
+            import.push((param.name.to_owned(), text));
+        }
+        let typed = reader.count("map-slots")?.zip(reader.count("reduce-slots")?);
+        let universal = reader.count("slots")?.map(SlotOptions::Universal);
+        let total = reader.count("total-slots")?.filter(|&total| total > 0).map(SlotOptions::Total);
+        let options = Self {
+            importers,
+            from: reader.take("from", |text| Some(text.to_owned()), "a format")?,
+            import,
+            machines: reader.count("machines")?.filter(|&machines| machines > 0),
+            slots: typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce }).or(universal).or(total),
+            speed: reader.number("speed", 1e-6..=1e6)?,
+            metric: reader.take("metric", Metric::from_name, "a metric")?,
+            combine: reader.take("combine", Combine::from_name, "sum or max")?,
+            weights: reader.take("weights", weights, "use or ignore")?,
+            deadlines: reader.number("deadlines", 0.0..=1e9)?,
+            seed: reader.take("seed", |text| text.parse().ok(), "a whole number")?,
+        };
+        let grain = reader.number("grain", 1e-6..=SECONDS_MAX)?;
+        let unknown = reader.0.keys().find(|name| !FOR_READERS.contains(&name.as_str()));
+        match unknown {
+            Some(name) => Err(format!("found option {name:?}, expected one that schedules record")),
+            None => Ok((options, grain)),
+        }
+    }
+}
+
+fn weights(text: &str) -> Option<Weights> {
+    match text {
+        "use" => Some(Weights::Use),
+        "ignore" => Some(Weights::Ignore),
+        _ => None,
+    }
+}
+
+/// What is still to be read.
+struct Reader(RecordedOptions);
+
+/// A value as the text that it was.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Reader {
+    fn take<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&str) -> Option<T>,
+        expected: &str,
+    ) -> Result<Option<T>, String> {
+        let Some(value) = self.0.remove(name) else { return Ok(None) };
+        let text = text(&value);
+        read(&text).map(Some).ok_or_else(|| format!("found {name}={text}, expected {expected}"))
+    }
+
+    fn count(&mut self, name: &str) -> Result<Option<u32>, String> {
+        self.take(name, |text| text.parse().ok(), "a whole number")
+    }
+
+    fn number(&mut self, name: &str, range: RangeInclusive<f64>) -> Result<Option<f64>, String> {
+        let expected = format!("a number from {} to {}", range.start(), range.end());
+        // Comparisons with NaN are false, so it is in no range.
+        self.take(name, |text| text.parse().ok().filter(|x| range.contains(x)), &expected)
+    }
+}
+
+impl SimulationOptions {
+    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
+    /// history it is the hash that counts.
+    pub fn record(&self, options: &mut RecordedOptions, history_sha256: Option<&str>) {
+        let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
+        put(options, "heartbeat", above_zero(self.heartbeat));
+        put(options, "slowstart", Some(self.slowstart).filter(|f| *f < 1.0));
+        put(options, "noise", above_zero(self.noise));
+        put(options, "knowledge", Some(self.knowledge.name()));
+        put(options, "history", history_sha256);
+        put(options, "jitter", above_zero(self.jitter));
+        let crashes: Vec<String> = self.crashes.iter().map(ToString::to_string).collect();
+        put(options, "crash", Some(crashes.join(",")).filter(|crashes| !crashes.is_empty()));
+        put(options, "crash-rate", self.crash_rate.map(|rate| rate.between));
+        put(options, "repair", self.crash_rate.map(|rate| rate.repair));
+        put(options, "locality-wait", above_zero(self.locality_wait));
+        put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{CrashAt, CrashRate, Known};
+
+    #[test]
+    fn what_was_recorded_comes_back() {
+        let given = WorkloadOptions {
+            from: Some("swim".to_owned()),
+            machines: Some(600),
+            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
+            speed: Some(0.1),
+            metric: Some(Metric::Tardiness),
+            combine: Some(Combine::Max),
+            weights: Some(Weights::Ignore),
+            deadlines: Some(3.0),
+            ..WorkloadOptions::default()
+        };
+        let simulation = SimulationOptions {
+            heartbeat: 3.0,
+            slowstart: 0.05,
+            knowledge: Known::Learned,
+            jitter: 0.25,
+            crashes: vec![
+                CrashAt { machine: "a-1".to_owned(), at: 5.0, away: Some(60.0) },
+                CrashAt { machine: "b".to_owned(), at: 7.0, away: None },
+            ],
+            crash_rate: Some(CrashRate { between: 100.0, repair: 5.5 }),
+            ..SimulationOptions::default()
+        };
+        let mut options = given.record(BTreeMap::new());
+        simulation.record(&mut options, Some("00ff"));
+        add_grain(&mut options, 7.5);
+        add_budget(&mut options, Some(0.5));
+        let (read, grain) = WorkloadOptions::read(&options).unwrap();
+        assert_eq!(read.slots, given.slots);
+        assert_eq!((read.record(BTreeMap::new()), grain), (given.record(BTreeMap::new()), Some(7.5)));
+        assert_eq!(options["machines"], 600);
+        assert_eq!((&options["knowledge"], &options["history"]), (&"learned".into(), &"00ff".into()));
+        assert_eq!(options["crash"], "a-1@5+60,b@7");
+        assert_eq!((&options["crash-rate"], &options["repair"]), (&100.into(), &5.5.into()));
+    }
+
+    #[test]
+    fn what_an_importer_was_told_comes_back_and_the_seed_apart() {
+        let texts = [("split", "134217728"), ("properties", "maps = 3"), ("actions", "{}"), ("cases", "a=b")];
+        let import: BTreeMap<String, String> = texts
+            .iter()
+            .chain(&[("seed", "7")])
+            .map(|&(name, text)| (name.to_owned(), text.to_owned()))
+            .collect();
+        let (read, grain) = WorkloadOptions::read(&WorkloadOptions::default().record(import)).unwrap();
+        let expected = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!((read.import, read.seed, grain), (expected.to_vec(), Some(7), None));
+    }
+
+    #[test]
+    fn what_is_given_goes_before_what_was_recorded() {
+        let import = |pairs: &[(&str, &str)]| WorkloadOptions {
+            import: pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            ..WorkloadOptions::default()
+        };
+        let recorded = WorkloadOptions {
+            machines: Some(3),
+            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
+            ..import(&[("split", "1"), ("reduces-max", "none")])
+        };
+        let given = WorkloadOptions { slots: Some(SlotOptions::Universal(4)), ..import(&[("split", "2")]) };
+        let both = given.or(recorded);
+        assert_eq!((both.machines, both.slots), (Some(3), Some(SlotOptions::Universal(4))));
+        assert_eq!(both.import, import(&[("split", "2"), ("reduces-max", "none")]).import);
+    }
+
+    #[test]
+    fn options_that_are_none_are_refused() {
+        let error = |name: &str, value: Value| {
+            WorkloadOptions::read(&RecordedOptions::from([(name.to_owned(), value)])).unwrap_err()
+        };
+        assert!(error("colour", "red".into()).contains("colour"), "{}", error("colour", "red".into()));
+        assert_eq!(error("machines", "many".into()), "found machines=many, expected a whole number");
+        assert!(error("deadlines", Value::Null).contains("null"));
+        assert!(error("speed", "NaN".into()).contains("expected a number from 0.000001 to 1000000"));
+        assert!(error("split", "5 miles".into()).contains("expected a size"));
+    }
+}

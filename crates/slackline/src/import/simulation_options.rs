@@ -1,0 +1,193 @@
+//! What a simulated cluster does beyond running every task for exactly its time, machines by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use slackline_model::{FlowId, History, Instance, MachineId, Seed, Span, Time};
+use slackline_sim::{Crash, Crashes};
+
+use super::error::ImportError;
+use super::source::Source;
+use crate::simulate::{Knowledge, Options};
+use crate::woha::{Plan, PlanFile};
+
+/// How to simulate, as it is said of any workload. Times are seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimulationOptions {
+    /// Machines report, and get work, only this often; 0 for at once.
+    pub heartbeat: f64,
+    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    pub slowstart: f64,
+    /// Standard deviation of the logarithm of the factor by which estimates are off.
+    pub noise: f64,
+    /// What policies may know of durations.
+    pub knowledge: Known,
+    /// Standard deviation of the logarithm of the factor by which tasks take longer or shorter.
+    pub jitter: f64,
+    /// Machines that die.
+    pub crashes: Vec<CrashAt>,
+    /// Every machine dies by itself, instead of [`Self::crashes`].
+    pub crash_rate: Option<CrashRate>,
+    /// How long a task waits for a machine that has its input.
+    pub locality_wait: f64,
+    /// Files of plans to follow.
+    pub plan_files: Vec<String>,
+    /// Whether to time decisions on the wall clock.
+    pub timings: bool,
+}
+
+/// What a policy may know of durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Known {
+    /// The mean of each phase, and the machines' speeds.
+    #[default]
+    Mean,
+    /// Each task, for policies that look at single tasks, and the machines' speeds.
+    Exact,
+    /// Neither durations nor speeds: only tasks that have finished, in this run or in earlier ones.
+    Learned,
+}
+
+/// A machine that dies: `MACHINE@T`, or `MACHINE@T+D` if it comes back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrashAt {
+    /// Name of the machine.
+    pub machine: String,
+    /// When it dies.
+    pub at: f64,
+    /// How long it is away; for good without it.
+    pub away: Option<f64>,
+}
+
+/// Machines that die by themselves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CrashRate {
+    /// Time up on average.
+    pub between: f64,
+    /// Time away.
+    pub repair: f64,
+}
+
+impl Default for SimulationOptions {
+    /// Exact durations and means, no early reduces, nothing fails.
+    fn default() -> Self {
+        Self {
+            heartbeat: 0.0,
+            slowstart: 1.0,
+            noise: 0.0,
+            knowledge: Known::Mean,
+            jitter: 0.0,
+            crashes: Vec::new(),
+            crash_rate: None,
+            locality_wait: 0.0,
+            plan_files: Vec::new(),
+            timings: false,
+        }
+    }
+}
+
+impl Known {
+    /// The name of the value.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Exact => "exact",
+            Self::Learned => "learned",
+        }
+    }
+}
+
+impl fmt::Display for CrashAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.machine, self.at)?;
+        self.away.map_or(Ok(()), |away| write!(f, "+{away}"))
+    }
+}
+
+impl SimulationOptions {
+    /// Whether anything is drawn.
+    pub fn draws(&self) -> bool {
+        self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some()
+    }
+
+    /// The options for an instance that was cut into tasks; `history` counts with [`Known::Learned`].
+    ///
+    /// # Errors
+    /// A crash of a machine that the cluster does not have, or that is down; plans that cannot be read or are
+    /// of other flows.
+    pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
+        Ok(Options {
+            knowledge: match self.knowledge {
+                Known::Mean => Knowledge::Mean,
+                Known::Exact => Knowledge::Exact,
+                Known::Learned => Knowledge::Learned(history.clone()),
+            },
+            sim: slackline_sim::Options {
+                seed: Seed(seed),
+                heartbeat: Span::from_seconds_nearest(self.heartbeat),
+                jitter: self.jitter,
+                crashes: self.crashes(instance)?,
+            },
+            slowstart: self.slowstart,
+            noise: self.noise,
+            locality_wait: Span::from_seconds_nearest(self.locality_wait),
+            timings: self.timings,
+            plans: self.plans(instance)?,
+        })
+    }
+
+    /// The plans of all plan files.
+    fn plans(&self, instance: &Instance) -> Result<BTreeMap<FlowId, Plan>, ImportError> {
+        let mut plans = BTreeMap::new();
+        for path in &self.plan_files {
+            let Source { name, bytes } = Source::read(path.as_ref())?;
+            match PlanFile::decode(&bytes).map(|file| file.assign(instance, &mut plans)) {
+                Ok(Ok(())) => {}
+                Ok(Err(problem)) => return Err(ImportError::PlanMismatch { name, problem }),
+                Err(problem) => return Err(ImportError::PlanFile { name, problem }),
+            }
+        }
+        Ok(plans)
+    }
+
+    fn crashes(&self, instance: &Instance) -> Result<Crashes, ImportError> {
+        if let Some(rate) = self.crash_rate {
+            return Ok(Crashes::Rate {
+                between: Span::from_seconds_nearest(rate.between),
+                repair: Span::from_seconds_nearest(rate.repair),
+            });
+        }
+        let crash = |crash: &CrashAt| {
+            let at = Time::from_seconds_nearest(crash.at);
+            let back = crash.away.map(|away| at + Span::from_seconds_nearest(away));
+            Ok(Crash { machine: machine(instance, &crash.machine)?, at, back })
+        };
+        let script = self.crashes.iter().map(crash).collect::<Result<Vec<_>, ImportError>>()?;
+        Crashes::script(script).map_err(|overlap| {
+            let machine = instance.cluster().machine_name(overlap.machine);
+            let problem = format!(
+                "found {machine} dying at {} while it is down since {}, expected it to be back before",
+                overlap.at, overlap.since
+            );
+            ImportError::option("crash", problem)
+        })
+    }
+}
+
+fn machine(instance: &Instance, name: &str) -> Result<MachineId, ImportError> {
+    let cluster = instance.cluster();
+    if let Some(machine) = cluster.machine_named(name) {
+        return Ok(machine);
+    }
+    let groups = cluster.groups().iter().map(|group| match group.count {
+        1 => group.name.clone(),
+        n => format!("{0}-0 … {0}-{1}", group.name, n - 1),
+    });
+    let groups: Vec<String> = groups.collect();
+    let known = match groups.as_slice() {
+        [] => return Err(ImportError::option("crash", "found no machines")),
+        [first, .., last] if groups.len() > 5 => format!("{first} … {last}"),
+        all => all.join(", "),
+    };
+    Err(ImportError::option("crash", format!("found machine {name:?}, expected one of {known}")))
+}

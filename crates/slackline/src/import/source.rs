@@ -1,0 +1,98 @@
+//! A file in memory, and the workload in it.
+
+use std::io::Read;
+use std::path::Path;
+
+use slackline_model::{Objective, Seed};
+use slackline_trace::{ImportOptions, read_workload};
+
+use super::error::ImportError;
+use super::loaded::{Loaded, Shaped};
+use super::workload_options::WorkloadOptions;
+
+/// A file in memory, so that it can be read more than once even if it came through a pipe.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What messages call it.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+impl Source {
+    /// Bytes under a name, which helps to guess their format.
+    pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { name: name.into(), bytes: bytes.into() }
+    }
+
+    /// Reads a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn read(path: &Path) -> Result<Self, ImportError> {
+        if path.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|source| ImportError::Read { name: "standard input".to_owned(), source })?;
+            return Ok(Self::new("stdin", bytes));
+        }
+        let name = path.display().to_string();
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(Self { name, bytes }),
+            Err(source) => Err(ImportError::Read { name, source }),
+        }
+    }
+
+    /// The last part of the name, for headlines.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    /// Imports the workload and applies the options, unchecked.
+    ///
+    /// # Errors
+    /// A document that is none; options that do not go with it.
+    pub fn shape(&self, options: &WorkloadOptions) -> Result<Shaped, ImportError> {
+        let import = import_options(options)?;
+        let mut imported = read_workload(&self.name, &self.bytes, options.from.as_deref(), &import)?;
+        if imported.importer.is_native()
+            && let Some((name, _)) = options.import.first()
+        {
+            let problem = format!(
+                "found a {} document of our own, expected a trace; import options leave our own documents alone",
+                imported.importer.name
+            );
+            return Err(ImportError::option(name, problem));
+        }
+        options.apply_cluster(&mut imported.draft, &self.name)?;
+        let objective = &mut imported.draft.objective;
+        let (metric, combine) =
+            (options.metric.unwrap_or(objective.metric), options.combine.unwrap_or(objective.combine));
+        *objective = Objective::new(metric, combine);
+        if let Some(weights) = options.weights {
+            imported.draft.weights = weights;
+        }
+        let settings = import.recorded(&imported.importer);
+        let settings = settings.map_err(|problem| ImportError::option("from", problem.to_string()))?;
+        let recorded = options.record(settings);
+        Ok(Shaped { name: self.name.clone(), imported, recorded, deadlines: options.deadlines })
+    }
+
+    /// The workload as an instance, phases given only as work uncut.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, with lines; options that do not go with it.
+    pub fn load(&self, options: &WorkloadOptions) -> Result<Loaded, ImportError> {
+        self.shape(options)?.into_loaded()
+    }
+}
+
+/// The options of importers.
+fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
+    let mut import = ImportOptions::new(options.importers.clone());
+    for (name, value) in &options.import {
+        import.set(name, value).map_err(|problem| ImportError::option(name, problem.to_string()))?;
+    }
+    import.set_seed(Seed(options.root_seed()));
+    Ok(import)
+}

@@ -1,0 +1,122 @@
+//! What makes a workload what it is, beyond its file: import options, another cluster, another objective,
+//! deadlines. A schedule records all of it.
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{MachineDraft, Weights};
+use slackline_model::{Combine, Draft, Metric};
+use slackline_trace::Importers;
+
+use super::error::{ImportError, MissingOption};
+
+/// Options that shape a workload. What is not given is taken from the document.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadOptions {
+    /// The formats that workloads may come in.
+    pub importers: Importers,
+    /// Format of the workload; guessed from the name and the content without it.
+    pub from: Option<String>,
+    /// Options of importers, by their names.
+    pub import: Vec<(String, String)>,
+    /// Number of machines.
+    pub machines: Option<u32>,
+    /// Slots.
+    pub slots: Option<SlotOptions>,
+    /// Speed of each machine.
+    pub speed: Option<f64>,
+    /// What a flow costs.
+    pub metric: Option<Metric>,
+    /// Whether the sum or the maximum of the costs is to be small.
+    pub combine: Option<Combine>,
+    /// Whether weights count.
+    pub weights: Option<Weights>,
+    /// Every flow gets a deadline: its release + this many times its time alone on the cluster.
+    pub deadlines: Option<f64>,
+    /// Seed of everything that is drawn.
+    pub seed: Option<u64>,
+}
+
+/// The slots of a cluster of equal machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotOptions {
+    /// So many of either kind a machine.
+    Typed {
+        /// Map slots.
+        map: u32,
+        /// Reduce slots.
+        reduce: u32,
+    },
+    /// So many a machine, for maps and reduces alike.
+    Universal(u32),
+    /// So many in all, for maps and reduces alike: spread evenly over the machines, or else one a machine.
+    Total(u32),
+}
+
+impl WorkloadOptions {
+    /// The seed, 0 if none was given.
+    pub fn root_seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// Everything given here, the rest from `other`; the formats are those of here.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let mut import = self.import;
+        let more: Vec<_> =
+            other.import.into_iter().filter(|(name, _)| import.iter().all(|(own, _)| own != name)).collect();
+        import.extend(more);
+        Self {
+            importers: self.importers,
+            from: self.from.or(other.from),
+            import,
+            machines: self.machines.or(other.machines),
+            slots: self.slots.or(other.slots),
+            speed: self.speed.or(other.speed),
+            metric: self.metric.or(other.metric),
+            combine: self.combine.or(other.combine),
+            weights: self.weights.or(other.weights),
+            deadlines: self.deadlines.or(other.deadlines),
+            seed: self.seed.or(other.seed),
+        }
+    }
+
+    /// Puts the cluster of the options into a draft. What no option says is taken from the draft, if all its
+    /// machines are equal.
+    pub(super) fn apply_cluster(&self, draft: &mut Draft, name: &str) -> Result<(), ImportError> {
+        if self.machines.is_none() && self.slots.is_none() && self.speed.is_none() {
+            return Ok(());
+        }
+        let before = match draft.machines.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        };
+        let found = match draft.machines.len() {
+            0 => "a workload without a cluster".to_owned(),
+            n => format!("a cluster of {n} groups of machines"),
+        };
+        let missing = |option| ImportError::Missing { name: name.to_owned(), found: found.clone(), option };
+        let total = match self.slots {
+            Some(SlotOptions::Total(total)) => Some(total),
+            _ => None,
+        };
+        let count = self.machines.or(total).or(before.as_ref().map(|machine| machine.count));
+        let count = count.ok_or_else(|| missing(MissingOption::Machines))?;
+        let slots = match self.slots {
+            Some(SlotOptions::Typed { map, reduce }) => Some(Slots::Typed { map, reduce }),
+            Some(SlotOptions::Universal(slots)) => Some(Slots::Universal(slots)),
+            Some(SlotOptions::Total(total)) if total % count != 0 => {
+                let problem =
+                    format!("found {total} slots for {count} machines, expected a multiple of {count}");
+                return Err(ImportError::option("total-slots", problem));
+            }
+            Some(SlotOptions::Total(total)) => Some(Slots::Universal(total / count)),
+            None => before.as_ref().map(|machine| machine.slots),
+        };
+        let slots = slots.ok_or_else(|| missing(MissingOption::Slots))?;
+        let (name, rack, speed) = match before {
+            Some(machine) => (machine.name, machine.rack, machine.speed),
+            None => ("node".to_owned(), None, 1.0),
+        };
+        draft.machines = vec![MachineDraft { name, count, speed: self.speed.unwrap_or(speed), slots, rack }];
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! Independent pieces of work on several threads, with results in order.
+//!
+//! A pool of a work-stealing library would bring its own threads for the whole process, and the number of
+//! threads is the caller's to choose here; the pieces are whole simulations, so that one shared counter is
+//! all the scheduling they need.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// As many threads as there are processors.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
+/// `work(0)`, …, `work(n - 1)` on at most that many threads, in this order whichever was first. After a
+/// failure no further piece is begun.
+///
+/// # Errors
+/// The first failure in this order among the pieces that were begun.
+///
+/// # Panics
+/// If `work` does.
+pub fn map<T: Send, E: Send>(
+    n: usize,
+    threads: usize,
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    const HELD: &str = "invariant: no worker panics while it holds the lock";
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<T, E>>>> = (0..n).map(|_| Mutex::new(None)).collect();
+    let worker = || {
+        loop {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            if k >= n {
+                return;
+            }
+            let result = work(k);
+            if result.is_err() {
+                next.store(n, Ordering::Relaxed);
+            }
+            *results[k].lock().expect(HELD) = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, n.max(1)) {
+            scope.spawn(worker);
+        }
+    });
+    results.into_iter().filter_map(|slot| slot.into_inner().expect(HELD)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::map;
+
+    #[test]
+    fn results_come_in_order_and_errors_end_the_work() {
+        let squares: Result<Vec<usize>, ()> = map(100, 3, |k| Ok(k * k));
+        assert_eq!(squares.unwrap(), (0..100).map(|k| k * k).collect::<Vec<_>>());
+        let failed: Result<Vec<usize>, usize> = map(100, 3, |k| if k == 7 { Err(k) } else { Ok(k) });
+        assert_eq!(failed, Err(7));
+        assert_eq!(map(0, 3, |_| Ok::<_, ()>(())), Ok(vec![]));
+    }
+}

@@ -1,0 +1,162 @@
+//! A policy as a value: what every function of the facade takes.
+//!
+//! It comes from a [`Registry`](crate::Registry) by its name, or from a closure ([`PolicySpec::new`]), and
+//! makes a fresh policy for each run from a cluster and an objective.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
+use slackline_algo::woha;
+use slackline_model::params::Settings;
+use slackline_model::{Cluster, FlowId, Objective};
+use slackline_policy::Policy;
+
+type Make = dyn Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync;
+
+/// A policy with its parameters.
+#[derive(Clone)]
+pub struct PolicySpec {
+    spec: String,
+    name: &'static str,
+    capabilities: Capabilities,
+    planner: Planner,
+    settings: Settings,
+    make: Arc<Make>,
+}
+
+/// What a policy gives when it is asked for a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanForm {
+    /// Slots of each phase over time; machines must have one speed.
+    Allocations,
+    /// Which task runs where and when.
+    Tasks,
+    /// How many tasks of a flow should have been started by which time.
+    Progress,
+}
+
+impl PlanForm {
+    /// What a planner gives.
+    pub const fn of(planner: &Planner) -> Self {
+        match planner {
+            Planner::Allocations(_) => Self::Allocations,
+            Planner::Tasks(_) | Planner::Rehearsal => Self::Tasks,
+            Planner::Progress { .. } => Self::Progress,
+        }
+    }
+
+    /// Whether phases given only as work must have been cut into tasks.
+    pub const fn needs_tasks(self) -> bool {
+        matches!(self, Self::Tasks | Self::Progress)
+    }
+}
+
+impl PolicySpec {
+    /// A policy of one's own. Its plan is what it does if everything goes as it is known.
+    pub fn new<F>(name: &'static str, make: F) -> Self
+    where
+        F: Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync + 'static,
+    {
+        Self {
+            spec: name.to_owned(),
+            name,
+            capabilities: Capabilities {
+                flows: Flows::Whole,
+                typed: Typed::Yes,
+                speeds: Speeds::Blind,
+                minima: false,
+            },
+            planner: Planner::Rehearsal,
+            settings: Settings::defaults(&[]),
+            make: Arc::new(make),
+        }
+    }
+
+    /// The policy of an entry with these settings, which `spec` asked for.
+    pub(crate) fn of_entry(entry: &PolicyEntry, settings: Settings, spec: &str) -> Self {
+        let (make, own) = (entry.make, settings.clone());
+        Self {
+            spec: spec.to_owned(),
+            name: entry.name,
+            capabilities: entry.capabilities,
+            planner: entry.planner,
+            settings,
+            make: Arc::new(move |cluster, objective| make(cluster, objective, &own)),
+        }
+    }
+
+    /// The policy of an entry, its parameters at their defaults.
+    pub(crate) fn default_of(entry: &PolicyEntry) -> Self {
+        Self::of_entry(entry, Settings::defaults(entry.params), entry.name)
+    }
+
+    /// The same policy under another text, such as the parameters that a closure has captured.
+    #[must_use]
+    pub fn called(self, spec: impl Into<String>) -> Self {
+        Self { spec: spec.into(), ..self }
+    }
+
+    /// What results and schedules call it: the name with the parameters that were asked for.
+    pub fn spec(&self) -> &str {
+        &self.spec
+    }
+
+    /// Its name without parameters.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it can take.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// How it plans before anything runs.
+    pub fn planner(&self) -> Planner {
+        self.planner
+    }
+
+    /// The value of each of its parameters.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What `plan` gives.
+    pub fn plan_form(&self) -> PlanForm {
+        PlanForm::of(&self.planner)
+    }
+
+    /// Whether it can follow progress plans that were made elsewhere.
+    pub fn follows_plans(&self) -> bool {
+        matches!(self.planner, Planner::Progress { .. })
+    }
+
+    /// A fresh policy for one run on that cluster. It learns of flows when they arrive.
+    pub fn build(&self, cluster: &Cluster, objective: &Objective) -> Box<dyn Policy + Send> {
+        (self.make)(cluster, objective)
+    }
+
+    /// A fresh policy that follows these plans and makes those of other flows itself. A policy that follows
+    /// no plans has no use for them ([`Self::follows_plans`]).
+    pub fn build_following(
+        &self,
+        cluster: &Cluster,
+        objective: &Objective,
+        plans: BTreeMap<FlowId, woha::Plan>,
+    ) -> Box<dyn Policy + Send> {
+        match self.planner {
+            Planner::Progress { follow, .. } if !plans.is_empty() => {
+                follow(cluster, objective, &self.settings, plans)
+            }
+            _ => self.build(cluster, objective),
+        }
+    }
+}
+
+impl fmt::Debug for PolicySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PolicySpec({})", self.spec)
+    }
+}

@@ -1,0 +1,100 @@
+//! What is said of the policies of a registry.
+
+use serde_json::{Value, json};
+use slackline_algo::registry::PolicyEntry;
+
+use crate::capabilities::{sentences, values};
+use crate::report::table::{Align, Table, wrapped};
+
+/// Columns that a terminal has.
+const WIDTH: usize = 110;
+
+/// Name and value of everything that is said of a policy.
+fn cells(entry: &PolicyEntry) -> [(&'static str, &'static str); 9] {
+    let can = sentences(entry);
+    [
+        ("policy", entry.name),
+        ("flows of jobs", can.flows),
+        ("typed slots", can.typed),
+        ("mixed speeds", can.speeds),
+        ("plan gives", can.plan),
+        ("minima", can.minima),
+        ("guarantee", entry.guarantee),
+        ("source", entry.source),
+        ("summary", entry.summary),
+    ]
+}
+
+/// The first words, up to where they go into detail.
+fn short(text: &str) -> &str {
+    text.split([',', ';', ':']).next().unwrap_or(text)
+}
+
+/// A row a policy, and a line on each below.
+pub fn table(entries: &[&PolicyEntry]) -> String {
+    // Sentences go below, and the rest into the details.
+    const SHOWN: [&str; 6] =
+        ["policy", "flows of jobs", "typed slots", "mixed speeds", "plan gives", "minima"];
+    let mut table = Table::new(&SHOWN.map(|name| (name, Align::Left)));
+    for entry in entries {
+        let shown = cells(entry).into_iter().filter(|(name, _)| SHOWN.contains(name));
+        let cell = |(name, value)| if name == "mixed speeds" { value } else { short(value) };
+        table.row(shown.map(cell));
+    }
+    let summaries: Vec<_> = entries.iter().map(|entry| (entry.name, entry.summary)).collect();
+    let more = "\n`slackline policies NAME` says more, and lists the parameters.\n";
+    table.render() + "\n" + &wrapped(&summaries, WIDTH) + more
+}
+
+/// Everything on one policy.
+pub fn details(entry: &PolicyEntry) -> String {
+    let mut lines: Vec<(&str, &str)> = cells(entry).into_iter().skip(1).collect();
+    lines.rotate_right(1);
+    let mut text = format!("{}\n{}", entry.name, wrapped(&lines, WIDTH));
+    for param in entry.params {
+        let what = format!("{} [default: {}]", param.help, param.default);
+        text.extend(["\n", entry.name, ":", param.name, "=", &values(param), "\n"]);
+        text += &wrapped(&[("", what)], WIDTH);
+    }
+    text
+}
+
+/// A row a policy.
+pub fn csv(entries: &[&PolicyEntry]) -> String {
+    let header: Vec<&str> = entries
+        .first()
+        .into_iter()
+        .flat_map(|first| cells(first))
+        .map(|(name, _)| name)
+        .chain(["parameters"])
+        .collect();
+    let row = |entry: &&PolicyEntry| {
+        let parameters = entry.params.iter().map(|param| format!("{}={}", param.name, values(param)));
+        let parameters = parameters.collect::<Vec<_>>().join(" ");
+        cells(entry).into_iter().map(|(_, value)| value.to_owned()).chain([parameters]).collect::<Vec<_>>()
+    };
+    crate::report::csv(&header, entries.iter().map(row))
+}
+
+/// The policies for programs.
+pub fn json(entries: &[&PolicyEntry]) -> String {
+    super::pretty(&Value::Array(entries.iter().map(|entry| document(entry)).collect()))
+}
+
+fn document(entry: &PolicyEntry) -> Value {
+    let can = sentences(entry);
+    let params = entry.params.iter().map(|param| {
+        json!({
+            "name": param.name, "default": param.default, "values": param.words(),
+            "expected": param.expected(), "help": param.help,
+        })
+    });
+    json!({
+        "name": entry.name, "summary": entry.summary, "source": entry.source, "guarantee": entry.guarantee,
+        "capabilities": {
+            "flows": can.flows, "typed_slots": can.typed, "mixed_speeds": can.speeds, "plan": can.plan,
+            "minima": entry.capabilities.minima,
+        },
+        "parameters": params.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,181 @@
+//! The best split of map and reduce slots, and what it is compared with.
+
+use slackline_model::Instance;
+use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
+
+use crate::report::number::{Unit, column, counted, exact, number};
+use crate::report::table::{Align, Table};
+use crate::tune::{Choice, Method, Mode, Request, Rule, Times, Tuned};
+
+/// Flows of the order that the table shows unless all are asked for.
+const SHOWN: usize = 40;
+
+/// The flows of a choice in its order.
+fn flows(instance: &Instance, choice: &Choice) -> Vec<String> {
+    choice.order.iter().map(|&job| instance.flow(instance.job(job).flow).id.clone()).collect()
+}
+
+/// What was tuned and how, in two lines.
+pub fn headlines(name: &str, instance: &Instance, request: &Request, tuned: &Tuned) -> String {
+    let mode = if request.config.mode == Mode::Strict { ", reduces strictly in order" } else { "" };
+    let half = tuned.default.split;
+    format!(
+        "{name}: {}, {} on {}\n{}{mode}: {}, {} of them estimated, the others ruled out by bounds\n",
+        counted(instance.flows().len() as u64, "flow"),
+        counted(instance.n_tasks(), "task"),
+        counted(u64::from(half.map()) + u64::from(half.reduce()), "slot"),
+        request.method.name(),
+        counted(u64::from(tuned.candidates), "split"),
+        number(f64::from(tuned.evaluated), Unit::Count),
+    )
+}
+
+fn seconds(choice: &Choice) -> (f64, f64) {
+    (choice.makespan.seconds(), choice.total_completion as f64 / 1e6)
+}
+
+/// `mk-jr, area`: what made an order.
+fn order_name(choice: &Choice) -> &'static str {
+    match choice.rule {
+        None => "",
+        Some((Rule::MkJr, Times::Area)) => "mk-jr, area",
+        Some((Rule::MkJr, Times::Stage)) => "mk-jr, stage",
+        Some((Rule::MkTctJr, Times::Area)) => "mk-tct-jr, area",
+        Some((Rule::MkTctJr, Times::Stage)) => "mk-tct-jr, stage",
+    }
+}
+
+/// Rows of a name, a choice, and what made its order.
+type Rows<'a> = Vec<(&'static str, &'a Choice, &'static str)>;
+
+fn compared<'a>(request: &Request, tuned: &'a Tuned) -> Rows<'a> {
+    let best = match request.method {
+        Method::ExMkSfJr => "the best of all orders",
+        _ => order_name(&tuned.best),
+    };
+    let mut rows = Vec::new();
+    if let Some(exact) = &tuned.exact {
+        rows.push(("proportional", &tuned.best, best));
+        rows.push(("exact", exact, order_name(exact)));
+    } else {
+        rows.push(("best", &tuned.best, best));
+    }
+    rows.push(("half and half", &tuned.default, order_name(&tuned.default)));
+    rows.push(("half and half", &tuned.submitted, "as submitted"));
+    rows
+}
+
+/// The splits that are compared, what the best one gains, its order (all of it, or its beginning) and the
+/// Pareto front.
+pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool) -> String {
+    let order = flows(instance, &tuned.best);
+    let shown = if all { order.len() } else { order.len().min(SHOWN) };
+    let more = match order.len() - shown {
+        0 => String::new(),
+        more => format!(", … ({more} more; --all shows them)"),
+    };
+    [
+        choices(&compared(request, tuned)),
+        gains(tuned),
+        format!("order: {}{more}\n", order[..shown].join(", ")),
+        front(tuned),
+    ]
+    .join("\n")
+}
+
+/// What the best split gains over the usual one, and loses by the proportional rule.
+fn gains(tuned: &Tuned) -> String {
+    let percent =
+        |of: f64, than: f64| number(if than > 0.0 { (than - of) / than } else { 0.0 }, Unit::Percent);
+    let (makespan, total) = seconds(&tuned.best);
+    let gain = |name: &str, than: &Choice| {
+        let (slower, longer) = seconds(than);
+        let (makespan, total) = (percent(makespan, slower), percent(total, longer));
+        format!("gain over half and half{name}: makespan {makespan}, total completion {total}\n")
+    };
+    let loss = tuned.exact.as_ref().map_or_else(String::new, |exact| {
+        let (least, _) = seconds(exact);
+        let loss = if least > 0.0 { makespan / least - 1.0 } else { 0.0 };
+        format!("loss of the proportional rule: makespan {}\n", number(loss, Unit::Percent))
+    });
+    gain("", &tuned.default) + &gain(" as submitted", &tuned.submitted) + &loss
+}
+
+/// The Pareto front, with the paper's choice marked.
+fn front(tuned: &Tuned) -> String {
+    let value = |choice: &Choice| (choice.makespan, choice.total_completion);
+    let is_paper = |choice: &Choice| value(choice) == value(&tuned.paper);
+    let mark = |choice: &Choice| if is_paper(choice) { "Algorithm 5" } else { "" };
+    let mut rows: Rows<'_> =
+        tuned.pareto.iter().map(|choice| (mark(choice), choice, order_name(choice))).collect();
+    let mut note = "";
+    if !tuned.pareto.iter().any(is_paper) {
+        rows.push(("Algorithm 5", &tuned.paper, order_name(&tuned.paper)));
+        note = "Algorithm 5, the paper's choice, is beaten in both by one of the others\n";
+    }
+    format!("not beaten in both makespan and total completion time:\n{}{note}", choices(&rows))
+}
+
+fn choices(rows: &Rows<'_>) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("map\nslots", Align::Right),
+        ("reduce\nslots", Align::Right),
+        ("makespan", Align::Right),
+        ("total\ncompletion", Align::Right),
+        ("order", Align::Left),
+    ]);
+    let cells = |unit, value: &dyn Fn(&Choice) -> f64| {
+        column(&rows.iter().map(|(_, choice, _)| Some(value(choice))).collect::<Vec<_>>(), unit)
+    };
+    let maps = cells(Unit::Count, &|choice| choice.split.map().into());
+    let reduces = cells(Unit::Count, &|choice| choice.split.reduce().into());
+    let makespans = cells(Unit::Measure, &|choice| seconds(choice).0);
+    let totals = cells(Unit::Measure, &|choice| seconds(choice).1);
+    for (k, (name, _, order)) in rows.iter().enumerate() {
+        table.row([name, maps[k].as_str(), &reduces[k], &makespans[k], &totals[k], order]);
+    }
+    table.render()
+}
+
+/// One row a split with all digits.
+pub fn csv(instance: &Instance, tuned: &Tuned) -> String {
+    let row = |(name, choice): (&str, &Choice)| {
+        let (makespan, total) = seconds(choice);
+        [
+            name.to_owned(),
+            choice.split.map().to_string(),
+            choice.split.reduce().to_string(),
+            exact(Some(makespan)),
+            exact(Some(total)),
+            flows(instance, choice).join(" "),
+        ]
+    };
+    let mut rows = vec![("best", &tuned.best)];
+    rows.extend(tuned.exact.iter().map(|choice| ("exact", choice)));
+    rows.extend([("default", &tuned.default), ("submitted", &tuned.submitted), ("paper", &tuned.paper)]);
+    rows.extend(tuned.pareto.iter().map(|choice| ("pareto", choice)));
+    let header = ["what", "map_slots", "reduce_slots", "makespan", "total_completion", "order"];
+    crate::report::csv(&header, rows.into_iter().map(row))
+}
+
+/// The tuning document.
+pub fn json(instance: &Instance, tuned: &Tuned) -> String {
+    let split = |choice: &Choice| {
+        let (makespan, total_completion) = seconds(choice);
+        TunedSplit {
+            map_slots: choice.split.map(),
+            reduce_slots: choice.split.reduce(),
+            order: flows(instance, choice),
+            makespan,
+            total_completion,
+        }
+    };
+    write_tuning(&Tuning {
+        best: split(&tuned.best),
+        pareto: tuned.pareto.iter().map(split).collect(),
+        default: split(&tuned.default),
+        evaluated: tuned.evaluated,
+        candidates: tuned.candidates,
+    })
+}

@@ -1,0 +1,77 @@
+//! Whether a schedule is feasible and costs what it says.
+
+use serde_json::{Map, json};
+use slackline_judge::Report;
+
+use crate::import::Verdict;
+use crate::report::comparison::Figures;
+use crate::report::headline;
+use crate::report::number::{counted, exact};
+
+/// The answer in a line.
+pub fn line(verdict: &Verdict) -> String {
+    let (schedule, report) = match verdict {
+        Verdict::Not { why, .. } => return format!("not feasible: {why}\n"),
+        Verdict::Feasible { schedule, report } => (schedule, report),
+    };
+    let mut line = format!(
+        "feasible: {} under {}, {} {}, {}",
+        headline::objective(schedule.objective),
+        schedule.policy,
+        if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
+        cost(report),
+        counted(report.rows as u64, "row"),
+    );
+    if report.tasks > 0 {
+        line.extend([", ", &counted(report.tasks, "task")]);
+    }
+    if report.failed > 0 {
+        line.extend([", ", &counted(report.failed as u64, "flow"), " failed"]);
+    }
+    line + "\n"
+}
+
+/// The sum of no costs is minus nothing, which nobody wants to read.
+fn cost(report: &Report) -> f64 {
+    report.cost + 0.0
+}
+
+/// The answer for programs.
+pub fn json(verdict: &Verdict) -> String {
+    let (schedule, report) = match verdict {
+        Verdict::Not { kind, why } => {
+            return super::pretty(&json!({ "valid": false, "violation": { "kind": kind, "message": why } }));
+        }
+        Verdict::Feasible { schedule, report } => (schedule, report),
+    };
+    let figures = Figures::of_schedule(schedule, &report.metrics);
+    super::pretty(&json!({
+        "valid": true,
+        "policy": schedule.policy,
+        "objective": {
+            "metric": schedule.objective.metric.name(),
+            "combine": schedule.objective.combine.name(),
+        },
+        "cost": cost(report),
+        "rows": report.rows,
+        "failed": report.failed,
+        "metrics": figures.metrics.iter().map(|&(name, value)| (name.to_owned(), json!(value))).collect::<Map<_, _>>(),
+    }))
+}
+
+/// The answer as a row.
+pub fn csv(verdict: &Verdict) -> String {
+    let header = ["valid", "violation", "message", "cost", "rows", "tasks", "failed"];
+    let row = match verdict {
+        Verdict::Not { kind, why } => {
+            let known = ["false".to_owned(), (*kind).to_owned(), why.clone()];
+            known.into_iter().chain(std::iter::repeat_n(String::new(), 4)).collect::<Vec<_>>()
+        }
+        Verdict::Feasible { report, .. } => {
+            let counts = [report.rows as u64, report.tasks, report.failed as u64].map(|n| n.to_string());
+            let known = ["true".to_owned(), String::new(), String::new(), exact(Some(cost(report)))];
+            known.into_iter().chain(counts).collect()
+        }
+    };
+    crate::report::csv(&header, [row])
+}
