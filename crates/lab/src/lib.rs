@@ -37,9 +37,9 @@ pub mod spec;
 mod sweep;
 mod workload;
 
-pub use experiments::{Experiment, experiment, experiments};
 pub use context::{Artifact, Context};
 pub use error::{ReproError, SpecError};
+pub use experiments::{Experiment, experiment, experiments};
 pub use spec::{Figure, Spec};
 
 /// Makes one figure: its kind's artifacts, the CSV first.

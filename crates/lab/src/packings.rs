@@ -57,16 +57,17 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     let objectives: Vec<(Objective, Weights)> =
         settings.objectives.iter().map(|text| objective(text)).collect::<Result<_, _>>().map_err(wrong)?;
     let (seeds, lines) = (context.seeds_of(figure) as usize, objectives.len());
-    let cells = context.cells(shapes.len() * lines * seeds, |k| {
-        let (objective, weights) = objectives[k / seeds % lines];
-        let mut shape = shapes[k / seeds / lines].1.clone();
-        if objective.metric == Metric::Sla {
-            shape.workload.set.insert("cost".to_owned(), Word::Text("sla".to_owned()));
-        }
-        let instance = shape.instance((k % seeds) as u64)?.with_objective(objective, weights)?;
-        ratios(&jobs(&instance), settings.orders)
-    })
-    .map_err(wrong)?;
+    let cells = context
+        .cells(shapes.len() * lines * seeds, |k| {
+            let (objective, weights) = objectives[k / seeds % lines];
+            let mut shape = shapes[k / seeds / lines].1.clone();
+            if objective.metric == Metric::Sla {
+                shape.workload.set.insert("cost".to_owned(), Word::Text("sla".to_owned()));
+            }
+            let instance = shape.instance((k % seeds) as u64)?.with_objective(objective, weights)?;
+            ratios(&jobs(&instance), settings.orders)
+        })
+        .map_err(wrong)?;
     let mut points = Vec::new();
     for (k, chunk) in cells.chunks(seeds).enumerate() {
         for (p, policy) in POLICIES.iter().enumerate() {

@@ -68,11 +68,7 @@ impl Figure {
         if kinds.contains(&self.kind.as_str()) {
             return Ok(());
         }
-        Err(SpecError::Kind {
-            figure: self.id.clone(),
-            found: self.kind.clone(),
-            expected: kinds.join(", "),
-        })
+        Err(SpecError::Kind { figure: self.id.clone(), found: self.kind.clone(), expected: kinds.join(", ") })
     }
 
     /// The settings, as the struct of the figure's kind.

@@ -94,10 +94,9 @@ type Cell = Vec<Vec<Vec<Option<f64>>>>;
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let sweep = Sweep::new(figure.settings()?).map_err(|problem| figure.problem(problem))?;
     let seeds = context.seeds_of(figure) as usize;
-    let cells = context.cells(sweep.shapes.len() * seeds, |k| {
-        sweep.cell(&sweep.shapes[k / seeds].1, (k % seeds) as u64)
-    })
-    .map_err(|problem| figure.problem(problem))?;
+    let cells = context
+        .cells(sweep.shapes.len() * seeds, |k| sweep.cell(&sweep.shapes[k / seeds].1, (k % seeds) as u64))
+        .map_err(|problem| figure.problem(problem))?;
     let points = sweep.points(&cells, seeds);
     Ok(vec![Artifact { name: format!("{}.csv", figure.id), text: rows::csv(figure, &points) }])
 }

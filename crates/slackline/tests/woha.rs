@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use slackline::Registry;
 use slackline::policy::{Config, Estimates, Policy};
 use slackline::sim::{Crashes, Options, Sim};
-use slackline::Registry;
 use slackline_algo::woha::lag::{Lags, Naive};
 use slackline_algo::woha::{Cap, JobOrder, Plan, PlanGenerator, Progress, Request, Woha};
 use slackline_model::cluster::Slots;
@@ -50,7 +50,8 @@ fn completions(schedule: &Schedule) -> Vec<f64> {
 }
 
 fn simulate(instance: &Instance, spec: &str) -> Vec<f64> {
-    let mut policy = Registry::standard().parse(spec).unwrap().build(instance.cluster(), &instance.objective());
+    let mut policy =
+        Registry::standard().parse(spec).unwrap().build(instance.cluster(), &instance.objective());
     completions(&run_with(instance, policy.as_mut(), Options::exact()))
 }
 
@@ -183,7 +184,10 @@ fn lists_decide_as_recomputation_does_even_when_tasks_are_lost() {
             let generator = Progress { order: JobOrder::HighestLevel, cap: Cap::Search, pooled: false };
             let mut naive = Woha::new("woha", Box::new(generator), Box::<Naive>::default());
             let expected = run(&mut naive);
-            let mut policy = Registry::standard().parse("woha-hlf:cap=search:lag=tasks").unwrap().build(instance.cluster(), &instance.objective());
+            let mut policy = Registry::standard()
+                .parse("woha-hlf:cap=search:lag=tasks")
+                .unwrap()
+                .build(instance.cluster(), &instance.objective());
             assert_eq!(run(policy.as_mut()), expected, "{slots:?}, {slowstart}");
         }
     }

@@ -8,8 +8,8 @@ use slackline_algo::dmrs::lp::{self, Form, Job, Machines, Side, System};
 use slackline_algo::dmrs::order::{self, Key};
 use slackline_model::{PhaseId, Span, Time};
 
-use super::size::Size;
 use super::measure::{median, timed};
+use super::size::Size;
 
 /// Prints both tables.
 pub fn run(size: Size) {

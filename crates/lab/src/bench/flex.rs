@@ -12,8 +12,8 @@ use slackline_model::draft::Weights;
 use slackline_model::{Combine, Instance, Metric, Objective, Seed};
 use slackline_trace::generate;
 
-use super::size::Size;
 use super::measure::{median, timed_thrice};
+use super::size::Size;
 
 /// Prints a row for each size and metric.
 pub fn run(size: Size) {

@@ -15,8 +15,8 @@ use slackline_model::schedule::Allocation;
 use slackline_model::{Combine, Instance, Metric, Objective, PhaseId, Seed};
 use slackline_trace::generate;
 
-use super::size::Size;
 use super::measure::{fnv, median, timed_thrice};
+use super::size::Size;
 
 /// Prints a row for each workload and metric.
 pub fn run(size: Size) {

@@ -20,8 +20,8 @@ pub mod flex;
 pub mod flowflex;
 pub mod measure;
 pub mod ordering;
-pub mod size;
 pub mod sim;
+pub mod size;
 pub mod woha;
 
 pub use size::Size;

@@ -9,8 +9,8 @@ use slackline_algo::ordering::workload::Workload;
 use slackline_model::{Instance, Seed};
 use slackline_trace::generate;
 
-use super::size::Size;
 use super::measure::{busy, median};
+use super::size::Size;
 
 /// Prints a row for each sweep.
 pub fn run(size: Size) {

@@ -7,8 +7,8 @@ use slackline_policy::{Config, Policy};
 use slackline_sim::{Options, Sim};
 use slackline_trace::generate;
 
-use super::size::Size;
 use super::measure::{hash, median, peak_mib, timed};
+use super::size::Size;
 
 /// One day to simulate.
 struct Day {

@@ -25,8 +25,8 @@ use slackline_policy::Estimates;
 
 use self::btree::BTree;
 use self::skip_list::SkipList;
-use super::size::Size;
 use super::measure::{median, timed, timed_processor};
+use super::size::Size;
 
 /// What is measured.
 #[derive(Clone, Copy)]

@@ -17,7 +17,9 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (verb, rest) = args.split_first().map_or(("", &[][..]), |(verb, rest)| (verb.as_str(), rest));
     match (verb, rest) {
-        ("bench", suites) => cargo(&["bench", "--package", "slackline-lab", "--features", "bench", "--"], suites, &[]),
+        ("bench", suites) => {
+            cargo(&["bench", "--package", "slackline-lab", "--features", "bench", "--"], suites, &[])
+        }
         ("bless", []) => cargo(&["test", "--workspace"], &[], &[("SLACKLINE_BLESS", "1")]),
         ("swarm", rest) => Swarm::of(rest).map_or_else(misused, |swarm| swarm.run()),
         _ => misused(),
