@@ -25,8 +25,8 @@
 //!
 //! **Invariants**: I1 a slot's tasks do not overlap, I2 no reduce before its maps, I3 no phase above
 //! its cap (the judge, in tests); I4 LP ≤ cost, Lemma 2 and Theorem 1 (tests); I5 a slot is handed a
-//! task only when it is free and the task can run, so that without late releases what is planned is
-//! what runs (tests).
+//! task only when it is free and the task can run, so that what is planned is what runs if all
+//! jobs are there from the start (tests).
 //!
 //! **Symbols**: p_j `Job::work`, w_j `weight`, r_j `release`, p_{j,1} `Side::longest`, m
 //! `Machines::count`, v_l `speed`, v_1 `Machines::fastest`, μ `Machines::capacity`, μ_j

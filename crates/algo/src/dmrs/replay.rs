@@ -5,8 +5,9 @@
 //! keeps its slot waiting, and a reduce that is in no queue goes to the slot that has been free longest,
 //! before what is queued there (deviation D8). Nothing is decided again.
 //!
-//! It is not a run of the policy in the simulator, though without late releases and caps the tasks are the
-//! same (a test says so): a plan knows all releases, and the policy learns of jobs as they arrive.
+//! It is not a run of the policy in the simulator, though on machines of one slot, without late releases
+//! and caps, the tasks are the same (a test says so): a plan knows all releases, and the policy learns of
+//! jobs as they arrive.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
