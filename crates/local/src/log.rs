@@ -303,7 +303,9 @@ mod tests {
         let bytes = written(&path);
         let whole = |len: usize| {
             let mut ends = vec![KIND.line.len()];
-            TEXTS.iter().for_each(|text| ends.push(ends[ends.len() - 1] + HEAD + text.len()));
+            for text in TEXTS {
+                ends.push(ends[ends.len() - 1] + HEAD + text.len());
+            }
             ends.iter().filter(|&&end| end <= len).count().saturating_sub(1)
         };
         for len in 0..=bytes.len() {

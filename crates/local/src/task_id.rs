@@ -15,6 +15,7 @@ pub struct TaskId {
     pub task: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn write_kind<S: Serializer>(kind: &PhaseKind, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(kind.name())
 }

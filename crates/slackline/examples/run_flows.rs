@@ -5,6 +5,8 @@
 //! cargo run --example run_flows -- examples/first-run.toml
 //! ```
 
+#![expect(clippy::print_stdout, reason = "an example shows what it finds")]
+
 use std::process::ExitCode;
 
 use slackline::Registry;

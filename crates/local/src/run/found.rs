@@ -167,7 +167,9 @@ fn lock_outputs(journal: &Journal, head: &Head, outputs: &Outputs<'_>) -> Result
     for index in (0..jobs.len()).filter(is_free) {
         let job = &jobs[index];
         if let Err(problem) = locks.acquire(job, &[]) {
-            jobs.iter().for_each(|job| locks.release(job));
+            for job in jobs {
+                locks.release(job);
+            }
             return Err(match problem.kind() {
                 io::ErrorKind::AlreadyExists => RunError::Claimed { path: job.output.display().to_string() },
                 _ => file(&job.output)(problem),

@@ -161,11 +161,11 @@ fn deadlines_are_set_and_wrong_ones_refused() {
 #[test]
 fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let history = Some(dir.path().join("history"));
+    let history = dir.path().join("history");
     let mut fake = Fake::new();
-    let first = Request { history: history.clone(), ..request(dir.path()) };
+    let first = Request { history: Some(history.clone()), ..request(dir.path()) };
     gone(&fake, first.clone());
-    let known = HistoryStore::existing(&history.unwrap()).latest().unwrap();
+    let known = HistoryStore::existing(&history).latest().unwrap();
     assert_eq!(known[&JobName::new("f", "a")].maps, 2);
     // The fake engine passes on what it is told of the past.
     fake.stop_after = Some(0);

@@ -114,13 +114,13 @@ impl Live {
         let Some(bars) = &self.bars else { return };
         for (flow, bar) in self.flows.iter().zip(&bars.flows) {
             bar.set_position(flow.done as u64);
-            bar.set_message(self.prospect(flow, forecast));
+            bar.set_message(Self::prospect(flow, forecast));
         }
         if let Some(bar) = &bars.rest {
             let others = &self.flows[BARS..];
             bar.set_position(others.iter().map(|flow| flow.done as u64).sum());
             let done = others.iter().filter(|flow| flow.done == flow.total).count();
-            let late = others.iter().filter(|flow| self.is_late(flow, forecast)).count();
+            let late = others.iter().filter(|flow| is_expected_late(flow, forecast)).count();
             bar.set_message(format!("{done} done, {late} about to be late"));
         }
         let doing: Vec<String> = (self.jobs.iter())
@@ -137,28 +137,28 @@ impl Live {
         ));
     }
 
-    /// Whether a flow that is not done is expected to miss its deadline.
-    fn is_late(&self, flow: &Flow, forecast: &Forecast) -> bool {
-        match (forecast.of(&flow.name), flow.deadline) {
-            (Prospect::Done(at), Some(deadline)) => flow.done < flow.total && is_late(at, deadline),
-            _ => false,
-        }
-    }
-
     /// When a flow is expected to be done, against its deadline.
-    fn prospect(&self, flow: &Flow, forecast: &Forecast) -> String {
+    fn prospect(flow: &Flow, forecast: &Forecast) -> String {
         let seconds = |at: f64| format!("{} s", number(at, Unit::Measure));
         let deadline = flow.deadline.map(|at| format!("deadline {}", seconds(at)));
         let expected = match forecast.of(&flow.name) {
             _ if flow.done == flow.total => Some("done".to_owned()),
             Prospect::Failed => Some("failed".to_owned()),
             Prospect::Unknown => None,
-            Prospect::Done(at) if self.is_late(flow, forecast) => {
+            Prospect::Done(at) if is_expected_late(flow, forecast) => {
                 Some(format!("about {}, late", seconds(at)))
             }
             Prospect::Done(at) => Some(format!("about {}", seconds(at))),
         };
         expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether a flow that is not done is expected to miss its deadline.
+fn is_expected_late(flow: &Flow, forecast: &Forecast) -> bool {
+    match (forecast.of(&flow.name), flow.deadline) {
+        (Prospect::Done(at), Some(deadline)) => flow.done < flow.total && is_late(at, deadline),
+        _ => false,
     }
 }
 
@@ -258,7 +258,7 @@ impl Sink for Live {
             Happening::Killed(id) => self.ended(id),
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
-                let prospect = self.prospect(&self.flows[job.flow], forecast);
+                let prospect = Self::prospect(&self.flows[job.flow], forecast);
                 let flow = if prospect.is_empty() { prospect } else { format!("; flow {prospect}") };
                 let skipped = match skipped {
                     0 => String::new(),
