@@ -31,7 +31,7 @@ impl Policy for ShortestFirst {
 }
 
 /// What help, completions and the table of policies say of it.
-const ENTRY: PolicyEntry =
+pub(crate) const ENTRY: PolicyEntry =
     PolicyEntry::new("shortest-first", "the phase with the least work left first", |_, _, _| {
         Box::new(ShortestFirst)
     });

@@ -5,6 +5,12 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use slackline::Registry;
+
+#[allow(dead_code, reason = "its main is the program that the other test starts")]
+#[path = "../examples/own_policy.rs"]
+mod own_policy;
+
 /// The example as `cargo test` builds it, or built now.
 fn example() -> PathBuf {
     let test = std::env::current_exe().unwrap();
@@ -35,4 +41,10 @@ fn it_is_wherever_policies_are() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(said(&["completions", shell]).contains("shortest-first"), "{shell}");
     }
+}
+
+#[test]
+fn it_is_held_to_what_every_policy_is_held_to() {
+    let registry = Registry::empty().with(own_policy::ENTRY).unwrap();
+    slackline_testkit::conformance::check(&registry).unwrap();
 }

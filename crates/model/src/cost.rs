@@ -12,7 +12,7 @@ use crate::tolerance;
 /// The document's tolerance of instants, so that a plan in `f64` seconds that ends on its deadline
 /// is on time.
 pub fn is_late(completion: f64, deadline: f64) -> bool {
-    completion > deadline + tolerance::of_instant(deadline)
+    completion > tolerance::latest(deadline)
 }
 
 macro_rules! define_metrics {

@@ -11,7 +11,7 @@
 //!
 //! Slots are priced at their left end, which makes the value a lower bound for continuous time (B3 (i)).
 
-use slackline_model::CostFn;
+use slackline_model::{CostFn, tolerance};
 
 use crate::transport::{self, Problem};
 
@@ -128,12 +128,6 @@ fn starting_order(flows: &[Supply<'_>], mut working: Vec<usize>, cuts: &[f64]) -
     working
 }
 
-/// The instant at which a completion begins to count as later than `at`: the documents' tolerance, so that
-/// a completion that is late by less is not priced as late.
-pub(crate) fn tolerated(at: f64) -> f64 {
-    at + 2e-6 + 1e-9 * at.abs()
-}
-
 /// Cut points from 0 to a time by which all work is done.
 fn cuts(flows: &[Supply<'_>], capacity: f64, grid: Grid) -> Vec<f64> {
     let release = flows.iter().map(|f| f.release).fold(0.0, f64::max);
@@ -162,7 +156,7 @@ pub(crate) fn special_points<'a>(
             first = first.min(earliest);
         }
         for at in breaks {
-            cuts.push(tolerated(at));
+            cuts.push(tolerance::latest(at));
             let mut gap = grid.ratio / 16.0 * end;
             while !is_step && at + gap < end && grid.ratio > 0.0 {
                 cuts.push(at + gap);

@@ -13,7 +13,7 @@
 //! condition on sets of flows with D_j ≤ t.)
 
 use slackline_model::id::{TiSlice, TiVec};
-use slackline_model::{CostFn, FlowId, Instance};
+use slackline_model::{CostFn, FlowId, Instance, tolerance};
 
 use crate::guard;
 use crate::per_flow::FlowBound;
@@ -192,7 +192,7 @@ impl<'a> Deadlines<'a> {
 /// and jumps, so that a schedule which is late by less than that is not called infeasible.
 pub(crate) fn latest(cost: &CostFn, level: f64, earliest: f64) -> f64 {
     let exact = cost.latest(level).unwrap_or(earliest);
-    let tolerated = exact + 2e-6 + 1e-9 * exact.abs();
+    let tolerated = tolerance::latest(exact);
     let latest = if cost.eval(tolerated) <= level { tolerated } else { exact };
     latest.max(earliest)
 }

@@ -182,7 +182,7 @@ impl Facts<'_> {
                     area += held as f64 * (to - from);
                     let room = (i64::from(story.cap) - held).max(0);
                     let want = room.min(pending.max(0));
-                    story.waits.count(Standing { held, want, room }, to - from);
+                    story.waits.count(held, want, room, to - from);
                     if want > 0 {
                         wanting.push(from, to);
                     }
@@ -244,20 +244,9 @@ impl Facts<'_> {
     }
 }
 
-/// How a phase stands for a while.
-#[derive(Clone, Copy)]
-struct Standing {
-    /// Slots it holds.
-    held: i64,
-    /// Slots it could use besides.
-    want: i64,
-    /// Slots up to its cap.
-    room: i64,
-}
-
 impl Waits {
-    /// Counts that a phase stood so for `seconds`.
-    fn count(&mut self, Standing { held, want, room }: Standing, seconds: f64) {
+    /// Counts `seconds` with `held` slots, `want` more that it could use and `room` up to its cap.
+    fn count(&mut self, held: i64, want: i64, room: i64, seconds: f64) {
         let kind = match (held, want, room) {
             (0, 1.., _) => &mut self.none,
             (_, 1.., _) => &mut self.below,
