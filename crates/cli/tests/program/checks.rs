@@ -131,7 +131,7 @@ fn a_schedule_that_is_none_is_wrong_input() {
     let (file, document) = schedule("check_rubbish");
     for (rubbish, place) in [
         (document[..document.len() / 2].to_owned(), "s.json:"),
-        (document.replacen("\"options\": {", "\"options\": {\"colour\": 1, ", 1), "--colour"),
+        (document.replacen("\"options\": {", "\"options\": {\"colour\": 1, ", 1), "found option \"colour\""),
         (document.replacen("\"seed\"", "\"sead\"", 1), "s.json:"),
         (String::new(), "s.json"),
     ] {
