@@ -12,6 +12,7 @@ pub mod edf;
 pub mod fair;
 pub mod fifo;
 pub mod fluid;
+mod shares;
 
 pub use edf::Edf;
 pub use fair::Fair;

@@ -6,6 +6,7 @@
 //! - [`flex`]: malleable jobs and any metric: FLEX;
 //! - [`flowflex`]: flows of malleable jobs with precedence and any metric: FlowFlex;
 //! - [`ordering`]: job orders and slot configurations by Johnson's rule;
+//! - [`policies`]: the table of policies, one line each;
 //! - [`registry`]: the table of policies: what it says of each, and how each is made;
 //! - [`woha`]: deadlines by progress plans.
 //!
@@ -21,6 +22,7 @@ pub mod flex;
 pub mod flowflex;
 pub mod ordering;
 mod phase_graph;
+pub mod policies;
 #[cfg(test)]
 #[path = "../../../testdata/real.rs"]
 mod real_data;

@@ -1,6 +1,6 @@
-//! The table of policies: what it says of each, and how each is made.
+//! What the table of policies says of each, and how each is made.
 //!
-//! Every policy's file declares a [`PolicyEntry`], and [`POLICIES`] has a line for it. Parameters, help,
+//! Every policy's file declares a [`PolicyEntry`], and [`crate::policies::POLICIES`] has a line for it. Parameters, help,
 //! documents and the reasons for which a plan is refused follow from the entry.
 
 use std::collections::BTreeMap;
@@ -10,25 +10,7 @@ use slackline_model::schedule::Rows;
 use slackline_model::{Cluster, FlowId, Instance, Objective};
 use slackline_policy::Policy;
 
-use crate::baseline::{edf, fair, fifo};
-use crate::{dmrs, flex, flowflex, ordering, woha};
-
-/// All policies.
-pub const POLICIES: &[PolicyEntry] = &[
-    fifo::ENTRY,
-    fair::ENTRY,
-    edf::ENTRY,
-    flex::ENTRY,
-    flowflex::ENTRY,
-    woha::HLF,
-    woha::LPF,
-    woha::MPF,
-    dmrs::ENTRY,
-    dmrs::IDENTICAL,
-    dmrs::MAP_ONLY,
-    ordering::MK_JR,
-    ordering::MK_TCT_JR,
-];
+use crate::woha;
 
 /// A policy as a table of policies knows it.
 #[derive(Clone, Copy)]

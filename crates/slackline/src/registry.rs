@@ -57,7 +57,7 @@ pub enum PolicyError {
 impl Registry {
     /// The policies of this library.
     pub fn standard() -> Self {
-        Self { entries: slackline_algo::registry::POLICIES.to_vec() }
+        Self { entries: slackline_algo::policies::POLICIES.to_vec() }
     }
 
     /// No policies.

@@ -21,7 +21,7 @@ use slackline_model::{FlowId, Instance, JobId, Key, PhaseId, Time};
 use slackline_policy::minima;
 
 use super::By;
-use super::fair::by_flow;
+use super::shares::by_flow;
 use crate::classic::fluid::{self, Graph, Progress, execute, in_order};
 use crate::classic::{Claim, water_line};
 use crate::phase_graph;

@@ -6,8 +6,8 @@
 
 use slackline_relax::malleable::Job;
 
+use super::constant::{cost, least, most, spare};
 use super::instance::FlexInstance;
-use super::rap::{cost, least, most, spare};
 
 /// The optimal constant allocation for any costs; `None` if there are more jobs than slots or the
 /// program would look at more than `cells` pairs of choice and slot. O(slots · choices) time, O(slots · jobs) memory.

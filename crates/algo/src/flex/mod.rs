@@ -34,7 +34,7 @@
 //! (tests).
 //!
 //! **Symbols**: J jobs, S `slots`, V_j `work`, m_j `min`, M_j `max`, s_j slots of a constant allocation,
-//! F_j(s) = w_j(V_j/s) `rap::cost`, L a level, D_j(L) `latest`.
+//! F_j(s) = w_j(V_j/s) `constant::cost`, L a level, D_j(L) `latest`.
 //!
 //! **Deviations**
 //! - D1 Lemma 1 ("some packing order is optimal for every metric") is false: three jobs with V = M = 2
@@ -60,6 +60,7 @@
 //! ```
 
 pub mod bound;
+mod constant;
 mod entry;
 mod instance;
 pub mod knapsack;

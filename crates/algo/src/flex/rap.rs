@@ -17,6 +17,7 @@ use std::collections::BinaryHeap;
 use slackline_model::{Combine, Key};
 use slackline_relax::malleable::Job;
 
+use super::constant::{cost, least, most, spare};
 use super::instance::FlexInstance;
 use super::knapsack;
 use super::selection::frederickson_johnson;
@@ -34,32 +35,6 @@ pub fn solve(instance: &FlexInstance, cells: u64) -> Option<Vec<u32>> {
         }
         Combine::Sum => knapsack::dynamic_program(instance, cells),
     }
-}
-
-/// The fewest slots a job may hold: it runs, unless there is nothing to do.
-pub(super) fn least(job: &Job) -> u32 {
-    if job.work > 0.0 { job.min.max(1) } else { 0 }
-}
-
-/// The most slots a job may hold.
-pub(super) fn most(job: &Job) -> u32 {
-    if job.work > 0.0 { job.max } else { 0 }
-}
-
-/// F_j(s); jobs without work complete at once.
-pub(super) fn cost(job: &Job, slots: u32) -> f64 {
-    job.cost_at(if slots == 0 { 0.0 } else { job.work / f64::from(slots) })
-}
-
-/// What one slot more than `slots` saves.
-pub(super) fn saving(job: &Job, slots: u32) -> f64 {
-    cost(job, slots) - cost(job, slots + 1)
-}
-
-/// Slots left when every job holds its least, if they suffice for that.
-pub(super) fn spare(instance: &FlexInstance) -> Option<u32> {
-    let least: u64 = instance.jobs().iter().map(|job| u64::from(least(job))).sum();
-    u32::try_from(u64::from(instance.slots()).checked_sub(least)?).ok()
 }
 
 /// Slot after slot to the job that costs most now: the minimax optimum, and G_j with the right sign.
@@ -149,6 +124,7 @@ mod tests {
     use proptest::prelude::*;
     use slackline_model::CostFn;
 
+    use super::super::constant::saving;
     use super::super::knapsack::{dynamic_program, paper_program};
     use super::super::selection::{frederickson_johnson, galil_megiddo};
     use super::*;

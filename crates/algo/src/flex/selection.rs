@@ -8,8 +8,8 @@
 //! - G. Frederickson, D. Johnson (1980): first look at every p-th saving only; the J or so around the
 //!   right rank stay, p is halved. O(J) a halving, O(J log(S/J)) in all, given a linear selection.
 
+use super::constant::{least, most, saving, spare};
 use super::instance::FlexInstance;
-use super::rap::{least, most, saving, spare};
 
 /// One slot of one job: what it saves. Ties by job, then by slot, so that the order is total.
 #[derive(Clone, Copy, Debug, PartialEq)]

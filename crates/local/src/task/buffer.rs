@@ -2,8 +2,7 @@
 //! partition. Nothing is allocated per pair.
 
 use super::TaskError;
-use super::merge::Cursor;
-use super::partition::prefix;
+use super::pairs::{Cursor, prefix};
 
 /// Bytes of a value's length, which stands before the key.
 const LENGTH: usize = 4;

@@ -15,7 +15,7 @@ use super::TaskError;
 use super::error::at;
 use super::input::Blocks;
 use super::log::{self, Log};
-use super::merge::Cursor;
+use super::pairs::Cursor;
 use super::pipe::{Running, Said, Told};
 
 /// A command and what it needs to run.

@@ -10,18 +10,11 @@ use std::path::Path;
 
 use super::TaskError;
 use super::error::at;
+use super::pairs::Cursor;
 use super::segment::{RunWriter, Segment, SegmentReader};
 
 /// Segments that are merged at once.
 const FAN_IN: usize = 128;
-
-/// A sequence of pairs, sorted by key.
-pub(super) trait Cursor {
-    /// The pair it stands at; none at the end.
-    fn current(&self) -> Option<(&[u8], &[u8])>;
-    /// Goes to the next pair.
-    fn advance(&mut self) -> Result<(), TaskError>;
-}
 
 /// Several segments as one sequence.
 pub(super) struct Merge {

@@ -25,6 +25,7 @@ mod input;
 pub mod log;
 mod map;
 mod merge;
+mod pairs;
 mod part;
 mod partition;
 mod pipe;

@@ -7,23 +7,12 @@ use twox_hash::XxHash3_64;
 
 use super::TaskError;
 use super::error::at;
-use super::segment::{put_varint, take_varint};
+use super::pairs::{prefix, put_varint, take_varint};
 
 /// The hash of a key: XXH3 of 64 bits with seed 0. It is part of the meaning of a job's output, so it
 /// never changes.
 pub(super) fn hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
-}
-
-/// The first bytes of a key as a number that compares like them; shorter keys are filled with zeros.
-#[inline]
-pub(super) fn prefix(key: &[u8]) -> u64 {
-    if let Some(first) = key.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut first = [0; 8];
-    first[..key.len()].copy_from_slice(key);
-    u64::from_be_bytes(first)
 }
 
 /// How keys are divided.

@@ -12,39 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::TaskError;
 use super::error::at;
-use super::merge::Cursor;
-use super::partition::prefix;
+use super::pairs::{Cursor, prefix, put_varint, take_varint};
 
 /// Longest header of a pair: two LEB128 numbers of 32 bits.
 const HEADER: usize = 10;
-
-/// Appends a number, seven bits a byte, low ones first.
-#[inline]
-pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Takes a number off the front; none if it is cut short or too long.
-#[inline]
-pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let (mut value, mut shift) = (0, 0);
-    loop {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-        shift += 7;
-        if shift > 63 {
-            return None;
-        }
-    }
-}
 
 /// Where a partition lies in its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::Values;
+use super::super::pairs::{put_varint, take_varint};
 use super::super::part::Part;
-use super::super::segment::{put_varint, take_varint};
 use super::tally::Tally;
 use super::{Program, Put, Room};
 

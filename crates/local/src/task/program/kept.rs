@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::super::TaskError;
 use super::super::error::at;
-use super::super::merge::Cursor;
-use super::super::segment::{RunWriter, SegmentReader, put_varint, take_varint};
+use super::super::pairs::{Cursor, put_varint, take_varint};
+use super::super::segment::{RunWriter, SegmentReader};
 use super::Room;
 
 /// Through how much the file is read, bytes.
