@@ -3,12 +3,12 @@
 //! [`main_with`] is the whole program under a registry of policies, so that a `main` of your own can add one.
 //!
 //! In reading order:
-//! - [`args`]: groups of flags that mean the same in every verb;
-//! - [`cmd`]: one file per verb;
-//! - [`input`]: what is said of workloads and options on the command line;
-//! - [`history`]: the file of `--history`;
-//! - [`out`]: everything that is printed or written;
-//! - [`progress`]: a bar for whatever takes more than a second.
+//! - `args`: groups of flags that mean the same in every verb;
+//! - `cmd`: one file per verb;
+//! - `input`: what is said of workloads and options on the command line;
+//! - `history`: the file of `--history`;
+//! - `out`: everything that is printed or written;
+//! - `progress`: a bar for whatever takes more than a second.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input.
 #![deny(clippy::unwrap_used)]

@@ -1,7 +1,7 @@
 //! An append-only log in one file, under the journal and the history.
 //!
 //! The file is a line that says what it is, and records: length, check sum of the text, check sum of these two (each
-//! 4 bytes, little endian), text. A record is on disk when [`Log::append`] returns. A process or machine that dies
+//! 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or machine that dies
 //! while it appends leaves part of the last append: that tail was never promised to anybody, and is cut off. Damage
 //! anywhere else is an error; nothing is guessed.
 //!

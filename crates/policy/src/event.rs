@@ -42,6 +42,6 @@ pub enum Event {
     FlowArrived(FlowId),
     /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
     PhaseReady(PhaseId),
-    /// The time of an [`Action::WakeAt`] has come, or the assignment layer wanted to look again.
+    /// The time of an [`crate::Action::WakeAt`] has come, or the assignment layer wanted to look again.
     Wake,
 }

@@ -1,6 +1,6 @@
 //! The table of formats: which there are, and which one a file is in.
 //!
-//! A format is one file here that declares an `IMPORTER`, and one line in [`TABLE`]. What several files share:
+//! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
 //! `hadoop` (names of Hadoop's properties) and `xml` (XML with positions).
 
 mod hadoop;

@@ -26,7 +26,7 @@ pub struct SimulationOptions {
     pub jitter: f64,
     /// Machines that die.
     pub crashes: Vec<CrashAt>,
-    /// Every machine dies by itself, instead of [`Self::crashes`].
+    /// Every machine dies by itself, instead of `crashes`.
     pub crash_rate: Option<CrashRate>,
     /// How long a task waits for a machine that has its input.
     pub locality_wait: f64,
