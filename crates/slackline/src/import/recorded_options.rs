@@ -78,26 +78,25 @@ impl WorkloadOptions {
         options
     }
 
-    /// The options that were recorded, and the grain.
+    /// The options that were recorded, those of these importers among them, and the grain.
     ///
     /// # Errors
     /// What was found and what is expected: an option that nothing records, or a value it cannot have.
-    pub fn read(recorded: &RecordedOptions) -> Result<(Self, Option<f64>), String> {
+    pub fn read(recorded: &RecordedOptions, importers: &Importers) -> Result<(Self, Option<f64>), String> {
         let mut reader = Reader(recorded.clone());
         let mut import = Vec::new();
-        let importers = Importers::default();
+        let mut known = ImportOptions::new(importers.clone());
         for (_, param) in importers.params().filter(|(_, param)| param.name != SEED.name) {
             let Some(value) = reader.0.remove(param.name) else { continue };
             let text = text(&value);
-            ImportOptions::from_pairs([(param.name, text.as_str())])
-                .map_err(|problem| problem.to_string())?;
+            known.set(param.name, &text).map_err(|problem| problem.to_string())?;
             import.push((param.name.to_owned(), text));
         }
         let typed = reader.count("map-slots")?.zip(reader.count("reduce-slots")?);
         let universal = reader.count("slots")?.map(SlotOptions::Universal);
         let total = reader.count("total-slots")?.filter(|&total| total > 0).map(SlotOptions::Total);
         let options = Self {
-            importers,
+            importers: importers.clone(),
             from: reader.take("from", |text| Some(text.to_owned()), "a format")?,
             import,
             machines: reader.count("machines")?.filter(|&machines| machines > 0),
@@ -179,6 +178,9 @@ impl SimulationOptions {
 
 #[cfg(test)]
 mod tests {
+    use slackline_model::params::{Param, Values};
+    use slackline_trace::Importer;
+
     use super::*;
     use crate::import::{CrashAt, CrashRate, Known};
 
@@ -211,7 +213,7 @@ mod tests {
         simulation.record(&mut options, Some("00ff"));
         add_grain(&mut options, 7.5);
         add_budget(&mut options, Some(0.5));
-        let (read, grain) = WorkloadOptions::read(&options).unwrap();
+        let (read, grain) = WorkloadOptions::read(&options, &Importers::default()).unwrap();
         assert_eq!(read.slots, given.slots);
         assert_eq!((read.record(BTreeMap::new()), grain), (given.record(BTreeMap::new()), Some(7.5)));
         assert_eq!(options["machines"], 600);
@@ -228,9 +230,26 @@ mod tests {
             .chain(&[("seed", "7")])
             .map(|&(name, text)| (name.to_owned(), text.to_owned()))
             .collect();
-        let (read, grain) = WorkloadOptions::read(&WorkloadOptions::default().record(import)).unwrap();
+        let (read, grain) =
+            WorkloadOptions::read(&WorkloadOptions::default().record(import), &Importers::default()).unwrap();
         let expected = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
         assert_eq!((read.import, read.seed, grain), (expected.to_vec(), Some(7), None));
+    }
+
+    #[test]
+    fn what_an_importer_of_ones_own_was_told_comes_back() {
+        const PARAMS: &[Param] =
+            &[Param::new("stretch", "1", Values::Real(0.0, 9.0), "factor on all seconds")];
+        let swim = *Importers::default().get("swim").unwrap();
+        let importers = Importers::default().with(Importer { name: "mine", params: PARAMS, ..swim });
+        let told = BTreeMap::from([("stretch".to_owned(), "2.5".to_owned())]);
+        let recorded = WorkloadOptions::default().record(told);
+        assert_eq!(recorded["stretch"], 2.5);
+        let (read, _) = WorkloadOptions::read(&recorded, &importers).unwrap();
+        assert_eq!(read.import, [("stretch".to_owned(), "2.5".to_owned())]);
+        assert!(read.importers.get("mine").is_some());
+        let unknown = WorkloadOptions::read(&recorded, &Importers::default()).unwrap_err();
+        assert!(unknown.contains("stretch"), "{unknown}");
     }
 
     #[test]
@@ -253,7 +272,8 @@ mod tests {
     #[test]
     fn options_that_are_none_are_refused() {
         let error = |name: &str, value: Value| {
-            WorkloadOptions::read(&RecordedOptions::from([(name.to_owned(), value)])).unwrap_err()
+            WorkloadOptions::read(&RecordedOptions::from([(name.to_owned(), value)]), &Importers::default())
+                .unwrap_err()
         };
         assert!(error("colour", "red".into()).contains("colour"), "{}", error("colour", "red".into()));
         assert_eq!(error("machines", "many".into()), "found machines=many, expected a whole number");

@@ -12,7 +12,7 @@ use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, Schedule};
 use slackline_trace::{Format, Meta, schedule::status, sha256, write_schedule, write_workload};
 
-use super::{Run, RunError, engine, policy};
+use super::{Run, RunError, policy, session};
 use crate::simulate::Simulated;
 
 /// How a run went. Tasks that are not done have their expected durations.
@@ -85,7 +85,7 @@ impl Run {
     /// # Errors
     /// A simulation that the judge refuses, which means that a part of this program is wrong.
     pub fn prediction(&self) -> Result<Option<Prediction>, RunError> {
-        let hindered = engine::hindered(self.session());
+        let hindered = session::hindered(self.session());
         let mut draft = self.session().workload().clone();
         draft.flows.retain(|flow| !hindered.contains(&flow.id));
         if draft.flows.is_empty() {
