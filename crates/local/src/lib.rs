@@ -6,7 +6,7 @@
 //! - [`resolve`](mod@resolve): from a flow file to tasks; [`preflight`](mod@preflight): what keeps a flow from being run at all;
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
 //! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
-//! - [`layout`]: where files are; `output_lock`: whose outputs are; [`files`]: removing them, writing them as a whole;
+//! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
 //! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run from its beginning, or from where it was, to its end;
@@ -20,7 +20,7 @@ pub mod backend;
 pub mod clock;
 pub mod engine;
 mod estimate;
-pub mod files;
+mod files;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
