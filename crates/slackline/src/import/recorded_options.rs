@@ -12,7 +12,6 @@ use slackline_model::{Combine, Metric};
 use slackline_trace::importer::SEED;
 use slackline_trace::{ImportOptions, Importers};
 
-use super::simulation_options::SimulationOptions;
 use super::workload_options::{SlotOptions, WorkloadOptions};
 
 /// Options by their names: numbers as numbers, all else as text.
@@ -35,7 +34,7 @@ const FOR_READERS: [&str; 12] = [
 ];
 
 /// Numbers as numbers, all else as text.
-fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
+pub(super) fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
     let Some(text) = value.map(|value| value.to_string()) else { return };
     let number = serde_json::from_str(&text).ok().filter(Value::is_number);
     options.insert(name.to_owned(), number.unwrap_or(Value::String(text)));
@@ -156,71 +155,12 @@ impl Reader {
     }
 }
 
-impl SimulationOptions {
-    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
-    /// history it is the hash that counts.
-    pub fn record(&self, options: &mut RecordedOptions, history_sha256: Option<&str>) {
-        let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
-        put(options, "heartbeat", above_zero(self.heartbeat));
-        put(options, "slowstart", Some(self.slowstart).filter(|f| *f < 1.0));
-        put(options, "noise", above_zero(self.noise));
-        put(options, "knowledge", Some(self.knowledge.name()));
-        put(options, "history", history_sha256);
-        put(options, "jitter", above_zero(self.jitter));
-        let crashes: Vec<String> = self.crashes.iter().map(ToString::to_string).collect();
-        put(options, "crash", Some(crashes.join(",")).filter(|crashes| !crashes.is_empty()));
-        put(options, "crash-rate", self.crash_rate.map(|rate| rate.between));
-        put(options, "repair", self.crash_rate.map(|rate| rate.repair));
-        put(options, "locality-wait", above_zero(self.locality_wait));
-        put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use slackline_model::params::{Param, Values};
     use slackline_trace::Importer;
 
     use super::*;
-    use crate::import::{CrashAt, CrashRate, Known};
-
-    #[test]
-    fn what_was_recorded_comes_back() {
-        let given = WorkloadOptions {
-            from: Some("swim".to_owned()),
-            machines: Some(600),
-            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
-            speed: Some(0.1),
-            metric: Some(Metric::Tardiness),
-            combine: Some(Combine::Max),
-            weights: Some(Weights::Ignore),
-            deadlines: Some(3.0),
-            ..WorkloadOptions::default()
-        };
-        let simulation = SimulationOptions {
-            heartbeat: 3.0,
-            slowstart: 0.05,
-            knowledge: Known::Learned,
-            jitter: 0.25,
-            crashes: vec![
-                CrashAt { machine: "a-1".to_owned(), at: 5.0, away: Some(60.0) },
-                CrashAt { machine: "b".to_owned(), at: 7.0, away: None },
-            ],
-            crash_rate: Some(CrashRate { between: 100.0, repair: 5.5 }),
-            ..SimulationOptions::default()
-        };
-        let mut options = given.record(BTreeMap::new());
-        simulation.record(&mut options, Some("00ff"));
-        add_grain(&mut options, 7.5);
-        add_budget(&mut options, Some(0.5));
-        let (read, grain) = WorkloadOptions::read(&options, &Importers::default()).unwrap();
-        assert_eq!(read.slots, given.slots);
-        assert_eq!((read.record(BTreeMap::new()), grain), (given.record(BTreeMap::new()), Some(7.5)));
-        assert_eq!(options["machines"], 600);
-        assert_eq!((&options["knowledge"], &options["history"]), (&"learned".into(), &"00ff".into()));
-        assert_eq!(options["crash"], "a-1@5+60,b@7");
-        assert_eq!((&options["crash-rate"], &options["repair"]), (&100.into(), &5.5.into()));
-    }
 
     #[test]
     fn what_an_importer_was_told_comes_back_and_the_seed_apart() {
