@@ -88,6 +88,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
             out::talk(format_args!("error: {}: not feasible: {violation}", policy.spec()));
             Ok(Answer::No)
         }
+        Err(other) => Err(other.into()),
     }
 }
 
