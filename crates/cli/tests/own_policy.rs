@@ -23,6 +23,8 @@ fn it_is_wherever_policies_are() {
     assert!(
         said(&["plan", "examples/nightly.toml", "--policy", "shortest-first"]).contains("shortest-first: ")
     );
+    let longest = said(&["simulate", "examples/nightly.toml", "--policy", "shortest-first:order=longest"]);
+    assert!(longest.contains("cost"));
     assert!(said(&["policies"]).contains("the phase with the least work left first"));
     assert!(said(&["simulate", "--help"]).contains("shortest-first"));
     for shell in ["bash", "zsh", "fish"] {
