@@ -303,7 +303,7 @@ impl<'a> Planner<'a> {
 
     /// The plans of the baselines.
     fn baselines(&mut self, instance: &Instance, budget: &mut Budget<'_>) {
-        if self.net.nodes.len() > BASELINE_NODES_MAX {
+        if self.net.nodes().len() > BASELINE_NODES_MAX {
             return;
         }
         for rule in BASELINES {
