@@ -26,20 +26,6 @@ pub fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
     (value, start.elapsed().as_secs_f64())
 }
 
-/// Runs `f` and returns what it gives and how many seconds this thread had a processor, which other users of the
-/// machine change less; where the system does not tell (it does on Linux), those of the clock.
-pub fn timed_processor<T>(f: impl FnOnce() -> T) -> (T, f64) {
-    let before = processor_seconds();
-    let (value, clock) = timed(f);
-    let seconds = before.zip(processor_seconds()).map(|(before, after)| after - before);
-    (value, seconds.unwrap_or(clock))
-}
-
-fn processor_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(text.split_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
-}
-
 /// What `f` gives, and the least time of three runs: on a machine that others use too, the least is what it takes.
 pub fn timed_thrice<T>(f: impl Fn() -> T) -> (T, f64) {
     let (_, first) = timed(&f);

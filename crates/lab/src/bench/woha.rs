@@ -25,7 +25,7 @@ use slackline_policy::Estimates;
 
 use self::btree::BTree;
 use self::skip_list::SkipList;
-use super::measure::{median, timed, timed_processor};
+use super::measure::{busy, median, timed};
 use super::size::Size;
 
 /// What is measured.
@@ -120,7 +120,7 @@ fn assign<S: WorkflowScheduler>(name: &str, measure: Measure, case: Case, make: 
             left.push(draw.submit(&mut scheduler, flow, 0, age));
         }
         scheduler.advance(Time::ZERO);
-        let (result, took) = timed_processor(|| {
+        let (result, took) = busy(|| {
             let (mut hash, mut replaced) = (0u64, 0);
             for call in 0..calls {
                 let now = call * 1_000_000 / rate;
