@@ -10,7 +10,7 @@
 //! - [`import`]: [`read_workload`], which takes any format;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
-//! - [`schema`]: their JSON Schemas;
+//! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - `wire`, `parse`, `source`, `diagnostic`, `durations`: shared parts of the documents, text to structs,
 //!   positions, remarks of importers, durations that are drawn.
@@ -37,7 +37,8 @@ pub mod place;
 #[path = "../../../testdata/real.rs"]
 mod real_data;
 pub mod schedule;
-pub mod schema;
+#[cfg(test)]
+mod schema;
 pub mod source;
 mod text;
 pub mod tuning;
