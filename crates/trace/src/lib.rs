@@ -12,8 +12,9 @@
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
-//! - `wire`, `parse`, `source`, `diagnostic`, `durations`: shared parts of the documents, text to structs,
-//!   positions, remarks of importers, durations that are drawn.
+//! - `wire`, `parse`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form, by way
+//!   of a tree of values with their places; places of what is found wrong later;
+//! - `diagnostic`, `durations`: remarks of importers, durations that are drawn.
 //!
 //! **Add a format**: one file in `importers/` that declares an `IMPORTER`, and one line in the table of
 //! `importers.rs`. **Add an import option**: one line in the `params` of its importer.
@@ -21,6 +22,7 @@
 //! **Never knows**: scheduling.
 
 pub mod comparison;
+mod de;
 pub mod diagnostic;
 mod durations;
 pub mod error;
@@ -41,6 +43,7 @@ pub mod schedule;
 mod schema;
 pub mod source;
 mod text;
+mod tree;
 pub mod tuning;
 mod wire;
 pub mod workload;

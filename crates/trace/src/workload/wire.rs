@@ -1,7 +1,9 @@
 //! The workload document as it is written. Comments on fields become the schema's descriptions.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{CombineName, MetricName, Numbers, Seconds};
@@ -228,7 +230,8 @@ pub(crate) struct Run {
 }
 
 /// An argument of a program: a word, a number, or true or false.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+// Told apart by hand, as `Numbers` are.
+#[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
 pub(crate) enum Arg {
@@ -238,8 +241,44 @@ pub(crate) enum Arg {
     Text(String),
 }
 
-impl std::fmt::Display for Arg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+struct ArgVisitor;
+
+impl Visitor<'_> for ArgVisitor {
+    type Value = Arg;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word, a number, or true or false")
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Arg, E> {
+        Ok(Arg::Flag(flag))
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Arg, E> {
+        Ok(i64::try_from(n).map_or(Arg::Real(n as f64), Arg::Count))
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Arg, E> {
+        Ok(Arg::Count(n))
+    }
+
+    fn visit_f64<E: Error>(self, x: f64) -> Result<Arg, E> {
+        Ok(Arg::Real(x))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Arg, E> {
+        Ok(Arg::Text(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Arg {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ArgVisitor)
+    }
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => flag.fmt(f),
             Self::Count(n) => n.fmt(f),
