@@ -1,6 +1,5 @@
 //! The comparison document, one entry a policy, and the document of bounds.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use slackline_model::Objective;
 
@@ -33,7 +32,8 @@ pub enum ComparisonEntry {
 }
 
 /// A policy's value of the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ObjectiveResult {
     /// The cost; null if a flow failed.
@@ -58,9 +58,9 @@ impl ObjectiveResult {
 }
 
 /// An entry as it is written: with `refused`, or with the other two.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline comparison", rename = "Entry"))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Slackline comparison", rename = "Entry")]
 pub(crate) struct Entry {
     /// The policy with its parameters.
     policy: String,

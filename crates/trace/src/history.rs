@@ -4,7 +4,6 @@
 
 use std::io::{self, Write};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use slackline_model::History;
 use slackline_model::history::{PhaseName as ModelName, Record};
@@ -17,9 +16,9 @@ use crate::text::text;
 use crate::wire::PhaseName;
 
 /// What finished tasks took.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline history"))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Slackline history")]
 pub(crate) struct Document {
     /// Version of the format: 1.
     slackline: u32,
@@ -28,7 +27,8 @@ pub(crate) struct Document {
 }
 
 /// What a group of machines has finished of a phase.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Row {
     /// The flow; recurrences go by the name of the flow that recurs.
@@ -40,10 +40,10 @@ struct Row {
     /// The group of machines.
     group: String,
     /// How many tasks; at least 1.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     tasks: u64,
     /// How long they took together, seconds.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     seconds: f64,
 }
 

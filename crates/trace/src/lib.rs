@@ -10,11 +10,12 @@
 //! - [`import`]: [`read_workload`], which takes any format;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
-//! - [`schema`]: their JSON Schemas;
+//! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all;
-//! - `wire`, `parse`, `source`, `diagnostic`, `durations`: shared parts of the documents, text to structs,
-//!   positions, remarks of importers, durations that are drawn.
+//! - `wire`, `parse`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form, by way
+//!   of a tree of values with their places; places of what is found wrong later;
+//! - `diagnostic`, `durations`: remarks of importers, durations that are drawn.
 //!
 //! **Add a format**: one file in `importers/` that declares an `IMPORTER`, and one line in the table of
 //! `importers.rs`. **Add an import option**: one line in the `params` of its importer.
@@ -23,6 +24,7 @@
 
 pub mod atomic_file;
 pub mod comparison;
+mod de;
 pub mod diagnostic;
 mod durations;
 pub mod error;
@@ -39,9 +41,11 @@ pub mod place;
 #[path = "../../../testdata/real.rs"]
 mod real_data;
 pub mod schedule;
-pub mod schema;
+#[cfg(test)]
+mod schema;
 pub mod source;
 mod text;
+mod tree;
 pub mod tuning;
 mod wire;
 pub mod workload;

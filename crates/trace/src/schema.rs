@@ -1,14 +1,14 @@
 //! The published JSON Schemas of the documents, made from the structs that read them.
 //!
 //! `docs/schema/*.schema.json` are checked in; a test holds them against these, and writes them anew
-//! when `SLACKLINE_BLESS` is set.
+//! when `SLACKLINE_BLESS` is set. Nothing else asks for them, so they are compiled for tests alone.
 
 use schemars::{JsonSchema, schema_for};
 
 use crate::{comparison, history, schedule, tuning, workload};
 
 /// The schemas by the names of their documents, as JSON text.
-pub fn schemas() -> [(&'static str, String); 6] {
+pub(crate) fn schemas() -> [(&'static str, String); 6] {
     [
         ("workload", text::<workload::wire::Workload>()),
         ("schedule", text::<schedule::wire::Whole<'_>>()),

@@ -1,21 +1,14 @@
 //! Where in a file a part of a document stands.
 //!
-//! Documents are read straight into their structs, which keep no positions. Only when something is
-//! wrong is the text parsed a second time, into a tree of positions, and the path of each fault is
-//! followed there as far as it goes.
-
-use serde_saphyr::granit_parser::{Event, Parser};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+//! The structs that documents become keep no positions. Only when something is wrong with what they say is
+//! the text read a second time, into a tree, and the path of each fault is followed there as far as it goes.
 
 use slackline_model::Invalid;
 
 use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
 use crate::place::Place;
-
-/// Deepest nesting that is followed; the readers refuse deeper documents.
-const DEPTH_MAX: usize = 128;
+use crate::tree::{self, Node};
 
 /// How many faults of a document are looked up: each counts lines from the start of the file, and
 /// nobody is shown more.
@@ -108,13 +101,9 @@ fn mark(marks: &[(String, Place)], path: &str) -> Option<Place> {
 
 /// Where the value at each path of a document stands; see [`SourceMap::places`].
 pub(crate) fn places(text: &str, format: Format, paths: &[&str]) -> Vec<Option<Place>> {
-    let root = match format {
-        Format::Toml => DeTable::parse(text).ok().map(|root| toml_table(root.get_ref(), root.span().start)),
-        Format::Yaml => yaml(text),
-        Format::Json => Json { bytes: text.as_bytes(), at: 0 }.value(0),
-    };
+    let root = tree::read(text, format).ok();
     let place = |path: &&str| {
-        let offset = root.as_ref()?.find(path)?;
+        let offset = find(root.as_ref()?, path)?;
         Some(Place::of_offset(text.as_bytes(), offset))
     };
     paths.iter().map(place).collect()
@@ -136,183 +125,20 @@ fn steps(path: &str) -> impl Iterator<Item = Step<'_>> {
     })
 }
 
-/// A value by its position only.
-struct Node {
-    offset: usize,
-    inner: Inner,
-}
-
-enum Inner {
-    Leaf,
-    List(Vec<Node>),
-    Table(Vec<(String, Node)>),
-}
-
-impl Node {
-    fn leaf(offset: usize) -> Self {
-        Self { offset, inner: Inner::Leaf }
-    }
-
-    /// Offset of the value at `path` or its nearest ancestor below the root.
-    fn find(&self, path: &str) -> Option<usize> {
-        let mut at = self;
-        let mut found = None;
-        for step in steps(path) {
-            let next = match (&at.inner, step) {
-                (Inner::List(list), Step::Index(index)) => list.get(index),
-                (Inner::Table(table), Step::Key(key)) => {
-                    table.iter().find(|(name, _)| name == key).map(|(_, node)| node)
-                }
-                _ => None,
-            };
-            let Some(next) = next else { break };
-            found = Some(next.offset);
-            at = next;
-        }
-        found
-    }
-}
-
-fn toml_table(table: &DeTable<'_>, offset: usize) -> Node {
-    let entries = table.iter().map(|(key, value)| (key.get_ref().to_string(), toml_value(value)));
-    Node { offset, inner: Inner::Table(entries.collect()) }
-}
-
-/// Recursion is bounded because the parser refuses deep nesting.
-fn toml_value(value: &Spanned<DeValue<'_>>) -> Node {
-    let offset = value.span().start;
-    match value.get_ref() {
-        DeValue::Array(list) => Node { offset, inner: Inner::List(list.iter().map(toml_value).collect()) },
-        DeValue::Table(table) => toml_table(table, offset),
-        _ => Node::leaf(offset),
-    }
-}
-
-/// The first document of a YAML text; aliases are leaves.
-fn yaml(text: &str) -> Option<Node> {
-    let mut open: Vec<(Node, Option<String>)> = Vec::new();
-    for event in Parser::new_from_str(text) {
-        let (event, span) = event.ok()?;
-        let offset = span.start.byte_offset()?;
-        let mut key = None;
-        let done = match event {
-            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == DEPTH_MAX => return None,
-            Event::SequenceStart(..) => {
-                open.push((Node { offset, inner: Inner::List(Vec::new()) }, None));
-                continue;
-            }
-            Event::MappingStart(..) => {
-                open.push((Node { offset, inner: Inner::Table(Vec::new()) }, None));
-                continue;
-            }
-            Event::SequenceEnd | Event::MappingEnd => open.pop()?.0,
-            Event::Scalar(text, ..) => {
-                key = Some(text.into_owned());
-                Node::leaf(offset)
-            }
-            Event::Alias(_) => Node::leaf(offset),
-            _ => continue,
+/// Offset of the value at `path` or its nearest ancestor below the root.
+fn find(root: &Node<'_>, path: &str) -> Option<usize> {
+    let mut at = root;
+    let mut found = None;
+    for step in steps(path) {
+        let next = match step {
+            Step::Index(index) => at.item(index),
+            Step::Key(key) => at.get(key),
         };
-        let Some((parent, pending)) = open.last_mut() else { return Some(done) };
-        match (&mut parent.inner, pending.take()) {
-            (Inner::List(list), _) => list.push(done),
-            (Inner::Table(table), Some(key)) => table.push((key, done)),
-            // A key that is no scalar names nothing that a path could.
-            (Inner::Table(_), None) => *pending = Some(key.unwrap_or_default()),
-            (Inner::Leaf, _) => return None,
-        }
+        let Some(next) = next else { break };
+        found = Some(next.offset);
+        at = next;
     }
-    None
-}
-
-/// Walks a JSON text that is known to be valid; on any other it stops.
-///
-/// By hand, because the reader of JSON keeps no positions, and the parser of YAML above does not take all of JSON
-/// (keys of more than 1024 characters, a key and its colon on two lines, surrogate pairs).
-struct Json<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Json<'_> {
-    /// The next byte that is no white space, not consumed.
-    fn peek(&mut self) -> Option<u8> {
-        let white = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
-        self.at += white;
-        self.bytes.get(self.at).copied()
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Node> {
-        let first = self.peek()?;
-        let offset = self.at;
-        match first {
-            _ if depth > DEPTH_MAX => None,
-            b'{' | b'[' => {
-                self.at += 1;
-                let inner = if first == b'{' { self.table(depth)? } else { self.list(depth)? };
-                Some(Node { offset, inner })
-            }
-            b'"' => self.string().map(|_| Node::leaf(offset)),
-            _ => {
-                let end = |b: &u8| matches!(b, b',' | b']' | b'}') || b.is_ascii_whitespace();
-                let rest = &self.bytes[self.at..];
-                self.at += rest.iter().position(end).unwrap_or(rest.len());
-                (self.at > offset).then(|| Node::leaf(offset))
-            }
-        }
-    }
-
-    fn table(&mut self, depth: usize) -> Option<Inner> {
-        let mut table = Vec::new();
-        loop {
-            match self.peek()? {
-                b'}' => {
-                    self.at += 1;
-                    return Some(Inner::Table(table));
-                }
-                b',' => self.at += 1,
-                _ => {
-                    let key = self.string()?;
-                    if self.peek()? != b':' {
-                        return None;
-                    }
-                    self.at += 1;
-                    table.push((key, self.value(depth + 1)?));
-                }
-            }
-        }
-    }
-
-    fn list(&mut self, depth: usize) -> Option<Inner> {
-        let mut list = Vec::new();
-        loop {
-            match self.peek()? {
-                b']' => {
-                    self.at += 1;
-                    return Some(Inner::List(list));
-                }
-                b',' => self.at += 1,
-                _ => list.push(self.value(depth + 1)?),
-            }
-        }
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let start = self.at;
-        if self.bytes.get(start) != Some(&b'"') {
-            return None;
-        }
-        self.at += 1;
-        loop {
-            match self.bytes.get(self.at)? {
-                b'"' => break,
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
-            }
-        }
-        self.at += 1;
-        serde_json::from_slice(self.bytes.get(start..self.at)?).ok()
-    }
+    found
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! The documents that `tune` prints: splits of slots with their orders, and sizes of clusters.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comparison::pretty;
 
 /// A split of the slots, an order on it, and what they give.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct TunedSplit {
     /// Map slots of the cluster.
     pub map_slots: u32,
@@ -22,8 +21,8 @@ pub struct TunedSplit {
 }
 
 /// The best split and what it is compared with.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Slackline tuning")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields, title = "Slackline tuning"))]
 pub struct Tuning {
     /// What the method chooses.
     pub best: TunedSplit,
@@ -38,8 +37,8 @@ pub struct Tuning {
 }
 
 /// The smallest cluster that meets a condition.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Slackline capacity")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields, title = "Slackline capacity"))]
 pub struct Capacity {
     /// The condition.
     pub until: String,
@@ -52,8 +51,8 @@ pub struct Capacity {
 }
 
 /// A size of the cluster and what it gave.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct TriedSize {
     /// Machines.
     pub machines: u32,

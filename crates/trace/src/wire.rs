@@ -3,21 +3,20 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use slackline_model::{Combine, Metric, Objective, PhaseKind};
 
 /// A name: borrowed from the text where it stands there as it is.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[schemars(inline)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// The metric of a cost.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum MetricName {
     Completion,
     #[default]
@@ -69,9 +68,9 @@ impl From<Metric> for MetricName {
 }
 
 /// How the costs of the flows become one number.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum CombineName {
     #[default]
     Sum,
@@ -97,9 +96,9 @@ impl From<Combine> for CombineName {
 }
 
 /// Map or reduce.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum PhaseName {
     Map,
     Reduce,
@@ -124,7 +123,8 @@ impl From<PhaseName> for PhaseKind {
 }
 
 /// What was to be small.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Aim {
     /// The metric of flows that do not bring a cost of their own.
@@ -146,9 +146,9 @@ impl From<Aim> for Objective {
 }
 
 /// A number for both phases, or one for each.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
-#[schemars(inline)]
 pub(crate) enum Numbers {
     /// For both.
     Both(u32),
@@ -157,9 +157,9 @@ pub(crate) enum Numbers {
 }
 
 /// A number for the map phase and one for the reduce phase.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(deny_unknown_fields)]
-#[schemars(inline)]
 pub(crate) struct Pair {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) map: Option<u32>,
@@ -168,9 +168,9 @@ pub(crate) struct Pair {
 }
 
 /// Seconds of every task, or of each.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
-#[schemars(inline)]
 pub(crate) enum Seconds {
     /// Of every task.
     All(f64),
@@ -265,7 +265,8 @@ impl Number for Option<f64> {
     }
 }
 
-impl<V: JsonSchema> JsonSchema for Named<V> {
+#[cfg(test)]
+impl<V: schemars::JsonSchema> schemars::JsonSchema for Named<V> {
     fn inline_schema() -> bool {
         true
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::wire::{Aim, Name, Named, PhaseName};
@@ -18,12 +17,12 @@ fn single() -> u32 {
 /// A schedule and what is claimed of it. `allocations` are a plan, `tasks` say what ran; if both are
 /// there, `tasks` decide.
 // The long lists are parameters, so that the head can be read without them.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline schedule", rename = "Schedule"))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Slackline schedule", rename = "Schedule")]
 pub(crate) struct Document<Flows, Allocations, Tasks> {
     /// Version of the document.
-    #[schemars(extend("const" = 1))]
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
     pub(crate) slackline: u32,
     /// Version of the program that made it.
     #[serde(default)]
@@ -77,9 +76,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks> {
 pub(crate) type Whole<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>>;
 
 /// The workload a schedule is for.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WorkloadReference"))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "WorkloadReference")]
 pub(crate) struct Workload {
     /// SHA-256 of the file, lower-case hexadecimal.
     #[serde(default)]
@@ -90,9 +89,9 @@ pub(crate) struct Workload {
 }
 
 /// What durations mean: seconds / speed exactly, or what was measured.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum Clock {
     #[default]
     Exact,
@@ -100,10 +99,10 @@ pub(crate) enum Clock {
 }
 
 /// What is claimed of one flow; times in seconds.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Flow"))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the contract's names")]
-#[schemars(rename = "Flow")]
 pub(crate) struct Flow<'a> {
     /// The flow.
     #[serde(borrow)]
@@ -125,9 +124,9 @@ pub(crate) struct Flow<'a> {
 }
 
 /// How a flow ended.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum Status {
     #[default]
     Done,
@@ -135,9 +134,9 @@ pub(crate) enum Status {
 }
 
 /// Slots for a phase from a time to a time, in seconds.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Allocation"))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Allocation")]
 pub(crate) struct Allocation<'a> {
     /// The flow.
     #[serde(borrow)]
@@ -155,10 +154,10 @@ pub(crate) struct Allocation<'a> {
 }
 
 /// An attempt of a task, on `slot` of `machine`; or of `count` consecutive tasks on `places`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Task"))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the contract's names")]
-#[schemars(rename = "Task")]
 pub(crate) struct Task<'a> {
     /// The flow.
     #[serde(borrow)]
@@ -194,9 +193,9 @@ pub(crate) struct Task<'a> {
 }
 
 /// How an attempt ended: `lost` had finished, but its output was lost with its machine.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum Outcome {
     #[default]
     Done,

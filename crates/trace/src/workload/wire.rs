@@ -1,8 +1,9 @@
 //! The workload document as it is written. Comments on fields become the schema's descriptions.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{CombineName, MetricName, Numbers, Seconds};
@@ -20,12 +21,12 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// A workload: flows of MapReduce-style jobs, the cluster they share, and what is to be small.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline workload"))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Slackline workload")]
 pub(crate) struct Workload {
     /// Version of the document.
-    #[schemars(extend("const" = 1))]
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
     pub(crate) slackline: u32,
     /// The machines; the command line may give them instead.
     #[serde(default)]
@@ -42,7 +43,8 @@ pub(crate) struct Workload {
 }
 
 /// The machines.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cluster {
     /// Groups of equal machines; all slots are universal or all are typed.
@@ -50,7 +52,8 @@ pub(crate) struct Cluster {
 }
 
 /// Equal machines.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
     /// The name; machines of a group of several are `name-0`, `name-1`, ….
@@ -69,7 +72,8 @@ pub(crate) struct Machine {
 }
 
 /// What is to be small.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Objective {
     /// The metric of flows that do not bring a cost of their own.
@@ -84,9 +88,9 @@ pub(crate) struct Objective {
 }
 
 /// Whether weights count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
-#[schemars(inline)]
 pub(crate) enum Weights {
     #[default]
     Use,
@@ -94,7 +98,8 @@ pub(crate) enum Weights {
 }
 
 /// A pool: the ready phases of its flows share a guarantee.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pool {
     /// The name.
@@ -105,7 +110,8 @@ pub(crate) struct Pool {
 }
 
 /// A flow: a DAG of jobs somebody waits for. Times are seconds after the start of the workload.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flow {
     /// The name.
@@ -138,7 +144,8 @@ fn is_one(weight: &f64) -> bool {
 }
 
 /// The cost a flow brings along.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cost {
     /// `steps` with `steps`, `piecewise` with `points`, or the name of another metric.
@@ -155,7 +162,8 @@ pub(crate) struct Cost {
 }
 
 /// Recurrence of a flow.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Repeat {
     /// Seconds between releases.
@@ -165,7 +173,8 @@ pub(crate) struct Repeat {
 }
 
 /// A job: a map phase, a reduce phase, or both.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Job {
     /// The name, unique in its flow.
@@ -191,7 +200,8 @@ pub(crate) struct Job {
 }
 
 /// What the tasks of a job really do: a built-in program, or commands by the contract of Hadoop Streaming.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Run {
     /// A program that is built in, instead of commands.
@@ -220,9 +230,10 @@ pub(crate) struct Run {
 }
 
 /// An argument of a program: a word, a number, or true or false.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+// Told apart by hand, as `Numbers` are.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
-#[schemars(inline)]
 pub(crate) enum Arg {
     Flag(bool),
     Count(i64),
@@ -230,8 +241,44 @@ pub(crate) enum Arg {
     Text(String),
 }
 
-impl std::fmt::Display for Arg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+struct ArgVisitor;
+
+impl Visitor<'_> for ArgVisitor {
+    type Value = Arg;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word, a number, or true or false")
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Arg, E> {
+        Ok(Arg::Flag(flag))
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Arg, E> {
+        Ok(i64::try_from(n).map_or(Arg::Real(n as f64), Arg::Count))
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Arg, E> {
+        Ok(Arg::Count(n))
+    }
+
+    fn visit_f64<E: Error>(self, x: f64) -> Result<Arg, E> {
+        Ok(Arg::Real(x))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Arg, E> {
+        Ok(Arg::Text(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Arg {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ArgVisitor)
+    }
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => flag.fmt(f),
             Self::Count(n) => n.fmt(f),
@@ -243,7 +290,8 @@ impl std::fmt::Display for Arg {
 
 /// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one
 /// number a task), `splits`, or `work` with or without `tasks`.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Phase {
     /// How many tasks.
@@ -267,7 +315,8 @@ pub(crate) struct Phase {
 }
 
 /// Equal tasks whose input lies on the same machines.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Split {
     /// Seconds a task takes on a slot of speed 1.

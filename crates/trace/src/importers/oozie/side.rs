@@ -12,12 +12,16 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::suggestion;
-use crate::error::{TraceError, with_suggestion};
-use crate::place::Place;
+use crate::error::TraceError;
+use crate::format::Format;
+use crate::parse::parse;
 
 /// What messages call the texts, which come from options and have no file here.
 const ACTIONS: &str = "actions";
@@ -44,8 +48,8 @@ pub(super) struct Action {
     seconds: Option<Seconds>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
+/// Told apart by hand, so that a message says what was found and where.
+#[derive(Debug)]
 enum Seconds {
     Both(f64),
     Each(PerPhase),
@@ -56,6 +60,38 @@ enum Seconds {
 struct PerPhase {
     map: Option<f64>,
     reduce: Option<f64>,
+}
+
+struct SecondsVisitor;
+
+impl<'de> Visitor<'de> for SecondsVisitor {
+    type Value = Seconds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of seconds or a table { map = s, reduce = s }")
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Seconds, E> {
+        Ok(Seconds::Both(n as f64))
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Seconds, E> {
+        Ok(Seconds::Both(n as f64))
+    }
+
+    fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
+        Ok(Seconds::Both(seconds))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seconds, A::Error> {
+        PerPhase::deserialize(MapAccessDeserializer::new(map)).map(Seconds::Each)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SecondsVisitor)
+    }
 }
 
 impl Action {
@@ -85,20 +121,8 @@ impl Side {
     /// # Errors
     /// Broken syntax, unknown fields, numbers that are no times.
     pub(super) fn read(text: &str) -> Result<Self, TraceError> {
-        let side: Self = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| {
-                let place = Place { line: error.line().max(1) as u32, column: error.column().max(1) as u32 };
-                let message = error.to_string();
-                let at = format!(" at line {} column {}", error.line(), error.column());
-                let what = message.strip_suffix(&at).unwrap_or(&message);
-                TraceError::input(ACTIONS, Some(place), with_suggestion(what))
-            })?
-        } else {
-            toml::from_str(text).map_err(|error| {
-                let place = error.span().map(|span| Place::of_offset(text.as_bytes(), span.start));
-                TraceError::input(ACTIONS, place, with_suggestion(error.message().trim_end()))
-            })?
-        };
+        let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Toml };
+        let side: Self = parse(ACTIONS, text, format)?;
         let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline]);
         let is_time = |seconds: &f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(seconds);
         if let Some(bad) = times.flatten().find(|seconds| !is_time(seconds)) {

@@ -150,8 +150,16 @@ fn what_is_wrong_is_told_with_its_line() {
             "actions: found action \"frist\", expected one of the workflow; did you mean \"first\"?"
         )
     );
-    assert!(error("actions", "[actions.first]\nmap = 3\n").starts_with("actions:2:1: unknown field `map`"));
-    assert!(error("actions", "{\"actions\": 3}").starts_with("actions:1:"));
+    assert!(
+        error("actions", "[actions.first]\nmap = 3\n")
+            .starts_with("actions:2:1: actions.first: unknown field `map`, expected one of `maps`")
+    );
+    assert_eq!(error("actions", "{\"actions\": 3}"), "actions:1:13: actions: found 3, expected a table");
+    assert_eq!(
+        error("actions", "[actions.first]\nseconds = \"ten\""),
+        "actions:2:11: actions.first.seconds: found text \"ten\", \
+         expected a number of seconds or a table { map = s, reduce = s }"
+    );
     assert!(error("actions", "deadline = -1").contains("found -1 seconds"));
 }
 
