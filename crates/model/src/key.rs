@@ -8,6 +8,15 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Key(pub f64);
 
+impl Key {
+    /// A whole number in the same order, for where many keys are compared with each other.
+    pub fn rank(self) -> i64 {
+        let bits = self.0.to_bits() as i64;
+        // Of negative numbers, a greater magnitude comes first.
+        bits ^ (((bits >> 63) as u64) >> 1) as i64
+    }
+}
+
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0)
@@ -38,5 +47,7 @@ mod tests {
         keys.sort();
         assert_eq!(keys, [-1.0, -0.0, 0.0, 2.0, f64::INFINITY, f64::NAN].map(Key));
         assert_ne!(Key(0.0), Key(-0.0));
+        assert!(keys.is_sorted_by_key(|key| key.rank()));
+        assert_ne!(Key(0.0).rank(), Key(-0.0).rank());
     }
 }
