@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
-pub use read::{read_schedule, read_schedule_meta};
+pub use read::{read_schedule, read_schedule_head};
 pub use write::write_schedule;
 
 /// What a schedule document says beside the schedule: where it comes from.
@@ -27,6 +27,15 @@ pub struct Meta {
     pub seed: u64,
     /// How far from optimal, in words; see [`status`]. Empty if it does not say.
     pub status: String,
+}
+
+/// What a schedule says without its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// What it says of itself.
+    pub meta: Meta,
+    /// Whether tasks say what happened, so that every phase was cut into tasks.
+    pub has_tasks: bool,
 }
 
 /// How close to optimal the claims put a schedule: `optimal`, `within 18.8 % of optimal`,

@@ -86,10 +86,29 @@ impl Family {
         found.expect("it was found").0
     }
 
+    /// The process with these words in its command line that `pid` descends from.
+    pub(crate) fn ancestor(&self, pid: u32, words: &str) -> u32 {
+        let alive = self.alive();
+        let mut at = pid;
+        loop {
+            at = parent(at).expect("a process of the family started it");
+            let (_, line) = alive.iter().find(|(pid, _)| *pid == at).expect("it is of the family");
+            if line.contains(words) {
+                return at;
+            }
+        }
+    }
+
     /// Waits until nobody is left.
     pub(crate) fn is_gone(&self) {
         until("all processes are gone", || self.alive().is_empty());
     }
+}
+
+/// Who started a process, if it is there.
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 impl Drop for Family {

@@ -2,10 +2,10 @@
 
 use slackline_judge::Report;
 use slackline_model::{Instance, Schedule};
-use slackline_trace::{Importers, Meta, TraceError, read_schedule, read_schedule_meta, sha256};
+use slackline_trace::{Head, Importers, Meta, TraceError, read_schedule, read_schedule_head, sha256};
 
 use super::error::ImportError;
-use super::loaded::Loaded;
+use super::loaded::{GRAIN, Loaded};
 use super::source::Source;
 use super::workload_options::WorkloadOptions;
 
@@ -17,7 +17,8 @@ pub struct ScheduleDocument<'a> {
     pub meta: Meta,
     /// How its workload was shaped.
     pub options: WorkloadOptions,
-    /// The grain of phases given only as work, seconds.
+    /// The grain of phases given only as work, seconds: the one that is recorded, or the usual one of a schedule of
+    /// tasks.
     pub grain: Option<f64>,
 }
 
@@ -60,10 +61,12 @@ impl<'a> ScheduleDocument<'a> {
     /// # Errors
     /// A document that is none; options that nothing records.
     pub fn open(source: &'a Source, importers: &Importers) -> Result<Self, ImportError> {
-        let meta = read_schedule_meta(&source.name, &source.bytes)?;
+        let Head { meta, has_tasks } = read_schedule_head(&source.name, &source.bytes)?;
         let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
         let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;
         let options = WorkloadOptions { seed: options.seed.or(Some(meta.seed)), ..options };
+        // Tasks of a phase that is given only as work are cut with the usual grain where none is recorded.
+        let grain = grain.or(has_tasks.then_some(GRAIN));
         Ok(Self { source, meta, options, grain })
     }
 

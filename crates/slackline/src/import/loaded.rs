@@ -13,7 +13,7 @@ use super::error::ImportError;
 use super::recorded_options::{RecordedOptions, add_grain};
 
 /// Grain of phases that are given only as work, unless another is asked for, seconds.
-const GRAIN: f64 = 10.0;
+pub(super) const GRAIN: f64 = 10.0;
 
 /// The longest simulation, seconds: far enough below 2^64 microseconds for whatever distorts it.
 const HORIZON_MAX: f64 = 1e12;

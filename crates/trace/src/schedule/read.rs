@@ -10,7 +10,7 @@ use slackline_model::time::SECONDS_MAX;
 use slackline_model::tolerance;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 
-use super::{Meta, gap_absolute, wire};
+use super::{Head, Meta, gap_absolute, wire};
 use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
 use crate::parse::{check_version, parse};
@@ -22,12 +22,12 @@ use crate::wire::{Name, PhaseName};
 ///
 /// # Errors
 /// A document that is no schedule; its long lists are not looked into.
-pub fn read_schedule_meta(name: &str, bytes: &[u8]) -> Result<Meta, TraceError> {
+pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
     let text = text(name, bytes)?;
     let format = native(name, &text);
     let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format)?;
     check_version(name, &text, format, head.slackline)?;
-    Ok(meta(&head))
+    Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some() })
 }
 
 /// Reads a schedule for an instance. O(bytes · log names).
