@@ -1,9 +1,13 @@
 //! The scheduling textbook as functions.
 //!
+//! - [`rules`]: orders of jobs on one machine (Smith, Jackson, Moore-Hodgson, ATC);
 //! - [`fluid`]: executes schedules of work that whole slots share, whatever rule gives them out;
-//! - [`water_line`]: max-min fair shares with minima, maxima and weights.
+//! - [`water_line`]: max-min fair shares with minima, maxima and weights;
+//! - [`budget`]: what searches may spend.
 
+pub mod budget;
 pub mod fluid;
+pub mod rules;
 mod water_line;
 
 pub use water_line::{Claim, water_line};

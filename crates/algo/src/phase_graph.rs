@@ -16,20 +16,23 @@ pub(crate) fn of(instance: &Instance, speed: f64) -> Graph {
             work: phase.work().slot_seconds() / speed,
             cap: phase.cap.min(cluster.slots(lane)),
             lane: lane.index(),
-            release: instance.flow(instance.flow_of(id)).release.seconds(),
             longest: phase.tasks().map(|tasks| tasks.longest().seconds() / speed),
         }
     };
     let mut arcs = Vec::new();
     for job in instance.jobs() {
-        let phases: Vec<usize> = job.phases().map(PhaseId::index).collect();
+        let phases: Vec<u32> = job.phases().map(|phase| phase.0).collect();
         arcs.extend(phases.windows(2).map(|pair| (pair[0], pair[1])));
-        let last = |&before: &JobId| instance.job(before).phases().last().map(PhaseId::index);
+        let last = |&before: &JobId| instance.job(before).phases().last().map(|phase| phase.0);
         let before = job.after.iter().filter_map(last);
         arcs.extend(before.filter_map(|before| phases.first().map(|&first| (before, first))));
     }
-    let slots = cluster.lanes().iter().map(|&lane| cluster.slots(lane)).collect();
-    Graph::new(slots, instance.phases().iter_enumerated().map(node).collect(), &arcs)
+    let mut slots = [0; 2];
+    for &lane in cluster.lanes() {
+        slots[lane.index()] = cluster.slots(lane);
+    }
+    let release = |node| instance.flow(instance.flow_of(PhaseId::from(node))).release.seconds();
+    Graph::new(slots, instance.phases().iter_enumerated().map(node).collect(), arcs, release)
 }
 
 /// Rows of an execution as allocations.

@@ -1,11 +1,13 @@
 //! The program: arguments in, exit codes and progress out. What it does is in the library `slackline`.
 //!
-//! [`main_with`] is the whole program under a registry of policies, so that a `main` of your own can add one.
+//! [`main_with`] is the whole program with tables of policies, engines and formats, so that a `main` of your own can
+//! add to them.
 //!
 //! In reading order:
 //! - `args`: groups of flags that mean the same in every verb;
 //! - `cmd`: one file per verb;
 //! - `input`: what is said of workloads and options on the command line;
+//! - [`Tables`]: what it knows by name;
 //! - `history`: the file of `--history`;
 //! - `out`: everything that is printed or written;
 //! - `progress`: a bar for whatever takes more than a second.
@@ -19,21 +21,22 @@ mod history;
 mod input;
 mod out;
 mod progress;
+mod tables;
 
 use std::process::ExitCode;
 
-use slackline::Registry;
-
 use cmd::Answer;
+pub use tables::Tables;
 
-/// The program, with these policies wherever one is named.
-#[expect(clippy::needless_pass_by_value, reason = "made where the program begins, for this call alone")]
-pub fn main_with(registry: Registry) -> ExitCode {
-    // `run` starts this program once for every attempt of a task; that is no verb for people.
-    if std::env::args_os().skip(1).eq(["worker"]) {
-        return slackline_local::worker::main();
+/// The program, with these policies, engines and formats wherever one is named. A registry of policies goes with
+/// everything else of the library.
+pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
+    // Engines start this program once for every attempt of a task; that is no verb for people.
+    if let Some(code) = slackline::run::worker_if_asked() {
+        return code;
     }
-    let cli = match cmd::parse(&registry, std::env::args_os()) {
+    let tables = tables.into();
+    let cli = match cmd::parse(&tables, std::env::args_os()) {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version come this way too. If the output is closed, the exit code says it all.
@@ -41,7 +44,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
             return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
         }
     };
-    match cmd::run(cli, &registry) {
+    match cmd::run(cli, &tables) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) if out::is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -2,8 +2,9 @@
 //! to what every policy is held to.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
-use std::path::PathBuf;
-use std::process::Command;
+mod example;
+
+use std::path::Path;
 
 use slackline::Registry;
 
@@ -11,22 +12,8 @@ use slackline::Registry;
 #[path = "../examples/own_policy.rs"]
 mod own_policy;
 
-/// The example as `cargo test` builds it, or built now.
-fn example() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/own_policy");
-    if !program.exists() {
-        let build = ["build", "--quiet", "--package", "slackline-cli", "--example", "own_policy"];
-        assert!(Command::new(env!("CARGO")).args(build).status().unwrap().success());
-    }
-    program
-}
-
 fn said(args: &[&str]) -> String {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let output = Command::new(example()).args(args).current_dir(root).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    example::said("own_policy", Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")), args)
 }
 
 #[test]
@@ -36,6 +23,8 @@ fn it_is_wherever_policies_are() {
     assert!(
         said(&["plan", "examples/nightly.toml", "--policy", "shortest-first"]).contains("shortest-first: ")
     );
+    let longest = said(&["simulate", "examples/nightly.toml", "--policy", "shortest-first:order=longest"]);
+    assert!(longest.contains("cost"));
     assert!(said(&["policies"]).contains("the phase with the least work left first"));
     assert!(said(&["simulate", "--help"]).contains("shortest-first"));
     for shell in ["bash", "zsh", "fish"] {

@@ -6,18 +6,21 @@
 //! - [`resolve`](mod@resolve): from a flow file to tasks; [`preflight`](mod@preflight): what keeps a flow from being run at all;
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
 //! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
-//! - [`layout`]: where files are; `output_lock`: whose outputs are; [`files`]: removing them, writing them as a whole;
+//! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
 //! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run from its beginning, or from where it was, to its end;
+//! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
+//!   this one;
 //! - [`run_schedule`]: what was run, as documents.
 //!
 //! **Never knows**: scheduling. Which task starts where and when is said by the policy that drives the engine.
 
+pub mod backend;
 pub mod clock;
 pub mod engine;
 mod estimate;
-pub mod files;
+mod files;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
@@ -33,6 +36,7 @@ pub mod run;
 pub mod run_schedule;
 pub mod task;
 pub mod task_id;
+pub mod this_machine;
 pub mod worker;
 
 pub use engine::{Happening, Interrupt, Observer, Settings};
@@ -45,5 +49,5 @@ pub use preflight::{Obstacle, preflight};
 pub use process::WorkerCommand;
 pub use remaining::remaining;
 pub use resolve::{Resolved, resolve};
-pub use run::{RunEnd, RunError, Session};
+pub use run::{EngineError, RunEnd, Session};
 pub use task_id::TaskId;

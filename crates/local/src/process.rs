@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::task::Spec;
-use crate::worker::Report;
+use crate::worker::{self, Report};
 
 /// How a worker is started: a program that does [`crate::worker::main`] when it is given these arguments.
 #[derive(Clone, Debug)]
@@ -19,6 +19,20 @@ pub struct WorkerCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
+}
+
+impl WorkerCommand {
+    /// This same program, started with [`worker::ARGUMENT`]: its `main` has to begin with
+    /// [`worker::main_if_asked`].
+    ///
+    /// # Errors
+    /// The program cannot find itself.
+    pub fn this_program() -> io::Result<Self> {
+        let program = std::env::current_exe().map_err(|error| {
+            io::Error::new(error.kind(), format!("this program cannot find itself to start workers: {error}"))
+        })?;
+        Ok(Self { program, args: vec![worker::ARGUMENT.to_owned()] })
+    }
 }
 
 /// The variable by which everything that a worker starts is known: it holds the name of the worker's pid file.

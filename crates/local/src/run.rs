@@ -10,7 +10,7 @@ use std::io;
 use slackline_model::{Draft, Instance, PhaseKind, Time};
 use slackline_policy::{Config, Policy};
 
-pub use error::RunError;
+pub use error::EngineError;
 use error::file;
 pub use found::{Found, discard, find};
 use found::{fence, parts};
@@ -127,7 +127,7 @@ impl Session {
     ///
     /// # Errors
     /// A workload that is none.
-    pub fn remaining(&self) -> Result<Option<Instance>, RunError> {
+    pub fn remaining(&self) -> Result<Option<Instance>, EngineError> {
         let mut left = remaining(self.draft(), &self.done());
         let hindered = self.hindered();
         left.flows.retain(|flow| !hindered.contains(flow.id.as_str()));
@@ -139,7 +139,7 @@ impl Session {
 
     /// Makes sure that nothing of an earlier session is at work, that what it recorded is in its place and
     /// that what it did not record is nowhere.
-    fn recover(&mut self) -> Result<(), RunError> {
+    fn recover(&mut self) -> Result<(), EngineError> {
         self.recovered.cut_short = fence(&self.layout)?;
         let done = self.done();
         self.recovered.done = done.len();
@@ -152,7 +152,7 @@ impl Session {
             let place = self.layout.committed(job, attempt.id);
             match self.layout.commit(job, attempt.id, attempt.number) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    return Err(RunError::Gone { path: place.display().to_string() });
+                    return Err(EngineError::Gone { path: place.display().to_string() });
                 }
                 other => other.map_err(file(&place))?,
             }
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Removes the output of maps that the journal does not know: it has lost its end.
-    fn remove_unrecorded(&self, done: &BTreeSet<TaskId>) -> Result<(), RunError> {
+    fn remove_unrecorded(&self, done: &BTreeSet<TaskId>) -> Result<(), EngineError> {
         for (job, plan) in (0..).zip(&self.jobs) {
             let maps = self.layout.maps(job);
             let entries = match fs::read_dir(&maps) {
@@ -232,7 +232,7 @@ impl Session {
         drive: Drive<'_>,
         settings: Settings,
         stop: impl FnOnce(Interrupt),
-    ) -> Result<RunEnd, RunError> {
+    ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, config, observer } = drive;
         let done = self.done();
         let work = Work {
@@ -254,7 +254,7 @@ impl Session {
         drop(engine);
         self.attempts = self.journal.read()?.attempts;
         if let Some(reason) = fatal {
-            return Err(RunError::Stopped(reason));
+            return Err(EngineError::Stopped(reason));
         }
         if !interrupted {
             self.release();

@@ -33,6 +33,15 @@ pub enum Report {
     },
 }
 
+/// The only argument of a program that is started as a worker of itself.
+pub const ARGUMENT: &str = "worker";
+
+/// Runs the worker to its end if this program was started as one. A program that runs flows on this machine begins
+/// with it, and ends with what it gives.
+pub fn main_if_asked() -> Option<ExitCode> {
+    std::env::args_os().skip(1).eq([ARGUMENT]).then(main)
+}
+
 /// Runs the worker to its end.
 pub fn main() -> ExitCode {
     let report = match read_spec() {

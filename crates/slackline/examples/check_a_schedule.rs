@@ -10,6 +10,7 @@ use std::path::Path;
 use slackline::import::{ScheduleDocument, Source, WorkloadOptions, check};
 use slackline::plan::{self, Plan};
 use slackline::report::{Figures, flows, verdict, write_schedule};
+use slackline::trace::Importers;
 use slackline::{Registry, model, trace};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let meta = loaded.meta(loaded.options.clone(), 0, &schedule);
     write_schedule(&mut bytes, &loaded.instance, &mut schedule, &figures, &meta)?;
     let written = Source::new("plan.json", bytes);
-    let document = ScheduleDocument::open(&written)?;
+    let document = ScheduleDocument::open(&written, &Importers::default())?;
     let decided = check(&document, &workload, WorkloadOptions::default(), None)?;
     print!("{}", verdict::line(&decided));
     Ok(())

@@ -13,12 +13,11 @@
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
 //! - [`offered_load`]: how much work arrives for each slot;
 //! - [`woha`]: progress plans made elsewhere, in files;
-//! - [`parallel`], [`names`], [`atomic_file`]: work on several threads; mistyped names; whole files.
+//! - [`parallel`], [`names`]: work on several threads; mistyped names; `atomic_file`: whole files (feature `import`).
 //!
 //! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
 
-pub mod atomic_file;
 pub mod capabilities;
 pub mod capacity;
 pub mod compare;
@@ -52,7 +51,7 @@ pub use slackline_algo as algo;
 pub use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
 pub use slackline_model as model;
 #[cfg(feature = "import")]
-pub use slackline_trace as trace;
+pub use slackline_trace::{self as trace, atomic_file};
 pub use tune::tune;
 pub use {
     slackline_judge as judge, slackline_policy as policy, slackline_relax as relax, slackline_sim as sim,

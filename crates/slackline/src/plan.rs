@@ -72,6 +72,7 @@ pub struct Requirements {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The policy does not plan such workloads.
     #[error(transparent)]

@@ -3,19 +3,21 @@
 //!
 //! - [`Request`]: what to run, under which policy;
 //! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
+//! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
 //! - [`Sink`]: who is told what happens; [`Forecast`]: when flows are going to be done;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
-//! An engine is added by implementing [`Backend`] for it; nothing here knows processes or files of tasks.
+//! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
+//! files of tasks.
 
-mod engine;
+mod engines;
 mod error;
 mod forecast;
 mod learning;
-mod local;
 mod outcome;
 mod policy;
 mod request;
+mod session;
 mod sink;
 #[cfg(test)]
 mod tests;
@@ -30,18 +32,21 @@ use slackline_local::{Observer, remaining};
 use slackline_model::{Draft, Instance, Objective, Time};
 use slackline_trace::{ImportOptions, TraceError, read_workload};
 
-pub use engine::{Backend, Beginning, Fault, Hindered, Opened, Prepared, Session, Stop};
+pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
 pub use forecast::{Forecast, Prospect};
-pub use local::LocalEngine;
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use request::{Deadline, Request, When};
 pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+pub use slackline_local::backend::{
+    ADDRESS, Backend, Beginning, EngineEntry, Fault, Hindered, Make, Opened, Prepared, SWITCH, Session, Stop,
+};
 pub use slackline_local::journal::Difference;
-pub use slackline_local::run::{Drive, Recovered};
+pub use slackline_local::run::{Drive, EngineError, Recovered};
+pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
-pub use slackline_local::worker::main as worker;
+pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
     Attempt, Ended, Happening, HistoryStore, Identity, JobCost, JobHistory, JobName, LogError, Obstacle,
     RunEnd, Settings, TaskId, WorkerCommand,
@@ -66,7 +71,7 @@ impl Run {
         let opening = Opening { backend, request: &request, store: store.as_ref() };
         let session = opening.session(sink)?;
         for obstacle in session.obstacles() {
-            if let Some(job) = engine::jobs(session.workload()).nth(obstacle.job) {
+            if let Some(job) = session::jobs(session.workload()).nth(obstacle.job) {
                 let (flow, job, problem) = (job.flow, job.job, obstacle.problem.as_str());
                 sink.note(&Note::Hindered { flow, job, problem });
             }
@@ -96,8 +101,8 @@ impl Run {
 
     fn drive(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
         let session = self.session.as_mut();
-        let hindered = engine::hindered(session);
-        let mut left = remaining(session.workload(), &engine::done(session));
+        let hindered = session::hindered(session);
+        let mut left = remaining(session.workload(), &session::done(session));
         left.flows.retain(|flow| !hindered.contains(&flow.id));
         if left.flows.is_empty() {
             sink.note(&Note::NothingLeft);
@@ -112,7 +117,7 @@ impl Run {
         let sink = RefCell::new(sink);
         let mut watch = Watch { forecast, sink: &sink };
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
-        session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop))
+        Ok(session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop))?)
     }
 }
 
@@ -173,7 +178,8 @@ impl Opening<'_> {
     /// Finds the tasks of the flow file. Nothing is written yet.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
-        let imported = read_workload(&request.name, &request.bytes, None, &ImportOptions::default())?;
+        let import = ImportOptions::new(request.importers.clone());
+        let imported = read_workload(&request.name, &request.bytes, None, &import)?;
         imported.diagnostics.iter().for_each(|diagnostic| sink.note(&Note::Diagnostic(diagnostic)));
         let mut draft = imported.draft;
         if !draft.machines.is_empty() {
@@ -207,7 +213,7 @@ impl Opening<'_> {
 
 impl Ready {
     fn begin(self, state: &Path, identity: Identity) -> Result<Box<dyn Session>, RunError> {
-        self.prepared.begin(Beginning { state, identity, started: self.started })
+        Ok(self.prepared.begin(Beginning { state, identity, started: self.started })?)
     }
 }
 

@@ -82,6 +82,7 @@ pub struct Tuned {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TuneError {
     /// The workload is none of the paper's.
     #[error(transparent)]

@@ -377,7 +377,7 @@ fn learned_speeds_bring_a_second_run_nearer_to_the_plan() {
 }
 
 #[test]
-fn dmrs_is_not_behind_the_papers_baselines() {
+fn dmrs_costs_less_than_the_papers_baselines_on_average() {
     let mut worst = BTreeMap::new();
     for (mix, benchmark) in
         [("a", "wordcount"), ("a", "sort"), ("a", "terasort"), ("b", "sort"), ("elephants", "terasort")]
@@ -406,5 +406,5 @@ fn dmrs_is_not_behind_the_papers_baselines() {
             *gain = gain.min(less(k));
         }
     }
-    assert!(worst.values().all(|&gain| gain > -1.0), "{worst:?}");
+    assert!(worst.values().all(|&gain| gain > 0.0), "{worst:?}");
 }

@@ -12,6 +12,7 @@
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - [`schema`]: their JSON Schemas;
 //! - [`generate`]: the synthetic workloads of the papers;
+//! - [`atomic_file`]: files that are written as a whole or not at all;
 //! - `wire`, `parse`, `source`, `diagnostic`, `durations`: shared parts of the documents, text to structs,
 //!   positions, remarks of importers, durations that are drawn.
 //!
@@ -20,6 +21,7 @@
 //!
 //! **Never knows**: scheduling.
 
+pub mod atomic_file;
 pub mod comparison;
 pub mod diagnostic;
 mod durations;

@@ -17,12 +17,12 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
-use slackline_model::{FlowId, Instance, JobId, Key, PhaseId, Time};
+use slackline_model::{Instance, JobId, Key, PhaseId, Time};
 use slackline_policy::minima;
 
 use super::By;
 use super::shares::by_flow;
-use crate::classic::fluid::{self, Graph, Progress, execute, in_order};
+use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_lane, execute, in_order};
 use crate::classic::{Claim, water_line};
 use crate::phase_graph;
 use crate::registry::Refused;
@@ -61,8 +61,9 @@ pub fn plan(instance: &Instance, rule: Rule) -> Result<Vec<Allocation>, Refused>
     Ok(phase_graph::allocations(executed.rows))
 }
 
-/// What phases are served in the order of: two dates, flow, when the job became ready, job; then the id.
-type Order = ([Key; 2], FlowId, Key, JobId);
+/// What phases are served in the order of: two dates, the number of the flow, when the job became ready, the
+/// number of the job; then that of the phase.
+type Order = ([Key; 2], u32, Key, u32);
 
 /// When jobs became ready, and what follows for the order of their phases.
 struct Dates<'a> {
@@ -82,7 +83,7 @@ impl Dates<'_> {
             Rule::Edf => [flow.deadline.map_or(f64::INFINITY, Time::seconds), release],
             Rule::Fair(_) => [0.0, 0.0],
         };
-        (dates.map(Key), id, Key(since), job)
+        (dates.map(Key), id.0, Key(since), job.0)
     }
 }
 
@@ -93,14 +94,16 @@ struct Greedy<'a> {
 }
 
 impl fluid::Rule for Greedy<'_> {
+    type Node = Node;
     type Key = Order;
+    const ROUNDING: Rounding = Rounding::Instants;
 
     fn key(&mut self, node: usize, now: f64) -> Order {
         self.dates.order(PhaseId::from(node), now)
     }
 
-    fn grant(&mut self, lane: usize, ready: &[usize], _: &Progress<'_>) -> Vec<u32> {
-        in_order(self.graph, lane, ready)
+    fn grant(&mut self, ready: &[u32], _: &Progress<'_>, given: &mut Vec<u32>) {
+        in_order(self.graph, ready, given);
     }
 }
 
@@ -140,36 +143,28 @@ impl<'a> Shares<'a> {
     }
 
     /// What each ready phase of a lane may have.
-    fn claims(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<(PhaseId, Claim)> {
+    fn claims(&mut self, lane: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<(PhaseId, Claim)> {
         let instance = self.dates.instance;
         let mut tasks: Vec<(PhaseId, u32)> =
-            ready.iter().map(|&node| (PhaseId::from(node), progress.tasks(node))).collect();
+            ready.iter().map(|&node| (PhaseId(node), progress.tasks(node as usize))).collect();
         tasks.sort_unstable();
         let minima = minima::among(instance, instance.cluster().lanes()[lane], &tasks);
         let held: u64 = minima.iter().map(|m| u64::from(m.1)).sum();
-        self.crowded[lane] = held >= u64::from(self.graph.slots(lane));
-        let claim = |&node: &usize| {
-            let phase = PhaseId::from(node);
+        self.crowded[lane] = held >= u64::from(self.graph.slots()[lane]);
+        let claim = |&node: &u32| {
+            let phase = PhaseId(node);
             let min = minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
             let weight = instance.flow(instance.flow_of(phase)).weight;
-            let max = self.graph.node(node).cap.max(min);
+            let max = self.graph.node(node as usize).cap.max(min);
             (phase, Claim { min: f64::from(min), max: f64::from(max), weight })
         };
         ready.iter().map(claim).collect()
     }
-}
-
-impl fluid::Rule for Shares<'_> {
-    type Key = Order;
-
-    fn key(&mut self, node: usize, now: f64) -> Order {
-        self.dates.order(PhaseId::from(node), now)
-    }
 
     /// Shares rounded down, and what is left by what is owed, then in order.
-    fn grant(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+    fn whole(&mut self, lane: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
         let claims = self.claims(lane, ready, progress);
-        let total = self.graph.slots(lane);
+        let total = self.graph.slots()[lane];
         let shares = match self.by {
             By::Job => {
                 let claims: Vec<Claim> = claims.iter().map(|claim| claim.1).collect();
@@ -180,18 +175,18 @@ impl fluid::Rule for Shares<'_> {
         let whole = |share: f64| if share.fract() > 1.0 - 1e-9 { share.ceil() } else { share.floor() };
         let mut slots: Vec<u32> = shares.iter().map(|&share| whole(share) as u32).collect();
         for (&node, &share) in ready.iter().zip(&shares) {
-            self.share[node] = share;
+            self.share[node as usize] = share;
         }
         let fraction: Vec<f64> = shares.iter().zip(&slots).map(|(s, &whole)| s - f64::from(whole)).collect();
         self.fractions[lane] = fraction.iter().any(|&fraction| fraction > 1e-9);
-        let owed = |k: usize| self.owed[ready[k]] + fraction[k].max(0.0) * self.turn;
+        let owed = |k: usize| self.owed[ready[k] as usize] + fraction[k].max(0.0) * self.turn;
         let mut order: Vec<usize> = (0..ready.len()).collect();
         order.sort_by(|&a, &b| owed(b).total_cmp(&owed(a)));
         let mut left = total.saturating_sub(slots.iter().sum());
         // One each first; more only where no weight claims what is left.
         for most in [1, u32::MAX] {
             for &k in &order {
-                let cap = self.graph.node(ready[k]).cap;
+                let cap = self.graph.node(ready[k] as usize).cap;
                 let more = cap.saturating_sub(slots[k]).min(left).min(most);
                 slots[k] += more;
                 left -= more;
@@ -199,13 +194,28 @@ impl fluid::Rule for Shares<'_> {
         }
         slots
     }
+}
+
+impl fluid::Rule for Shares<'_> {
+    type Node = Node;
+    type Key = Order;
+    const ROUNDING: Rounding = Rounding::Instants;
+
+    fn key(&mut self, node: usize, now: f64) -> Order {
+        self.dates.order(PhaseId::from(node), now)
+    }
+
+    fn grant(&mut self, ready: &[u32], progress: &Progress<'_>, given: &mut Vec<u32>) {
+        by_lane(self.graph, ready, given, |lane, ready| self.whole(lane, ready, progress));
+    }
 
     /// When fractions change hands, or where a phase of a crowded lane has a task less and may be guaranteed
     /// less.
-    fn look(&self, ready: &[usize], progress: &Progress<'_>) -> f64 {
+    fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let turn = if self.fractions.contains(&true) { progress.now() + self.turn } else { f64::INFINITY };
-        let crowded = ready.iter().filter(|&&node| self.crowded[self.graph.node(node).lane]);
-        crowded.filter_map(|&node| progress.task_less(node)).fold(turn, f64::min)
+        let nodes = ready.iter().map(|&node| node as usize).zip(given);
+        let crowded = nodes.filter(|&(node, _)| self.crowded[self.graph.node(node).lane]);
+        crowded.filter_map(|(node, &slots)| progress.task_less(node, slots)).fold(turn, f64::min)
     }
 
     fn pass(&mut self, node: usize, slots: u32, seconds: f64) {

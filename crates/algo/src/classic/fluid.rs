@@ -2,20 +2,33 @@
 //!
 //! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, lanes of slots | any. **Idea**
 //! 1. Nodes that are released and wait for nothing are ready, in the order of a key ([`Rule::key`]).
-//! 2. At every event the rule gives out the slots of each lane anew ([`Rule::grant`]). Events are releases,
-//!    ends of nodes, and instants at which the rule wants to look again ([`Rule::look`]).
+//! 2. At every event the rule gives out the slots anew ([`Rule::grant`]). Events are releases, ends of nodes,
+//!    and instants at which the rule wants to look again ([`Rule::look`]).
 //! 3. A node that is done makes those ready that waited for it alone; nodes without work are done at once.
 //!
-//! What a rule decides is thus all that distinguishes one schedule from another. **Complexity**: O(n) an
-//! event besides the rule, for n ready nodes; two events a node besides those the rule asks for.
-//! **Rounding**: a node is done when it ends first or when no more than 1e-12 of its work is left.
+//! What a rule decides is thus all that distinguishes one schedule from another. An [`Executor`] keeps its
+//! memory for the next schedule and writes rows only for who wants them, so that a search can make thousands;
+//! a rule may end a schedule early ([`Rule::is_over`]).
+//!
+//! **Complexity**: O(n) events for n nodes besides those the rule asks for, each O(grants) besides the rule,
+//! plus an insertion into the ready list for each node.
 
 use slackline_model::tolerance;
 
-/// Work below this part of a node's is rounding: the node is done.
-const ROUNDING: f64 = 1e-12;
+/// A part of the work or of a step below this is rounding: the node is done.
+const NEAR: f64 = 1e-12;
 
 /// A piece of work.
+pub trait Work {
+    /// Slot-seconds.
+    fn work(&self) -> f64;
+    /// Most slots at a time.
+    fn cap(&self) -> u32;
+    /// Which slots serve it: 0 or 1.
+    fn lane(&self) -> usize;
+}
+
+/// A piece of work that is nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
     /// Slot-seconds.
@@ -24,102 +37,155 @@ pub struct Node {
     pub cap: u32,
     /// Which slots serve it.
     pub lane: usize,
-    /// Seconds before which it may not run; counts for nodes that wait for no other.
-    pub release: f64,
     /// Seconds of its longest task, unless it is work without tasks.
     pub longest: Option<f64>,
 }
 
+impl Work for Node {
+    fn work(&self) -> f64 {
+        self.work
+    }
+
+    fn cap(&self) -> u32 {
+        self.cap
+    }
+
+    fn lane(&self) -> usize {
+        self.lane
+    }
+}
+
 /// What there is to do, in which order and on what.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Graph {
-    slots: Vec<u32>,
-    nodes: Vec<Node>,
-    /// Nodes that wait for each node.
-    next: Vec<Vec<usize>>,
+pub struct Graph<N = Node> {
+    slots: [u32; 2],
+    nodes: Vec<N>,
+    /// Nodes that wait for each node, concatenated, and where those of each begin.
+    next: Vec<u32>,
+    first_next: Vec<u32>,
     /// How many nodes each node waits for.
     waits: Vec<u32>,
     /// Nodes that wait for none, by release.
-    arrivals: Vec<usize>,
+    arrivals: Vec<(f64, u32)>,
 }
 
-impl Graph {
+impl<N> Graph<N> {
     /// Nodes on so many `slots` of each lane; of each pair of `arcs`, the second node waits for the first.
-    /// O(n log n + arcs).
-    pub fn new(slots: Vec<u32>, nodes: Vec<Node>, arcs: &[(usize, usize)]) -> Self {
-        let (mut next, mut waits) = (vec![Vec::new(); nodes.len()], vec![0; nodes.len()]);
-        for &(before, after) in arcs {
-            next[before].push(after);
-            waits[after] += 1;
+    /// Nodes that wait for none may run from their `release` on (seconds). O(n log n + arcs log arcs).
+    pub fn new(
+        slots: [u32; 2],
+        nodes: Vec<N>,
+        mut arcs: Vec<(u32, u32)>,
+        release: impl Fn(usize) -> f64,
+    ) -> Self {
+        arcs.sort_unstable();
+        let (mut first_next, mut waits) = (vec![0; nodes.len() + 1], vec![0; nodes.len()]);
+        for &(before, after) in &arcs {
+            first_next[before as usize + 1] += 1;
+            waits[after as usize] += 1;
         }
-        let mut arrivals: Vec<usize> = (0..nodes.len()).filter(|&node| waits[node] == 0).collect();
-        arrivals.sort_by(|&a, &b| nodes[a].release.total_cmp(&nodes[b].release));
-        Self { slots, nodes, next, waits, arrivals }
+        for node in 0..nodes.len() {
+            first_next[node + 1] += first_next[node];
+        }
+        let next = arcs.into_iter().map(|(_, after)| after).collect();
+        let free = (0..nodes.len()).filter(|&node| waits[node] == 0);
+        let mut arrivals: Vec<(f64, u32)> = free.map(|node| (release(node), node as u32)).collect();
+        arrivals.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self { slots, nodes, next, first_next, waits, arrivals }
     }
 
-    /// The slots of a lane.
-    pub fn slots(&self, lane: usize) -> u32 {
-        self.slots[lane]
+    /// The slots of each lane.
+    pub fn slots(&self) -> [u32; 2] {
+        self.slots
     }
 
     /// A node.
-    pub fn node(&self, node: usize) -> &Node {
+    pub fn node(&self, node: usize) -> &N {
         &self.nodes[node]
     }
 
     /// All nodes.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[N] {
         &self.nodes
     }
+
+    /// A node, to be changed.
+    pub fn node_mut(&mut self, node: usize) -> &mut N {
+        &mut self.nodes[node]
+    }
+
+    /// The nodes that wait for a node.
+    pub fn next(&self, node: usize) -> &[u32] {
+        &self.next[self.first_next[node] as usize..self.first_next[node + 1] as usize]
+    }
+}
+
+/// How long a step is and who is done at its end. It decides the last digits of a schedule only; a policy's
+/// plans keep theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// From instant to instant. Done is the first node that ends first, and who has no more than rounding of
+    /// its work left.
+    Instants,
+    /// The least time that a node still needs. Done is who needs no more, up to rounding.
+    Steps,
 }
 
 /// Who is served, and how.
 pub trait Rule {
+    /// What is served.
+    type Node: Work;
     /// What ready nodes are put in order by, the least first; ties go to the lower node.
-    type Key: Copy + Ord;
+    type Key: Copy + Ord + Default;
+    /// How times are rounded.
+    const ROUNDING: Rounding;
 
     /// The key of a node that becomes ready at `now`.
     fn key(&mut self, node: usize, now: f64) -> Self::Key;
 
-    /// The slots of each ready node of a lane, together no more than the lane has. Asked of every lane at
-    /// every event; `ready` is in order.
-    fn grant(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32>;
+    /// The slots of the first ready nodes into `given`, which is empty; the others get none. Asked at every
+    /// event; `ready` is in order.
+    fn grant(&mut self, ready: &[u32], progress: &Progress<'_, Self::Node>, given: &mut Vec<u32>);
 
     /// When the rule wants to look again though no node begins or ends; ignored unless it is after now.
-    fn look(&self, ready: &[usize], progress: &Progress<'_>) -> f64 {
-        let _ = (ready, progress);
+    fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_, Self::Node>) -> f64 {
+        let _ = (ready, given, progress);
         f64::INFINITY
     }
 
-    /// A ready node has held so many slots for so many seconds.
+    /// A node has held the slots it was given for so many seconds.
     fn pass(&mut self, node: usize, slots: u32, seconds: f64) {
         let _ = (node, slots, seconds);
+    }
+
+    /// A node is done.
+    fn done(&mut self, node: usize, now: f64) {
+        let _ = (node, now);
+    }
+
+    /// Whether no more of the schedule is wanted; asked before every event.
+    fn is_over(&self) -> bool {
+        false
     }
 }
 
 /// How far an execution is.
-#[derive(Clone, Debug)]
-pub struct Progress<'a> {
-    graph: &'a Graph,
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a, N = Node> {
+    graph: &'a Graph<N>,
     now: f64,
     /// Slot-seconds left, by node.
-    left: Vec<f64>,
-    slots: Vec<u32>,
-    /// Since when each node holds its slots.
-    since: Vec<f64>,
+    left: &'a [f64],
 }
 
-impl Progress<'_> {
+impl<N> Progress<'_, N> {
     /// The instant, in seconds.
     pub fn now(&self) -> f64 {
         self.now
     }
+}
 
-    /// What a node holds.
-    pub fn slots(&self, node: usize) -> u32 {
-        self.slots[node]
-    }
-
+impl Progress<'_> {
     /// Tasks left of a node, as documents count them; more than there can be for work without tasks.
     pub fn tasks(&self, node: usize) -> u32 {
         let info = &self.graph.nodes[node];
@@ -128,14 +194,14 @@ impl Progress<'_> {
         if left <= 0.0 || longest <= 0.0 { 0 } else { (left / longest).ceil() as u32 }
     }
 
-    /// When a node that holds slots has a task less than now but not none, if that is after now.
-    pub fn task_less(&self, node: usize) -> Option<f64> {
+    /// When a node that holds so many slots has a task less than now but not none, if that is after now.
+    pub fn task_less(&self, node: usize, slots: u32) -> Option<f64> {
         let (longest, tasks) = (self.graph.nodes[node].longest?, self.tasks(node));
-        if tasks <= 1 || self.slots[node] == 0 {
+        if tasks <= 1 || slots == 0 {
             return None;
         }
         let over = self.left[node] - f64::from(tasks - 1) * longest;
-        Some(self.now + over / f64::from(self.slots[node])).filter(|&at| at > self.now)
+        Some(self.now + over / f64::from(slots)).filter(|&at| at > self.now)
     }
 }
 
@@ -162,146 +228,267 @@ pub struct Executed {
 }
 
 /// The schedule of a graph under a rule. The rule must leave no lane idle forever while it has ready nodes.
-pub fn execute<R: Rule>(graph: &Graph, rule: &mut R) -> Executed {
-    let n = graph.nodes.len();
-    let progress = Progress {
-        graph,
-        now: 0.0,
-        left: graph.nodes.iter().map(|node| node.work).collect(),
-        slots: vec![0; n],
-        since: vec![0.0; n],
-    };
-    let executed = Executed { rows: Vec::new(), ends: vec![0.0; n] };
-    let mut run = Run { graph, rule, progress, ready: Vec::new(), waits: graph.waits.clone(), executed };
-    run.all();
-    run.executed.rows.sort_by(|a, b| a.node.cmp(&b.node).then(a.start.total_cmp(&b.start)));
-    run.executed
+pub fn execute<R: Rule>(graph: &Graph<R::Node>, rule: &mut R) -> Executed {
+    let mut executor = Executor::default();
+    let mut rows = Vec::new();
+    executor.run(graph, rule, Some(&mut rows));
+    rows.sort_by(|a, b| a.node.cmp(&b.node).then(a.start.total_cmp(&b.start)));
+    Executed { rows, ends: executor.ends }
 }
 
-/// An execution in progress.
-struct Run<'a, R: Rule> {
-    graph: &'a Graph,
-    rule: &'a mut R,
-    progress: Progress<'a>,
-    /// Ready nodes in order.
-    ready: Vec<(R::Key, usize)>,
-    /// Nodes that each node still waits for.
+/// Executes rules whose keys are `K`; keeps its memory for the next.
+#[derive(Clone, Debug, Default)]
+pub struct Executor<K> {
+    now: f64,
+    // By node.
+    left: Vec<f64>,
     waits: Vec<u32>,
-    executed: Executed,
+    keys: Vec<K>,
+    ends: Vec<f64>,
+    /// Ready nodes in order.
+    ready: Vec<u32>,
+    /// Slots given, by position in `ready`; those after its end get none.
+    given: Vec<u32>,
+    /// Ready nodes without work.
+    workless: Vec<u32>,
+    /// Nodes that have just been done.
+    done: Vec<u32>,
+    held: Held,
 }
 
-impl<R: Rule> Run<'_, R> {
-    fn all(&mut self) {
-        let graph = self.graph;
-        let release = |node: usize| graph.nodes[node].release;
+/// The next event.
+#[derive(Clone, Copy)]
+struct Step {
+    at: f64,
+    seconds: f64,
+    /// The position of the first ready node that ends then.
+    first: Option<usize>,
+}
+
+impl<K: Copy + Ord + Default> Executor<K> {
+    /// The schedule of a graph under a rule, as `rows` by end if they are wanted; whether all is done.
+    pub fn run<R: Rule<Key = K>>(
+        &mut self,
+        graph: &Graph<R::Node>,
+        rule: &mut R,
+        mut rows: Option<&mut Vec<Row>>,
+    ) -> bool {
+        self.start(graph);
         let mut arrivals = graph.arrivals.iter().copied().peekable();
         loop {
+            if rule.is_over() {
+                return false;
+            }
+            if self.ready.is_empty() && self.workless.is_empty() {
+                let Some(&(release, _)) = arrivals.peek() else { return true };
+                self.now = self.now.max(release);
+            }
+            while let Some((_, node)) = arrivals.next_if(|&(release, _)| release <= self.now) {
+                self.enter(node, rule);
+            }
+            while let Some(node) = self.workless.pop() {
+                self.complete(node as usize, graph, rule);
+            }
             if self.ready.is_empty() {
-                let Some(&node) = arrivals.peek() else { return };
-                self.progress.now = self.progress.now.max(release(node));
+                continue;
             }
-            while let Some(node) = arrivals.next_if(|&node| release(node) <= self.progress.now) {
-                self.open(node);
+            self.given.clear();
+            let progress = Progress { graph, now: self.now, left: &self.left };
+            rule.grant(&self.ready, &progress, &mut self.given);
+            if let Some(rows) = rows.as_deref_mut() {
+                self.held.record(&self.ready, &self.given, self.now, rows);
             }
-            let ready: Vec<usize> = self.ready.iter().map(|&(_, node)| node).collect();
-            for lane in 0..graph.slots.len() {
-                self.give(lane, &ready);
+            let until = arrivals.peek().map_or(f64::INFINITY, |&(release, _)| release);
+            self.advance(until, graph, rule);
+            for k in 0..self.done.len() {
+                let node = self.done[k] as usize;
+                if let Some(rows) = rows.as_deref_mut() {
+                    self.held.close(node, self.now, rows);
+                }
+                self.complete(node, graph, rule);
             }
-            let until = arrivals.peek().map_or(f64::INFINITY, |&node| release(node));
-            self.advance(until, &ready);
         }
     }
 
-    /// A node waits for nothing any more. Nodes without work are done at once.
-    fn open(&mut self, node: usize) {
-        let mut opening = vec![node];
-        while let Some(node) = opening.pop() {
-            if self.graph.nodes[node].work > 0.0 {
-                let key = (self.rule.key(node, self.progress.now), node);
-                let at = self.ready.partition_point(|other| *other < key);
-                self.ready.insert(at, key);
+    fn start<N: Work>(&mut self, graph: &Graph<N>) {
+        let n = graph.nodes.len();
+        self.now = 0.0;
+        self.left.clear();
+        self.left.extend(graph.nodes.iter().map(Work::work));
+        self.waits.clone_from(&graph.waits);
+        self.keys.resize(n, K::default());
+        self.ends.clear();
+        self.ends.resize(n, 0.0);
+        self.ready.clear();
+        self.workless.clear();
+        self.held.reset(n);
+    }
+
+    /// A node waits for nothing any more.
+    fn enter<R: Rule<Key = K>>(&mut self, node: u32, rule: &mut R) {
+        if self.left[node as usize] <= 0.0 {
+            self.workless.push(node);
+            return;
+        }
+        let key = rule.key(node as usize, self.now);
+        self.keys[node as usize] = key;
+        let keys = &self.keys;
+        let at = self.ready.partition_point(|&r| (keys[r as usize], r) < (key, node));
+        self.ready.insert(at, node);
+    }
+
+    /// A node is done; those that waited for nothing else are ready.
+    fn complete<R: Rule<Key = K>>(&mut self, node: usize, graph: &Graph<R::Node>, rule: &mut R) {
+        self.ends[node] = self.now;
+        rule.done(node, self.now);
+        for &next in graph.next(node) {
+            self.waits[next as usize] -= 1;
+            if self.waits[next as usize] == 0 {
+                self.enter(next, rule);
+            }
+        }
+    }
+
+    /// Up to the end of a node, to `until`, or to where the rule looks again.
+    fn step<R: Rule<Key = K>>(&self, until: f64, graph: &Graph<R::Node>, rule: &R) -> Step {
+        let (mut least, mut first) = (f64::INFINITY, None);
+        for (k, (&node, &slots)) in self.ready.iter().zip(&self.given).enumerate() {
+            if slots > 0 {
+                let seconds = self.left[node as usize] / f64::from(slots);
+                let end = match R::ROUNDING {
+                    Rounding::Instants => self.now + seconds,
+                    Rounding::Steps => seconds,
+                };
+                if end < least {
+                    (least, first) = (end, Some(k));
+                }
+            }
+        }
+        let step = match R::ROUNDING {
+            Rounding::Instants if least < until => Step { at: least, seconds: least - self.now, first },
+            // A step too short to move the clock still ends its nodes.
+            Rounding::Steps if self.now + least <= until => {
+                Step { at: self.now + least, seconds: least, first }
+            }
+            _ => Step { at: until, seconds: until - self.now, first: None },
+        };
+        let progress = Progress { graph, now: self.now, left: &self.left };
+        let look = rule.look(&self.ready, &self.given, &progress);
+        if look > self.now && look < step.at {
+            return Step { at: look, seconds: look - self.now, first: None };
+        }
+        step
+    }
+
+    /// Lets time pass; `done` are then the nodes that end, in the order of service.
+    fn advance<R: Rule<Key = K>>(&mut self, until: f64, graph: &Graph<R::Node>, rule: &mut R) {
+        let step = self.step(until, graph, rule);
+        self.done.clear();
+        for k in (0..self.given.len()).rev() {
+            let (node, slots) = (self.ready[k] as usize, self.given[k]);
+            rule.pass(node, slots, step.seconds);
+            let before = self.left[node];
+            let left = before - f64::from(slots) * step.seconds;
+            let is_done = match R::ROUNDING {
+                Rounding::Instants => step.first == Some(k) || left <= NEAR * graph.nodes[node].work(),
+                Rounding::Steps => {
+                    step.first.is_some()
+                        && slots > 0
+                        && before / f64::from(slots) <= step.seconds * (1.0 + NEAR)
+                }
+            };
+            if is_done {
+                self.ready.remove(k);
+                self.done.push(node as u32);
             } else {
-                self.done(node, &mut opening);
+                self.left[node] = left.max(f64::MIN_POSITIVE);
+            }
+        }
+        self.done.reverse();
+        self.now = step.at;
+    }
+}
+
+/// Who holds how many slots since when, where rows are written.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    /// Since when a node holds how many slots.
+    open: Vec<(f64, u32)>,
+    /// Nodes that held slots at the last record.
+    running: Vec<u32>,
+    /// Slots at the present instant, 0 outside of `record`.
+    wanted: Vec<u32>,
+}
+
+impl Held {
+    fn reset(&mut self, nodes: usize) {
+        self.running.clear();
+        self.open.clear();
+        self.open.resize(nodes, (0.0, 0));
+        self.wanted.resize(nodes, 0);
+    }
+
+    /// Ends the rows of nodes whose slots changed and opens new ones.
+    fn record(&mut self, ready: &[u32], given: &[u32], now: f64, rows: &mut Vec<Row>) {
+        for (&node, &slots) in ready.iter().zip(given) {
+            self.wanted[node as usize] = slots;
+        }
+        for k in 0..self.running.len() {
+            let node = self.running[k] as usize;
+            if self.open[node].1 != self.wanted[node] {
+                self.close(node, now, rows);
+            }
+        }
+        self.running.clear();
+        for (&node, &slots) in ready.iter().zip(given) {
+            self.wanted[node as usize] = 0;
+            if slots > 0 {
+                self.running.push(node);
+                if self.open[node as usize].1 == 0 {
+                    self.open[node as usize] = (now, slots);
+                }
             }
         }
     }
 
-    /// A node is done; `free` receives the nodes that waited for nothing else.
-    fn done(&mut self, node: usize, free: &mut Vec<usize>) {
-        self.executed.ends[node] = self.progress.now;
-        for &next in &self.graph.next[node] {
-            self.waits[next] -= 1;
-            if self.waits[next] == 0 {
-                free.push(next);
-            }
-        }
-    }
-
-    fn give(&mut self, lane: usize, ready: &[usize]) {
-        let mine: Vec<usize> =
-            ready.iter().copied().filter(|&node| self.graph.nodes[node].lane == lane).collect();
-        let slots = self.rule.grant(lane, &mine, &self.progress);
-        for (node, slots) in mine.into_iter().zip(slots) {
-            if self.progress.slots[node] != slots {
-                self.record(node);
-                (self.progress.slots[node], self.progress.since[node]) = (slots, self.progress.now);
-            }
-        }
-    }
-
-    /// Writes down what a node has held until now.
-    fn record(&mut self, node: usize) {
-        let (start, end, slots) = (self.progress.since[node], self.progress.now, self.progress.slots[node]);
-        if slots > 0 && end > start {
-            self.executed.rows.push(Row { node, start, end, slots });
-        }
-    }
-
-    /// Goes on to the next node that is done, to `next`, or to where the rule looks again.
-    fn advance(&mut self, mut next: f64, ready: &[usize]) {
-        let progress = &mut self.progress;
-        let mut first = None;
-        for &node in ready.iter().filter(|&&node| progress.slots[node] > 0) {
-            let end = progress.now + progress.left[node] / f64::from(progress.slots[node]);
-            if end < next {
-                (next, first) = (end, Some(node));
-            }
-        }
-        let look = self.rule.look(ready, progress);
-        if look > progress.now && look < next {
-            (next, first) = (look, None);
-        }
-        let seconds = next - progress.now;
-        for &node in ready {
-            let slots = progress.slots[node];
-            progress.left[node] -= f64::from(slots) * seconds;
-            self.rule.pass(node, slots, seconds);
-        }
-        progress.now = next;
-        let (nodes, left) = (&self.graph.nodes, &progress.left);
-        let is_done = |node: usize| first == Some(node) || left[node] <= ROUNDING * nodes[node].work;
-        let finished: Vec<usize> = self.ready.extract_if(.., |r| is_done(r.1)).map(|r| r.1).collect();
-        let mut free = Vec::new();
-        for &node in &finished {
-            self.record(node);
-            self.progress.slots[node] = 0;
-            self.done(node, &mut free);
-        }
-        for node in free {
-            self.open(node);
+    fn close(&mut self, node: usize, now: f64, rows: &mut Vec<Row>) {
+        let (start, slots) = std::mem::take(&mut self.open[node]);
+        if slots > 0 && now > start {
+            rows.push(Row { node, start, end: now, slots });
         }
     }
 }
 
 /// Each ready node in order with all it can hold, as long as there are slots.
-pub fn in_order(graph: &Graph, lane: usize, ready: &[usize]) -> Vec<u32> {
-    let mut free = graph.slots[lane];
-    let take = |&node: &usize| {
-        let slots = graph.nodes[node].cap.min(free);
-        free -= slots;
-        slots
-    };
-    ready.iter().map(take).collect()
+pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) {
+    let mut free = graph.slots;
+    for &node in ready {
+        let node = &graph.nodes[node as usize];
+        let slots = node.cap().min(free[node.lane()]);
+        free[node.lane()] -= slots;
+        given.push(slots);
+        if free == [0, 0] {
+            return;
+        }
+    }
+}
+
+/// Gives out the slots of each lane by itself: `grant` says what its ready nodes get.
+pub fn by_lane<N: Work>(
+    graph: &Graph<N>,
+    ready: &[u32],
+    given: &mut Vec<u32>,
+    mut grant: impl FnMut(usize, &[u32]) -> Vec<u32>,
+) {
+    given.resize(ready.len(), 0);
+    for lane in (0..graph.slots.len()).filter(|&lane| graph.slots[lane] > 0) {
+        let is_mine = |&at: &usize| graph.nodes[ready[at] as usize].lane() == lane;
+        let mine: Vec<usize> = (0..ready.len()).filter(is_mine).collect();
+        let nodes: Vec<u32> = mine.iter().map(|&at| ready[at]).collect();
+        for (at, slots) in mine.into_iter().zip(grant(lane, &nodes)) {
+            given[at] = slots;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -312,25 +499,27 @@ mod tests {
     struct InOrder<'a>(&'a Graph);
 
     impl Rule for InOrder<'_> {
+        type Node = Node;
         type Key = ();
+        const ROUNDING: Rounding = Rounding::Instants;
 
         fn key(&mut self, _: usize, _: f64) {}
 
-        fn grant(&mut self, lane: usize, ready: &[usize], _: &Progress<'_>) -> Vec<u32> {
-            in_order(self.0, lane, ready)
+        fn grant(&mut self, ready: &[u32], _: &Progress<'_>, given: &mut Vec<u32>) {
+            in_order(self.0, ready, given);
         }
     }
 
-    fn node(work: f64, cap: u32, lane: usize, release: f64) -> Node {
-        Node { work, cap, lane, release, longest: None }
+    fn node(work: f64, cap: u32, lane: usize) -> Node {
+        Node { work, cap, lane, longest: None }
     }
 
     #[test]
     fn releases_precedence_and_caps_are_kept() {
         // 0 then 1 (no work) then 2 on the other lane; 3 comes at 1 and waits for slots.
-        let nodes =
-            vec![node(4.0, 2, 0, 0.0), node(0.0, 1, 0, 0.0), node(3.0, 3, 1, 0.0), node(2.0, 2, 0, 1.0)];
-        let graph = Graph::new(vec![2, 3], nodes, &[(0, 1), (1, 2)]);
+        let nodes = vec![node(4.0, 2, 0), node(0.0, 1, 0), node(3.0, 3, 1), node(2.0, 2, 0)];
+        let release = |node| if node == 3 { 1.0 } else { 0.0 };
+        let graph = Graph::new([2, 3], nodes, vec![(0, 1), (1, 2)], release);
         let executed = execute(&graph, &mut InOrder(&graph));
         assert_eq!(executed.ends, [2.0, 2.0, 3.0, 3.0]);
         let row = |node, start, end, slots| Row { node, start, end, slots };
@@ -338,10 +527,19 @@ mod tests {
     }
 
     #[test]
+    fn a_node_without_work_is_done_when_it_is_ready_even_if_nothing_else_is() {
+        // 1 waits for 0; 2 is released at 9.
+        let nodes = vec![node(4.0, 2, 0), node(0.0, 1, 0), node(2.0, 2, 0)];
+        let release = |node| if node == 2 { 9.0 } else { 0.0 };
+        let graph = Graph::new([2, 0], nodes, vec![(0, 1)], release);
+        assert_eq!(execute(&graph, &mut InOrder(&graph)).ends, [2.0, 2.0, 10.0]);
+    }
+
+    #[test]
     fn rows_change_only_where_slots_do() {
         // The end of 1 gives 2 a slot more; 0 goes on as it was.
-        let nodes = vec![node(6.0, 2, 0, 0.0), node(1.0, 1, 0, 0.0), node(3.0, 2, 0, 0.0)];
-        let graph = Graph::new(vec![4], nodes, &[]);
+        let nodes = vec![node(6.0, 2, 0), node(1.0, 1, 0), node(3.0, 2, 0)];
+        let graph = Graph::new([4, 0], nodes, Vec::new(), |_| 0.0);
         let executed = execute(&graph, &mut InOrder(&graph));
         assert_eq!(executed.rows.iter().filter(|row| row.node == 0).count(), 1);
         assert_eq!(executed.rows.iter().filter(|row| row.node == 2).count(), 2);

@@ -7,7 +7,8 @@
 //!
 //! It is not a run of the policy in the simulator, though on machines of one slot, without late releases
 //! and caps, the tasks are the same (a test says so): a plan knows all releases, and the policy learns of
-//! jobs as they arrive.
+//! jobs as they arrive. Nor can the simulator follow these queues: a policy names the machine, not the slot,
+//! and hears that some slot of a machine came free, not which.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};

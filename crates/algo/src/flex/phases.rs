@@ -12,7 +12,7 @@ use slackline_model::{FlowId, Instance, PhaseId};
 use slackline_policy::minima;
 
 use super::plan::Mode;
-use crate::classic::fluid::{self, Graph, Progress, execute};
+use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_lane, execute};
 use crate::phase_graph;
 
 /// Packs one instance in any number of orders.
@@ -50,7 +50,8 @@ impl<'a> Phases<'a> {
     pub fn pack(&self, order: &[FlowId]) -> Packed {
         let mut rank: TiVec<FlowId, usize> = vec![0; order.len()].into();
         order.iter().enumerate().for_each(|(at, &flow)| rank[flow] = at);
-        let executed = execute(&self.graph, &mut Packing { phases: self, rank, crowded: [false; 2] });
+        let held = vec![0; self.graph.nodes().len()];
+        let executed = execute(&self.graph, &mut Packing { phases: self, rank, held, crowded: [false; 2] });
         let mut completions: TiVec<FlowId, f64> = vec![0.0; order.len()].into();
         for (phase, end) in executed.ends.into_iter().enumerate() {
             let done = &mut completions[self.instance.flow_of(PhaseId::from(phase))];
@@ -64,25 +65,27 @@ impl<'a> Phases<'a> {
 struct Packing<'a> {
     phases: &'a Phases<'a>,
     rank: TiVec<FlowId, usize>,
+    /// What moldable phases hold from their start on.
+    held: Vec<u32>,
     /// Lanes whose minima take all slots.
     crowded: [bool; 2],
 }
 
 impl Packing<'_> {
     /// Minima first, then slack by priority.
-    fn malleable(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+    fn malleable(&mut self, lane: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
         let Phases { instance, graph, guaranteed, .. } = self.phases;
-        let mut tasks: Vec<(PhaseId, u32)> = (ready.iter().filter(|&&node| guaranteed[node]))
-            .map(|&node| (PhaseId::from(node), progress.tasks(node)))
+        let mut tasks: Vec<(PhaseId, u32)> = (ready.iter().filter(|&&node| guaranteed[node as usize]))
+            .map(|&node| (PhaseId(node), progress.tasks(node as usize)))
             .collect();
         tasks.sort_unstable();
         let minima = minima::among(instance, instance.cluster().lanes()[lane], &tasks);
-        let mut slack = graph.slots(lane) - minima.iter().map(|m| m.1).sum::<u32>();
+        let mut slack = graph.slots()[lane] - minima.iter().map(|m| m.1).sum::<u32>();
         self.crowded[lane] = slack == 0;
-        let give = |&node: &usize| {
-            let phase = PhaseId::from(node);
+        let give = |&node: &u32| {
+            let phase = PhaseId(node);
             let minimum = minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
-            let more = slack.min(graph.node(node).cap.saturating_sub(minimum));
+            let more = slack.min(graph.node(node as usize).cap.saturating_sub(minimum));
             slack -= more;
             minimum + more
         };
@@ -90,40 +93,44 @@ impl Packing<'_> {
     }
 
     /// What is free to the phases that have not started, by priority.
-    fn moldable(&self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
+    fn moldable(&mut self, lane: usize, ready: &[u32]) -> Vec<u32> {
         let graph = &self.phases.graph;
-        let mut free = graph.slots(lane) - ready.iter().map(|&node| progress.slots(node)).sum::<u32>();
-        let give = |&node: &usize| {
-            if progress.slots(node) > 0 {
-                return progress.slots(node);
+        let mut free = graph.slots()[lane] - ready.iter().map(|&node| self.held[node as usize]).sum::<u32>();
+        let give = |&node: &u32| {
+            let held = &mut self.held[node as usize];
+            if *held == 0 {
+                *held = free.min(graph.node(node as usize).cap);
+                free -= *held;
             }
-            let slots = free.min(graph.node(node).cap);
-            free -= slots;
-            slots
+            *held
         };
         ready.iter().map(give).collect()
     }
 }
 
 impl fluid::Rule for Packing<'_> {
+    type Node = Node;
     type Key = usize;
+    const ROUNDING: Rounding = Rounding::Instants;
 
     fn key(&mut self, node: usize, _: f64) -> usize {
         self.rank[self.phases.instance.flow_of(PhaseId::from(node))]
     }
 
-    fn grant(&mut self, lane: usize, ready: &[usize], progress: &Progress<'_>) -> Vec<u32> {
-        match self.phases.mode {
+    fn grant(&mut self, ready: &[u32], progress: &Progress<'_>, given: &mut Vec<u32>) {
+        let phases = self.phases;
+        by_lane(&phases.graph, ready, given, |lane, ready| match phases.mode {
             Mode::Malleable => self.malleable(lane, ready, progress),
-            Mode::Moldable => self.moldable(lane, ready, progress),
-        }
+            Mode::Moldable => self.moldable(lane, ready),
+        });
     }
 
     /// Where a task less changes crowded minima.
-    fn look(&self, ready: &[usize], progress: &Progress<'_>) -> f64 {
+    fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let Phases { graph, guaranteed, .. } = self.phases;
-        let moves = |&&node: &&usize| self.crowded[graph.node(node).lane] && guaranteed[node];
-        let looks = ready.iter().filter(moves).filter_map(|&node| progress.task_less(node));
+        let moves = |&(node, _): &(usize, &u32)| self.crowded[graph.node(node).lane] && guaranteed[node];
+        let nodes = ready.iter().map(|&node| node as usize).zip(given);
+        let looks = nodes.filter(moves).filter_map(|(node, &slots)| progress.task_less(node, slots));
         looks.fold(f64::INFINITY, f64::min)
     }
 }

@@ -8,9 +8,11 @@ use slackline_relax::{deadlines, minimax};
 use super::bound;
 use super::instance::{FlexInstance, Piece, completions};
 use super::mps::Packer;
-use super::orders::{Nature, Rule, sorted};
-use super::search::{Budget, insertion};
+use super::orders::{Nature, Rule};
+use super::search::insertion;
 use super::{moldable, rap, slicing, targets};
+use crate::classic::budget::Budget;
+use crate::classic::rules::sorted;
 
 /// Whether a job's slots may change while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,11 +14,13 @@ use slackline_relax::malleable::Job;
 use slackline_relax::minimax;
 
 use super::instance::FlexInstance;
-use super::orders::{Nature, Rule, sorted};
+use super::orders::{Nature, Rule};
 use super::phases::{Packed, Phases};
 use super::plan::{Config, Mode, THOROUGH, is_optimal, plan};
-use super::search::{Budget, insert};
+use super::search::insert;
 use super::{bound, targets};
+use crate::classic::budget::Budget;
+use crate::classic::rules::sorted;
 use crate::registry::Refused;
 
 /// A plan for a model instance.

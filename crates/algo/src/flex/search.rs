@@ -3,54 +3,12 @@
 //! A move takes one job out of the order and puts it back elsewhere; moves are tried from the front of
 //! the order to its end until none gains (docs/math.md C6: from the best start this finds the best order of
 //! all in nearly every small instance, for every metric).
+//!
+//! FlowFlex's insertion (`flowflex::search`) is another search: it compares pairs of costs, stops an evaluation
+//! at the best so far, goes on elsewhere after a gain, and drops a place that it could not finish looking for.
 
 use super::mps::Packer;
-
-/// What a search may spend: steps (a job placed in a packing or a deadline test is one), and somebody
-/// who may call it off.
-pub struct Budget<'a> {
-    left: u64,
-    cancel: Option<&'a dyn Fn() -> bool>,
-    cut: bool,
-}
-
-impl<'a> Budget<'a> {
-    /// So many steps; `cancel` is asked before each evaluation and makes results depend on the clock
-    /// if it does.
-    pub fn new(steps: u64, cancel: Option<&'a dyn Fn() -> bool>) -> Self {
-        Self { left: steps, cancel, cut: false }
-    }
-
-    /// Whether another evaluation of so many steps may begin; they are then spent.
-    pub fn spend(&mut self, steps: usize) -> bool {
-        if self.cut || self.left < steps as u64 || self.cancel.is_some_and(|cancel| cancel()) {
-            self.cut = true;
-            return false;
-        }
-        self.left -= steps as u64;
-        true
-    }
-
-    /// Whether something was left undone for lack of budget.
-    pub fn was_cut(&self) -> bool {
-        self.cut
-    }
-
-    pub(super) fn note_cut(&mut self) {
-        self.cut = true;
-    }
-
-    /// A part of what is left, to be spent by one search; [`Budget::refund`] returns the rest.
-    pub(super) fn share(&mut self, parts: u64) -> Self {
-        let left = self.left / parts;
-        self.left -= left;
-        Budget { left, cancel: self.cancel, cut: self.cut }
-    }
-
-    pub(super) fn refund(&mut self, part: &Budget<'_>) {
-        self.left += part.left;
-    }
-}
+use crate::classic::budget::Budget;
 
 /// Gains below this part of the cost are rounding.
 const GAIN: f64 = 1e-12;

@@ -13,7 +13,7 @@ use slackline_relax::levels::{Level, levels};
 use slackline_relax::malleable::horizon;
 
 use super::instance::FlexInstance;
-use super::search::Budget;
+use crate::classic::budget::Budget;
 
 /// The deadlines of the best choice found, infinite for none.
 pub fn search(instance: &FlexInstance, budget: &mut Budget<'_>) -> Vec<f64> {

@@ -40,11 +40,11 @@ pub fn chain(net: &Network, flow: usize) -> Vec<PseudoJob> {
     // Starts and ends by time; at one instant ends come first.
     let mut events: Vec<(f64, bool, usize)> = Vec::with_capacity(2 * nodes.len());
     for k in nodes {
-        let end = start[k - first] + net.nodes[k].seconds();
+        let end = start[k - first] + net.node(k).seconds();
         for &next in net.successors(k) {
             start[next as usize - first] = start[next as usize - first].max(end);
         }
-        if net.nodes[k].work > 0.0 {
+        if net.node(k).work > 0.0 {
             events.push((start[k - first], true, k));
             events.push((end, false, k));
         }
@@ -57,7 +57,7 @@ pub fn chain(net: &Network, flow: usize) -> Vec<PseudoJob> {
             chain.push(PseudoJob { seconds: at - since, cap, nodes: running.clone() });
         }
         since = at;
-        let own = net.nodes[node].cap;
+        let own = net.node(node).cap;
         if starts {
             running.push(node as u32);
             cap += own;
@@ -72,7 +72,7 @@ pub fn chain(net: &Network, flow: usize) -> Vec<PseudoJob> {
 
 /// Both lower bounds of the chain are those of the flow.
 fn assert_bounds(net: &Network, flow: usize, chain: &[PseudoJob]) {
-    let nodes = &net.nodes[net.flows[flow].nodes.clone()];
+    let nodes = &net.nodes()[net.flows[flow].nodes.clone()];
     let work: f64 = nodes.iter().map(|n| n.work).sum();
     let path = nodes.iter().map(|n| n.tail + n.seconds()).fold(0.0, f64::max);
     let chain_work: f64 = chain.iter().map(PseudoJob::work).sum();

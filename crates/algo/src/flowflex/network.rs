@@ -6,6 +6,8 @@
 
 use slackline_model::{Combine, CostFn, Instance, JobId, PhaseId};
 
+use crate::classic::fluid::{Graph, Work};
+
 /// A phase, or what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
@@ -33,6 +35,20 @@ impl Node {
     }
 }
 
+impl Work for Node {
+    fn work(&self) -> f64 {
+        self.work
+    }
+
+    fn cap(&self) -> u32 {
+        self.cap
+    }
+
+    fn lane(&self) -> usize {
+        self.lane
+    }
+}
+
 /// A flow of a [`Network`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetFlow {
@@ -55,14 +71,10 @@ pub struct Network {
     pub slots: [u32; 2],
     /// Sum or maximum.
     pub combine: Combine,
-    /// All nodes, flow by flow, in topological order within each.
-    pub nodes: Vec<Node>,
+    /// The nodes and which wait for which.
+    pub graph: Graph<Node>,
     /// All flows.
     pub flows: Vec<NetFlow>,
-    /// How many nodes each node waits for.
-    pub waits_for: Vec<u32>,
-    successors: Vec<u32>,
-    first_successor: Vec<u32>,
 }
 
 /// What there is to run on.
@@ -114,19 +126,11 @@ impl Network {
         now: f64,
         remaining: &dyn Remaining,
     ) -> Self {
-        let mut net = Self {
-            slots,
-            combine: instance.objective().combine,
-            nodes: Vec::new(),
-            flows: Vec::new(),
-            waits_for: Vec::new(),
-            successors: Vec::new(),
-            first_successor: Vec::new(),
-        };
+        let (mut nodes, mut planned): (Vec<Node>, Vec<NetFlow>) = (Vec::new(), Vec::new());
         let mut arcs: Vec<(u32, u32)> = Vec::new();
         for id in flows {
             let flow = instance.flow(id);
-            let first = net.nodes.len();
+            let first = nodes.len();
             // The node that is last of each job of the flow, if any of the job is left. A job waits only for
             // others of its flow, whose ids are consecutive.
             let mut last: Vec<Option<u32>> = vec![None; flow.jobs().len()];
@@ -137,38 +141,27 @@ impl Network {
                 for phase in job.phases() {
                     let Some(work) = remaining.work(phase) else { continue };
                     let lane = instance.lane_of(phase).index();
-                    let node = net.nodes.len() as u32;
+                    let node = nodes.len() as u32;
                     let cap = remaining.cap(phase).min(slots[lane]).max(1);
-                    net.nodes.push(Node { phase, work: work / speed, cap, lane, tail: 0.0 });
-                    net.waits_for.push(before.len() as u32);
+                    nodes.push(Node { phase, work: work / speed, cap, lane, tail: 0.0 });
                     arcs.extend(before.iter().map(|&b| (b, node)));
                     before = vec![node];
                     last[place(job_id)] = Some(node);
                 }
             }
-            net.flows.push(NetFlow {
-                nodes: first..net.nodes.len(),
+            planned.push(NetFlow {
+                nodes: first..nodes.len(),
                 release: flow.release.seconds().max(now),
                 cost: flow.cost.clone(),
                 work: 0.0,
                 earliest: 0.0,
             });
         }
-        net.link(arcs);
+        let flow_of = |node| planned.partition_point(|flow| flow.nodes.end <= node);
+        let graph = Graph::new(slots, nodes, arcs, |node| planned[flow_of(node)].release);
+        let mut net = Self { slots, combine: instance.objective().combine, graph, flows: planned };
         net.measure();
         net
-    }
-
-    fn link(&mut self, mut arcs: Vec<(u32, u32)>) {
-        arcs.sort_unstable();
-        self.first_successor = vec![0; self.nodes.len() + 1];
-        for &(from, _) in &arcs {
-            self.first_successor[from as usize + 1] += 1;
-        }
-        for k in 0..self.nodes.len() {
-            self.first_successor[k + 1] += self.first_successor[k];
-        }
-        self.successors = arcs.into_iter().map(|(_, to)| to).collect();
     }
 
     /// Tails, work and earliest completions, backwards over the topological order.
@@ -176,10 +169,12 @@ impl Network {
         for flow in 0..self.flows.len() {
             let (mut path, mut work) = (0f64, [0f64; 2]);
             for k in self.flows[flow].nodes.clone().rev() {
-                let tail = |s: &u32| self.nodes[*s as usize].tail + self.nodes[*s as usize].seconds();
-                self.nodes[k].tail = self.successors(k).iter().map(tail).fold(0.0, f64::max);
-                path = path.max(self.nodes[k].tail + self.nodes[k].seconds());
-                work[self.nodes[k].lane] += self.nodes[k].work;
+                let tail = |&next: &u32| self.node(next as usize).alone();
+                let tail = self.successors(k).iter().map(tail).fold(0.0, f64::max);
+                self.graph.node_mut(k).tail = tail;
+                let node = self.node(k);
+                path = path.max(node.alone());
+                work[node.lane] += node.work;
             }
             let area = |lane: usize| work[lane] / f64::from(self.slots[lane].max(1));
             let flow = &mut self.flows[flow];
@@ -190,7 +185,17 @@ impl Network {
 
     /// The nodes that wait for `node`.
     pub fn successors(&self, node: usize) -> &[u32] {
-        &self.successors[self.first_successor[node] as usize..self.first_successor[node + 1] as usize]
+        self.graph.next(node)
+    }
+
+    /// A node.
+    pub fn node(&self, node: usize) -> &Node {
+        self.graph.node(node)
+    }
+
+    /// All nodes, flow by flow, in topological order within each.
+    pub fn nodes(&self) -> &[Node] {
+        self.graph.nodes()
     }
 
     /// All slots, whatever they serve: the machine of the relaxations.

@@ -73,7 +73,7 @@ impl FlowFlex {
         }
         let mut given: Grown<PhaseId, f64> = Grown::default();
         for (node, slots) in initial_allocation(&net, now) {
-            given[net.nodes[node].phase] = f64::from(slots);
+            given[net.node(node).phase] = f64::from(slots);
         }
         // Early reduces get what is left.
         for &lane in cluster.lanes() {
@@ -154,7 +154,7 @@ fn quick_order(net: &Network, lister: &mut Lister<'_>) -> Order {
     }
     let linear = net.flows.iter().all(|f| f.cost.as_linear().is_some());
     let closed_form = Order::Flows(Rule::ClosedForm.order(net));
-    if net.nodes.len() > NODES_MANY && net.combine == Combine::Sum && linear {
+    if net.nodes().len() > NODES_MANY && net.combine == Combine::Sum && linear {
         return closed_form;
     }
     let mut best = (lister.cost(closed_form.rule()), closed_form);

@@ -11,8 +11,9 @@ use super::list::{self, Lister, costs};
 use super::network::Network;
 use super::orders::{Rule, by_key, relaxed, rounded};
 use super::scheme::Scheme;
-use super::search::{Budget, insertion, is_less};
+use super::search::{insertion, is_less};
 use crate::baseline::{By, fluid};
+use crate::classic::budget::Budget;
 use crate::phase_graph;
 use crate::registry::Refused;
 
@@ -164,7 +165,7 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refused> {
     let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy: "flowflex" })?;
     let net = Network::whole(instance, speed);
     let mut planner = Planner::new(&net);
-    let mut budget = Budget { steps: config.steps, cancel: config.cancel, cut: false };
+    let mut budget = Budget::new(config.steps, config.cancel);
     planner.candidates(config.grid, &mut budget);
     if net.combine == Combine::Sum
         && config.grid.is_some()
@@ -178,7 +179,7 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refused> {
     planner.baselines(instance, &mut budget);
     let best = planner.best.clone();
     let (allocations, completions) = planner.realise(&best, instance);
-    let cut = Cell::new(budget.cut);
+    let cut = Cell::new(budget.was_cut());
     let bounds = slackline_relax::bounds_until(instance, &|| {
         let stop = config.cancel.is_some_and(|stop| stop());
         cut.set(cut.get() || stop);
@@ -291,7 +292,7 @@ impl<'a> Planner<'a> {
     /// Insertion from each of the best starts.
     fn improve(&mut self, budget: &mut Budget<'_>) {
         for mut start in std::mem::take(&mut self.starts) {
-            if budget.steps == 0 {
+            if budget.is_empty() {
                 return;
             }
             let before = start.cost;
@@ -303,7 +304,7 @@ impl<'a> Planner<'a> {
 
     /// The plans of the baselines.
     fn baselines(&mut self, instance: &Instance, budget: &mut Budget<'_>) {
-        if self.net.nodes.len() > BASELINE_NODES_MAX {
+        if self.net.nodes().len() > BASELINE_NODES_MAX {
             return;
         }
         for rule in BASELINES {

@@ -1,35 +1,12 @@
 //! Insertion: moves one flow at a time to the best place of the order, as long as that pays (docs/math.md B8).
+//!
+//! FLEX's insertion (`flex::search`) is another search; what differs is said there.
 
 use super::list::{Lister, Rule};
+use crate::classic::budget::Budget;
 
 /// Improvements below this part of the cost are rounding.
 const NEAR: f64 = 1e-12;
-
-/// How much searching is left, counted in events of list schedules, and whether somebody says stop.
-pub struct Budget<'a> {
-    /// Events left.
-    pub steps: u64,
-    /// Asked before each schedule; `true` ends the search.
-    pub cancel: Option<&'a dyn Fn() -> bool>,
-    /// Whether a search ended for want of budget.
-    pub cut: bool,
-}
-
-impl Budget<'_> {
-    /// Whether nothing is left for another schedule of a search.
-    pub(super) fn is_spent(&mut self) -> bool {
-        let spent = self.steps == 0 || self.is_called_off();
-        self.cut |= spent;
-        spent
-    }
-
-    /// Whether somebody says stop.
-    pub(super) fn is_called_off(&mut self) -> bool {
-        let stop = self.cancel.is_some_and(|stop| stop());
-        self.cut |= stop;
-        stop
-    }
-}
 
 /// Improves an order whose cost is known; returns the cost after it. Costs are compared first by the
 /// objective, then by the sum of all costs, so that a maximum does not hide progress.
@@ -78,12 +55,12 @@ fn best_place(
         if place == at {
             continue;
         }
-        if budget.is_spent() {
+        if !budget.may_begin() {
             return None;
         }
         let before = lister.steps();
         let found = lister.cost_up_to(Rule::Flows(&trial), best.0.0);
-        budget.steps = budget.steps.saturating_sub(lister.steps() - before);
+        budget.charge(lister.steps() - before);
         if let Some(found) = found
             && is_less(found, best.0)
         {

@@ -31,7 +31,7 @@ fn wrap(net: &Network, job: &PseudoJob, stretch: Stretch, rows: &mut Vec<Allocat
     // Where the node begins, in units of 1/r of a row.
     let mut begin = 0;
     for &node in &job.nodes {
-        let end = begin + u64::from(net.nodes[node as usize].cap) * sigma;
+        let end = begin + u64::from(net.node(node as usize).cap) * sigma;
         let mut cuts = [0, begin % r, end % r, r];
         cuts.sort_unstable();
         for ends in cuts.windows(2) {
@@ -40,7 +40,7 @@ fn wrap(net: &Network, job: &PseudoJob, stretch: Stretch, rows: &mut Vec<Allocat
             let slots = rows_before(end) - rows_before(begin);
             if slots > 0 && ends[0] < ends[1] && instant(ends[1]) > instant(ends[0]) {
                 rows.push(Allocation {
-                    phase: net.nodes[node as usize].phase,
+                    phase: net.node(node as usize).phase,
                     start: instant(ends[0]),
                     end: instant(ends[1]),
                     slots: slots as u32,

@@ -1,85 +1,52 @@
-//! The flags of importers: one for each parameter that an importer of the table declares, with the help, default
-//! and values of its declaration.
+//! The flags of importers: the format, and one for each parameter that an importer of the table declares.
 
-use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use slackline_model::params::{Param, Values};
-use slackline_trace::{ImportOptions, Importer, Importers};
+use slackline_trace::Importers;
 
-use super::value;
-
-const HEADING: &str = "Import";
+use super::declared::{self, Declared, Table};
 
 /// How a file is to be imported, as far as flags say so.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ImportFlags {
     /// The format.
     pub(crate) from: Option<String>,
-    /// The parameters of importers that were given, by their names, in the order of the table. Of a file, its
-    /// text.
+    /// The parameters of importers that were given, by their names.
     pub(crate) given: Vec<(String, String)>,
 }
 
-/// The formats of this program.
-pub(crate) fn importers() -> Importers {
-    Importers::default()
+/// The name of a format.
+#[derive(Clone, Debug)]
+struct FormatName(String);
+
+fn format_of(importers: &Importers) -> ValueParser {
+    PossibleValuesParser::new(importers.names()).map(FormatName).into()
 }
 
-/// Whether a parameter has a flag of its own: the seed is that of the whole program.
-fn is_flag(param: &Param) -> bool {
-    param.name != slackline_trace::importer::SEED.name
-}
-
-fn flag(importer: &Importer, param: &'static Param) -> Arg {
-    let form = match param.values {
-        Values::Text(form) => format!(" ({form})"),
-        _ => String::new(),
-    };
-    let word = param.word.filter(|_| !matches!(param.values, Values::Choice(_)));
-    let word = word.map_or_else(String::new, |word| format!(", or {word}"));
-    let default = Some(param.default).filter(|default| !default.is_empty());
-    let default = default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-    Arg::new(param.name)
-        .long(param.name)
-        .value_name(value_name(param))
-        .value_parser(parser(param))
-        .help(format!("{}: {}{form}{word}{default}", importer.name, param.help))
-        .help_heading(HEADING)
-}
-
-fn value_name(param: &Param) -> &'static str {
-    match param.values {
-        Values::Bytes => "BYTES",
-        Values::Choice(_) => "WORD",
-        Values::Text(_) => "TEXT",
-        Values::TextOfFile => "FILE",
-        _ => "N",
+/// A verb that imports, with the formats of this table and the flags of their importers.
+pub(crate) fn with_importers(verb: Command, importers: &Importers) -> Command {
+    if !declared::takes::<FormatName>(&verb) {
+        return verb;
     }
-}
-
-fn parser(param: &'static Param) -> ValueParser {
-    let name = param.name;
-    match param.values {
-        Values::Choice(_) => PossibleValuesParser::new(param.words()).into(),
-        Values::TextOfFile => ValueParser::new(value::text_of),
-        _ => ValueParser::new(move |text: &str| {
-            let mut options = ImportOptions::new(importers());
-            options.set(name, text).map(|()| text.to_owned())
-        }),
-    }
+    let declared = importers.params().map(|(importer, param)| Declared {
+        owner: importer.name,
+        params: importer.params,
+        param,
+    });
+    let verb = verb.mut_arg("from", |from| from.value_parser(format_of(importers)));
+    declared::with_flags(verb, Table::Importers, declared)
 }
 
 impl Args for ImportFlags {
+    /// The flags of importers come from [`with_importers`].
     fn augment_args(command: Command) -> Command {
-        let importers = importers();
         let from = Arg::new("from")
             .long("from")
             .value_name("FORMAT")
-            .value_parser(PossibleValuesParser::new(importers.names()))
+            .value_parser(format_of(&Importers::default()))
             .help("Format of the workload [default: guessed from the name and the content]")
-            .help_heading(HEADING);
-        let params = importers.params().filter(|(_, param)| is_flag(param));
-        command.arg(from).args(params.map(|(importer, param)| flag(importer, param)))
+            .help_heading(Table::Importers.heading());
+        command.arg(from)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -89,11 +56,8 @@ impl Args for ImportFlags {
 
 impl FromArgMatches for ImportFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let importers = importers();
-        let params = importers.params().filter(|(_, param)| is_flag(param));
-        let given = params.filter_map(|(_, param)| Some((param.name.to_owned(), text(param.name)?)));
-        Ok(Self { from: text("from"), given: given.collect() })
+        let from = matches.get_one::<FormatName>("from").map(|name| name.0.clone());
+        Ok(Self { from, given: declared::given(matches, Table::Importers) })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -107,7 +71,9 @@ mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<ImportFlags, clap::Error> {
-        let command = ImportFlags::augment_args(Command::new("slackline").no_binary_name(true));
+        let seed = Arg::new("seed").long("seed");
+        let command = ImportFlags::augment_args(Command::new("slackline").no_binary_name(true)).arg(seed);
+        let command = with_importers(command, &Importers::default());
         ImportFlags::from_arg_matches(&command.try_get_matches_from(arguments)?)
     }
 
@@ -116,11 +82,12 @@ mod tests {
         let flags = parse(&["--durations=rate", "--split", "64MiB", "--from=swim"]).unwrap();
         assert_eq!(flags.from.as_deref(), Some("swim"));
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(flags.given, [pair("split", "64MiB"), pair("durations", "rate")]);
+        assert_eq!(flags.given, [pair("durations", "rate"), pair("split", "64MiB")]);
         let error = |argument: &str| parse(&[argument]).unwrap_err().to_string();
         assert!(error("--split=5 miles").contains("expected a size such as 128MiB"));
         assert!(error("--durations=short").contains("[possible values: lognormal, rate]"));
         assert!(error("--properties=/nowhere/at.all").contains("cannot be read"));
-        assert!(error("--seed=1").contains("--seed"), "the seed is a flag of the whole program");
+        // The seed is a flag of the whole program.
+        assert!(parse(&["--seed=1"]).unwrap().given.is_empty());
     }
 }

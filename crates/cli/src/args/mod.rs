@@ -2,13 +2,15 @@
 //!
 //! - [`shape`]: what makes a workload what it is: import, cluster, objective, deadlines; recorded in
 //!   schedules;
-//! - [`import`]: the flags of importers, from their declarations;
+//! - [`declared`]: flags of parameters that a table declares; [`import`], [`engine`]: those of importers and engines;
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`policy`]: policies, read by a registry;
 //! - [`plan`]: how a plan is searched for;
 //! - [`output`]: in which form, and where to;
 //! - [`value`]: values and what is said when they are wrong.
 
+pub(crate) mod declared;
+pub(crate) mod engine;
 pub(crate) mod import;
 pub(crate) mod output;
 pub(crate) mod plan;
@@ -17,6 +19,7 @@ pub(crate) mod shape;
 pub(crate) mod simulation;
 pub(crate) mod value;
 
+pub(crate) use engine::EngineFlags;
 pub(crate) use output::OutputArgs;
 pub(crate) use plan::PlanArgs;
 pub(crate) use shape::Shape;

@@ -34,8 +34,8 @@ pub(crate) fn standard() -> PolicyParser {
     PolicyParser(Registry::standard())
 }
 
-/// The command with every argument that is a policy read by this registry.
-pub(crate) fn with_policies(command: Command, registry: &Registry) -> Command {
+/// A verb with every argument that is a policy read by this registry.
+pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
     let parser = PolicyParser(registry.clone());
     let argument = move |arg: Arg| {
         if arg.get_value_parser().type_id() == TypeId::of::<PolicySpec>() {
@@ -44,5 +44,5 @@ pub(crate) fn with_policies(command: Command, registry: &Registry) -> Command {
             arg
         }
     };
-    command.mut_subcommands(move |verb| verb.mut_args(&argument))
+    verb.mut_args(argument)
 }

@@ -6,8 +6,9 @@ use clap::Args;
 use slackline::import::{SlotOptions, WorkloadOptions};
 use slackline_model::draft::Weights;
 use slackline_model::{Combine, Metric};
+use slackline_trace::Importers;
 
-use super::import::{ImportFlags, importers};
+use super::import::ImportFlags;
 use super::value;
 
 /// Flags that shape a workload. Nothing is filled in here, so that what was said can be told from what was
@@ -60,11 +61,11 @@ impl Shape {
         self.seed.unwrap_or(0)
     }
 
-    /// The options, of one number of machines.
+    /// The options, of one number of machines, where workloads may come in these formats.
     ///
     /// # Errors
     /// A range of machines, which is for `tune --until`.
-    pub(crate) fn options(&self) -> anyhow::Result<WorkloadOptions> {
+    pub(crate) fn options(&self, importers: &Importers) -> anyhow::Result<WorkloadOptions> {
         let machines = self.machines.map(|range| {
             range.only().with_context(|| {
                 format!("--machines: found {range}, expected one number: a range is for tune with --until")
@@ -74,7 +75,7 @@ impl Shape {
         let typed = typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce });
         let universal = self.slots.map(SlotOptions::Universal);
         Ok(WorkloadOptions {
-            importers: importers(),
+            importers: importers.clone(),
             from: self.import.from.clone(),
             import: self.import.given.clone(),
             machines: machines.transpose()?,

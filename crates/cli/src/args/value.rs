@@ -82,28 +82,6 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
     })
 }
 
-/// Bytes, with or without a unit.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
-    slackline_model::bytes::parse(text)
-        .ok_or_else(|| "expected a size such as 64MiB, at least 1 byte".to_owned())
-}
-
-/// Memory of a task: with less, its buffers are written out for every few records.
-pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    size(text)
-        .ok()
-        .filter(|&bytes| bytes >= 1 << 20)
-        .ok_or_else(|| "expected a size such as 64MiB or 64MB, 1MiB or more".to_owned())
-}
-
-/// What a map reads: with less, processes are started for every few lines.
-pub(crate) fn split(text: &str) -> Result<u64, String> {
-    size(text)
-        .ok()
-        .filter(|&bytes| bytes >= 1 << 10)
-        .ok_or_else(|| "expected a size such as 64MiB or 64MB, 1KiB or more".to_owned())
-}
-
 /// A format of our own documents.
 pub(crate) fn native() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))

@@ -11,6 +11,7 @@ use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape};
 use crate::input::{Source, tell};
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -27,9 +28,9 @@ pub(crate) struct Bound {
     output: OutputArgs,
 }
 
-pub(crate) fn run(args: &Bound) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
-    let loaded = source.load(&args.shape.options()?)?;
+    let loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
     let bounds = bounds(&loaded.instance);
     let head = headline::lines(source.short_name(), &loaded.instance);

@@ -6,36 +6,46 @@ use slackline::capacity::{CapacityError, Condition, Search, smallest};
 use slackline::import::{WorkloadOptions, grain_span};
 use slackline::report::capacity as report;
 use slackline::report::number::counted;
+use slackline_trace::Importers;
 
 use super::Answer;
-use super::tune::Tune;
-use crate::args::Shape;
 use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape, SimulationArgs};
 use crate::history::Past;
 use crate::input::{Source, tell};
 use crate::out;
 use crate::progress::Cells;
 
-pub(super) fn run(
-    args: &Tune,
-    source: &Source,
-    policy: &PolicySpec,
-    condition: &Condition,
-) -> anyhow::Result<Answer> {
-    let machines = args.shape.machines.context("--until: found no --machines, expected --machines A..B")?;
-    let any = Shape { machines: None, ..args.shape.clone() }.options()?;
+/// What is asked of clusters of several sizes.
+pub(super) struct Capacity<'a> {
+    pub(super) source: &'a Source,
+    pub(super) policy: &'a PolicySpec,
+    pub(super) condition: &'a Condition,
+    /// The workload, on a range of machines.
+    pub(super) shape: &'a Shape,
+    pub(super) importers: &'a Importers,
+    pub(super) simulation: &'a SimulationArgs,
+    pub(super) output: &'a OutputArgs,
+    /// Whether to show every size that was tried.
+    pub(super) all: bool,
+}
+
+pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
+    let Capacity { source, policy, condition, .. } = *asked;
+    let machines = asked.shape.machines.context("--until: found no --machines, expected --machines A..B")?;
+    let any = Shape { machines: None, ..asked.shape.clone() }.options(asked.importers)?;
     let sized = |count| WorkloadOptions { machines: Some(count), ..any.clone() };
     let (small, large) = (sized(machines.least), sized(machines.most));
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
-    loaded.prepare(args.simulation.grain)?;
+    loaded.prepare(asked.simulation.grain)?;
     // Crashes are of machines that every size has.
-    let past = Past::read(&args.simulation)?;
+    let past = Past::read(asked.simulation)?;
     let smallest_instance = source.load(&small)?.instance;
     let options =
-        args.simulation.options().resolve(&smallest_instance, args.shape.root_seed(), &past.history)?;
+        asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
     let (draft, _) = source.shape(&large)?.into_draft()?;
-    let grain = grain_span(args.simulation.grain);
+    let grain = grain_span(asked.simulation.grain);
     let cells = Cells::new();
     let sizes = (machines.most - machines.least + 1) as usize;
     let progress = |count| cells.at((count - machines.least) as usize, sizes);
@@ -59,14 +69,14 @@ pub(super) fn run(
         policy.spec(),
         report::outcome(&found, condition, &machines.to_string())
     );
-    let body = match args.output.form() {
-        Form::Table => format!("{head}\n{}", report::table(&found, condition, args.all)),
+    let body = match asked.output.form() {
+        Form::Table => format!("{head}\n{}", report::table(&found, condition, asked.all)),
         Form::Csv => report::csv(&found, condition),
         Form::Json => report::json(&found, policy, condition),
     };
-    if args.output.form() != Form::Table {
+    if asked.output.form() != Form::Table {
         out::talk(head.trim_end());
     }
-    out::text(args.output.file(), &body)?;
+    out::text(asked.output.file(), &body)?;
     Ok(if found.found.is_some() { Answer::Yes } else { Answer::No })
 }

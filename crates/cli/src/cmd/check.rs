@@ -12,6 +12,7 @@ use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, value};
 use crate::input::Source;
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -38,9 +39,9 @@ pub(crate) struct Check {
     output: OutputArgs,
 }
 
-pub(crate) fn run(args: &Check) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
     let output = &args.output;
-    let decided = decide(args)?;
+    let decided = decide(args, tables)?;
     let text = match output.form() {
         Form::Table => verdict::line(&decided),
         Form::Json => verdict::json(&decided),
@@ -50,15 +51,15 @@ pub(crate) fn run(args: &Check) -> anyhow::Result<Answer> {
     Ok(if matches!(decided, Verdict::Feasible { .. }) { Answer::Yes } else { Answer::No })
 }
 
-fn decide(args: &Check) -> anyhow::Result<Verdict> {
+fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     if [&args.workload, &args.schedule].iter().all(|path| path.as_os_str() == "-") {
         bail!("found - twice, expected only one of WORKLOAD and SCHEDULE from standard input");
     }
     let written = Source::read(&args.schedule)?;
-    let document = ScheduleDocument::open(&written)?;
+    let document = ScheduleDocument::open(&written, &tables.importers)?;
     let workload = Source::read(&args.workload)?;
     if !document.names_workload() {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
     }
-    Ok(check(&document, &workload, args.shape.options()?, args.grain)?)
+    Ok(check(&document, &workload, args.shape.options(&tables.importers)?, args.grain)?)
 }

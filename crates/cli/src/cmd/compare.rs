@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
 use slackline::import::{Loaded, WorkloadOptions, bounds};
 use slackline::parallel::processors;
 use slackline::report::number::counted;
 use slackline::report::{Figures, Row, comparison, headline, spread, write_schedule};
-use slackline::{PolicySpec, Registry};
 
 use super::Answer;
 use crate::args::output::Form;
@@ -18,6 +18,7 @@ use crate::history::Past;
 use crate::input::{Source, tell, warn_of_load};
 use crate::out;
 use crate::progress::Progress;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -69,10 +70,10 @@ struct Round {
     headlines: String,
 }
 
-pub(crate) fn run(args: &Compare, registry: &Registry) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
-    let policies = if args.policies.is_empty() { registry.policies() } else { args.policies.clone() };
+    let policies = if args.policies.is_empty() { tables.policies.policies() } else { args.policies.clone() };
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Compare, registry: &Registry) -> anyhow::Result<Answer>
     let mut progress = None;
     let mut rounds = Vec::new();
     for (k, &seed) in seeds.iter().enumerate() {
-        let shape = WorkloadOptions { seed: Some(seed), ..args.shape.options()? };
+        let shape = WorkloadOptions { seed: Some(seed), ..args.shape.options(&tables.importers)? };
         let mut loaded = source.load(&shape)?;
         loaded.prepare(args.simulation.grain)?;
         if k == 0 {

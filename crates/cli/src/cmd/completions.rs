@@ -2,10 +2,10 @@
 
 use clap::Args;
 use clap_complete::Shell;
-use slackline::Registry;
 
 use super::{Answer, command};
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -17,9 +17,9 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Completions, registry: &Registry) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Completions, tables: &Tables) -> anyhow::Result<Answer> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(registry), "slackline", &mut script);
+    clap_complete::generate(args.shell, &mut command(tables), "slackline", &mut script);
     out::data(None, |out| out.write_all(&script))?;
     Ok(Answer::Yes)
 }

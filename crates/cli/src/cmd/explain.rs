@@ -18,6 +18,7 @@ use crate::args::OutputArgs;
 use crate::args::output::Form;
 use crate::input::Source;
 use crate::out;
+use crate::tables::Tables;
 
 /// What a workload beside its schedule is called; the first is what `run` writes.
 const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "workload.yml"];
@@ -51,13 +52,13 @@ pub(crate) struct Explain {
     output: OutputArgs,
 }
 
-pub(crate) fn run(args: &Explain) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Explain, tables: &Tables) -> anyhow::Result<Answer> {
     if args.schedule.as_os_str() == "-" && args.workload.as_deref() == Some(Path::new("-")) {
         bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
     }
     let written = Source::read(&args.schedule)?;
-    let document = ScheduleDocument::open(&written)?;
-    let loaded = workload(args, &written, &document)?;
+    let document = ScheduleDocument::open(&written, &tables.importers)?;
+    let loaded = workload(args, tables, &written, &document)?;
     let instance = &loaded.instance;
     let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
@@ -84,7 +85,12 @@ fn is_plan(schedule: &Schedule, meta: &Meta) -> bool {
 }
 
 /// The workload the schedule was made for, shaped as it was then.
-fn workload(args: &Explain, written: &Source, document: &ScheduleDocument<'_>) -> anyhow::Result<Loaded> {
+fn workload(
+    args: &Explain,
+    tables: &Tables,
+    written: &Source,
+    document: &ScheduleDocument<'_>,
+) -> anyhow::Result<Loaded> {
     let path = match &args.workload {
         Some(path) => path.clone(),
         None => beside(&args.schedule, &written.name)?,
@@ -96,7 +102,8 @@ fn workload(args: &Explain, written: &Source, document: &ScheduleDocument<'_>) -
     if let Err(wrong) = document.made_for(&source) {
         bail!("{wrong}{}", if args.workload.is_some() { "" } else { "; --workload FILE names another" });
     }
-    Ok(document.load(&source, WorkloadOptions::default(), None)?)
+    let options = WorkloadOptions { importers: tables.importers.clone(), ..WorkloadOptions::default() };
+    Ok(document.load(&source, options, None)?)
 }
 
 /// The workload that lies beside a schedule.

@@ -10,6 +10,7 @@ use super::Answer;
 use crate::args::{Shape, value};
 use crate::input::{self, Source};
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -32,9 +33,9 @@ pub(crate) struct Import {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Import) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
-    let (draft, diagnostics) = source.shape(&args.shape.options()?)?.into_draft()?;
+    let (draft, diagnostics) = source.shape(&args.shape.options(&tables.importers)?)?.into_draft()?;
     input::tell(&source.name, &diagnostics);
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };

@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use clap::Args;
-use slackline::Registry;
 
 use super::{Answer, command};
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -17,8 +17,8 @@ pub(crate) struct Man {
     verb: Option<String>,
 }
 
-pub(crate) fn run(args: &Man, registry: &Registry) -> anyhow::Result<Answer> {
-    let mut command = command(registry);
+pub(crate) fn run(args: &Man, tables: &Tables) -> anyhow::Result<Answer> {
+    let mut command = command(tables);
     command.build();
     let page = match &args.verb {
         None => command,

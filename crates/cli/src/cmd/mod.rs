@@ -21,9 +21,9 @@ mod tune;
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use slackline::Registry;
 
-use crate::args::policy;
+use crate::args::{engine, import as import_args, policy};
+use crate::tables::Tables;
 
 /// What a verb found; not to be confused with an error, which keeps it from finding anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ enum Verb {
     Import(import::Import),
     /// Make a synthetic workload
     Generate(generate::Generate),
-    /// Really run flows on this machine, under any policy
+    /// Really run flows, on this machine or another engine, under any policy
     Run(run::Run),
     /// Show what jobs took in earlier runs
     History(history::History),
@@ -89,9 +89,13 @@ enum Verb {
     Man(man::Man),
 }
 
-/// The command line under a registry.
-pub(crate) fn command(registry: &Registry) -> clap::Command {
-    policy::with_policies(Cli::command(), registry)
+/// The command line with everything that these tables name.
+pub(crate) fn command(tables: &Tables) -> clap::Command {
+    Cli::command().mut_subcommands(|verb| {
+        let verb = policy::with_policies(verb, &tables.policies);
+        let verb = engine::with_engines(verb, &tables.engines);
+        import_args::with_importers(verb, &tables.importers)
+    })
 }
 
 /// Reads arguments, the name of the program first.
@@ -99,10 +103,10 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
 /// # Errors
 /// Arguments that are none; a wish for help or the version.
 pub(crate) fn parse(
-    registry: &Registry,
+    tables: &Tables,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Cli, clap::Error> {
-    let mut command = command(registry);
+    let mut command = command(tables);
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
@@ -111,33 +115,31 @@ pub(crate) fn parse(
 ///
 /// # Errors
 /// Whatever keeps the verb from an answer: wrong use, wrong input, a file that cannot be written.
-pub(crate) fn run(cli: Cli, registry: &Registry) -> anyhow::Result<Answer> {
+pub(crate) fn run(cli: Cli, tables: &Tables) -> anyhow::Result<Answer> {
     match cli.verb {
-        Verb::Compare(verb) => compare::run(&verb, registry),
-        Verb::Simulate(verb) => simulate::run(&verb),
-        Verb::Plan(verb) => plan::run(&verb, registry),
-        Verb::Check(verb) => check::run(&verb),
-        Verb::Explain(verb) => explain::run(&verb),
-        Verb::Tune(verb) => tune::run(&verb),
-        Verb::Bound(verb) => bound::run(&verb),
-        Verb::Import(verb) => import::run(&verb),
+        Verb::Compare(verb) => compare::run(&verb, tables),
+        Verb::Simulate(verb) => simulate::run(&verb, tables),
+        Verb::Plan(verb) => plan::run(&verb, tables),
+        Verb::Check(verb) => check::run(&verb, tables),
+        Verb::Explain(verb) => explain::run(&verb, tables),
+        Verb::Tune(verb) => tune::run(&verb, tables),
+        Verb::Bound(verb) => bound::run(&verb, tables),
+        Verb::Import(verb) => import::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
-        Verb::Run(verb) => run::run(&verb),
+        Verb::Run(verb) => run::run(&verb, tables),
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),
-        Verb::Policies(verb) => policies::run(&verb, registry),
-        Verb::Completions(verb) => completions::run(&verb, registry),
-        Verb::Man(verb) => man::run(&verb, registry),
+        Verb::Policies(verb) => policies::run(&verb, tables),
+        Verb::Completions(verb) => completions::run(&verb, tables),
+        Verb::Man(verb) => man::run(&verb, tables),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use slackline::Registry;
-
     #[test]
     fn definitions_do_not_contradict_each_other() {
-        super::command(&Registry::standard()).debug_assert();
+        super::command(&super::Tables::default()).debug_assert();
     }
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use slackline::PolicySpec;
 use slackline::import::{Loaded, WorkloadOptions, add_budget};
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, plan_remarks, requirements, write_schedule};
-use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 
 use super::Answer;
@@ -16,6 +16,7 @@ use crate::args::output::Form;
 use crate::args::{OutputArgs, PlanArgs, Shape, policy, value};
 use crate::input::{Source, tell};
 use crate::out;
+use crate::tables::Tables;
 
 /// Flows that the table shows unless all are asked for.
 const SHOWN: usize = 20;
@@ -55,14 +56,15 @@ pub(crate) struct PlanVerb {
     all: bool,
 }
 
-pub(crate) fn run(args: &PlanVerb, registry: &Registry) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
-    let mut loaded = source.load(&args.shape.options()?)?;
+    let options = args.shape.options(&tables.importers)?;
+    let mut loaded = source.load(&options)?;
     tell(&source.name, &loaded.diagnostics);
     let policy = match &args.policy {
         Some(policy) => policy.clone(),
-        None => plan::default_policy(&loaded.instance, registry).with_context(|| {
-            let planners = plan::planners(&loaded.instance, registry);
+        None => plan::default_policy(&loaded.instance, &tables.policies).with_context(|| {
+            let planners = plan::planners(&loaded.instance, &tables.policies);
             let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
             format!(
                 "found flows of several jobs on typed slots or mixed speeds, expected --policy, one of {planners}"
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &PlanVerb, registry: &Registry) -> anyhow::Result<Answer
     }
     match plan::plan(&loaded.instance, &policy, Options { budget: args.plan.budget }) {
         Ok(Plan::Schedule(planned)) => {
-            let augmented = augmented(args, &source, &loaded, &policy)?;
+            let augmented = augmented(options, &source, &loaded, &policy)?;
             write(args, source.short_name(), &loaded, *planned, augmented)?;
             Ok(Answer::Yes)
         }
@@ -86,20 +88,21 @@ pub(crate) fn run(args: &PlanVerb, registry: &Registry) -> anyhow::Result<Answer
             out::talk(format_args!("error: {}: not feasible: {violation}", policy.spec()));
             Ok(Answer::No)
         }
+        Err(other) => Err(other.into()),
     }
 }
 
 /// With `--speed`, how the plan does against machines of the speed in the document, where theory says.
 fn augmented(
-    args: &PlanVerb,
+    options: WorkloadOptions,
     source: &Source,
     loaded: &Loaded,
     policy: &PolicySpec,
 ) -> anyhow::Result<Option<Augmented>> {
-    if args.shape.speed.is_none() {
+    if options.speed.is_none() {
         return Ok(None);
     }
-    let given = source.load(&WorkloadOptions { speed: None, ..args.shape.options()? })?;
+    let given = source.load(&WorkloadOptions { speed: None, ..options })?;
     let base = given.instance.cluster().uniform_speed();
     Ok(base.and_then(|base| plan::augmented(&loaded.instance, policy, base)))
 }

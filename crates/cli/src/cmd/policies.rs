@@ -1,13 +1,14 @@
 //! `policies`: what there is, from the registry.
 
 use clap::Args;
+use slackline::PolicySpec;
 use slackline::report::policies;
-use slackline::{PolicySpec, Registry};
 
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, policy};
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -24,9 +25,10 @@ pub(crate) struct Policies {
     output: OutputArgs,
 }
 
-pub(crate) fn run(args: &Policies, registry: &Registry) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Policies, tables: &Tables) -> anyhow::Result<Answer> {
     let one = args.name.as_ref().map(PolicySpec::name);
-    let entries: Vec<_> = registry.iter().filter(|entry| one.is_none_or(|name| name == entry.name)).collect();
+    let entries: Vec<_> =
+        tables.policies.iter().filter(|entry| one.is_none_or(|name| name == entry.name)).collect();
     let text = match (args.output.form(), entries.as_slice()) {
         (Form::Table, [only]) if one.is_some() => policies::details(only),
         (Form::Table, all) => policies::table(all),

@@ -1,27 +1,24 @@
-//! `run`: flows that really run, on this machine, under any policy.
+//! `run`: flows that really run, on any engine, under any policy.
 
 mod live;
 mod table;
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
-use slackline::run::{
-    Deadline, Difference, LocalEngine, Request, RunEnd, RunError, Settings, When, WorkerCommand,
-};
-use slackline_model::cluster::Slots;
-use slackline_model::{Combine, Metric, Span};
+use slackline::run::{Deadline, Difference, Request, RunEnd, RunError, When};
+use slackline_model::{Combine, Metric};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, policy, value};
+use crate::args::{EngineFlags, OutputArgs, policy, value};
 use crate::input::Source;
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -59,32 +56,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
-    /// Tasks at a time [default: as many as there are processors]
-    #[arg(long, value_name = "N", conflicts_with = "map_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
-    slots: Option<u32>,
-    /// Maps at a time; goes with --reduce-slots
-    #[arg(long, value_name = "N", requires = "reduce_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
-    map_slots: Option<u32>,
-    /// Reduces at a time; goes with --map-slots
-    #[arg(long, value_name = "N", requires = "map_slots", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Machine")]
-    reduce_slots: Option<u32>,
-    /// Bytes of input a map reads
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = value::split, help_heading = "Machine")]
-    split: u64,
-    /// Memory for the buffers of each task
-    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = value::memory, help_heading = "Machine")]
-    task_memory: u64,
-    /// Kill an attempt that takes longer; it counts as failed [default: a task that hangs is waited for]
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero, help_heading = "Machine")]
-    timeout: Option<f64>,
-    /// Try tasks a second time that take much longer than others of their phase, on slots that are idle
-    #[arg(long, help_heading = "Machine")]
-    speculate: bool,
+    #[command(flatten)]
+    engine: EngineFlags,
     /// How often a task may fail before its flow is given up
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Machine")]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Engine")]
     attempts: u16,
     /// Reduces may take slots once this fraction of their job's maps is done; 1 for not early
-    #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Machine")]
+    #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
     slowstart: f64,
 
     /// Where the run keeps its files [default: .slackline/ and the name of the flow file]
@@ -110,7 +88,8 @@ fn deadline(text: &str) -> Result<Deadline, String> {
     Ok(Deadline { flow: flow.to_owned(), when })
 }
 
-pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
+    let engine = args.engine.make()?;
     let source = Source::read(&args.workload)?;
     // What cannot be written is better known before the run than after it.
     if let Some(directory) = args.output.file().and_then(Path::parent)
@@ -119,10 +98,11 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     {
         bail!("--output: found no directory {}, expected one", directory.display());
     }
-    let request = args.request(source);
+    let mut request = args.request(source);
+    request.importers = tables.importers.clone();
     let name = request.short_name().to_owned();
     let mut live = live::Live::new(&request);
-    let mut run = slackline::run::Run::open(&args.engine()?, request, &mut live).map_err(worded)?;
+    let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
     let end = run.go(&mut live);
     drop(live);
     if end.map_err(worded)? == RunEnd::Interrupted {
@@ -171,28 +151,6 @@ impl Run {
         request.history.clone_from(&self.history);
         request.again = self.again;
         request
-    }
-
-    fn engine(&self) -> anyhow::Result<LocalEngine> {
-        let program = std::env::current_exe().context("this program cannot find itself to start workers")?;
-        let settings = Settings {
-            worker: WorkerCommand { program, args: vec!["worker".to_owned()] },
-            memory_bytes: self.task_memory,
-            timeout: self.timeout.map(Span::from_seconds_nearest),
-            speculate: self.speculate,
-        };
-        Ok(LocalEngine { slots: self.slots(), split_bytes: self.split, settings })
-    }
-
-    fn slots(&self) -> Slots {
-        match (self.map_slots.zip(self.reduce_slots), self.slots) {
-            (Some((map, reduce)), _) => Slots::Typed { map, reduce },
-            (None, Some(slots)) => Slots::Universal(slots),
-            (None, None) => {
-                let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-                Slots::Universal(u32::try_from(processors).unwrap_or(1))
-            }
-        }
     }
 }
 

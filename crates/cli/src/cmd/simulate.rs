@@ -16,6 +16,7 @@ use crate::history::Past;
 use crate::input::{Source, tell, warn_of_load};
 use crate::out;
 use crate::progress::Progress;
+use crate::tables::Tables;
 
 /// Flows that the table shows unless all are asked for.
 const SHOWN: usize = 20;
@@ -48,11 +49,11 @@ pub(crate) struct Simulate {
     all: bool,
 }
 
-pub(crate) fn run(args: &Simulate) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     let source = Source::read(&args.workload)?;
-    let mut loaded = source.load(&args.shape.options()?)?;
+    let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
     loaded.prepare(args.simulation.grain)?;
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());

@@ -1,6 +1,6 @@
 //! `tune`: the best division of map and reduce slots, or with `--until` the smallest cluster that does.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,11 +12,13 @@ use slackline::report::tuning;
 use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
 use slackline_model::Instance;
 
-use super::{Answer, capacity};
+use super::Answer;
+use super::capacity::{self, Capacity};
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
 use crate::input::{Source, tell};
 use crate::out;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -37,7 +39,7 @@ code is 1.")]
 pub(crate) struct Tune {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
-    pub(super) workload: PathBuf,
+    workload: PathBuf,
     /// Least makespan by Johnson's rule (mk-sf-jr), with small jobs first (mk-tct-sf-jr), or over all orders
     /// of up to nine jobs (ex-mk-sf-jr)
     #[arg(long, value_name = "METHOD", default_value = "mk-sf-jr", value_parser = method(), help_heading = "Tuning")]
@@ -58,19 +60,19 @@ pub(crate) struct Tune {
     /// Find the smallest number of machines with which a metric is so: missed=0, mean_response<300
     #[arg(long, value_name = "METRIC<NUMBER", requires = "policy", help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
-    pub(super) until: Option<Condition>,
+    until: Option<Condition>,
     /// Policy that runs the cluster, with parameters as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), requires = "until", help_heading = "Capacity")]
-    pub(super) policy: Option<PolicySpec>,
+    policy: Option<PolicySpec>,
     #[command(flatten)]
-    pub(super) shape: Shape,
+    shape: Shape,
     #[command(flatten)]
-    pub(super) simulation: SimulationArgs,
+    simulation: SimulationArgs,
     #[command(flatten)]
-    pub(super) output: OutputArgs,
+    output: OutputArgs,
     /// Show the whole order, or every size that was tried
     #[arg(long, help_heading = "Output")]
-    pub(super) all: bool,
+    all: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,20 +100,27 @@ fn method() -> impl TypedValueParser<Value = Method> {
     })
 }
 
-pub(crate) fn run(args: &Tune) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let source = Source::read(&args.workload)?;
     if let (Some(condition), Some(policy)) = (&args.until, &args.policy) {
-        return capacity::run(args, &source, policy, condition);
+        return capacity::run(&Capacity {
+            source: &source,
+            policy,
+            condition,
+            shape: &args.shape,
+            importers: &tables.importers,
+            simulation: &args.simulation,
+            output: &args.output,
+            all: args.all,
+        });
     }
     refuse_without_effect(args)?;
-    let mut loaded = source.load(&args.shape.options()?)?;
+    let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
     loaded.cut(args.simulation.grain);
     let request = request(args, &loaded.instance)?;
     let tuned = tune(&loaded.instance, &request).with_context(|| source.name.clone())?;
-    if let Some(file) = &args.schedule {
-        write_schedule(args, &source, &request, &tuned.best, file)?;
-    }
+    write_schedule(args, tables, &source, &request, &tuned.best)?;
     let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
     let instance = &loaded.instance;
     let body = match args.output.form() {
@@ -193,19 +202,20 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
     Ok(Request { splits: splits(&args.shape, instance)?, method: args.method, config, proportional })
 }
 
-/// Writes the best split and its order as a schedule on a cluster so divided.
+/// Writes the best split and its order as a schedule on a cluster so divided, if that was asked for.
 fn write_schedule(
     args: &Tune,
+    tables: &Tables,
     source: &Source,
     request: &Request,
     best: &Choice,
-    file: &Path,
 ) -> anyhow::Result<()> {
+    let Some(file) = &args.schedule else { return Ok(()) };
     let (nodes, split) = (request.splits.nodes(), best.split);
     let options = WorkloadOptions {
         machines: Some(nodes),
         slots: Some(SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes }),
-        ..args.shape.options()?
+        ..args.shape.options(&tables.importers)?
     };
     let mut loaded = source.load(&options)?;
     loaded.cut(args.simulation.grain);

@@ -151,6 +151,17 @@ fn import_without_a_cluster_leaves_it_to_later() {
 }
 
 #[test]
+fn import_finds_what_is_wrong_without_a_cluster_too() {
+    let broken = "slackline = 1\n[[flows]]\nid = \"a\"\n[[flows.jobs]]\nid = \"b\"\nafter = [\"cleen\"]\nmap = { tasks = 1, seconds = 1.0 }\n";
+    let ran = run_with(&["import", "-", "--from", "toml"], broken.as_bytes());
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+    assert!(ran.err.contains(":6:") && ran.err.contains("found \"cleen\""), "{}", ran.err);
+    let hosts = "slackline = 1\n[[flows]]\nid = \"a\"\n[[flows.jobs]]\nid = \"b\"\nmap = { splits = [{ hosts = [\"far-1\"], seconds = 1.0 }] }\n";
+    let ran = run_with(&["import", "-", "--from", "toml"], hosts.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
+#[test]
 fn generators_are_listed_and_all_can_be_compared() {
     let list = done(&["generate", "--list"]);
     let names: Vec<&str> = list

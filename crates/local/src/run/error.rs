@@ -1,18 +1,20 @@
-//! Why a run cannot begin or go on.
+//! Why an engine cannot begin a run or go on with it.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 
 use slackline_model::Invalid;
+use slackline_model::params::ParamError;
 
 use crate::journal::Difference;
 use crate::log::LogError;
 use crate::resolve::ResolveError;
 
-/// Why a run cannot go on.
+/// Why an engine cannot begin a run or go on with it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RunError {
+pub enum EngineError {
     /// The journal or the history.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -92,8 +94,21 @@ pub enum RunError {
     /// The engine had to stop.
     #[error("{0}")]
     Stopped(String),
+    /// Its settings do not go together, or are not to be had here.
+    #[error(transparent)]
+    Setting(#[from] ParamError),
+    /// Whatever an engine of another kind says.
+    #[error(transparent)]
+    Other(Box<dyn Error + Send + Sync>),
 }
 
-pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> RunError {
-    move |problem| RunError::File { path: path.display().to_string(), problem }
+impl EngineError {
+    /// An error of an engine of another kind.
+    pub fn other(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+    move |problem| EngineError::File { path: path.display().to_string(), problem }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::error::file;
-use super::{Recovered, RunError, Session};
+use super::{EngineError, Recovered, Session};
 use crate::files::remove;
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Content, Ended, Head, Identity, Journal};
@@ -34,10 +34,11 @@ struct Begun {
 
 impl Begun {
     /// The run of a journal, if one was begun.
-    fn of(layout: &Layout, content: Content) -> Result<Option<Self>, RunError> {
+    fn of(layout: &Layout, content: Content) -> Result<Option<Self>, EngineError> {
         let Content { head, attempts } = content;
         let Some(head) = head else { return Ok(None) };
-        let damaged = |problem| RunError::Damaged { path: layout.journal().display().to_string(), problem };
+        let damaged =
+            |problem| EngineError::Damaged { path: layout.journal().display().to_string(), problem };
         let jobs = JobPlan::all(&head.workload, head.inputs.clone()).map_err(damaged)?;
         let is_known =
             |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
@@ -52,7 +53,7 @@ impl Begun {
 ///
 /// # Errors
 /// The directory holds the run of something else, another process is at work on it, or it cannot be read.
-pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
+pub fn find(root: &Path, identity: &Identity) -> Result<Found, EngineError> {
     fs::create_dir_all(root).map_err(file(root))?;
     let layout = Layout::new(root);
     refuse_first_edition(&layout)?;
@@ -67,7 +68,7 @@ pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
         Some(head) => {
             if let Some(difference) = head.identity.difference(identity) {
                 let path = layout.journal().display().to_string();
-                return Err(RunError::Another { path, difference });
+                return Err(EngineError::Another { path, difference });
             }
         }
     }
@@ -75,18 +76,18 @@ pub fn find(root: &Path, identity: &Identity) -> Result<Found, RunError> {
 }
 
 /// Refuses a directory without a run in which there is what only a run makes.
-fn refuse_use(layout: &Layout) -> Result<(), RunError> {
+fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
     match layout.first_in_use().map_err(file(&layout.journal()))? {
-        Some(path) => Err(RunError::InUse { path: path.display().to_string() }),
+        Some(path) => Err(EngineError::InUse { path: path.display().to_string() }),
         None => Ok(()),
     }
 }
 
 /// Refuses the directory of a run that was begun before journals were logs.
-fn refuse_first_edition(layout: &Layout) -> Result<(), RunError> {
+fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
     let path = layout.first_journal();
     if path.exists() && !layout.journal().exists() {
-        return Err(RunError::FirstEdition { path: path.display().to_string() });
+        return Err(EngineError::FirstEdition { path: path.display().to_string() });
     }
     Ok(())
 }
@@ -111,10 +112,10 @@ impl Found {
     ///
     /// # Errors
     /// Outputs that are there already; a journal that cannot be written; a run that was begun here.
-    pub fn begin(self, identity: Identity, started: u64, resolved: Resolved) -> Result<Session, RunError> {
+    pub fn begin(self, identity: Identity, started: u64, resolved: Resolved) -> Result<Session, EngineError> {
         let Self { layout, journal, begun } = self;
         if begun.is_some() {
-            return Err(RunError::InUse { path: layout.journal().display().to_string() });
+            return Err(EngineError::InUse { path: layout.journal().display().to_string() });
         }
         // Two runs may start in the same microsecond.
         let owner = format!("{started}-{}", std::process::id());
@@ -139,7 +140,7 @@ impl Found {
     ///
     /// # Panics
     /// If no run was begun here.
-    pub fn resume(self) -> Result<Session, RunError> {
+    pub fn resume(self) -> Result<Session, EngineError> {
         let Self { layout, journal, begun } = self;
         let Begun { head, jobs, attempts } = begun.expect("a run that is resumed was begun");
         let (recovered, obstacles) = (Recovered::default(), Vec::new());
@@ -158,7 +159,7 @@ struct Outputs<'a> {
 }
 
 /// Writes down that a run begins, and makes its output directories.
-fn lock_outputs(journal: &Journal, head: &Head, outputs: &Outputs<'_>) -> Result<(), RunError> {
+fn lock_outputs(journal: &Journal, head: &Head, outputs: &Outputs<'_>) -> Result<(), EngineError> {
     let Outputs { jobs, obstacles } = *outputs;
     refuse_existing(jobs.iter())?;
     journal.begin(head)?;
@@ -171,7 +172,9 @@ fn lock_outputs(journal: &Journal, head: &Head, outputs: &Outputs<'_>) -> Result
                 locks.release(job);
             }
             return Err(match problem.kind() {
-                io::ErrorKind::AlreadyExists => RunError::Claimed { path: job.output.display().to_string() },
+                io::ErrorKind::AlreadyExists => {
+                    EngineError::Claimed { path: job.output.display().to_string() }
+                }
                 _ => file(&job.output)(problem),
             });
         }
@@ -185,7 +188,7 @@ fn lock_outputs(journal: &Journal, head: &Head, outputs: &Outputs<'_>) -> Result
 ///
 /// # Errors
 /// Another process is at work on it, its outputs hold what it did not make, or something cannot be removed.
-pub fn discard(root: &Path, next: &[JobPlan]) -> Result<bool, RunError> {
+pub fn discard(root: &Path, next: &[JobPlan]) -> Result<bool, EngineError> {
     let layout = Layout::new(root);
     refuse_first_edition(&layout)?;
     if !layout.journal().exists() {
@@ -201,7 +204,7 @@ pub fn discard(root: &Path, next: &[JobPlan]) -> Result<bool, RunError> {
         refuse_existing(next.iter().filter(is_new))?;
         for made in &made {
             if let Some(name) = made.foreign().map_err(file(&made.directory))? {
-                return Err(RunError::Foreign { path: made.directory.display().to_string(), name });
+                return Err(EngineError::Foreign { path: made.directory.display().to_string(), name });
             }
         }
         for made in &made {
@@ -238,7 +241,7 @@ pub(super) fn parts(job: &JobPlan, index: u32, done: &BTreeSet<TaskId>) -> Vec<u
 }
 
 /// Fences off every attempt of an earlier session; returns how many there were.
-pub(super) fn fence(layout: &Layout) -> Result<usize, RunError> {
+pub(super) fn fence(layout: &Layout) -> Result<usize, EngineError> {
     let pids = layout.pids();
     let entries = match fs::read_dir(&pids) {
         Ok(entries) => entries,

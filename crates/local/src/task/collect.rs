@@ -8,21 +8,23 @@ use super::TaskError;
 use super::buffer::Buffer;
 use super::command::Streaming;
 use super::error::at;
-use super::merge::{Merge, groups};
+use super::merge::{Merge, Put, Values, groups};
 use super::pairs::Cursor;
 use super::partition::Partitioner;
-use super::program::Program;
 use super::segment::{Run, RunWriter};
 
 /// What makes fewer pairs of many with the same key.
 pub(super) enum Combiner {
     /// Nothing does.
     None,
-    /// A built-in program.
-    Program(Box<dyn Program>),
+    /// A function of all values of a key, such as [`Program::combine`](super::program::Program::combine).
+    Function(Box<Combine>),
     /// A command.
     Command(Streaming),
 }
+
+/// Gives values that stand for all values of a key.
+pub(super) type Combine = dyn FnMut(&mut Values<'_>, &mut Put<'_>) -> Result<(), TaskError> + Send;
 
 /// Collects the pairs of one map.
 pub(super) struct Collector {
@@ -133,9 +135,9 @@ impl Collector {
             out.begin();
             let mut cursor = open(partition)?;
             match &mut self.combiner {
-                Combiner::Program(program) => groups(&mut cursor, |key, values| {
-                    program.combine(values, &mut |value| out.push(key, value))
-                })?,
+                Combiner::Function(combine) => {
+                    groups(&mut cursor, |key, values| combine(values, &mut |value| out.push(key, value)))?;
+                }
                 _ => {
                     while let Some((key, value)) = cursor.current() {
                         out.push(key, value)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What stopped an attempt, and where.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TaskError {
     /// The system refused something.
     #[error("{what} {}: {source}", path.display())]

@@ -43,7 +43,8 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
                 Built::Program(mut built) => {
                     check(program, built.as_ref(), &map)?;
                     let combiner = if built.combines() {
-                        Combiner::Program(build_program(program, args, room)?)
+                        let mut instance = build_program(program, args, room)?;
+                        Combiner::Function(Box::new(move |values, put| instance.combine(values, put)))
                     } else {
                         Combiner::None
                     };

@@ -131,6 +131,9 @@ fn merge_to_file(group: &[Segment], path: &Path, memory_bytes: usize) -> Result<
     Ok(out.finish(false)?.segment(0))
 }
 
+/// Takes the values that a combiner gives.
+pub(super) type Put<'a> = dyn FnMut(&[u8]) -> Result<(), TaskError> + 'a;
+
 /// The values of one key, one after the other.
 pub(super) struct Values<'a> {
     cursor: &'a mut dyn Cursor,

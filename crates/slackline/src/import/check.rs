@@ -2,7 +2,7 @@
 
 use slackline_judge::Report;
 use slackline_model::{Instance, Schedule};
-use slackline_trace::{Meta, TraceError, read_schedule, read_schedule_meta, sha256};
+use slackline_trace::{Importers, Meta, TraceError, read_schedule, read_schedule_meta, sha256};
 
 use super::error::ImportError;
 use super::loaded::Loaded;
@@ -55,14 +55,14 @@ pub enum Verdict {
 }
 
 impl<'a> ScheduleDocument<'a> {
-    /// Reads what a schedule says of itself; its rows need the workload.
+    /// Reads what a schedule says of itself; its rows need the workload, which may come in one of these formats.
     ///
     /// # Errors
     /// A document that is none; options that nothing records.
-    pub fn open(source: &'a Source) -> Result<Self, ImportError> {
+    pub fn open(source: &'a Source, importers: &Importers) -> Result<Self, ImportError> {
         let meta = read_schedule_meta(&source.name, &source.bytes)?;
         let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
-        let (options, grain) = WorkloadOptions::read(&meta.options).map_err(recorded)?;
+        let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;
         let options = WorkloadOptions { seed: options.seed.or(Some(meta.seed)), ..options };
         Ok(Self { source, meta, options, grain })
     }

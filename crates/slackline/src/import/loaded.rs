@@ -1,7 +1,9 @@
 //! A workload with its options applied: as a draft, and as an instance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{MachineDraft, TasksDraft};
 use slackline_model::instance::{Amount, Phase};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Instance, Schedule, Span, Time};
@@ -91,9 +93,34 @@ impl Shaped {
             if self.deadlines.is_some() {
                 write_deadlines(&mut self.imported.draft, &instance);
             }
+        } else {
+            // What is wrong with a flow is found where it was read, not when the document is used.
+            let anywhere = for_any_cluster(&self.imported.draft);
+            Instance::new(&anywhere)
+                .map_err(|invalid| TraceError::from_invalid(&invalid, &self.imported.source))?;
         }
         Ok((self.imported.draft, self.imported.diagnostics))
     }
+}
+
+/// The draft on machines that take whatever its flows may ask of a cluster: a slot for either phase, every host that
+/// is named, and phases for jobs that are only to be run.
+fn for_any_cluster(draft: &Draft) -> Draft {
+    let mut draft = draft.clone();
+    let mut hosts = BTreeSet::from(["any".to_owned()]);
+    for job in draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs) {
+        for phase in [&job.map, &job.reduce].into_iter().flatten() {
+            if let TasksDraft::Splits(splits) = &phase.tasks {
+                hosts.extend(splits.iter().flat_map(|split| split.hosts.iter().cloned()));
+            }
+        }
+        if job.run.is_some() && job.map.is_none() && job.reduce.is_none() {
+            job.map = Some(TasksDraft::Uniform { tasks: 1, seconds: 0.0 }.into());
+        }
+    }
+    let machine = |name| MachineDraft { name, count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+    draft.machines = hosts.into_iter().map(machine).collect();
+    draft
 }
 
 /// Writes the deadlines of an instance into its draft.

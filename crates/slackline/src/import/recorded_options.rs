@@ -12,7 +12,6 @@ use slackline_model::{Combine, Metric};
 use slackline_trace::importer::SEED;
 use slackline_trace::{ImportOptions, Importers};
 
-use super::simulation_options::SimulationOptions;
 use super::workload_options::{SlotOptions, WorkloadOptions};
 
 /// Options by their names: numbers as numbers, all else as text.
@@ -35,7 +34,7 @@ const FOR_READERS: [&str; 12] = [
 ];
 
 /// Numbers as numbers, all else as text.
-fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
+pub(super) fn put(options: &mut RecordedOptions, name: &str, value: Option<impl ToString>) {
     let Some(text) = value.map(|value| value.to_string()) else { return };
     let number = serde_json::from_str(&text).ok().filter(Value::is_number);
     options.insert(name.to_owned(), number.unwrap_or(Value::String(text)));
@@ -78,26 +77,25 @@ impl WorkloadOptions {
         options
     }
 
-    /// The options that were recorded, and the grain.
+    /// The options that were recorded, those of these importers among them, and the grain.
     ///
     /// # Errors
     /// What was found and what is expected: an option that nothing records, or a value it cannot have.
-    pub fn read(recorded: &RecordedOptions) -> Result<(Self, Option<f64>), String> {
+    pub fn read(recorded: &RecordedOptions, importers: &Importers) -> Result<(Self, Option<f64>), String> {
         let mut reader = Reader(recorded.clone());
         let mut import = Vec::new();
-        let importers = Importers::default();
+        let mut known = ImportOptions::new(importers.clone());
         for (_, param) in importers.params().filter(|(_, param)| param.name != SEED.name) {
             let Some(value) = reader.0.remove(param.name) else { continue };
             let text = text(&value);
-            ImportOptions::from_pairs([(param.name, text.as_str())])
-                .map_err(|problem| problem.to_string())?;
+            known.set(param.name, &text).map_err(|problem| problem.to_string())?;
             import.push((param.name.to_owned(), text));
         }
         let typed = reader.count("map-slots")?.zip(reader.count("reduce-slots")?);
         let universal = reader.count("slots")?.map(SlotOptions::Universal);
         let total = reader.count("total-slots")?.filter(|&total| total > 0).map(SlotOptions::Total);
         let options = Self {
-            importers,
+            importers: importers.clone(),
             from: reader.take("from", |text| Some(text.to_owned()), "a format")?,
             import,
             machines: reader.count("machines")?.filter(|&machines| machines > 0),
@@ -157,68 +155,12 @@ impl Reader {
     }
 }
 
-impl SimulationOptions {
-    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
-    /// history it is the hash that counts.
-    pub fn record(&self, options: &mut RecordedOptions, history_sha256: Option<&str>) {
-        let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
-        put(options, "heartbeat", above_zero(self.heartbeat));
-        put(options, "slowstart", Some(self.slowstart).filter(|f| *f < 1.0));
-        put(options, "noise", above_zero(self.noise));
-        put(options, "knowledge", Some(self.knowledge.name()));
-        put(options, "history", history_sha256);
-        put(options, "jitter", above_zero(self.jitter));
-        let crashes: Vec<String> = self.crashes.iter().map(ToString::to_string).collect();
-        put(options, "crash", Some(crashes.join(",")).filter(|crashes| !crashes.is_empty()));
-        put(options, "crash-rate", self.crash_rate.map(|rate| rate.between));
-        put(options, "repair", self.crash_rate.map(|rate| rate.repair));
-        put(options, "locality-wait", above_zero(self.locality_wait));
-        put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::import::{CrashAt, CrashRate, Known};
+    use slackline_model::params::{Param, Values};
+    use slackline_trace::Importer;
 
-    #[test]
-    fn what_was_recorded_comes_back() {
-        let given = WorkloadOptions {
-            from: Some("swim".to_owned()),
-            machines: Some(600),
-            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
-            speed: Some(0.1),
-            metric: Some(Metric::Tardiness),
-            combine: Some(Combine::Max),
-            weights: Some(Weights::Ignore),
-            deadlines: Some(3.0),
-            ..WorkloadOptions::default()
-        };
-        let simulation = SimulationOptions {
-            heartbeat: 3.0,
-            slowstart: 0.05,
-            knowledge: Known::Learned,
-            jitter: 0.25,
-            crashes: vec![
-                CrashAt { machine: "a-1".to_owned(), at: 5.0, away: Some(60.0) },
-                CrashAt { machine: "b".to_owned(), at: 7.0, away: None },
-            ],
-            crash_rate: Some(CrashRate { between: 100.0, repair: 5.5 }),
-            ..SimulationOptions::default()
-        };
-        let mut options = given.record(BTreeMap::new());
-        simulation.record(&mut options, Some("00ff"));
-        add_grain(&mut options, 7.5);
-        add_budget(&mut options, Some(0.5));
-        let (read, grain) = WorkloadOptions::read(&options).unwrap();
-        assert_eq!(read.slots, given.slots);
-        assert_eq!((read.record(BTreeMap::new()), grain), (given.record(BTreeMap::new()), Some(7.5)));
-        assert_eq!(options["machines"], 600);
-        assert_eq!((&options["knowledge"], &options["history"]), (&"learned".into(), &"00ff".into()));
-        assert_eq!(options["crash"], "a-1@5+60,b@7");
-        assert_eq!((&options["crash-rate"], &options["repair"]), (&100.into(), &5.5.into()));
-    }
+    use super::*;
 
     #[test]
     fn what_an_importer_was_told_comes_back_and_the_seed_apart() {
@@ -228,9 +170,26 @@ mod tests {
             .chain(&[("seed", "7")])
             .map(|&(name, text)| (name.to_owned(), text.to_owned()))
             .collect();
-        let (read, grain) = WorkloadOptions::read(&WorkloadOptions::default().record(import)).unwrap();
+        let (read, grain) =
+            WorkloadOptions::read(&WorkloadOptions::default().record(import), &Importers::default()).unwrap();
         let expected = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
         assert_eq!((read.import, read.seed, grain), (expected.to_vec(), Some(7), None));
+    }
+
+    #[test]
+    fn what_an_importer_of_ones_own_was_told_comes_back() {
+        const PARAMS: &[Param] =
+            &[Param::new("stretch", "1", Values::Real(0.0, 9.0), "factor on all seconds")];
+        let swim = *Importers::default().get("swim").unwrap();
+        let importers = Importers::default().with(Importer { name: "mine", params: PARAMS, ..swim });
+        let told = BTreeMap::from([("stretch".to_owned(), "2.5".to_owned())]);
+        let recorded = WorkloadOptions::default().record(told);
+        assert_eq!(recorded["stretch"], 2.5);
+        let (read, _) = WorkloadOptions::read(&recorded, &importers).unwrap();
+        assert_eq!(read.import, [("stretch".to_owned(), "2.5".to_owned())]);
+        assert!(read.importers.get("mine").is_some());
+        let unknown = WorkloadOptions::read(&recorded, &Importers::default()).unwrap_err();
+        assert!(unknown.contains("stretch"), "{unknown}");
     }
 
     #[test]
@@ -253,7 +212,8 @@ mod tests {
     #[test]
     fn options_that_are_none_are_refused() {
         let error = |name: &str, value: Value| {
-            WorkloadOptions::read(&RecordedOptions::from([(name.to_owned(), value)])).unwrap_err()
+            WorkloadOptions::read(&RecordedOptions::from([(name.to_owned(), value)]), &Importers::default())
+                .unwrap_err()
         };
         assert!(error("colour", "red".into()).contains("colour"), "{}", error("colour", "red".into()));
         assert_eq!(error("machines", "many".into()), "found machines=many, expected a whole number");

@@ -7,6 +7,7 @@ use slackline_model::{FlowId, History, Instance, MachineId, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};
 
 use super::error::ImportError;
+use super::recorded_options::{RecordedOptions, put};
 use super::source::Source;
 use crate::simulate::{Knowledge, Options};
 use crate::woha::{Plan, PlanFile};
@@ -105,6 +106,24 @@ impl fmt::Display for CrashAt {
 }
 
 impl SimulationOptions {
+    /// Adds what shaped a run beyond its workload; what is at its default changes nothing and is left out. Of a
+    /// history it is the hash that counts.
+    pub fn record(&self, options: &mut RecordedOptions, history_sha256: Option<&str>) {
+        let above_zero = |value: f64| Some(value).filter(|value| *value > 0.0);
+        put(options, "heartbeat", above_zero(self.heartbeat));
+        put(options, "slowstart", Some(self.slowstart).filter(|f| *f < 1.0));
+        put(options, "noise", above_zero(self.noise));
+        put(options, "knowledge", Some(self.knowledge.name()));
+        put(options, "history", history_sha256);
+        put(options, "jitter", above_zero(self.jitter));
+        let crashes: Vec<String> = self.crashes.iter().map(ToString::to_string).collect();
+        put(options, "crash", Some(crashes.join(",")).filter(|crashes| !crashes.is_empty()));
+        put(options, "crash-rate", self.crash_rate.map(|rate| rate.between));
+        put(options, "repair", self.crash_rate.map(|rate| rate.repair));
+        put(options, "locality-wait", above_zero(self.locality_wait));
+        put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
+    }
+
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
         self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some()
@@ -190,4 +209,53 @@ fn machine(instance: &Instance, name: &str) -> Result<MachineId, ImportError> {
         all => all.join(", "),
     };
     Err(ImportError::option("crash", format!("found machine {name:?}, expected one of {known}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::draft::Weights;
+    use slackline_model::{Combine, Metric};
+    use slackline_trace::Importers;
+
+    use super::*;
+    use crate::import::recorded_options::{add_budget, add_grain};
+    use crate::import::{SlotOptions, WorkloadOptions};
+
+    #[test]
+    fn what_was_recorded_comes_back() {
+        let given = WorkloadOptions {
+            from: Some("swim".to_owned()),
+            machines: Some(600),
+            slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
+            speed: Some(0.1),
+            metric: Some(Metric::Tardiness),
+            combine: Some(Combine::Max),
+            weights: Some(Weights::Ignore),
+            deadlines: Some(3.0),
+            ..WorkloadOptions::default()
+        };
+        let simulation = SimulationOptions {
+            heartbeat: 3.0,
+            slowstart: 0.05,
+            knowledge: Known::Learned,
+            jitter: 0.25,
+            crashes: vec![
+                CrashAt { machine: "a-1".to_owned(), at: 5.0, away: Some(60.0) },
+                CrashAt { machine: "b".to_owned(), at: 7.0, away: None },
+            ],
+            crash_rate: Some(CrashRate { between: 100.0, repair: 5.5 }),
+            ..SimulationOptions::default()
+        };
+        let mut options = given.record(BTreeMap::new());
+        simulation.record(&mut options, Some("00ff"));
+        add_grain(&mut options, 7.5);
+        add_budget(&mut options, Some(0.5));
+        let (read, grain) = WorkloadOptions::read(&options, &Importers::default()).unwrap();
+        assert_eq!(read.slots, given.slots);
+        assert_eq!((read.record(BTreeMap::new()), grain), (given.record(BTreeMap::new()), Some(7.5)));
+        assert_eq!(options["machines"], 600);
+        assert_eq!((&options["knowledge"], &options["history"]), (&"learned".into(), &"00ff".into()));
+        assert_eq!(options["crash"], "a-1@5+60,b@7");
+        assert_eq!((&options["crash-rate"], &options["repair"]), (&100.into(), &5.5.into()));
+    }
 }

@@ -1,11 +1,10 @@
 //! Why flows cannot be run.
 
-use std::error::Error;
 use std::io;
 
 use slackline_judge::Violation;
-use slackline_local::LogError;
 use slackline_local::journal::Difference;
+use slackline_local::{LogError, run::EngineError};
 use slackline_model::Invalid;
 use slackline_trace::TraceError;
 
@@ -40,7 +39,7 @@ pub enum RunError {
     History(#[from] LogError),
     /// Whatever the engine says.
     #[error(transparent)]
-    Engine(Box<dyn Error + Send + Sync>),
+    Engine(EngineError),
     /// What is left of the workload is none.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -61,18 +60,11 @@ pub enum RunError {
     },
 }
 
-impl RunError {
-    /// An error of an engine.
-    pub fn engine(error: impl Error + Send + Sync + 'static) -> Self {
-        Self::Engine(Box::new(error))
-    }
-}
-
-impl From<slackline_local::RunError> for RunError {
-    fn from(error: slackline_local::RunError) -> Self {
+impl From<EngineError> for RunError {
+    fn from(error: EngineError) -> Self {
         match error {
-            slackline_local::RunError::Another { path, difference } => Self::Another { path, difference },
-            other => Self::engine(other),
+            EngineError::Another { path, difference } => Self::Another { path, difference },
+            other => Self::Engine(other),
         }
     }
 }

@@ -9,8 +9,9 @@ use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 
 use super::Request;
-use super::engine::{self, Session};
+use super::Session;
 use super::policy;
+use super::session::{self};
 use crate::policy_spec::PolicySpec;
 
 #[cfg(test)]
@@ -93,11 +94,11 @@ impl Forecast {
             slowstart: request.slowstart,
             attempts_max: request.attempts_max,
             draft: session.workload().clone(),
-            flows: engine::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
-            done: engine::done(session),
+            flows: session::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
+            done: session::done(session),
             running: BTreeMap::new(),
             failures: BTreeMap::new(),
-            failed: engine::hindered(session),
+            failed: session::hindered(session),
             took: BTreeMap::new(),
             expected: BTreeMap::new(),
             thinking: None,

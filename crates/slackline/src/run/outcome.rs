@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use slackline_judge::Metrics;
-use slackline_local::files::write_whole;
 use slackline_local::layout::Layout;
 use slackline_local::run_schedule;
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, Schedule};
-use slackline_trace::{Format, Meta, schedule::status, sha256, write_schedule, write_workload};
+use slackline_trace::{Format, Meta, atomic_file, schedule::status, sha256, write_schedule, write_workload};
 
-use super::{Run, RunError, engine, policy};
+use super::{Run, RunError, policy, session};
 use crate::simulate::Simulated;
 
 /// How a run went. Tasks that are not done have their expected durations.
@@ -85,7 +84,7 @@ impl Run {
     /// # Errors
     /// A simulation that the judge refuses, which means that a part of this program is wrong.
     pub fn prediction(&self) -> Result<Option<Prediction>, RunError> {
-        let hindered = engine::hindered(self.session());
+        let hindered = session::hindered(self.session());
         let mut draft = self.session().workload().clone();
         draft.flows.retain(|flow| !hindered.contains(&flow.id));
         if draft.flows.is_empty() {
@@ -136,5 +135,6 @@ fn claims(schedule: &Schedule, metrics: &Metrics) -> Vec<(String, f64)> {
 }
 
 fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
-    write_whole(path, content).map_err(|problem| RunError::File { path: path.display().to_string(), problem })
+    atomic_file::write(path, content)
+        .map_err(|problem| RunError::File { path: path.display().to_string(), problem })
 }

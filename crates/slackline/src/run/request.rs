@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use slackline_local::Identity;
 use slackline_model::{Combine, Draft, Metric};
-use slackline_trace::sha256;
+use slackline_trace::{Importers, sha256};
 
 use super::{Backend, DeadlineError};
 use crate::policy_spec::PolicySpec;
@@ -18,6 +18,8 @@ pub struct Request {
     pub name: String,
     /// The flow file: a workload document whose jobs say what they run, or WOHA XML with commands.
     pub bytes: Vec<u8>,
+    /// The formats that the flow file may come in.
+    pub importers: Importers,
     /// Says what starts where and when.
     pub policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric.
@@ -68,6 +70,7 @@ impl Request {
         Self {
             name: name.into(),
             bytes,
+            importers: Importers::default(),
             policy,
             metric: None,
             combine: None,

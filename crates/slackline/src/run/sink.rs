@@ -7,8 +7,7 @@ use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::{PhaseKind, Time};
 use slackline_trace::Diagnostic;
 
-use super::engine::{self, Session};
-use super::{Forecast, Stop};
+use super::{Forecast, Session, Stop, session};
 
 /// Is told what happens in a run: for a screen, a log, a test. What it does not care for it leaves out.
 pub trait Sink {
@@ -106,7 +105,7 @@ pub struct Progress {
 impl Overview {
     /// That of a session. O(tasks · log tasks).
     pub(super) fn of(session: &dyn Session, attempts_max: u16) -> Self {
-        let (done, mut index) = (engine::done(session), 0);
+        let (done, mut index) = (session::done(session), 0);
         let mut job = |draft: &JobDraft| {
             let progress = |phase: PhaseKind, draft: Option<&PhaseDraft>| {
                 let total = draft.map_or(0, count);

@@ -27,6 +27,7 @@ pub struct PlanFile {
 
 /// Why bytes are no file of plans.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanFileError {
     /// They do not begin as one does.
     #[error(

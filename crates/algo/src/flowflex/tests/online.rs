@@ -77,7 +77,7 @@ fn the_first_targets_are_the_initial_allocation_of_the_plan() {
         let net = network::Network::whole(&instance, 1.0);
         let mut planned: Vec<(PhaseId, f64)> = initial_allocation(&net, 0.0)
             .into_iter()
-            .map(|(node, slots)| (net.nodes[node].phase, f64::from(slots)))
+            .map(|(node, slots)| (net.node(node).phase, f64::from(slots)))
             .filter(|&(_, slots)| slots > 0.0)
             .collect();
         planned.sort_by_key(|p| p.0);

@@ -38,6 +38,30 @@ fn a_step_limit_cuts_and_says_so() {
     assert_eq!(of(100), of(100));
 }
 
+/// Found on a Sarek workflow of WfCommons: where only phases without work were ready, the schedule ended, or
+/// they waited for the next release.
+#[test]
+fn phases_without_work_are_done_when_nothing_else_is_ready() {
+    let job = |id: &str, seconds: f64, after: &[&str]| JobDraft {
+        id: id.into(),
+        after: after.iter().map(|&id| id.into()).collect(),
+        map: Some(TasksDraft::Each(vec![seconds]).into()),
+        ..JobDraft::default()
+    };
+    let chain =
+        || vec![job("a", 4.0, &[]), job("b", 0.0, &["a"]), job("c", 3.0, &["b"]), job("d", 0.0, &["c"])];
+    let late = FlowDraft { release: 100.0, ..FlowDraft::new("late", chain()) };
+    let machine =
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
+    let flows = vec![FlowDraft::new("early", chain()), late];
+    let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
+    assert_eq!(checked(&instance, &Config::quick()).completions, [7.0, 107.0]);
+    let net = crate::flowflex::network::Network::whole(&instance, 1.0);
+    for rule in [Rule::Flows(&[0, 1]), Rule::Due(&[0.0, 1.0]), Rule::Fifo, Rule::Fair] {
+        assert_eq!(Lister::new(&net).completions(rule), [7.0, 107.0], "{rule:?}");
+    }
+}
+
 #[test]
 fn schedules_are_given_up_only_above_the_limit() {
     for (metric, cost) in METRICS {

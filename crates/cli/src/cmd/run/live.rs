@@ -187,10 +187,7 @@ impl Sink for Live {
         match note {
             Note::Diagnostic(diagnostic) => out::talk(format_args!("{}: {diagnostic}", self.name)),
             Note::ClusterLeftOut => {
-                out::talk(format_args!(
-                    "{}: its cluster is left out: this machine is the cluster",
-                    self.name
-                ));
+                out::talk(format_args!("{}: its cluster is left out: the engine has its own", self.name));
             }
             Note::Removed => out::talk(format_args!(
                 "{}: the earlier run is removed, with its outputs",

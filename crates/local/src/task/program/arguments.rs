@@ -9,7 +9,15 @@ use serde_json::Value;
 use slackline_model::bytes;
 
 use super::super::{Args, TaskError};
-use super::Info;
+
+/// An argument of a program.
+#[derive(Debug)]
+pub struct Argument {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means, and what it is where it is not given.
+    pub about: &'static str,
+}
 
 /// The arguments of one job, whose names are known to be right.
 pub(super) struct Arguments<'a> {
@@ -19,9 +27,12 @@ pub(super) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// Refuses names that the program does not know.
-    pub(super) fn new(info: &'static Info, args: &'a Args) -> Result<Self, TaskError> {
-        let program = info.name;
-        let names: Vec<_> = info.arguments.iter().map(|argument| argument.name).collect();
+    pub(super) fn new(
+        program: &'static str,
+        known: &'static [Argument],
+        args: &'a Args,
+    ) -> Result<Self, TaskError> {
+        let names: Vec<_> = known.iter().map(|argument| argument.name).collect();
         if let Some(name) = args.keys().find(|name| !names.contains(&name.as_str())) {
             let expected = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(TaskError::Job(format!("{program}: found argument {name:?}, expected {expected}")));

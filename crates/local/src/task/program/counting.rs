@@ -6,11 +6,11 @@ use std::borrow::Cow;
 
 use super::super::TaskError;
 use super::super::emit::Emit;
-use super::super::merge::Values;
+use super::super::merge::{Put, Values};
 use super::super::pairs::{put_varint, take_varint};
 use super::super::part::Part;
+use super::contract::{Program, Room};
 use super::tally::Tally;
-use super::{Program, Put, Room};
 
 /// What is counted.
 pub(super) trait Count: Send + 'static {

@@ -4,8 +4,9 @@ use rand_chacha::rand_core::Rng;
 
 use super::super::TaskError;
 use super::super::part::Part;
+use super::arguments::Argument;
+use super::contract::{Generator, Info, Make};
 use super::generator::{maps, rng, share};
-use super::{Argument, Generator, Info, Make};
 
 pub(super) const INFO: Info = Info {
     name: "generate-text",

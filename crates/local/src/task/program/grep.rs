@@ -6,8 +6,9 @@ use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
+use super::arguments::Argument;
+use super::contract::{Info, Make, Program};
 use super::counting::{self, Count, Counts};
-use super::{Argument, Info, Make, Program};
 
 pub(super) const INFO: Info = Info {
     name: "grep",

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use super::super::TaskError;
+use super::arguments::Argument;
+use super::contract::{Info, Make};
 use super::counting::{self, Count, Counts};
-use super::{Argument, Info, Make, field};
+use super::fields::field;
 
 pub(super) const INFO: Info = Info {
     name: "histogram",

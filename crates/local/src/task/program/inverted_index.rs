@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::super::emit::Emit;
-use super::super::merge::Values;
+use super::super::merge::{Put, Values};
 use super::super::part::Part;
 use super::super::{Split, TaskError};
+use super::contract::{Info, Make, Program};
+use super::fields::words;
 use super::tally::Tally;
-use super::{Info, Make, Program, Put, words};
 
 pub(super) const INFO: Info = Info {
     name: "inverted-index",

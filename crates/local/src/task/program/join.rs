@@ -8,8 +8,10 @@ use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
 use super::super::{Split, TaskError};
+use super::arguments::Argument;
+use super::contract::{Info, Make, Program};
+use super::fields::field;
 use super::kept::Kept;
-use super::{Argument, Info, Make, Program, field};
 
 pub(super) const INFO: Info = Info {
     name: "join",

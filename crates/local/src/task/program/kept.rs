@@ -7,7 +7,7 @@ use super::super::TaskError;
 use super::super::error::at;
 use super::super::pairs::{Cursor, put_varint, take_varint};
 use super::super::segment::{RunWriter, SegmentReader};
-use super::Room;
+use super::contract::Room;
 
 /// Through how much the file is read, bytes.
 const BUFFER: usize = 1 << 16;

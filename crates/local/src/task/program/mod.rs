@@ -1,10 +1,12 @@
 //! The built-in programs, one a file: what the benchmarks of the papers ran.
 //!
-//! A program is a line in [`PROGRAMS`] and an implementation of [`Program`], of [`counting::Count`] if it
+//! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of [`counting::Count`] if it
 //! counts something, or of [`Generator`] if it makes its own input.
 
 mod arguments;
+mod contract;
 mod counting;
+mod fields;
 mod generate_text;
 mod generator;
 mod grep;
@@ -20,55 +22,13 @@ mod terasort;
 mod wordcount;
 
 use std::ops::RangeInclusive;
-use std::path::Path;
 
-use super::emit::Emit;
-use super::input::Format;
-use super::merge::Values;
-use super::part::Part;
-use super::{Args, Job, Split, TaskError};
+use super::{Args, Job, TaskError};
+pub use arguments::Argument;
 use arguments::Arguments;
-
-/// A built-in program, as help shows it.
-#[derive(Debug)]
-pub struct Info {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does, in a sentence.
-    pub about: &'static str,
-    /// Its arguments.
-    pub arguments: &'static [Argument],
-    /// How many inputs it takes.
-    pub inputs: RangeInclusive<usize>,
-    make: Make,
-}
-
-/// Makes an instance from arguments.
-#[derive(Debug)]
-enum Make {
-    /// Of a program that reads input.
-    Program(fn(&Arguments<'_>, Room<'_>) -> Made<dyn Program>),
-    /// Of one that makes it.
-    Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
-}
-
-type Made<T> = Result<Box<T>, TaskError>;
-
-/// What an instance may use.
-#[derive(Clone, Copy)]
-pub(super) struct Room<'a> {
-    /// Bytes for tables of its own.
-    pub(super) memory_bytes: u64,
-    /// Where it may write what does not fit; whoever made it removes what it leaves there.
-    pub(super) directory: &'a Path,
-}
-
-impl Room<'_> {
-    /// For an instance that does not do a job.
-    pub(super) fn none() -> Self {
-        Room { memory_bytes: 0, directory: Path::new("") }
-    }
-}
+pub use contract::Info;
+pub(super) use contract::{Generator, Program, Room};
+use contract::{Made, Make};
 
 /// An instance.
 pub(super) enum Built {
@@ -76,15 +36,6 @@ pub(super) enum Built {
     Program(Box<dyn Program>),
     /// Makes it.
     Generator(Box<dyn Generator>),
-}
-
-/// An argument of a program.
-#[derive(Debug)]
-pub struct Argument {
-    /// Its name.
-    pub name: &'static str,
-    /// What it means, and what it is where it is not given.
-    pub about: &'static str,
 }
 
 /// What a job's program needs from whoever runs it.
@@ -104,68 +55,6 @@ pub struct Shape {
     /// Whether [`super::prepare`] must run before the first map if there is more than one reducer.
     pub needs_preparation: bool,
 }
-
-/// What a program does. An attempt has an instance of its own, and another one that combines.
-pub(super) trait Program: Send {
-    /// What a record of its input is.
-    fn format(&self) -> Format {
-        Format::Lines
-    }
-
-    /// Whether its map's output is of use to nothing but its reduce.
-    fn needs_reducers(&self) -> bool {
-        true
-    }
-
-    /// Whether its partitions are ranges of keys, in order.
-    fn is_ranged(&self) -> bool {
-        false
-    }
-
-    /// Whether [`Self::combine`] makes fewer values.
-    fn combines(&self) -> bool {
-        false
-    }
-
-    /// Called before the records of each split of a map.
-    fn open(&mut self, _split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
-        Ok(())
-    }
-
-    /// Called with each record of a map.
-    fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
-
-    /// Called at the end of a map.
-    fn finish(&mut self, _emit: &mut Emit) -> Result<(), TaskError> {
-        Ok(())
-    }
-
-    /// Gives values that stand for all values of a key, any number of times.
-    fn combine(&mut self, values: &mut Values<'_>, put: &mut Put<'_>) -> Result<(), TaskError> {
-        while let Some(value) = values.next()? {
-            put(value)?;
-        }
-        Ok(())
-    }
-
-    /// Called with each key of a partition, in order. Values come in the order of the maps.
-    fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError>;
-}
-
-/// What a program does that makes its own input: it has maps alone, which write part files.
-pub(super) trait Generator: Send {
-    /// How many maps share the work, at least 1.
-    fn maps(&self) -> u32;
-
-    /// How many bytes all maps make together.
-    fn bytes(&self) -> u64;
-
-    /// Does the work of map `index` of `maps`.
-    fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError>;
-}
-
-/// Takes the values that a combiner gives.
-pub(super) type Put<'a> = dyn FnMut(&[u8]) -> Result<(), TaskError> + 'a;
 
 /// All programs, in the order in which help shows them.
 static PROGRAMS: [Info; 10] = [
@@ -218,7 +107,7 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
 /// An instance of a program.
 pub(super) fn build(name: &str, args: &Args, room: Room<'_>) -> Result<Built, TaskError> {
     let info = info(name)?;
-    let arguments = Arguments::new(info, args)?;
+    let arguments = Arguments::new(info.name, info.arguments, args)?;
     match info.make {
         Make::Program(make) => make(&arguments, room).map(Built::Program),
         Make::Generator(make) => make(&arguments).map(Built::Generator),
@@ -239,28 +128,6 @@ fn info(name: &str) -> Result<&'static Info, TaskError> {
     PROGRAMS.iter().find(|info| info.name == name).ok_or_else(|| {
         let names: Vec<_> = PROGRAMS.iter().map(|info| info.name).collect();
         TaskError::Job(format!("found program {name:?}, expected one of {}", names.join(", ")))
-    })
-}
-
-/// Field `number` of a line, fields being separated by tabs; number 0 is the line. None if there are
-/// fewer.
-fn field(line: &[u8], number: usize) -> Option<&[u8]> {
-    match number {
-        0 => Some(line),
-        _ => line.split(|&byte| byte == b'\t').nth(number - 1),
-    }
-}
-
-/// The words of a line: what stands between spaces, tabs and their like (ASCII).
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = line;
-    std::iter::from_fn(move || {
-        let start = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
-        let word = &rest[start..];
-        let end = word.iter().position(u8::is_ascii_whitespace).unwrap_or(word.len());
-        let (word, after) = word.split_at(end);
-        rest = after;
-        Some(word)
     })
 }
 
@@ -355,15 +222,5 @@ mod tests {
         assert!(shape("terasort", json!({})).needs_preparation);
         assert_eq!(shape("join", json!({})).inputs, 2..=2);
         assert!(!shape("wordcount", json!({})).needs_preparation);
-    }
-
-    #[test]
-    fn fields_count_from_one() {
-        let get = |number| field(b"a\t\tc", number);
-        assert_eq!(
-            [get(0), get(1), get(2), get(3), get(4)],
-            [Some(b"a\t\tc".as_slice()), Some(b"a"), Some(b""), Some(b"c"), None]
-        );
-        assert_eq!(words(b" a\tbc  d\r").collect::<Vec<_>>(), [b"a".as_slice(), b"bc", b"d"]);
     }
 }

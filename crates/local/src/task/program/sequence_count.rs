@@ -1,8 +1,10 @@
 //! `sequence-count`: how often each sequence of three words occurs.
 
 use super::super::TaskError;
+use super::arguments::Argument;
+use super::contract::{Info, Make};
 use super::counting::{self, Count, Counts};
-use super::{Argument, Info, Make, words};
+use super::fields::words;
 
 pub(super) const INFO: Info = Info {
     name: "sequence-count",

@@ -4,8 +4,10 @@ use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
+use super::arguments::Argument;
+use super::contract::{Info, Make, Program};
+use super::fields::field;
 use super::histogram::number;
-use super::{Argument, Info, Make, Program, field};
 
 pub(super) const INFO: Info = Info {
     name: "sort",

@@ -5,7 +5,8 @@ use super::super::emit::Emit;
 use super::super::input::Format;
 use super::super::merge::Values;
 use super::super::part::Part;
-use super::{Argument, Info, Make, Program};
+use super::arguments::Argument;
+use super::contract::{Info, Make, Program};
 
 pub(super) const INFO: Info = Info {
     name: "terasort",

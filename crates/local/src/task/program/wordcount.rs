@@ -1,8 +1,9 @@
 //! `wordcount`: how often each word occurs.
 
 use super::super::TaskError;
+use super::contract::{Info, Make};
 use super::counting::{self, Count, Counts};
-use super::{Info, Make, words};
+use super::fields::words;
 
 pub(super) const INFO: Info = Info {
     name: "wordcount",

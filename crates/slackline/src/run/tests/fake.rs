@@ -11,8 +11,8 @@ use slackline_model::{Draft, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_sim::{Options, Sim};
 
 use crate::run::{
-    Attempt, Backend, Beginning, Drive, Ended, Fault, Happening, Hindered, Identity, JobCost, JobHistory,
-    JobName, Obstacle, Opened, Prepared, Recovered, RunEnd, RunError, Session, Stop, TaskId,
+    Attempt, Backend, Beginning, Drive, Ended, EngineError, Fault, Happening, Hindered, Identity, JobCost,
+    JobHistory, JobName, Obstacle, Opened, Prepared, Recovered, RunEnd, Session, Stop, TaskId,
 };
 
 /// A run, as if it were on disk.
@@ -92,10 +92,10 @@ impl Backend for Fake {
         Ok(Box::new(FakePrepared { draft, engine }))
     }
 
-    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, RunError> {
+    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError> {
         let Some(run) = self.disk.borrow().run.clone() else { return Ok(Opened::Nothing) };
         if let Some(difference) = run.identity.difference(identity) {
-            return Err(RunError::Another { path: state.display().to_string(), difference });
+            return Err(EngineError::Another { path: state.display().to_string(), difference });
         }
         if !run.has_outputs {
             return Ok(Opened::Orphaned);
@@ -118,11 +118,11 @@ impl Prepared for FakePrepared {
         Vec::new()
     }
 
-    fn discard(&self, _: &Path) -> Result<bool, RunError> {
+    fn discard(&self, _: &Path) -> Result<bool, EngineError> {
         Ok(self.engine.disk.borrow_mut().run.take().is_some())
     }
 
-    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, RunError> {
+    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Beginning { identity, started, .. } = beginning;
         let run = Stored { identity, started, workload: self.draft, attempts: Vec::new(), has_outputs: true };
         self.engine.disk.borrow_mut().run = Some(run.clone());
@@ -199,7 +199,7 @@ impl Session for FakeSession {
         known
     }
 
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, RunError> {
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
         stop(Stop::new(|| {}));
         let Drive { instance, policy, config, observer } = drive;
         let mut engine = Sim::new(instance, Options::exact());

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// written directly.
 ///
 /// # Errors
-/// Whatever the file system or `content` says.
+/// Whatever the file system or `content` says; then the file is as it was.
 pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // Devices and pipes cannot be replaced.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -38,23 +38,4 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     hidden.push(name);
     hidden.push(format!(".{}.part", std::process::id()));
     Ok(path.with_file_name(hidden))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_leaves_what_was_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("result.json");
-        write(&path, |out| out.write_all(b"first")).unwrap();
-        let failed = write(&path, |out| {
-            out.write_all(b"second, cut")?;
-            Err(io::ErrorKind::StorageFull.into())
-        });
-        assert!(failed.is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"first");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
-    }
 }

@@ -1,18 +1,50 @@
-//! What an engine brings to a run: finding the tasks of a workload, a run that survives, and driving it.
+//! What an engine brings to a run: finding the tasks of a workload, a run that survives, and driving it. An
+//! [`EngineEntry`] is what is said of it in the table of engines.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use slackline_local::run::{Drive, Recovered};
-use slackline_local::{Attempt, Ended, Identity, JobHistory, Obstacle, RunEnd, TaskId};
 use slackline_model::Draft;
 use slackline_model::draft::MachineDraft;
+use slackline_model::params::{Param, Settings, Values};
 
-use super::RunError;
+use crate::job_cost::JobHistory;
+use crate::journal::{Attempt, Identity};
+use crate::preflight::Obstacle;
+use crate::run::{Drive, EngineError, Recovered, RunEnd};
+
+/// An engine by name, its parameters and how it is made of them.
+///
+/// Everything else follows from the entry: how the engine is named on a command line, its flags, their help and
+/// completions.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineEntry {
+    /// Its name on the command line: letters, digits, `-` and `_`.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// What it is told. Each is a flag of the verbs that run flows, unless they have another flag of that name;
+    /// engines that share a name share the flag. One called [`ADDRESS`] may be written `name://address`.
+    pub params: &'static [Param],
+    /// Makes it. Nothing is started or written before it is asked to.
+    pub make: Make,
+}
+
+/// Makes an engine from a valid value for each of its parameters.
+///
+/// Fails if the values do not go together, or not here.
+pub type Make = fn(&Settings) -> Result<Box<dyn Backend>, EngineError>;
+
+/// The parameter that says where an engine is, such as `host:8088`.
+pub const ADDRESS: &str = "address";
+
+/// The values of a parameter that is off unless it is said: its flag needs no value.
+pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
 /// An engine that really runs flows.
 pub trait Backend {
-    /// Which of its settings shape a run, by name: a run that was begun with others is another run.
+    /// Which of its settings shape a run, by name: a run that was begun with others is another run. Where another
+    /// engine could take the state directory for its own, `engine` is one of them.
     fn options(&self) -> BTreeMap<String, String>;
 
     /// The machines that flows are scheduled on, in one group.
@@ -29,7 +61,7 @@ pub trait Backend {
     ///
     /// # Errors
     /// The directory holds another run or something else, or the run cannot go on.
-    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, RunError>;
+    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError>;
 }
 
 /// What is in a state directory.
@@ -73,13 +105,13 @@ pub trait Prepared {
     ///
     /// # Errors
     /// It cannot be removed as a whole; then nothing is.
-    fn discard(&self, state: &Path) -> Result<bool, RunError>;
+    fn discard(&self, state: &Path) -> Result<bool, EngineError>;
 
     /// Begins the run.
     ///
     /// # Errors
     /// Outputs that are there already, a run that was begun there meanwhile, whatever the engine says.
-    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, RunError>;
+    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, EngineError>;
 }
 
 /// Where and when a run begins, and what it is.
@@ -96,7 +128,7 @@ pub struct Beginning<'a> {
 /// A run that was begun and goes on where it was, whatever kills it.
 pub trait Session {
     /// The workload with all phases, task by task, with the durations that were believed when it began. Jobs of
-    /// [`TaskId`] are counted in its order.
+    /// [`TaskId`](crate::TaskId) are counted in its order.
     fn workload(&self) -> &Draft;
 
     /// When it started: microseconds since 1970.
@@ -118,7 +150,7 @@ pub trait Session {
     ///
     /// # Errors
     /// The engine could not go on; what is done stays done.
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, RunError>;
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError>;
 }
 
 /// Stops a run from another thread, for a signal handler for example. A run that has ended needs no stop.
@@ -134,30 +166,4 @@ impl Stop {
     pub fn stop(&self) {
         (self.0)();
     }
-}
-
-/// The tasks of a run that are done.
-pub(super) fn done(session: &dyn Session) -> BTreeSet<TaskId> {
-    let done = session.attempts().iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
-    done.map(|attempt| attempt.id).collect()
-}
-
-/// A job of a workload, by names.
-pub(super) struct JobAt<'a> {
-    pub(super) flow: &'a str,
-    pub(super) job: &'a str,
-}
-
-/// The jobs of a workload, in the order in which [`TaskId`] counts them.
-pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = JobAt<'_>> {
-    workload
-        .flows
-        .iter()
-        .flat_map(|flow| flow.jobs.iter().map(move |job| JobAt { flow: &flow.id, job: &job.id }))
-}
-
-/// The flows that cannot be run.
-pub(super) fn hindered(session: &dyn Session) -> BTreeSet<String> {
-    let flows: Vec<&str> = jobs(session.workload()).map(|job| job.flow).collect();
-    session.obstacles().iter().map(|obstacle| flows[obstacle.job].to_owned()).collect()
 }

@@ -1,0 +1,73 @@
+//! What searches may spend.
+
+/// Steps left, and somebody who may call the searches off.
+pub struct Budget<'a> {
+    left: u64,
+    cancel: Option<&'a dyn Fn() -> bool>,
+    cut: bool,
+}
+
+impl<'a> Budget<'a> {
+    /// So many steps; `cancel` is asked before each evaluation and makes results depend on the clock
+    /// if it does.
+    pub fn new(steps: u64, cancel: Option<&'a dyn Fn() -> bool>) -> Self {
+        Self { left: steps, cancel, cut: false }
+    }
+
+    /// Whether another evaluation of so many steps may begin; they are then spent.
+    pub fn spend(&mut self, steps: usize) -> bool {
+        if self.cut || self.left < steps as u64 || self.is_called_off() {
+            self.cut = true;
+            return false;
+        }
+        self.left -= steps as u64;
+        true
+    }
+
+    /// Whether another evaluation may begin whose steps are known only afterwards ([`Budget::charge`]).
+    pub fn may_begin(&mut self) -> bool {
+        let may = self.left > 0 && !self.is_called_off();
+        self.cut |= !may;
+        may
+    }
+
+    /// An evaluation took so many steps.
+    pub fn charge(&mut self, steps: u64) {
+        self.left = self.left.saturating_sub(steps);
+    }
+
+    /// Whether no step is left.
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether somebody says stop.
+    pub fn is_called_off(&mut self) -> bool {
+        let stop = self.cancel.is_some_and(|stop| stop());
+        self.cut |= stop;
+        stop
+    }
+
+    /// Whether something was left undone for lack of budget.
+    pub fn was_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Something was left undone.
+    pub fn note_cut(&mut self) {
+        self.cut = true;
+    }
+
+    /// A part of what is left, to be spent by one search; [`Budget::refund`] returns the rest.
+    #[must_use]
+    pub fn share(&mut self, parts: u64) -> Self {
+        let left = self.left / parts;
+        self.left -= left;
+        Budget { left, cancel: self.cancel, cut: self.cut }
+    }
+
+    /// Takes back what a search did not spend.
+    pub fn refund(&mut self, part: &Budget<'_>) {
+        self.left += part.left;
+    }
+}

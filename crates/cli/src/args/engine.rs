@@ -1,0 +1,128 @@
+//! The flags of engines: which one, and one for each parameter that an engine of the table declares.
+
+use std::ffi::OsStr;
+
+use anyhow::Context;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use slackline::run::{Backend, EngineSpec, Engines};
+
+use super::declared::{self, Declared, Table};
+
+/// The engine that was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct EngineFlags {
+    spec: EngineSpec,
+    /// The parameters that were given as flags, by their names.
+    given: Vec<(String, String)>,
+}
+
+impl EngineFlags {
+    /// Makes the engine.
+    ///
+    /// # Errors
+    /// A flag of another engine; parameters that do not go together.
+    pub(crate) fn make(&self) -> anyhow::Result<Box<dyn Backend>> {
+        let spec = self.spec.clone().with(self.given.clone())?;
+        spec.make().with_context(|| format!("engine {}", spec.name()))
+    }
+}
+
+/// Reads an [`EngineSpec`].
+#[derive(Clone)]
+struct EngineParser(Engines);
+
+impl TypedValueParser for EngineParser {
+    type Value = EngineSpec;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<EngineSpec, clap::Error> {
+        let engines = self.0.clone();
+        TypedValueParser::parse_ref(&move |text: &str| engines.parse(text), command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |entry: &slackline::run::EngineEntry| PossibleValue::new(entry.name).help(entry.summary);
+        Some(Box::new(self.0.all().iter().map(value)))
+    }
+}
+
+/// A verb that runs flows, with the engines of this table and their flags.
+pub(crate) fn with_engines(verb: Command, engines: &Engines) -> Command {
+    if !declared::takes::<EngineSpec>(&verb) {
+        return verb;
+    }
+    let declared =
+        engines.params().map(|(entry, param)| Declared { owner: entry.name, params: entry.params, param });
+    let verb = verb.mut_arg("engine", |engine| engine.value_parser(EngineParser(engines.clone())));
+    declared::with_flags(verb, Table::Engines, declared)
+}
+
+impl Args for EngineFlags {
+    /// The flags of engines come from [`with_engines`].
+    fn augment_args(command: Command) -> Command {
+        let engines = Engines::default();
+        let engine = Arg::new("engine")
+            .long("engine")
+            .value_name("ENGINE")
+            .default_value(engines.all()[0].name)
+            .value_parser(EngineParser(engines))
+            .help("What runs the tasks, with parameters as in local:slots=4,split=32MiB; each is a flag as well")
+            .help_heading(Table::Engines.heading());
+        command.arg(engine)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for EngineFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let spec = matches.get_one::<EngineSpec>("engine").expect("invariant: it has a default").clone();
+        Ok(Self { spec, given: declared::given(matches, Table::Engines) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(arguments: &[&str]) -> Result<String, String> {
+        let command = EngineFlags::augment_args(Command::new("slackline").no_binary_name(true));
+        let matches = with_engines(command, &Engines::default()).try_get_matches_from(arguments);
+        let flags = EngineFlags::from_arg_matches(&matches.map_err(|e| e.to_string())?).unwrap();
+        flags.make().map(|engine| format!("{:?}", engine.options())).map_err(|e| format!("{e:#}"))
+    }
+
+    #[test]
+    fn flags_and_parameters_say_the_same() {
+        let flags = options(&["--map-slots=2", "--reduce-slots", "1", "--split=1MiB", "--speculate"]);
+        assert_eq!(flags, options(&["--engine=local:map-slots=2,reduce-slots=1", "--split", "1MiB"]));
+        assert!(flags.unwrap().contains("Typed { map: 2, reduce: 1 }"));
+        assert_eq!(options(&[]), options(&["--engine", "local", "--timeout=none", "--speculate=off"]));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let error = |arguments: &[&str]| options(arguments).unwrap_err();
+        assert!(error(&["--slots", "0"]).contains("expected processors or a whole number from 1 to 4096"));
+        assert!(error(&["--timeout=0"]).contains("expected none or a number from 0.000001"));
+        assert!(error(&["--slots=1", "--map-slots=1", "--reduce-slots=1"]).contains("not both"));
+        assert_eq!(
+            error(&["--map-slots=2"]),
+            "engine local: found map-slots=2, expected reduce-slots with it"
+        );
+        assert!(error(&["--engine=local:slots=1", "--slots=2"]).contains("slots a second time"));
+        assert!(error(&["--engine=yarn"]).contains(r#"found engine "yarn", expected one of local"#));
+    }
+}

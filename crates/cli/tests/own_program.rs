@@ -1,0 +1,90 @@
+//! The example `own_program`: a program with one more engine and one more format, which are there wherever engines
+//! and formats are.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
+mod example;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FLOW: &str = r#"
+slackline = 1
+[[flows]]
+id = "words"
+jobs = [
+  { id = "count", run = { program = "wordcount", inputs = ["in.txt"], output = "counts" } },
+  { id = "upper", run = { mapper = "tr a-z A-Z", inputs = ["@count"], output = "upper" } },
+]
+"#;
+
+fn said(dir: &Path, args: &[&str]) -> String {
+    example::said("own_program", dir, args)
+}
+
+/// What it says of wrong use.
+fn refused(dir: &Path, args: &[&str]) -> String {
+    let output = example::run("own_program", dir, args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn scratch(test: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+#[test]
+fn its_engine_runs_flows() {
+    let dir = scratch("own-engine");
+    fs::write(dir.join("flow.toml"), FLOW).unwrap();
+    fs::write(dir.join("in.txt"), "to be or not to be\n").unwrap();
+    let ran = said(&dir, &["run", "flow.toml", "--engine", "share:share=0.01", "--state", "state"]);
+    // A hundredth of whatever processors there are is one slot.
+    assert!(ran.contains("1 machine (1 universal slot)"), "{ran}");
+    assert_eq!(fs::read_to_string(dir.join("upper/part-00000")).unwrap(), "BE\t2\nNOT\t1\nOR\t1\nTO\t2\n");
+    assert!(said(&dir, &["check", "state/workload.json", "state/schedule.json"]).contains("feasible"));
+    // The flag says the same as the parameter, so this is the same run.
+    let again = ["run", "flow.toml", "--engine", "share", "--share", "0.01", "--state", "state"];
+    assert!(said(&dir, &again).contains("words"));
+    // Another engine is another run.
+    assert!(
+        refused(&dir, &["run", "flow.toml", "--slots", "2", "--state", "state"]).contains("slots differs")
+    );
+}
+
+#[test]
+fn its_engine_is_wherever_engines_are() {
+    let dir = scratch("own-engine-help");
+    let help = said(&dir, &["run", "--help"]);
+    for words in
+        ["share: which share [default: 0.5]", "a share of this machine's processors", "local: tasks at"]
+    {
+        assert!(help.contains(words), "{words:?} in\n{help}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(said(&dir, &["completions", shell]).contains("share"), "{shell}");
+    }
+    let run = |more: &[&str]| refused(&dir, &[&["run", "none.toml"][..], more].concat());
+    assert!(run(&["--engine", "shared"]).contains("expected one of local, share; did you mean \"share\"?"));
+    assert!(run(&["--engine", "share:share=2"]).contains("expected a number from 0.01 to 1"));
+    assert!(run(&["--share", "2"]).contains("expected a number from 0.01 to 1"));
+    let other = run(&["--engine", "share", "--split", "1MiB"]);
+    assert!(other.contains("engine share: found parameter \"split\", expected one of share"), "{other}");
+}
+
+#[test]
+fn its_format_is_read_recorded_and_read_back() {
+    let dir = scratch("own-format");
+    fs::write(dir.join("jobs.lines"), "a,4\nb,0.5\n").unwrap();
+    let cluster = ["--machines", "1", "--slots", "1", "--stretch", "2.5"];
+    let simulate = ["simulate", "jobs.lines", "--policy", "fifo", "--format", "json", "--output", "s.json"];
+    said(&dir, &[&simulate[..], &cluster].concat());
+    let schedule = fs::read_to_string(dir.join("s.json")).unwrap();
+    assert!(schedule.contains("\"stretch\": 2.5") || schedule.contains("\"stretch\":2.5"), "{schedule}");
+    // Nothing of it need be said again.
+    assert!(said(&dir, &["check", "jobs.lines", "s.json"]).contains("feasible"));
+    assert!(said(&dir, &["explain", "s.json", "--workload", "jobs.lines", "b"]).contains("done at 11.2 s"));
+    assert!(said(&dir, &["compare", "--help"]).contains("lines: factor on all seconds [default: 1]"));
+}

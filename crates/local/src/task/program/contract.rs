@@ -1,0 +1,111 @@
+//! What a built-in program is: what it says of itself, how it is made, what it does.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::super::emit::Emit;
+use super::super::input::Format;
+use super::super::merge::{Put, Values};
+use super::super::part::Part;
+use super::super::{Split, TaskError};
+use super::arguments::{Argument, Arguments};
+
+/// A built-in program, as help shows it.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Its arguments.
+    pub arguments: &'static [Argument],
+    /// How many inputs it takes.
+    pub inputs: RangeInclusive<usize>,
+    pub(super) make: Make,
+}
+
+/// Makes an instance from arguments.
+#[derive(Debug)]
+pub(super) enum Make {
+    /// Of a program that reads input.
+    Program(fn(&Arguments<'_>, Room<'_>) -> Made<dyn Program>),
+    /// Of one that makes it.
+    Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
+}
+
+pub(super) type Made<T> = Result<Box<T>, TaskError>;
+
+/// What an instance may use.
+#[derive(Clone, Copy)]
+pub(in crate::task) struct Room<'a> {
+    /// Bytes for tables of its own.
+    pub(in crate::task) memory_bytes: u64,
+    /// Where it may write what does not fit; whoever made it removes what it leaves there.
+    pub(in crate::task) directory: &'a Path,
+}
+
+impl Room<'_> {
+    /// For an instance that does not do a job.
+    pub(in crate::task) fn none() -> Self {
+        Room { memory_bytes: 0, directory: Path::new("") }
+    }
+}
+
+/// What a program does. An attempt has an instance of its own, and another one that combines.
+pub(in crate::task) trait Program: Send {
+    /// What a record of its input is.
+    fn format(&self) -> Format {
+        Format::Lines
+    }
+
+    /// Whether its map's output is of use to nothing but its reduce.
+    fn needs_reducers(&self) -> bool {
+        true
+    }
+
+    /// Whether its partitions are ranges of keys, in order.
+    fn is_ranged(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Self::combine`] makes fewer values.
+    fn combines(&self) -> bool {
+        false
+    }
+
+    /// Called before the records of each split of a map.
+    fn open(&mut self, _split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Called with each record of a map.
+    fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
+
+    /// Called at the end of a map.
+    fn finish(&mut self, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Gives values that stand for all values of a key, any number of times.
+    fn combine(&mut self, values: &mut Values<'_>, put: &mut Put<'_>) -> Result<(), TaskError> {
+        while let Some(value) = values.next()? {
+            put(value)?;
+        }
+        Ok(())
+    }
+
+    /// Called with each key of a partition, in order. Values come in the order of the maps.
+    fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError>;
+}
+
+/// What a program does that makes its own input: it has maps alone, which write part files.
+pub(in crate::task) trait Generator: Send {
+    /// How many maps share the work, at least 1.
+    fn maps(&self) -> u32;
+
+    /// How many bytes all maps make together.
+    fn bytes(&self) -> u64;
+
+    /// Does the work of map `index` of `maps`.
+    fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError>;
+}

@@ -1,0 +1,212 @@
+//! This machine as an engine: tasks are processes, outputs are directories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+use slackline_model::params::{self, Param, ParamError, Values};
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{Draft, Span};
+
+use crate::backend::{
+    Backend, Beginning, EngineEntry, Fault, Hindered, Opened, Prepared, SWITCH, Session, Stop,
+};
+use crate::engine::{Interrupt, Settings};
+use crate::job_cost::{GROUP, JobHistory};
+use crate::journal::{Attempt, Identity};
+use crate::preflight::{Obstacle, preflight};
+use crate::process::WorkerCommand;
+use crate::resolve::{Resolved, resolve};
+use crate::run::{self, Drive, EngineError, Recovered, RunEnd};
+
+/// What the table of engines says of it.
+pub const ENTRY: EngineEntry =
+    EngineEntry { name: "local", summary: "processes of this machine", params: PARAMS, make };
+
+/// With smaller splits, processes are started for every few lines.
+const SPLIT_MIN: u64 = 1 << 10;
+
+/// With less memory, the buffers of a task are written out for every few records.
+const MEMORY_MIN: u64 = 1 << 20;
+
+const PARAMS: &[Param] = &[
+    Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time").or_word("processors"),
+    Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; goes with reduce-slots")
+        .or_word("none"),
+    Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; goes with map-slots")
+        .or_word("none"),
+    Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
+    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
+    Param::new(
+        "timeout",
+        "none",
+        Values::Real(1e-6, SECONDS_MAX),
+        "seconds after which an attempt is killed and counts as failed",
+    )
+    .or_word("none"),
+    Param::new(
+        "speculate",
+        "off",
+        SWITCH,
+        "try tasks a second time that take much longer than others of their phase, on idle slots",
+    ),
+];
+
+fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
+    let slots = slots(settings)?;
+    let split_bytes = bytes(settings, "split", SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?;
+    let memory_bytes = bytes(settings, "task-memory", MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?;
+    let settings = Settings {
+        worker: WorkerCommand::this_program().map_err(EngineError::other)?,
+        memory_bytes,
+        timeout: settings.given("timeout").then(|| Span::from_seconds_nearest(settings.real("timeout"))),
+        speculate: settings.choice("speculate") == "on",
+    };
+    Ok(Box::new(LocalEngine { slots, split_bytes, settings }))
+}
+
+fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
+    let count = |name| settings.given(name).then(|| settings.count(name) as u32);
+    let wrong = |name: &'static str, found: u32, expected: &str| {
+        Err(ParamError::Value { name, found: found.to_string(), expected: expected.to_owned() })
+    };
+    match (count("slots"), count("map-slots"), count("reduce-slots")) {
+        (None, None, None) => {
+            let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            Ok(Slots::Universal(u32::try_from(processors).unwrap_or(1)))
+        }
+        (Some(slots), None, None) => Ok(Slots::Universal(slots)),
+        (None, Some(map), Some(reduce)) => Ok(Slots::Typed { map, reduce }),
+        (Some(slots), ..) => wrong("slots", slots, "slots, or map-slots and reduce-slots, not both"),
+        (None, Some(map), None) => wrong("map-slots", map, "reduce-slots with it"),
+        (None, None, Some(reduce)) => wrong("reduce-slots", reduce, "map-slots with it"),
+    }
+}
+
+/// A size of at least `min` bytes.
+fn bytes(
+    settings: &params::Settings,
+    name: &'static str,
+    min: u64,
+    such_as: &str,
+) -> Result<u64, ParamError> {
+    let found = settings.count(name);
+    if found >= min {
+        return Ok(found);
+    }
+    Err(ParamError::Value { name, found: found.to_string(), expected: format!("a size such as {such_as}") })
+}
+
+/// This machine.
+#[derive(Clone, Debug)]
+pub struct LocalEngine {
+    /// Tasks at a time.
+    pub slots: Slots,
+    /// About how many bytes of a file a map reads.
+    pub split_bytes: u64,
+    /// How attempts are run.
+    pub settings: Settings,
+}
+
+impl Backend for LocalEngine {
+    fn options(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("split".to_owned(), self.split_bytes.to_string()),
+            ("slots".to_owned(), format!("{:?}", self.slots)),
+        ])
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        vec![MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: self.slots, rack: None }]
+    }
+
+    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+        match resolve(workload, self.split_bytes, past) {
+            Ok(resolved) => Ok(Box::new(PreparedHere { resolved, settings: self.settings.clone() })),
+            Err(error) => Err(vec![Fault { path: error.path, problem: error.problem }]),
+        }
+    }
+
+    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError> {
+        let found = run::find(state, identity)?;
+        if found.is_orphaned() {
+            return Ok(Opened::Orphaned);
+        }
+        if !found.is_begun() {
+            return Ok(Opened::Nothing);
+        }
+        let session = found.resume()?;
+        Ok(Opened::Begun(Box::new(SessionHere { session, settings: self.settings.clone() })))
+    }
+}
+
+/// A workload that is ready to be run here.
+struct PreparedHere {
+    resolved: Resolved,
+    settings: Settings,
+}
+
+impl Prepared for PreparedHere {
+    fn workload(&self) -> &Draft {
+        &self.resolved.draft
+    }
+
+    fn hindered(&self) -> Vec<Hindered> {
+        let Resolved { jobs, places, .. } = &self.resolved;
+        let of = |obstacle: Obstacle| Hindered {
+            flow: jobs[obstacle.job].flow.clone(),
+            fault: Fault { path: places[obstacle.job].clone(), problem: obstacle.problem },
+        };
+        preflight(jobs, &BTreeSet::new()).into_iter().map(of).collect()
+    }
+
+    fn discard(&self, state: &Path) -> Result<bool, EngineError> {
+        run::discard(state, &self.resolved.jobs)
+    }
+
+    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, EngineError> {
+        let Self { resolved, settings } = *self;
+        let Beginning { state, identity, started } = beginning;
+        let session = run::find(state, &identity)?.begin(identity, started, resolved)?;
+        Ok(Box::new(SessionHere { session, settings }))
+    }
+}
+
+/// A run on this machine.
+struct SessionHere {
+    session: run::Session,
+    settings: Settings,
+}
+
+impl Session for SessionHere {
+    fn workload(&self) -> &Draft {
+        self.session.draft()
+    }
+
+    fn started(&self) -> u64 {
+        self.session.started()
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        self.session.attempts()
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.session.recovered()
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        self.session.obstacles()
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        self.session.finished_jobs()
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
+        let interrupted = |interrupt: Interrupt| stop(Stop::new(move || interrupt.stop()));
+        self.session.run(drive, self.settings.clone(), interrupted)
+    }
+}

@@ -1,0 +1,211 @@
+//! Engines by name.
+//!
+//! An engine is named as `name` or `name:parameter=value`, more parameters each after a comma; one that is somewhere
+//! else as `name://address`. The table is a value: the standard one has the engines of this library, and
+//! [`Engines::with`] adds one of your own.
+
+use slackline_local::backend::{ADDRESS, Backend, EngineEntry};
+use slackline_local::run::EngineError;
+use slackline_local::this_machine;
+use slackline_model::params::{Param, ParamError, Settings};
+
+use crate::names::did_you_mean;
+
+/// The engines of this library, the usual one first.
+const TABLE: &[EngineEntry] = &[this_machine::ENTRY];
+
+/// The engines that can be named. The default is every engine of this library.
+#[derive(Clone, Debug)]
+pub struct Engines(Vec<EngineEntry>);
+
+/// Why a text names no engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineSpecError {
+    /// No such engine.
+    #[error(
+        "found engine {found:?}, expected one of {}{}",
+        .known.join(", "),
+        did_you_mean(.found, .known.iter().copied())
+    )]
+    Unknown {
+        /// What was asked for.
+        found: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// Its parameters cannot be so.
+    #[error("engine {engine}: {problem}")]
+    Parameter {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong.
+        problem: ParamError,
+    },
+}
+
+/// An engine by name, with the parameters that were given.
+#[derive(Clone, Debug)]
+pub struct EngineSpec {
+    entry: EngineEntry,
+    given: Vec<(String, String)>,
+}
+
+impl Default for Engines {
+    fn default() -> Self {
+        Self(TABLE.to_vec())
+    }
+}
+
+impl Engines {
+    /// These, and one more, instead of one of the same name if there is one.
+    #[must_use]
+    pub fn with(mut self, entry: EngineEntry) -> Self {
+        self.0.retain(|known| known.name != entry.name);
+        self.0.push(entry);
+        self
+    }
+
+    /// Every one, the usual one first.
+    pub fn all(&self) -> &[EngineEntry] {
+        &self.0
+    }
+
+    /// The names, the usual one first.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|entry| entry.name)
+    }
+
+    /// Every parameter once, with the engine that is the first to declare it.
+    pub fn params(&self) -> impl Iterator<Item = (&EngineEntry, &'static Param)> {
+        let all = || self.0.iter().flat_map(|entry| entry.params.iter().map(move |param| (entry, param)));
+        let is_first = move |k: usize, name: &str| all().take(k).all(|(_, param)| param.name != name);
+        all().enumerate().filter(move |(k, (_, param))| is_first(*k, param.name)).map(|(_, pair)| pair)
+    }
+
+    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`.
+    ///
+    /// # Errors
+    /// Unknown names, parameters and values, each with the valid ones.
+    pub fn parse(&self, text: &str) -> Result<EngineSpec, EngineSpecError> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let entry = self.0.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            EngineSpecError::Unknown { found: name.to_owned(), known: self.names().collect() }
+        })?;
+        let mut given = Vec::new();
+        let pairs = match rest.strip_prefix("//") {
+            Some(rest) => {
+                let (address, pairs) = rest.split_once(',').unwrap_or((rest, ""));
+                given.push((ADDRESS.to_owned(), address.to_owned()));
+                pairs
+            }
+            None => rest,
+        };
+        for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            given.push((name.to_owned(), value.to_owned()));
+        }
+        EngineSpec { entry: *entry, given: Vec::new() }.with(given)
+    }
+}
+
+impl EngineSpec {
+    /// The engine's name.
+    pub fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    /// The same with more parameters.
+    ///
+    /// # Errors
+    /// Unknown names and values, each with the valid ones; a parameter a second time.
+    pub fn with(mut self, more: impl IntoIterator<Item = (String, String)>) -> Result<Self, EngineSpecError> {
+        self.given.extend(more);
+        match self.settings() {
+            Ok(_) => Ok(self),
+            Err(problem) => Err(EngineSpecError::Parameter { engine: self.entry.name, problem }),
+        }
+    }
+
+    fn settings(&self) -> Result<Settings, ParamError> {
+        let given = self.given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Settings::parse(self.entry.params, given)
+    }
+
+    /// Makes the engine.
+    ///
+    /// # Errors
+    /// Parameters that do not go together, or not here.
+    pub fn make(&self) -> Result<Box<dyn Backend>, EngineError> {
+        (self.entry.make)(&self.settings()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::params::Values;
+
+    use super::*;
+
+    const FAR: EngineEntry = EngineEntry {
+        name: "far",
+        summary: "an engine somewhere else",
+        params: &[
+            Param::new(ADDRESS, "", Values::Text("host:port"), "where it is"),
+            Param::new("slots", "1", Values::Count(1, 9), "tasks at a time"),
+        ],
+        make: |settings| Err(EngineError::other(format!("nobody at {}", settings.text(ADDRESS)))),
+    };
+
+    fn options(spec: &str) -> Result<String, String> {
+        let made = Engines::default().parse(spec).map_err(|e| e.to_string())?.make();
+        made.map(|engine| format!("{:?}", engine.options())).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_local_engine_is_made_from_its_parameters() {
+        let four = r#"{"slots": "Universal(4)", "split": "1048576"}"#;
+        assert_eq!(options("local:slots=4,split=1MiB").unwrap(), four);
+        let typed = options("local:map-slots=2,reduce-slots=1").unwrap();
+        assert!(typed.contains("Typed { map: 2, reduce: 1 }") && typed.contains("67108864"), "{typed}");
+        assert_eq!(options("local"), options("local:slots=processors,timeout=none"));
+    }
+
+    #[test]
+    fn what_cannot_be_says_what_can() {
+        let error = |spec: &str| options(spec).unwrap_err();
+        assert_eq!(error("lokal"), r#"found engine "lokal", expected one of local; did you mean "local"?"#);
+        assert!(
+            error("local:queue=a").starts_with(r#"engine local: found parameter "queue", expected one of"#)
+        );
+        assert!(error("local://here").contains(r#"found parameter "address""#));
+        assert!(error("local:slots=0").contains("expected processors or a whole number from 1 to 4096"));
+        assert!(error("local:slots=1,slots=2").contains("slots a second time"));
+        assert!(error("local:slots=1,map-slots=1,reduce-slots=1").contains("not both"));
+        assert_eq!(error("local:map-slots=2"), "found map-slots=2, expected reduce-slots with it");
+        assert!(error("local:split=10").ends_with("expected a size such as 64MiB or 64MB, 1KiB or more"));
+    }
+
+    #[test]
+    fn one_of_your_own_is_named_like_any_other() {
+        let engines = Engines::default().with(FAR);
+        assert_eq!(engines.names().collect::<Vec<_>>(), ["local", "far"]);
+        let owner = |name| engines.params().find(|(_, param)| param.name == name).unwrap().0.name;
+        assert_eq!((owner("slots"), owner(ADDRESS)), ("local", "far"));
+        let spec = engines.parse("far://host:8088,slots=3").unwrap();
+        assert_eq!(spec.make().err().unwrap().to_string(), "nobody at host:8088");
+        let again = spec.with([("slots".to_owned(), "4".to_owned())]).unwrap_err().to_string();
+        assert_eq!(again, "engine far: found parameter slots a second time, expected each at most once");
+    }
+
+    #[test]
+    fn declarations_are_in_order() {
+        for (k, entry) in TABLE.iter().enumerate() {
+            assert!(TABLE[..k].iter().all(|other| other.name != entry.name), "{}", entry.name);
+            Settings::defaults(entry.params);
+            for text in entry.params.iter().map(|param| param.help).chain([entry.summary]) {
+                assert!(!text.is_empty() && !text.ends_with('.') && text.len() < 100, "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a session says, by flows and jobs.
+
+use std::collections::BTreeSet;
+
+use slackline_local::{Ended, TaskId};
+use slackline_model::Draft;
+
+use super::Session;
+
+/// The tasks of a run that are done.
+pub(super) fn done(session: &dyn Session) -> BTreeSet<TaskId> {
+    let done = session.attempts().iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+    done.map(|attempt| attempt.id).collect()
+}
+
+/// A job of a workload, by names.
+pub(super) struct JobAt<'a> {
+    pub(super) flow: &'a str,
+    pub(super) job: &'a str,
+}
+
+/// The jobs of a workload, in the order in which [`TaskId`] counts them.
+pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = JobAt<'_>> {
+    workload
+        .flows
+        .iter()
+        .flat_map(|flow| flow.jobs.iter().map(move |job| JobAt { flow: &flow.id, job: &job.id }))
+}
+
+/// The flows that cannot be run.
+pub(super) fn hindered(session: &dyn Session) -> BTreeSet<String> {
+    let flows: Vec<&str> = jobs(session.workload()).map(|job| job.flow).collect();
+    session.obstacles().iter().map(|obstacle| flows[obstacle.job].to_owned()).collect()
+}
