@@ -88,12 +88,6 @@ impl Barrier {
         self.needed
     }
 
-    /// Whether reduces may take slots early: behind heartbeats, when they hear of the last map the rows do
-    /// not say.
-    pub(crate) fn lets_early(&self) -> bool {
-        self.enough != self.first
-    }
-
     /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
     ///
     /// A reduce may start at `t` unless this is later than `t`, and one that ends at `t` computed only

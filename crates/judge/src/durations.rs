@@ -9,8 +9,8 @@ use crate::tolerance;
 use crate::violation::{First, Place, Violation, Who};
 
 /// Offers attempts that finished after more or less than seconds / speed, and others that lasted
-/// longer than that. How long one computed that was stopped after it may have waited for maps the rows
-/// do not say, since it need not have heard of the last one at once.
+/// longer than that. How long one computed that was stopped after it waited for maps the rows do not say: behind
+/// heartbeats it need not have heard of the last one at once.
 pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
     for &i in book.by_start() {
         let row = book.row(i);

@@ -42,8 +42,7 @@ impl Progress {
 
     /// Whether an attempt may have waited for maps, for all the rows say.
     pub(crate) fn may_have_waited(&self, instance: &Instance, row: &TaskRow) -> bool {
-        self.barrier_of(instance, row)
-            .is_some_and(|barrier| barrier.lets_early() || barrier.was_open(row.start, row.end))
+        self.barrier_of(instance, row).is_some_and(|barrier| barrier.was_open(row.start, row.end))
     }
 
     /// Whether a re-run of no length started and ended when an attempt of a reduce did.

@@ -125,6 +125,23 @@ impl Param {
         std::iter::once(self.default).chain(others).collect()
     }
 
+    /// Values to try it with: the default first, the other words, the ends of what a number may be.
+    pub fn samples(&self) -> Vec<String> {
+        let ends = match self.values {
+            Values::Count(low, high) | Values::Counts(low, high) => vec![low.to_string(), high.to_string()],
+            Values::Real(low, high) | Values::Reals(low, high) => vec![low.to_string(), high.to_string()],
+            _ => Vec::new(),
+        };
+        let mut samples: Vec<String> = self.words().into_iter().map(str::to_owned).collect();
+        for end in ends {
+            let is_new = samples.iter().all(|sample| self.read(sample) != self.read(&end));
+            if is_new {
+                samples.push(end);
+            }
+        }
+        samples
+    }
+
     fn read(&self, text: &str) -> Result<Value, ParamError> {
         if self.word == Some(text) {
             return Ok(Value::Word);
@@ -355,6 +372,19 @@ mod tests {
         let twice = Settings::parse(TABLE, [("by", "job"), ("by", "flow")]).unwrap_err().to_string();
         assert_eq!(twice, "found parameter by a second time, expected each at most once");
         assert!(Settings::parse(&[], [("by", "job")]).unwrap_err().to_string().ends_with("no parameter"));
+    }
+
+    #[test]
+    fn samples_are_valid_and_differ() {
+        let samples = |name: &str| TABLE.iter().find(|p| p.name == name).unwrap().samples();
+        assert_eq!(samples("epoch"), ["0.5", "0", "86400"]);
+        assert_eq!(samples("jobs"), ["10", "1", "99"]);
+        assert_eq!(samples("most"), ["1000", "none", "1", "18446744073709551615"]);
+        for param in TABLE {
+            for sample in param.samples() {
+                assert!(Settings::parse(TABLE, [(param.name, sample.as_str())]).is_ok(), "{sample}");
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The engine: batches end, machines die and come back, flows arrive; all in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::random;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{FlowId, Instance, MachineId, PhaseId, Span, Time};
+use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
 
@@ -31,6 +31,7 @@ struct Tracked {
     ends: Option<(Time, Time)>,
     machine: MachineId,
     slots: u32,
+    phase: PhaseId,
 }
 
 /// The simulator.
@@ -98,11 +99,16 @@ impl<'a> Sim<'a> {
         self.arrivals.get(self.arrived).map(|&flow| self.instance.flow(flow).release)
     }
 
-    /// Handles everything pending at `self.now`, offers included.
-    fn settle(&mut self, reports: &mut Vec<Report>) {
+    /// Handles everything pending at `self.now`, offers included; `false` if a machine may die only after the
+    /// driver has heard the reports.
+    fn settle(&mut self, reports: &mut Vec<Report>) -> bool {
         while let Some(pending) = self.queue.pop_at(self.now) {
             match pending {
                 Pending::End(row) => self.end(row, reports),
+                Pending::Crash(machine) if self.maps_are_heard_of(machine, reports) => {
+                    self.queue.push(self.now, pending);
+                    return false;
+                }
                 Pending::Crash(machine) => self.crash(machine, reports),
                 Pending::Recovery(machine) => self.recover(machine, reports),
                 Pending::Wake => {
@@ -119,6 +125,7 @@ impl<'a> Sim<'a> {
                 }
             }
         }
+        true
     }
 
     /// The end of a batch comes due, unless the batch was stopped or put off in the meantime.
@@ -154,9 +161,23 @@ impl<'a> Sim<'a> {
         self.heartbeats.as_ref().map_or(at, |h| h.next(machine, at))
     }
 
+    /// Reports maps that had ended but were not reported yet and that reduces on `machine` wait for; whether there
+    /// were any. A reduce computes from the end of its last map on, whenever that is heard of: if it had ended
+    /// before its machine dies, it must be known to have.
+    fn maps_are_heard_of(&mut self, machine: MachineId, reports: &mut Vec<Report>) -> bool {
+        let job = |tracked: &Tracked| self.instance.phase(tracked.phase).job;
+        let waiting = self.tracked.values().filter(|t| t.machine == machine && t.ends.is_none());
+        let jobs: BTreeSet<JobId> = waiting.map(job).collect();
+        let ended = self.ended(|tracked| jobs.contains(&job(tracked)));
+        let were_any = !ended.is_empty();
+        self.report(ended, reports);
+        were_any
+    }
+
     fn crash(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
         // What had ended but was not reported yet is reported with the machine's death.
-        self.report_ended(|other| other == machine, reports);
+        let ended = self.ended(|tracked| tracked.machine == machine);
+        self.report(ended, reports);
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.down(machine);
         }
@@ -166,16 +187,19 @@ impl<'a> Sim<'a> {
 
     /// Nobody waits any longer: what had ended is reported, and that is all.
     fn give_up(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        self.report_ended(|_| true, reports);
+        let ended = self.ended(|_| true);
+        self.report(ended, reports);
         (!reports.is_empty()).then_some(self.now)
     }
 
-    /// Reports batches on some machines that had ended but were not reported yet.
-    fn report_ended(&mut self, on: impl Fn(MachineId) -> bool, reports: &mut Vec<Report>) {
-        let ended: Vec<(RowId, Time)> = (self.tracked.iter())
-            .filter(|(_, t)| on(t.machine))
-            .filter_map(|(&row, t)| t.ends.filter(|&(at, _)| at <= self.now).map(|(at, _)| (row, at)))
-            .collect();
+    /// Batches of some that had ended but were not reported yet, and when.
+    fn ended(&self, of: impl Fn(&Tracked) -> bool) -> Vec<(RowId, Time)> {
+        let end = |t: &Tracked| t.ends.map(|(at, _)| at).filter(|&at| at <= self.now);
+        let tracked = self.tracked.iter().filter(|(_, t)| of(t));
+        tracked.filter_map(|(&row, t)| Some((row, end(t)?))).collect()
+    }
+
+    fn report(&mut self, ended: Vec<(RowId, Time)>, reports: &mut Vec<Report>) {
         for (row, at) in ended {
             self.finish(row, at, reports);
         }
@@ -251,7 +275,9 @@ impl Engine for Sim<'_> {
         while self.in_vain < FAILURES_IN_VAIN && self.wakes_in_vain < WAKES_IN_VAIN {
             let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
             self.now = next;
-            self.settle(reports);
+            if !self.settle(reports) {
+                return Some(self.now);
+            }
             self.arrive(reports);
             if reports.iter().any(|report| !matches!(report, Report::Offer(_))) {
                 self.arm();
@@ -277,7 +303,8 @@ impl Engine for Sim<'_> {
             }
             let ends = ends.map(|at| (at, self.reported(machine, at)));
             report = ends.map(|(_, reported)| reported);
-            let tracked = Tracked { started: self.now, duration, ends, machine, slots: start.count };
+            let (slots, phase) = (start.count, start.phase);
+            let tracked = Tracked { started: self.now, duration, ends, machine, slots, phase };
             self.tracked.insert(start.row, tracked);
         }
         if let Some(at) = report {

@@ -14,7 +14,8 @@ use slackline_sim::{Crash, Crashes};
 use crate::harness::{self, Setup, same};
 use crate::oracle;
 
-/// Holds every policy of the registry, with every value of each of its parameters, to all of it.
+/// Holds every policy of the registry, with every word of each of its parameters and both ends of each of its
+/// numbers, to all of it.
 ///
 /// # Errors
 /// What the first policy does wrong, on which instance and how.

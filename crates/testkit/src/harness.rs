@@ -70,12 +70,18 @@ pub fn judged(
     }
 }
 
-/// Every policy of the registry, with every value of each of its parameters in turn.
+/// Every policy of the registry, with every word of each of its parameters in turn, or the ends of what a number
+/// may be.
 pub fn registered(registry: &Registry) -> Vec<PolicySpec> {
     let others = |entry: &slackline::PolicyEntry| -> Vec<String> {
         let of = |param: &slackline::model::params::Param| {
             let name = param.name;
-            param.words().into_iter().skip(1).map(move |word| format!("{name}={word}")).collect::<Vec<_>>()
+            param
+                .samples()
+                .into_iter()
+                .skip(1)
+                .map(move |value| format!("{name}={value}"))
+                .collect::<Vec<_>>()
         };
         entry.params.iter().flat_map(of).map(|setting| format!("{}:{setting}", entry.name)).collect()
     };

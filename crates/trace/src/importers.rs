@@ -27,6 +27,9 @@ const TABLE: &[Importer] = &[
     wfformat::IMPORTER,
 ];
 
+/// Our own documents.
+const DOCUMENTS: &[Importer] = &[workload::TOML, workload::JSON, workload::YAML];
+
 /// Formats that workloads may come in. The default is every format of this crate.
 #[derive(Clone, Debug)]
 pub struct Importers(Vec<Importer>);
@@ -71,13 +74,18 @@ impl Importers {
     }
 
     /// The format of a file: by the ending of its name (`.gz` set aside), by its text where the ending is
-    /// nobody's or several formats have it. A later format goes before an earlier one.
+    /// nobody's or several formats have it. A later format goes before an earlier one; where a text fits none
+    /// that have its ending, our own documents go before all, since their messages are about what is missing.
     pub fn guess(&self, name: &str, text: &str) -> Option<&Importer> {
         let ending = ending(name);
         let named = |i: &&Importer| ending.as_deref().is_some_and(|ending| i.endings.contains(&ending));
         let fits = |i: &&Importer| (i.looks_like)(text);
-        let by_both = self.0.iter().rev().filter(named).find(fits);
-        by_both.or_else(|| self.0.iter().find(named)).or_else(|| self.0.iter().rev().find(fits))
+        let ours = |i: &&Importer| DOCUMENTS.iter().any(|document| document.name == i.name);
+        let later_first = || self.0.iter().rev();
+        (later_first().filter(named).find(fits))
+            .or_else(|| later_first().filter(named).find(ours))
+            .or_else(|| later_first().find(named))
+            .or_else(|| later_first().find(fits))
     }
 }
 
@@ -116,6 +124,17 @@ mod tests {
             let found = importers.guess(name, text).map(|importer| importer.name);
             assert_eq!(found, expected, "{name:?} {text:?}");
         }
+    }
+
+    #[test]
+    fn an_ending_goes_to_the_format_that_came_last() {
+        let named = |name| Importer { name, endings: &["tsv"], looks_like: |_| false, ..swim::IMPORTER };
+        let importers = Importers::default().with(named("first")).with(named("last"));
+        assert_eq!(importers.guess("a.tsv", "nothing").map(|i| i.name), Some("last"));
+        assert_eq!(
+            importers.guess("a.tsv", "job0\t49\t49\t740773\t2339561\t627471\n").map(|i| i.name),
+            Some("swim")
+        );
     }
 
     #[test]

@@ -99,6 +99,27 @@ fn failed_and_killed_attempts_may_be_short_but_not_long() {
 }
 
 #[test]
+fn a_failed_reduce_is_held_to_its_length_with_slow_start_too() {
+    let instance = small();
+    let schedule = |start: f64, end: f64, outcome: Outcome| {
+        let runs = [
+            run("a/a/map", 0, (0, 1), (0.0, 10.0)),
+            run("a/a/map", 1, (1, 1), (0.0, 10.0)),
+            run("a/a/reduce", 0, (0, 1), (start, end)).attempt(0, outcome),
+            run("a/a/reduce", 0, (1, 1), (90.0, 110.0)).attempt(1, Outcome::Done),
+        ];
+        early(&instance, 0.5, &runs)
+    };
+    for outcome in [Outcome::Failed, Outcome::Killed] {
+        for start in [10.0, 12.0] {
+            accepts(&instance, &schedule(start, start + 20.0, outcome));
+            let message = refuses(&instance, &schedule(start, start + 21.0, outcome), "duration");
+            assert!(message.contains("expected at most 20 s"), "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_reduce_killed_while_output_may_be_missing_may_have_waited() {
     // The output is lost at 15 s; the reduce waits until it makes room for the map at 50 s.
     let instance = small();

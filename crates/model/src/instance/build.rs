@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
 use super::{Amount, Flow, Instance, Job, Phase, Pool};
 use crate::cluster::{Cluster, Group, Slots};
 use crate::cost::{CostFn, Metric, Objective};
@@ -52,10 +54,18 @@ impl Problems {
     fn name(&mut self, path: impl FnOnce() -> String, name: &str) {
         if name.is_empty() {
             self.add(path(), "found an empty name, expected a printable one");
-        } else if name.trim() != name || name.chars().any(char::is_control) {
+        } else if name.trim() != name || !name.chars().all(printable) {
             self.add(path(), format!("found {name:?}, expected printable text without space around it"));
         }
     }
+}
+
+/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate, private use,
+/// unassigned), Zl and Zp.
+fn printable(c: char) -> bool {
+    let separates =
+        |category| matches!(category, GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator);
+    c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
 }
 
 pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
@@ -200,6 +210,26 @@ fn pools(draft: &Draft, problems: &mut Problems) -> TiVec<PoolId, Pool> {
     pools.collect()
 }
 
+/// Work of a phase in slot-seconds: as it is given, and with every task rounded to microseconds.
+#[derive(Clone, Copy, Default)]
+struct WorkSum {
+    exact: f64,
+    rounded: f64,
+}
+
+impl WorkSum {
+    fn add(&mut self, tasks: u32, seconds: f64) {
+        let tasks = f64::from(tasks);
+        self.exact += tasks * seconds;
+        self.rounded += tasks * Span::from_seconds_nearest(seconds).seconds();
+    }
+
+    /// Whether rounding changes the work by more than 0.1 %.
+    fn is_changed(self) -> bool {
+        (self.rounded - self.exact).abs() > 1e-3 * self.exact
+    }
+}
+
 struct Builder {
     instance: Instance,
     problems: Problems,
@@ -223,14 +253,16 @@ impl Builder {
             let before = std::mem::take(&mut self.work);
             self.check_flow(&path, flow, draft);
             // Counted before anything is built, so that no sum of microseconds can overflow.
+            if self.problems.list.len() > found {
+                // What is wrong with a number is said at the number, not again where numbers are added up.
+                self.work = before;
+                continue;
+            }
             self.work = before + self.work * flow.repeat.map_or(1.0, |r| f64::from(r.times));
             if self.work > WORK_MAX {
                 self.problems
                     .add(path, format!("found more than {WORK_MAX:e} slot-seconds of work up to here"));
                 return;
-            }
-            if self.problems.list.len() > found {
-                continue;
             }
             match flow.repeat {
                 None => self.add_flow(i, flow, 0.0, flow.id.clone()),
@@ -381,6 +413,7 @@ impl Builder {
 
     fn check_tasks(&mut self, at: &str, tasks: &TasksDraft) {
         let problems = &mut self.problems;
+        let before = problems.list.len();
         let mut many = |count: u64, field: &str| {
             if count == 0 {
                 problems.add(
@@ -394,11 +427,12 @@ impl Builder {
                 );
             }
         };
+        let mut sum = WorkSum::default();
         match tasks {
             TasksDraft::Uniform { tasks, seconds } => {
                 many(u64::from(*tasks), "tasks");
                 problems.seconds(|| format!("{at}.seconds"), *seconds);
-                self.work += seconds * f64::from(*tasks);
+                sum.add(*tasks, *seconds);
             }
             TasksDraft::Each(list) => {
                 many(list.len() as u64, "seconds");
@@ -406,15 +440,15 @@ impl Builder {
                     if !problems.seconds(|| format!("{at}.seconds[{i}]"), seconds) {
                         break;
                     }
+                    sum.add(1, seconds);
                 }
-                self.work += list.iter().sum::<f64>();
             }
             TasksDraft::Splits(list) => {
                 many(list.iter().map(|s| u64::from(s.count)).sum(), "splits");
                 for (i, split) in list.iter().enumerate() {
                     let at = format!("{at}.splits[{i}]");
                     check_split(&at, split, &self.instance.cluster, problems);
-                    self.work += split.seconds * f64::from(split.count);
+                    sum.add(split.count, split.seconds);
                 }
             }
             TasksDraft::Work { work, tasks } => {
@@ -422,9 +456,21 @@ impl Builder {
                     many(u64::from(*tasks), "tasks");
                 }
                 problems.seconds(|| format!("{at}.work"), *work);
-                self.work += work;
+                // Work in all is rounded, not each task of it.
+                sum.add(1, *work);
             }
         }
+        if problems.list.len() == before && sum.is_changed() {
+            let WorkSum { exact, rounded } = sum;
+            problems.add(
+                at,
+                format!(
+                    "found {exact} slot-seconds of work, which tasks of whole microseconds make {rounded}, \
+                     expected tasks long enough that rounding changes at most 0.1 %"
+                ),
+            );
+        }
+        self.work += sum.exact;
     }
 
     fn add_flow(&mut self, given_as: usize, draft: &FlowDraft, shift: f64, name: String) {

@@ -206,6 +206,41 @@ fn a_cycle_is_spelt_out() {
 }
 
 #[test]
+fn names_that_do_not_show_are_refused() {
+    for name in ["a\u{2028}b", "a\u{200b}b", "\u{feff}a", "\u{202e}abc", "\u{e0001}", "\u{378}", "a\u{e000}"]
+    {
+        refused(|d| d.flows[0].id = name.into(), "flows[0].id");
+        refused(|d| d.flows[0].jobs[1].id = name.into(), "flows[0].jobs[1].id");
+        refused(|d| d.machines[0].name = name.into(), "cluster.machines[0].name");
+    }
+    let mut d = draft(vec![job("Übergröße", &[]), job("夜間 バッチ", &[]), job("a\u{308} 🐘", &[])]);
+    d.flows[0].id = "ночной #1".into();
+    Instance::new(&d).expect("letters, marks, symbols and inner spaces show");
+}
+
+#[test]
+fn work_that_microseconds_cannot_hold_is_refused() {
+    for (tasks, seconds) in [(1_000_000, 4e-7), (1_000_000, 6e-7), (3, 1.5e-6)] {
+        refused(|d| d.flows[0].jobs[0].map = Some(uniform(tasks, seconds)), "flows[0].jobs[0].map");
+    }
+    let each = |list: Vec<f64>| Some(PhaseDraft::from(TasksDraft::Each(list)));
+    refused(|d| d.flows[0].jobs[0].map = each(vec![1e-7; 5]), "flows[0].jobs[0].map");
+    // Of ten seconds nobody misses a tenth of a microsecond, and no work at all is kept as it is.
+    for list in [vec![10.0, 1e-7], vec![0.0, 0.0], vec![1e-6, 2e-6]] {
+        let mut d = draft(vec![job("a", &[])]);
+        d.flows[0].jobs[0].map = each(list);
+        Instance::new(&d).expect("rounding changes less than 0.1 %");
+    }
+}
+
+#[test]
+fn an_infinite_number_is_named_once_and_where_it_stands() {
+    refused(|d| d.flows[0].jobs[0].map = Some(uniform(1, f64::INFINITY)), "flows[0].jobs[0].map.seconds");
+    let infinite = PhaseDraft::from(TasksDraft::Work { work: f64::INFINITY, tasks: None });
+    refused(|d| d.flows[0].jobs[0].map = Some(infinite.clone()), "flows[0].jobs[0].map.work");
+}
+
+#[test]
 fn too_much_work_is_refused_before_it_is_added_up() {
     let mut d = draft(vec![job("a", &[])]);
     d.flows[0].jobs[0].map = Some(uniform(2_000_000_000, 9e10));

@@ -249,6 +249,22 @@ fn what_ended_unheard_is_reported_with_the_death_of_its_machine() {
 }
 
 #[test]
+fn a_reduce_that_had_ended_for_all_its_machine_knew_is_not_lost_with_it() {
+    let instance = instance(&[1.0, 1.0], &[0.0]);
+    let crash = Crash { machine: M0, at: at(12), back: None };
+    let crashes = Crashes::Script(vec![crash]);
+    let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
+    next(&mut sim);
+    hold(&mut sim, 0, 0);
+    assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
+    start(&mut sim, 1, 1, 1);
+    // What the first waits for ended at 8 s, which is heard of when the machine it waits on dies, not at 15 s.
+    assert_eq!(next(&mut sim), (at(12), vec![finished(1, at(8))]));
+    sim.order(Order::Go { row: RowId(0), since: at(8) });
+    assert_eq!(next(&mut sim), (at(12), vec![finished(0, at(11)), Report::Down(M0)]));
+}
+
+#[test]
 fn machines_that_fail_at_a_rate_fail_again_after_they_are_back() {
     let instance = instance(&[1.0], &[0.0]);
     let crashes = Crashes::Rate { between: Span(50_000_000), repair: Span(2_000_000) };

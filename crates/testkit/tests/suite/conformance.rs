@@ -3,7 +3,7 @@
 //! judged, or refused for the reason that the table of policies gives.
 
 use slackline::plan::{Options, Plan, PlanError, Refused};
-use slackline::{PlanForm, PolicySpec, Registry, plan};
+use slackline::{Flows, PlanForm, PolicySpec, Registry, plan};
 use slackline_model::draft::Weights;
 use slackline_model::{Combine, Instance, Metric, Objective, Span};
 use slackline_testkit::{conformance, harness};
@@ -37,7 +37,11 @@ fn not_in_the_table(instance: &Instance, policy: &PolicySpec) -> Option<&'static
         "flex" if moldable && (pools || minima && staged) => Some("minima"),
         "fifo" | "fair" | "edf" | "flex" | "flowflex" => mixed.then_some("speeds"),
         woha if woha.starts_with("woha-") => None,
-        _ => several.then_some("jobs"),
+        ordering if ordering.starts_with("mk-") || ordering.starts_with("dmrs") => several.then_some("jobs"),
+        // A later policy is held to what its own entry says.
+        _ if several && policy.capabilities().flows == Flows::ReadyJobs => Some("jobs"),
+        _ if mixed && policy.plan_form() == PlanForm::Allocations => Some("speeds"),
+        _ => None,
     }
 }
 

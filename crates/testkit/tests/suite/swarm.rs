@@ -8,7 +8,7 @@
 use std::any::Any;
 
 use crate::arb;
-use slackline::{PolicySpec, Registry};
+use slackline::{PolicySpec, Registry, parallel};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
 use slackline_model::random;
@@ -108,7 +108,10 @@ fn seeds() {
         let from = number("SLACKLINE_SWARM_FROM").unwrap_or(0);
         from..from + number("SLACKLINE_SWARM").unwrap_or(600)
     };
-    let failures: Vec<String> = seeds.flat_map(check_seed).collect();
+    let checked = parallel::map((seeds.end - seeds.start) as usize, parallel::processors(), |k| {
+        Ok::<_, std::convert::Infallible>(check_seed(seeds.start + k as u64))
+    });
+    let failures = checked.expect("it cannot fail").concat();
     assert!(
         failures.is_empty(),
         "{} runs failed; the first:\n{}",
