@@ -11,9 +11,9 @@ pub struct Key(pub f64);
 impl Key {
     /// A whole number in the same order, for where many keys are compared with each other.
     pub fn rank(self) -> i64 {
-        let bits = self.0.to_bits() as i64;
+        let bits = self.0.to_bits().cast_signed();
         // Of negative numbers, a greater magnitude comes first.
-        bits ^ (((bits >> 63) as u64) >> 1) as i64
+        bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
     }
 }
 

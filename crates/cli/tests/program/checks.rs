@@ -24,6 +24,32 @@ fn schedule(test: &str) -> (PathBuf, String) {
     (file, document)
 }
 
+/// A phase given only as work, and a schedule of its two tasks of 7.5 s that records no grain.
+#[test]
+fn plain_work_is_cut_with_the_usual_grain_where_none_is_recorded() {
+    let dir = scratch("check-grain");
+    let (workload, schedule) = (dir.join("w.json"), dir.join("s.json"));
+    let flow = r#"{"id":"a","jobs":[{"id":"a","map":{"work":15.0}}]}"#;
+    let machines = r#"{"machines":[{"name":"m","slots":2}]}"#;
+    let given = format!(r#"{{"slackline":1,"cluster":{machines},"flows":[{flow}]}}"#);
+    fs::write(&workload, given).expect("a workload");
+    let row = |task: u32| {
+        format!(
+            r#"{{"flow":"a","job":"a","phase":"map","task":{task},"machine":"m","slot":{task},"start":0.0,"end":7.5}}"#
+        )
+    };
+    let flow = r#"{"flow":"a","release":0.0,"start":0.0,"completion":7.5,"cost":7.5}"#;
+    let claims = r#""objective":{"metric":"response","combine":"sum"},"cost":7.5"#;
+    let document = format!(
+        r#"{{"slackline":1,"policy":"x",{claims},"flows":[{flow}],"tasks":[{},{}]}}"#,
+        row(0),
+        row(1)
+    );
+    fs::write(&schedule, document).expect("a schedule");
+    let ran = check(text(&workload), &schedule);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+}
+
 #[test]
 fn what_simulate_wrote_passes() {
     let dir = scratch("check_simulate");
