@@ -1,41 +1,36 @@
 //! Seconds and costs as keys of ordered collections.
 
-use std::cmp::Ordering;
+use std::fmt;
 
 /// A number that is ordered totally ([`f64::total_cmp`]), so that heaps, B-trees and sorts can hold it.
 ///
-/// Not-a-number comes after infinity, and −0 before 0; neither arises from valid input.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Key(pub f64);
+/// It is kept as a whole number in the same order, so that two keys are compared in one step. Not-a-number comes
+/// after infinity, and −0 before 0; neither arises from valid input.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(i64);
 
 impl Key {
-    /// A whole number in the same order, for where many keys are compared with each other.
-    pub fn rank(self) -> i64 {
-        let bits = self.0.to_bits().cast_signed();
-        // Of negative numbers, a greater magnitude comes first.
-        bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+    /// The key of a number.
+    pub fn new(number: f64) -> Self {
+        Self(swap(number.to_bits().cast_signed()))
+    }
+
+    /// The number.
+    pub fn number(self) -> f64 {
+        f64::from_bits(swap(self.0).cast_unsigned())
     }
 }
 
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
+/// Bits of a number to its place in the total order and back: of negative numbers, a greater magnitude comes first.
+fn swap(bits: i64) -> i64 {
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({:?})", self.number())
     }
 }
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Key {}
 
 #[cfg(test)]
 mod tests {
@@ -43,11 +38,12 @@ mod tests {
 
     #[test]
     fn keys_are_ordered_totally() {
-        let mut keys = [2.0, f64::NAN, -1.0, f64::INFINITY, 0.0, -0.0].map(Key);
-        keys.sort();
-        assert_eq!(keys, [-1.0, -0.0, 0.0, 2.0, f64::INFINITY, f64::NAN].map(Key));
-        assert_ne!(Key(0.0), Key(-0.0));
-        assert!(keys.is_sorted_by_key(|key| key.rank()));
-        assert_ne!(Key(0.0).rank(), Key(-0.0).rank());
+        let mut numbers = [2.0, f64::NAN, -1.0, f64::INFINITY, 0.0, -0.0, -2.5e-300, f64::NEG_INFINITY];
+        let mut keys = numbers.map(Key::new);
+        keys.sort_unstable();
+        numbers.sort_by(f64::total_cmp);
+        assert_eq!(keys.map(|key| key.number().to_bits()), numbers.map(f64::to_bits));
+        assert_ne!(Key::new(0.0), Key::new(-0.0));
+        assert_eq!(Key::default(), Key::new(0.0));
     }
 }

@@ -7,8 +7,10 @@
 //! lateness, with negative tails it is Jackson's preemptive schedule, with negative Smith ratios
 //! (WSPT) it minimises the weighted sum of mean busy times (Goemans 1996).
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+use slackline_model::Key;
 
 /// Work for the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,30 +32,6 @@ pub struct Piece {
     pub length: f64,
     /// Whether it is the item's last.
     pub done: bool,
-}
-
-/// Floating-point keys in their total order.
-#[derive(Clone, Copy, Debug)]
-struct Key(f64);
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Key {}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }
 
 /// The machine, with its items in order of release, ready to be run with any keys.
@@ -89,7 +67,7 @@ impl FastMachine {
                 now = now.max(items[next as usize].release);
             }
             while let Some(item) = coming.next_if(|&i| items[i as usize].release <= now) {
-                waiting.push(Reverse((Key(key(item as usize)), item)));
+                waiting.push(Reverse((Key::new(key(item as usize)), item)));
             }
             let Some(&Reverse((_, item))) = waiting.peek() else { return };
             let item = item as usize;

@@ -83,7 +83,7 @@ impl Dates<'_> {
             Rule::Edf => [flow.deadline.map_or(f64::INFINITY, Time::seconds), release],
             Rule::Fair(_) => [0.0, 0.0],
         };
-        (dates.map(Key), id.0, Key(since), job.0)
+        (dates.map(Key::new), id.0, Key::new(since), job.0)
     }
 }
 

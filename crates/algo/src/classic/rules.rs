@@ -53,7 +53,7 @@ pub fn moore(jobs: &[Job], speed: f64) -> Vec<usize> {
         if late[j] {
             continue;
         }
-        kept.push((Key(jobs[j].work), j));
+        kept.push((Key::new(jobs[j].work), j));
         end += jobs[j].work / speed;
         if end > jobs[j].due
             && let Some((_, longest)) = kept.pop()

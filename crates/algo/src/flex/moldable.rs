@@ -31,7 +31,7 @@ pub fn in_turn(instance: &FlexInstance, order: &[usize]) -> Vec<Piece> {
     let mut start = |now: f64, job: usize, slots: u32, running: &mut BinaryHeap<_>| {
         let end = now + jobs[job].work / f64::from(slots);
         pieces.push(Piece { job, start: now, end, slots });
-        running.push(Reverse((Key(end), job, slots)));
+        running.push(Reverse((Key::new(end), job, slots)));
     };
     for (job, info) in jobs.iter().enumerate().filter(|(_, info)| info.min > 0) {
         start(0.0, job, info.min, &mut running);
@@ -50,8 +50,8 @@ pub fn in_turn(instance: &FlexInstance, order: &[usize]) -> Vec<Piece> {
         if waiting.peek().is_none() {
             return pieces;
         }
-        let Some(Reverse((Key(end), _, slots))) = running.pop() else { return pieces };
-        now = end;
+        let Some(Reverse((end, _, slots))) = running.pop() else { return pieces };
+        now = end.number();
         free += slots;
     }
 }

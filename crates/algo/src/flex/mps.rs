@@ -118,7 +118,7 @@ impl<'a> Packer<'a> {
                 slowest += 1;
             }
             let at_minimum = self.slowest.get(slowest).copied();
-            let at_maximum = self.full.peek().map(|&Reverse((Key(end), job))| (end, job));
+            let at_maximum = self.full.peek().map(|&Reverse((end, job))| (end.number(), job));
             let partial = clock.partial.map(|p| (p.since + p.left / f64::from(p.rate), p.job));
             let events = [at_minimum, at_maximum, partial];
             let next = events.into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -161,7 +161,7 @@ impl<'a> Packer<'a> {
             if p.rate == max {
                 let end = clock.now + p.left / f64::from(max);
                 self.state[p.job] = State::Full(clock.now);
-                self.full.push(Reverse((Key(end), p.job)));
+                self.full.push(Reverse((Key::new(end), p.job)));
             } else {
                 clock.partial = Some(p);
             }

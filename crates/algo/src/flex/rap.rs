@@ -50,7 +50,7 @@ fn greedy(instance: &FlexInstance, key: impl Fn(&Job, u32) -> f64) -> Option<Vec
     let mut heap: BinaryHeap<(Key, Reverse<usize>)> = BinaryHeap::with_capacity(jobs.len());
     let push = |heap: &mut BinaryHeap<_>, at: usize, held: u32| {
         if held < most(&jobs[at]) {
-            heap.push((Key(key(&jobs[at], held)), Reverse(at)));
+            heap.push((Key::new(key(&jobs[at], held)), Reverse(at)));
         }
     };
     (0..jobs.len()).for_each(|at| push(&mut heap, at, slots[at]));

@@ -34,7 +34,7 @@ pub enum Rule<'a> {
 /// A list scheduler with its working memory.
 #[derive(Clone, Debug)]
 pub struct Lister<'a> {
-    executor: Executor<i64>,
+    executor: Executor<Key>,
     service: Service<'a>,
 }
 
@@ -129,9 +129,9 @@ struct Service<'a> {
     magnitude: f64,
     order: Order,
     /// By node: the smallest is served first; ties by number.
-    priority: Vec<i64>,
+    priority: Vec<Key>,
     /// Nodes that were ready so far.
-    entered: i64,
+    entered: u32,
     completions: Vec<f64>,
     /// Nodes of each flow that are not done.
     nodes_left: Vec<u32>,
@@ -163,7 +163,7 @@ impl<'a> Service<'a> {
             magnitude: least.iter().map(|c| c.abs()).sum(),
             least,
             order: Order::Fifo,
-            priority: vec![0; net.nodes().len()],
+            priority: vec![Key::default(); net.nodes().len()],
             entered: 0,
             completions: Vec::new(),
             nodes_left: Vec::with_capacity(net.flows.len()),
@@ -197,13 +197,13 @@ impl<'a> Service<'a> {
         };
         if let Rule::Flows(order) = rule {
             let nodes = order.iter().flat_map(|&flow| &self.by_urgency[net.flows[flow].nodes.clone()]);
-            for (at, &node) in (0..).zip(nodes) {
-                self.priority[node as usize] = at;
+            for (at, &node) in (0u32..).zip(nodes) {
+                self.priority[node as usize] = Key::new(f64::from(at));
             }
         }
         if let Rule::Due(due) = rule {
             for ((priority, node), &flow) in self.priority.iter_mut().zip(net.nodes()).zip(&self.flow_of) {
-                *priority = Key(due[flow as usize] - node.alone()).rank();
+                *priority = Key::new(due[flow as usize] - node.alone());
             }
         }
     }
@@ -231,15 +231,15 @@ impl<'a> Service<'a> {
 
 impl fluid::Rule for Service<'_> {
     type Node = Node;
-    type Key = i64;
+    type Key = Key;
     const ROUNDING: Rounding = Rounding::Steps;
 
-    fn key(&mut self, node: usize, _: f64) -> i64 {
+    fn key(&mut self, node: usize, _: f64) -> Key {
         if self.order == Order::Priority {
             return self.priority[node];
         }
         self.entered += 1;
-        self.entered
+        Key::new(f64::from(self.entered))
     }
 
     fn grant(&mut self, ready: &[u32], progress: &Progress<'_, Node>, given: &mut Vec<u32>) {
