@@ -168,6 +168,9 @@ impl<'a> Sim<'a> {
         let job = |tracked: &Tracked| self.instance.phase(tracked.phase).job;
         let waiting = self.tracked.values().filter(|t| t.machine == machine && t.ends.is_none());
         let jobs: BTreeSet<JobId> = waiting.map(job).collect();
+        if jobs.is_empty() {
+            return false;
+        }
         let ended = self.ended(|tracked| jobs.contains(&job(tracked)));
         let were_any = !ended.is_empty();
         self.report(ended, reports);
