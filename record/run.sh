@@ -26,7 +26,7 @@ measure() {
 # Bytes of all files of a directory.
 bytes_of() { cat "$1"/part-* | wc -c; }
 
-# Runs one job anew: its name and what it does; more arguments are options of `run`.
+# Runs one job from the beginning: its name and what it does; more arguments are options of `run`.
 ours() {
     local name=$1 work=$2
     shift 2

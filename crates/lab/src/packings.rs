@@ -3,7 +3,7 @@
 //! Slots are shared without rounding to tasks, as in the paper: FIFO gives the first job all it can use and
 //! ignores minima, FAIR divides by the water-line at every completion, FLEX plans. With `orders = "all"` the
 //! optimum is the best of all packing orders, or FLEX's plan where that is better, which happens where no
-//! packing order is optimal (docs/math.md C2); maxima are optimal in any case. With `orders = "found"`, for
+//! packing order is optimal (docs/math/flex.md C2); maxima are optimal in any case. With `orders = "found"`, for
 //! more jobs than can be permuted, it is FLEX's plan.
 
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ fn best_order(instance: &FlexInstance) -> f64 {
     best
 }
 
-/// When jobs are done under the water-line, drawn anew at every completion.
+/// When jobs are done under the water-line, recomputed at every completion.
 fn fair(instance: &FlexInstance) -> Vec<f64> {
     let jobs = instance.jobs();
     let mut left: Vec<f64> = jobs.iter().map(|job| job.work).collect();

@@ -1,7 +1,7 @@
 //! The exact deadline test for malleable jobs with minima and maxima, and the schedule that goes with
 //! it.
 //!
-//! **Source**: docs/math.md C3 (not in the paper, whose Lemma 1 would make it needless and is false).
+//! **Source**: docs/math/flex.md C3 (not in the paper, whose Lemma 1 would make it needless and is false).
 //!
 //! With everything released at 0, all jobs can meet their deadlines exactly if each fits by itself
 //! (V ≤ M·D) and the work that must be done by t, G(t) = Σ max(min(m·t, V), V − M·(D − t)⁺), is at most

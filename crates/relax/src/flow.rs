@@ -1,7 +1,7 @@
 //! The minimum-cost flow relaxation of FlowFlex (Fig. 6, 7) as a transportation problem.
 //!
 //! Work of flow j that is done at time s means a completion no earlier than max(s, Q_j): each unit done in
-//! a slot of time costs w_j(max(s, Q_j)) / V_j, and a slot of length t takes P·t units (docs/math.md B1, B2).
+//! a slot of time costs w_j(max(s, Q_j)) / V_j, and a slot of length t takes P·t units (docs/math/flowflex.md B1, B2).
 //! The paper's network has a node for every time unit; here time is cut where it matters (B4):
 //!
 //! - steps: at every Q_j and step, so that the cost is constant in a slot and the value exact;
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn one_flow_on_one_slot_costs_what_it_must() {
-        // V = 5, Q = 5: all work is priced at 5 (docs/math.md B1: the network without E4 says 7).
+        // V = 5, Q = 5: all work is priced at 5 (docs/math/flowflex.md B1: the network without E4 says 7).
         let cost = CostFn::linear(1.0, 0.0);
         let relaxed = solve(&[supply(5.0, 5.0, &cost)], 1.0, FINE);
         assert!((relaxed.bound - 5.0).abs() < 1e-6, "{}", relaxed.bound);

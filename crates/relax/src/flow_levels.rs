@@ -1,4 +1,4 @@
-//! Step costs of flows: choosing a level for each, by best-first branch and bound (docs/math.md B7, "level
+//! Step costs of flows: choosing a level for each, by best-first branch and bound (docs/math/flowflex.md B7, "level
 //! MIP").
 //!
 //! A level is a deadline D and its price. If a choice of levels is possible, the work of every flow can be

@@ -1,4 +1,4 @@
-//! The minimum-cost flow relaxation with heads and tails (docs/math.md B7): every slice of every phase is a
+//! The minimum-cost flow relaxation with heads and tails (docs/math/flowflex.md B7): every slice of every phase is a
 //! supply of its own, that cannot be done before its head and whose flow completes its tail later.
 //!
 //! One flow a slice makes the plain relaxation ([`crate::flow`], with one slice for the whole flow) at least

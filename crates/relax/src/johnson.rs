@@ -7,7 +7,7 @@
 //! optimally, and the makespan of an order would be the largest over k of the first stages up to k and
 //! the second stages from k on (the job-ordering paper, formula 3).
 //!
-//! **Lower bound** (docs/math.md D4): number the jobs of any schedule in the order in which their maps
+//! **Lower bound** (docs/math/ordering.md D4): number the jobs of any schedule in the order in which their maps
 //! end. When the maps of job k end, at T, the maps of the first k are done, so T is at least their work
 //! over the map slots; no reduce of the jobs from k on has started before T, so their work over the
 //! reduce slots is still to come. The makespan is thus at least the fluid makespan of that order, and
@@ -184,7 +184,7 @@ mod tests {
             fluid_bound(&instance, &Paths::of(&instance))
         };
         assert_eq!(bound(Slots::Universal(3)), None);
-        // 12 and 10 slot-seconds a job, 4 and 2 a second: stages of 3 and 5 seconds.
+        // 12 and 10 slot-seconds per job, 4 and 2 per second: stages of 3 and 5 seconds.
         let value = bound(Slots::Typed { map: 2, reduce: 1 }).unwrap();
         assert!(value <= 13.0 && value > 13.0 - 1e-9, "{value}");
     }

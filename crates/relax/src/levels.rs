@@ -1,15 +1,15 @@
 //! Step costs: choosing a level for each job.
 //!
-//! **Source**: docs/math.md C4 (exact search over levels), C6 (levels as deadlines); the relaxation is ours.
+//! **Source**: docs/math/flex.md C4 (exact search over levels), C6 (levels as deadlines); the relaxation is ours.
 //!
 //! A step cost offers a few levels, each a deadline and its price (SLA; a tardy flow has two). A choice
-//! of one level a job is possible exactly if the [`DeadlineTest`] says so. [`exact`] searches all
+//! of one level per job is possible exactly if the [`DeadlineTest`] says so. [`exact`] searches all
 //! choices; [`bound`] relaxes the test to its necessary conditions Σ must_j(D_j, t) ≤ S·t at some
 //! instants t, priced by multipliers: for any π ≥ 0,
 //!
 //! min Σ_j [c_j + Σ_t π_t must_j(D_j, t)] − Σ_t π_t S·t
 //!
-//! is a lower bound, and the minimum falls apart by job. A cost that is no step function is bounded
+//! is a lower bound, and the minimum separates by job. A cost that is no step function is bounded
 //! from below by one, on a grid, so that every minisum objective has this bound.
 
 use crate::deadlines::DeadlineTest;
@@ -171,7 +171,7 @@ const ASCENT: u32 = 200;
 const EVALUATIONS: usize = 40_000_000;
 
 /// A lower bound on the sum of costs of any schedule. `upper`, the cost of some schedule, only steers
-/// the ascent. O(jobs · levels · instants) a step.
+/// the ascent. O(jobs · levels · instants) per step.
 pub fn bound(jobs: &[Job], slots: u32, upper: f64) -> f64 {
     let last = horizon(jobs, slots);
     let grid = if jobs.len() > 2000 { 6 } else { GRID };

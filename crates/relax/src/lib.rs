@@ -9,14 +9,14 @@
 //! |---|---|---|---|---|---|
 //! | `critical-path` | any | each flow's longest chain of phases, at their caps on the fastest slots | n | [`paths`], [`per_flow`](mod@per_flow) | FlowFlex §3 |
 //! | `area` | any | each flow's work over the capacity, for each kind of slot | n | [`per_flow`](mod@per_flow) | FlowFlex §3 (squashed area) |
-//! | `alone` | any | each flow with the cluster for itself: heads, work and tails on one fast machine, by slices | n log n | [`per_flow`](mod@per_flow), [`tails`] | docs/math.md B7 |
-//! | `prefix-area` | max | a level L whose deadlines EDF on the fast machine misses | n log n a step, about 40 | [`prefix_area`](mod@prefix_area) | FlowFlex §5.1, B7 |
+//! | `alone` | any | each flow alone on the cluster: heads, work and tails on one fast machine, by slices | n log n | [`per_flow`](mod@per_flow), [`tails`] | docs/math/flowflex.md B7 |
+//! | `prefix-area` | max | a level L whose deadlines EDF on the fast machine misses | n log n per step, about 40 | [`prefix_area`](mod@prefix_area) | FlowFlex §5.1, B7 |
 //! | `tail-hall` | max | the same with slices, at least as strong | as above | [`prefix_area`](mod@prefix_area), [`tails`] | B7 |
 //! | `fluid-johnson` | makespan, typed slots | Johnson's order of the two stages as two fast machines | n log n | [`johnson`] | job ordering, formula 3; D4 |
 //! | `pb` | sum, linear | the program of mean busy times with earliest completions and tails, in closed form | n log n | [`pb`], [`minisum`] | DMRS §III.A, A1–A4 |
 //! | `wspt-release` | sum, linear | preemptive WSPT under heads, plus mean tails | n log n | [`minisum`], [`preemptive`] | A7 (b), Goemans 1996 |
-//! | `mean-busy` | sum, convex | both at once, by tangents | n log n a step, at most 100 | [`minisum`], [`convex`] | B7 |
-//! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n a step, at most 300 | [`minisum`], [`convex`] | B7 |
+//! | `mean-busy` | sum, convex | both at once, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`] | B7 |
+//! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
 //! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
 //! | `flow-tails` | sum, not linear | the same of slices with heads and tails | network simplex | [`flow_tails`], [`transport`] | B7 |
 //! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
@@ -28,9 +28,9 @@
 //! | what | question | time | from |
 //! |---|---|---|---|
 //! | [`deadlines::DeadlineTest`] | can all jobs meet their deadlines? Exact, with the schedule | J log J | C3 |
-//! | [`minimax`](mod@minimax) | the least maximum of any costs: bisection with that test. Exact | J log J a step | C4 |
+//! | [`minimax`](mod@minimax) | the least maximum of any costs: bisection with that test. Exact | J log J per step | C4 |
 //! | [`levels::exact`] | the cheapest choice of steps that passes the test. Exact, for few jobs | exponential, limited | C4 |
-//! | [`levels::bound`] | the same relaxed by prices, for many jobs and for any cost | J · levels a step | C6 |
+//! | [`levels::bound`] | the same relaxed by prices, for many jobs and for any cost | J · levels per step | C6 |
 //!
 //! # Who uses them
 //!
@@ -38,7 +38,7 @@
 //! [`preemptive`]), `algo::flowflex` ([`flow`] and [`pb`] for orders, [`level_choice`] for steps), `algo::flex`
 //! ([`deadlines`], [`minimax`](mod@minimax), [`levels`], [`pb`]), `algo::ordering` ([`johnson`]).
 //!
-//! A4, B7 and the like are sections of docs/math.md, which has the proofs.
+//! A4, B7 and the like are sections of the pages in docs/math, which have the proofs.
 //!
 //! # What the bounds hold for
 //!

@@ -1,6 +1,6 @@
 //! The optimum of any minimax objective over malleable jobs: bisection with the exact deadline test.
 //!
-//! **Source**: docs/math.md C4. "The largest cost is at most L" asks every job to be done by
+//! **Source**: docs/math/flex.md C4. "The largest cost is at most L" asks every job to be done by
 //! D_j(L) = sup{t : w_j(t) ≤ L}, which [`DeadlineTest`] decides.
 
 use crate::deadlines::DeadlineTest;

@@ -74,7 +74,7 @@ pub fn pb(
 }
 
 /// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of lanes; the largest
-/// of them (docs/math.md A7 (b)). O(n log n).
+/// of them (docs/math/dmrs.md A7 (b)). O(n log n).
 ///
 /// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
 /// (w_j/V_j) · work · time over the work of the flow, each phase may have its own release r_j + head_i.
@@ -138,7 +138,7 @@ const EVALUATIONS: usize = 300_000;
 const MEAN_BUSY_STEPS: usize = 100;
 
 /// The bound of [`convex::bound`] with the closed-form program for each set of lanes, the largest of them.
-/// O(n log n) a step.
+/// O(n log n) per step.
 pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
     let of_lanes = |lanes: &[Lane]| {
         let shares = shares(instance, slices, lanes);
@@ -163,7 +163,7 @@ pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
 
 /// The bound of [`convex::bound`] with preemptive WSPT under heads, that of [`wspt_release`], for each set of
 /// lanes, the largest of them: heads, mean tails and earliest completions together, for linear and other
-/// convex costs. O(n log n) a step for n slices.
+/// convex costs. O(n log n) per step for n slices.
 ///
 /// It is at least `wspt-release`, with which it begins, and `pb` in the limit of the ascent.
 pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {

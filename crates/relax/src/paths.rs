@@ -2,7 +2,7 @@
 //!
 //! A *head* is the least time from a flow's release to the start of work of a phase, a *tail* the
 //! least time from the end of that work to the flow's completion: longest paths over the phases of
-//! the flow, each as short as its cap on the fastest slots of its lane makes it (docs/math.md B7).
+//! the flow, each as short as its cap on the fastest slots of its lane makes it (docs/math/flowflex.md B7).
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::{Amount, Phase};

@@ -1,6 +1,6 @@
 //! The linear program of mean busy times, solved in closed form.
 //!
-//! For jobs j with work V_j, weight w_j, floor l_j and tail h_j, and a capacity P (docs/math.md section 0):
+//! For jobs j with work V_j, weight w_j, floor l_j and tail h_j, and a capacity P (docs/math/mean-busy-times.md P1):
 //!
 //! ```text
 //! min Σ w_j C_j   with   Σ_{j∈S} V_j (C_j − h_j) ≥ V(S)² / (2P) for every set S,   C_j ≥ l_j.
@@ -30,7 +30,7 @@ mod tests;
 pub struct Job {
     /// Work V ≥ 0. A job without work completes at its floor.
     pub work: f64,
-    /// Weight w ≥ 0. A job of weight 0 comes last and holds up nobody.
+    /// Weight w ≥ 0. A job of weight 0 comes last and delays no other.
     pub weight: f64,
     /// Floor l: it cannot complete earlier.
     pub floor: f64,

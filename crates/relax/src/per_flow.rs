@@ -1,4 +1,4 @@
-//! The earliest completion of each flow, had it the whole cluster for itself.
+//! The earliest completion of each flow, if it had the whole cluster to itself.
 
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, PhaseId};
@@ -19,7 +19,7 @@ pub struct FlowBound {
     pub areas: [f64; 2],
     /// Instant (seconds after the start of the workload) before which it cannot complete: its release
     /// plus the largest of the critical path, the areas, and for each lane Jackson's bound on heads,
-    /// work and tails (docs/math.md B7, Q2). Lowered by the rounding margin of the crate.
+    /// work and tails (Q2 of docs/math/flowflex.md B7). Lowered by the rounding margin of the crate.
     pub earliest: f64,
     /// Number of phases: how many numbers went into the sums.
     terms: usize,

@@ -4,12 +4,12 @@
 //! most L. Work of phase i of flow j must then be done between r_j + head_i and D_j(L) − tail_i, and
 //! what a lane cannot do so on one machine as fast as all its slots, no schedule can: if EDF on that
 //! machine misses a deadline, every schedule costs more than L. The largest such L is found by
-//! bisection; for step costs among the levels that there are, hence exactly.
+//! bisection; for step costs among their levels, which is exact.
 //!
 //! With phases cut into slices ([`crate::tails`]) the test also holds the parts of a phase that must be done
 //! earlier than all of it (`tail-hall`).
 //!
-//! (docs/math.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
+//! (docs/math/flowflex.md B7 "minimax"; the papers' prefix-area test without release times, heads and tails is the
 //! condition on sets of flows with D_j ≤ t.)
 
 use slackline_model::id::{TiSlice, TiVec};

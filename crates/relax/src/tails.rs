@@ -1,5 +1,5 @@
 //! Phases cut into slices, and what follows from them: stronger completions of single flows, mean tails,
-//! and the test of deadlines with tails (docs/math.md B7).
+//! and the test of deadlines with tails (docs/math/flowflex.md B7).
 //!
 //! A phase of shortest duration D never works faster than its work over D. So the part of its work between
 //! the shares u and u + du, in order of time, is done no earlier than head + u·D after the release and no
@@ -86,7 +86,7 @@ pub fn strengthened(
 
 /// The least mean time from the work of each flow in `lanes` to the flow's completion; 0 without work.
 ///
-/// Seen from the completion backwards, a slice comes no sooner than its tail, and the lanes do no more
+/// Seen from the completion backwards, a slice comes no earlier than its tail, and the lanes do no more
 /// than their capacity: what a machine does that begins every slice as soon as it may cannot be beaten. Nor
 /// can the mean of the slices by themselves, each at its own rate; the larger of the two holds.
 pub fn mean_tails(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVec<FlowId, f64> {

@@ -55,7 +55,7 @@ fn simulate(instance: &Instance, spec: &str) -> Vec<f64> {
     completions(&run_with(instance, policy.as_mut(), Options::exact()))
 }
 
-/// math note E5: three flows of six maps and a reduce, then a map and two reduces.
+/// docs/math/woha.md E5: three flows of six maps and a reduce, then a map and two reduces.
 fn fig2() -> Instance {
     let jobs = || vec![job("J1", &[], 6, 1), job("J2", &["J1"], 1, 2)];
     let flow = |id, deadline| (id, 0.0, Some(deadline), jobs());

@@ -2,7 +2,7 @@
 //!
 //! The paper's program (§III.A) minimises Σ w_j C_j under Eq. (2) and the floors of Eq. (7). With the
 //! work p_j, the floor l_j and the tail h_j of each job it is the program of [`slackline_relax::pb`],
-//! which solves it exactly in O(N log N) where the paper calls the ellipsoid method (docs/math.md A1–A4).
+//! which solves it exactly in O(N log N) where the paper calls the ellipsoid method (docs/math/dmrs.md A1–A4).
 //!
 //! | | floor l_j | tail h_j |
 //! |---|---|---|
@@ -144,7 +144,7 @@ impl System {
 /// Which floors and tails the program has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Those of each phase (docs/math.md A7 a).
+    /// Those of each phase (docs/math/dmrs.md A7 a).
     #[default]
     Strong,
     /// Those of Eq. (2) and (7).
@@ -180,7 +180,7 @@ pub fn most_violated(
 }
 
 /// A lower bound on Σ w_j C_j that knows release times: Σ w_j (M_j + h_j), M_j the mean busy times of
-/// preemptive WSPT on one machine of speed μ (docs/math.md A7 b). O(N log N).
+/// preemptive WSPT on one machine of speed μ (docs/math/dmrs.md A7 b). O(N log N).
 pub fn release_bound(jobs: &[Job], system: &System, form: Form) -> f64 {
     let capacity = system.all.capacity();
     let (mut items, mut ratios, mut value) = (Vec::new(), Vec::new(), 0.0);

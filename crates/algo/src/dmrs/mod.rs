@@ -13,15 +13,15 @@
 //! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is
 //!    rebuilt when the best slot of the next task is no longer the planned one ([`online`]).
 //! 5. The baselines of §VI are planned with what they know and followed as it comes (`replay`).
-//! 6. Speeds and task times are what the driver believes of them, which may be learned
+//! 6. Speeds and task times are the driver's estimates, which may be learned
 //!    ([`slackline_policy::learning`], the execution database).
 //!
 //! **Guarantee**: Σ w_j C_j ≤ (2 + 2(m−1)/D) · LP when all jobs are released at 0, (3 + 2(m−1)/D) · LP
 //! otherwise (Theorem 1; D is [`order::skewness`]), for slots of either kind and phases without caps.
 //! Online, `dmrs-identical`, `dmrs-map-only`: none.
 //!
-//! **Complexity**: order O(N log N); list O(log m + speed classes) a task; online the same for each
-//! arrival, and O(log) amortised a task for departures; memory O(tasks placed ahead).
+//! **Complexity**: order O(N log N); list O(log m + speed classes) per task; online the same for each
+//! arrival, and O(log) amortised per task for departures; memory O(tasks placed ahead).
 //!
 //! **Invariants**: I1 a slot's tasks do not overlap, I2 no reduce before its maps, I3 no phase above
 //! its cap (the judge, in tests); I4 LP ≤ cost, Lemma 2 and Theorem 1 (tests); I5 a slot is handed a
@@ -34,7 +34,7 @@
 //! `skewness`.
 //!
 //! **Deviations**
-//! - D1 Polymatroid greedy by divide and conquer instead of the ellipsoid method (docs/math.md A1–A4).
+//! - D1 Polymatroid greedy by divide and conquer instead of the ellipsoid method (docs/math/dmrs.md A1–A4).
 //! - D2 Misprints of the paper: Lemma 1 has the key C_x − p_x/(2μ), which finds wrong sets; the text's
 //!   μ_x is right. Eq. (12) adds max r where it must be μ · max r. Algorithm 1 uses T^M_σ(j) for the map
 //!   tasks and for the time at which they end.
@@ -47,7 +47,7 @@
 //! - D7 A task's progress is not reported to policies: one that is overdue is taken to be as late again
 //!   as it is, where the paper divides the data left by the speed.
 //! - D8 Map-only hands a ready reduce to the slot that has been free longest; the paper says "random".
-//! - D9 Online, only some tasks are placed ahead (at least two a slot); the list goes on from where it
+//! - D9 Online, only some tasks are placed ahead (at least two per slot); the list continues where it
 //!   stopped when half of them have started or a slot has nothing to do, so that nothing is placed
 //!   differently. At an arrival it is rebuilt only if something has departed from it or the jobs on it
 //!   do not come first in the new order. The linear program counts machines that are down.

@@ -1,7 +1,7 @@
 //! From completion times to the order of the list, and what the order guarantees.
 //!
 //! Algorithm 1 sorts by C_j − p_j/(2μ_j). Every key C_j − a_j with 0 ≤ a_j ≤ p_j/(2μ_j) keeps Theorem 1
-//! (docs/math.md A6), so μ instead of μ_j, as Lemma 1 prints it, and plain C_j are allowed too.
+//! (docs/math/dmrs.md A6), so μ instead of μ_j, as Lemma 1 prints it, and plain C_j are allowed too.
 
 use super::lp::{Job, Solution, System};
 

@@ -1,7 +1,7 @@
 //! Lower bounds on the cost of any schedule of a FLEX instance.
 //!
 //! - Maximum: the deadline test (exact).
-//! - Sum, linear costs: the closed form "PB" with h = V/2M and l = V/M (docs/math.md section 0), minima
+//! - Sum, linear costs: the closed form "PB" with h = V/2M and l = V/M (docs/math/mean-busy-times.md P1), minima
 //!   ignored.
 //! - Sum, other costs: the level relaxation.
 //!

@@ -2,7 +2,7 @@
 //!
 //! **Paper**: FLEX §3.2 ("a simple dynamic programming algorithm", O(J·S²)). A step cost with K steps
 //! only changes at ⌈V/d_k⌉ slots, so that a job has K + 1 useful choices and the program is a
-//! multiple-choice knapsack in O(S·ΣK) (docs/math.md C5).
+//! multiple-choice knapsack in O(S·ΣK) (docs/math/flex.md C5).
 
 use slackline_relax::malleable::Job;
 

@@ -18,14 +18,14 @@
 //! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`phases`],
 //!    [`plan_instance`]).
 //! 8. Online, the ready phases of each lane are an instance; the first interval of the packing becomes
-//!    targets, anew each epoch ([`online`]).
+//!    targets, again in each epoch ([`online`]).
 //!
-//! **Guarantee**: maximum: optimal (docs/math.md C3, C4). Σ of steps with at most 12 jobs: optimal unless the
+//! **Guarantee**: maximum: optimal (docs/math/flex.md C3, C4). Σ of steps with at most 12 jobs: optimal unless the
 //! node limit is hit. One fast machine (M ≥ S, m = 0): optimal for ΣwC, stretch, the tardy count. Other
 //! sums: none; the gap to the bound says how far.
 //!
 //! **Complexity**: packing O(J log J) time, O(J) memory; closed-form orders O(J log J) (ATC O(J²), up to
-//! 3,000 jobs); maximum O(J log J) a bisection step, O(J² log J) for water filling (up to 600 jobs);
+//! 3,000 jobs); maximum O(J log J) per bisection step, O(J² log J) for water filling (up to 600 jobs);
 //! searches as many steps as the configuration allows. S enters only in the resource allocation:
 //! O(J log(S/J)) for convex costs, O(S·Σ steps) otherwise.
 //!

@@ -7,7 +7,7 @@
 //! Fig. 3 rebuilds the allocation after each of the J completions: O(J²). But the boundary "maximum |
 //! one partial | minimum" only ever moves down the order (a completion never takes slack away), so
 //! each job is raised once, and each completion changes the rate of at most one partial job
-//! (docs/math.md C1). Events are kept where they are cheap: jobs still at their minimum end in the order of
+//! (docs/math/flex.md C1). Events are kept where they are cheap: jobs still at their minimum end in the order of
 //! V/m, which does not depend on the priorities; jobs at their maximum wait in a heap; the partial job
 //! is one value. O(J log J), whatever S is.
 
@@ -89,7 +89,7 @@ impl<'a> Packer<'a> {
         self.instance.cost(&self.completions)
     }
 
-    /// The packing in this order, at most four pieces a job on average, in the order of their ends.
+    /// The packing in this order, at most four pieces per job on average, in the order of their ends.
     pub fn pieces(&mut self, order: &[usize]) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.run(order, |piece| pieces.push(piece));

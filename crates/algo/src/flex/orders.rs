@@ -4,7 +4,7 @@
 //! metric, applied to what a job's cost function says of itself: a *slope* (cost a second once it
 //! begins to rise) and a *due* time (the latest that costs no more than completing at once). For linear
 //! costs the slope is w, or w over the work for stretch, so that Smith's rule serves response, weighted
-//! response and stretch alike (docs/math.md C6).
+//! response and stretch alike (docs/math/flex.md C6).
 
 use slackline_relax::malleable::{Job, horizon};
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn moore_gives_the_longest_up() {
-        // On one machine of speed 2: 1 + 3 + 1 seconds, due 2, 4, 4.5; the second is given up.
+        // On one machine of speed 2: 1 + 3 + 1 seconds, due 2, 4, 4.5; the second is late anyway.
         let jobs = vec![tardy(2.0, 1.0, 2.0), tardy(6.0, 1.0, 4.0), tardy(2.0, 1.0, 4.5)];
         assert_eq!(order(Rule::Moore, jobs.clone()), [0, 2, 1]);
         // Unless it is worth more than the others.

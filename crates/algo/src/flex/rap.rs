@@ -4,7 +4,7 @@
 //! minimise ΣF_j(s_j) or max F_j(s_j) subject to Σs_j ≤ S and m_j ≤ s_j ≤ M_j, each s_j at least 1. The
 //! order of the completions V_j/s_j is FLEX's generic order for the packing scheme.
 //!
-//! **Deviations** (docs/math.md C5). The paper sends tardiness to the dynamic program and step costs to the
+//! **Deviations** (docs/math/flex.md C5). The paper sends tardiness to the dynamic program and step costs to the
 //! convex schemes. It is the other way round: w·max(0, V/s − d) is convex as the maximum of convex
 //! functions, and steps (tardy, SLA) are not. Its minimax reduction takes G_j(s) = Σ_(i≤s) F_j(i) and
 //! calls it convex because F_j does not fall; but F_j does not rise, so that G_j is concave and its

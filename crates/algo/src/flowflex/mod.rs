@@ -26,7 +26,7 @@
 //! ready-list schedules of FIFO and Fair, and up to 5,000 nodes than the plans of the baselines. Typed slots:
 //! none but the last two. Called off early (`--budget`): only that the plan is valid.
 //!
-//! **Complexity** for n nodes, m flows, K cuts of time: a list schedule O(n (slots held + log n)), given up
+//! **Complexity** for n nodes, m flows, K cuts of time: a list schedule O(n (slots held + log n)), abandoned
 //! when it is certain to cost more than another; a chain
 //! O(steps of the profile it passes); the flow O(m K) memory and a few (m + K) pivots of O(m + K) each;
 //! insertion m² list schedules a round, up to the configured number of events.
@@ -39,7 +39,7 @@
 //! `PseudoJob::cap`, σ `Stretch::slots`, α `alpha`, D_j(L) `CostFn::latest`.
 //!
 //! **Deviations**
-//! - D1 The network is a transportation problem on few cuts of time, not on every unit (docs/math.md B2, B4).
+//! - D1 The network is a transportation problem on few cuts of time, not on every unit (docs/math/flowflex.md B2, B4).
 //! - D2 Several shares α, and list schedules, rules and insertion beside the paper's candidates (B8).
 //! - D3 Bisection stops at a relative width, tests realised costs, and keeps the best schedule of all probes,
 //!   because success is not monotone in the level (B3 (iv)).

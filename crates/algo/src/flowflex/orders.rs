@@ -86,7 +86,7 @@ fn end_of_work(net: &Network) -> f64 {
     release + net.flows.iter().map(|f| f.work).sum::<f64>() / net.capacity()
 }
 
-/// Completions that minimise Σ w C under the mean busy times (docs/math.md section 0).
+/// Completions that minimise Σ w C under the mean busy times (docs/math/mean-busy-times.md P1).
 fn closed_form(net: &Network) -> Vec<f64> {
     let base = net.flows.iter().map(|f| f.release).fold(f64::INFINITY, f64::min);
     let jobs: Vec<pb::Job> = (0..net.flows.len())

@@ -1,4 +1,5 @@
-//! Insertion: moves one flow at a time to the best place of the order, as long as that pays (docs/math.md B8).
+//! Insertion: moves one flow at a time to the best place of the order, as long as that pays
+//! (docs/math/flowflex.md B8).
 //!
 //! FLEX's insertion (`flex::search`) is another search; what differs is said there.
 

@@ -101,7 +101,7 @@ impl Bounds {
     }
 
     /// No schedule on `a` map and `b` reduce slots has a lower makespan: the fluid makespan of
-    /// Johnson's order, and the job that takes longest alone (docs/math.md D6). O(n).
+    /// Johnson's order, and the job that takes longest alone (docs/math/ordering.md D6). O(n).
     pub(super) fn makespan(&self, a: u32, b: u32) -> u64 {
         self.fluid(a, b).max(self.alone(a, b))
     }
@@ -131,7 +131,7 @@ impl Bounds {
     ///
     /// The k-th job to complete has, with those before it, done at least the k least map works on all
     /// map slots, and then some reduce stage; or after some map stage the k least reduce works on all
-    /// reduce slots; and it is no sooner than the k-th least time of a job alone. Or, job by job: the
+    /// reduce slots; and it is no earlier than the k-th least time of a job alone. Or, job by job: the
     /// k-th to end its maps has done the k least map works, and each still has its own reduce stage.
     pub(super) fn total_completion(&mut self, a: u32, b: u32) -> u128 {
         let (a, b) = (u64::from(a), u64::from(b));

@@ -2,7 +2,7 @@
 //!
 //! Maps are issued in the order of their jobs, each to the map slot that is free first. A job is ready
 //! for its reduces when its last map ends (at 0 if it has none). Reduces follow one of two [`Mode`]s
-//! (docs/math.md D1); a job completes when its last reduce ends, and not before it is ready.
+//! (docs/math/ordering.md D1); a job completes when its last reduce ends, and not before it is ready.
 //!
 //! The estimator runs orders on slots that only count, and repeats that for every split and order it
 //! compares, so it works on batches of equal tasks; a plan runs the same order on slots with numbers and

@@ -1,8 +1,8 @@
 //! Job orders and slot configurations for flows of one job each on typed slots.
 //!
 //! **Paper**: `ordering` (Tang, Lee, He), sections 4 to 6: MREstimator, Algorithms 1 to 5, Theorems 1 to
-//! 4, Lemmas 2 to 4, the proportional configuration property. What does not hold is in docs/math.md
-//! section D, which wins.
+//! 4, Lemmas 2 to 4, the proportional configuration property. What does not hold is in docs/math/ordering.md,
+//! which wins.
 //!
 //! **Problem**: two-stage flow shop with many tasks a stage: jobs of maps, then reduces, all released at
 //! 0, on a map and b reduce slots, served by FIFO in an order that is to be chosen, and with it a and b
@@ -20,11 +20,11 @@
 //!    orders. Best-first search over ranges of splits, by lower bounds that hold over a range, estimates
 //!    only those that could be best.
 //! 5. EX_MK_SF_JR ([`exhaustive`], Algorithm 3): the best of all orders on all splits, up to nine jobs.
-//! 6. An order becomes a schedule of tasks ([`plan`](mod@plan)) that anybody can check.
+//! 6. An order becomes a schedule of tasks ([`plan`](mod@plan)) that the judge can check.
 //!
 //! **Guarantee**: splits are exact for their rule; EX_MK_SF_JR is optimal among FIFO orders. MK_JR and
 //! MK_SF_JR with area times: within a factor 1 + δ' of the optimum, δ' = (max t^M + 2 max t^R) / F with
-//! F the fluid makespan of Johnson's order (docs/math.md D5, in place of Theorems 1 and 4), for
+//! F the fluid makespan of Johnson's order (docs/math/ordering.md D5, in place of Theorems 1 and 4), for
 //! work-conserving reduces. MK_TCT_JR: none, a heuristic.
 //!
 //! **Complexity**: an order O(n log n); an estimate O(n G log G) for G groups of slots that are free at

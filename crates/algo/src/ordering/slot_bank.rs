@@ -1,6 +1,6 @@
 //! A bank of equal slots, and runs of equal tasks that go to whichever slot is free first.
 //!
-//! The batch arithmetic of docs/math.md D2: starting k tasks of length d costs one pass over the groups of
+//! The batch arithmetic of docs/math/ordering.md D2: starting k tasks of length d costs one pass over the groups of
 //! slots they reach, whatever k is. All times are whole microseconds, and exact.
 //!
 //! Let c_i slots be free at t_i, and cnt(T) = Σ_{t_i ≤ T} c_i (⌊(T − t_i)/d⌋ + 1) the starts up to T if

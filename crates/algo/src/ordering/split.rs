@@ -1,7 +1,7 @@
 //! The best way to divide a cluster's slots: exact sweeps over all splits, by bounds over ranges.
 //!
 //! The paper's Algorithms 4 and 5 estimate every split. The makespan of a split is not unimodal in its
-//! map slots (docs/math.md D6), so nothing short of all splits will do; but bounds over ranges of splits
+//! map slots (docs/math/ordering.md D6), so nothing short of all splits will do; but bounds over ranges of splits
 //! leave only few to estimate, see `bounds.rs` and `split_search.rs`.
 
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ impl Splits {
     /// every node, m + r = `budget`.
     ///
     /// # Errors
-    /// No nodes, fewer than 2 slots a node, or more than 2^31 in all.
+    /// No nodes, fewer than 2 slots per node, or more than 2^31 in all.
     pub fn of_nodes(nodes: u32, budget: u32) -> Result<Self, NotDivisible> {
         if nodes == 0 || budget < 2 || u64::from(nodes) * u64::from(budget) >= 1 << 31 {
             return Err(NotDivisible { nodes, budget });
@@ -223,7 +223,7 @@ pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Fron
 }
 
 /// The paper's proportional rule: the best of the splits of `small`, scaled to `splits`. Exact in the
-/// fluid model only (docs/math.md D6: 2.5 % worse than the best on average, up to 18 %).
+/// fluid model only (docs/math/ordering.md D6: 2.5 % worse than the best on average, up to 18 %).
 pub fn proportional(workload: &Workload, splits: Splits, small: Splits, config: Config) -> Best {
     let best = mk_sf_jr(workload, small, config);
     let choice = at_split(workload, splits.proportional(best.choice.split), Rule::MkJr, config);
@@ -246,7 +246,7 @@ pub fn at_split(workload: &Workload, split: Split, rule: Rule, config: Config) -
         .expect("invariant: there is a candidate")
 }
 
-/// The jobs in the order of their ids on one split: what nobody ordered gives.
+/// The jobs in the order of their ids on one split: the result without any ordering.
 pub fn as_submitted(workload: &Workload, split: Split, mode: Mode) -> Choice {
     Choice::of(&mut Estimator::default(), workload, split, workload.ids().collect(), mode)
 }
@@ -306,7 +306,7 @@ impl<'a> Probe<'a> {
             split_search::best_first(points, &mut search);
             best = search.best;
         }
-        best.expect("invariant: without a best nothing is hopeless")
+        best.expect("invariant: without a best no split is ruled out")
     }
 }
 

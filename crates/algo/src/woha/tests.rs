@@ -254,7 +254,7 @@ fn orders_of_jobs() {
     assert_eq!(sorted(JobOrder::MaximumParallelism), [3, 0, 1, 2, 4, 5]);
 }
 
-/// E5: six maps and a reduce, then a map and two reduces, of one second each.
+/// docs/math/woha.md E5: six maps and a reduce, then a map and two reduces, of one second each.
 #[test]
 fn woha_sec4a_fig2_plans() {
     let jobs = [(0, (6, 1), (1, 1), None), (1, (1, 1), (2, 1), None)];

@@ -6,14 +6,16 @@
 //! - `laws`: what holds for every instance, checked on random ones;
 //! - `seam`: toy policies that show that the papers fit the seam;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
+//! - `documents`: what the documents cite exists;
 //! - `explain`: explanations add up;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
 //! - `common`: what several of them read.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod arb;
 mod common;
 mod conformance;
+mod documents;
 mod explain;
 mod failures;
 mod laws;

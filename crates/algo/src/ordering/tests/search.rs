@@ -44,7 +44,7 @@ fn check_search(workload: &Workload, slots: u32, mode: Mode) -> Result<(), TestC
     prop_assert_eq!(completion.into_iter().max(), Some(least));
     let mk = mk_sf_jr(workload, splits, Config { mode, ..Config::standard() }).choice;
     prop_assert!(mk.makespan.0 >= least);
-    // (1 + δ') F, with F no more than the least makespan (docs/math.md D5); proved for FIFO.
+    // (1 + δ') F, with F no more than the least makespan (docs/math/ordering.md D5); proved for FIFO.
     if mode == Mode::WorkConserving {
         let longest = |spans: &dyn Fn(&Job) -> u64| workload.jobs().iter().map(spans).max().unwrap();
         let (map, reduce) = (longest(&|job| job.map.longest().0), longest(&|job| job.reduce.longest().0));

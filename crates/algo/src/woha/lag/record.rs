@@ -47,7 +47,7 @@ pub struct Rank {
     pub due: Time,
 }
 
-/// The state of one flow (E4).
+/// The state of one flow (docs/math/woha.md E4).
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     steps: Vec<Step>,
