@@ -1,12 +1,12 @@
-//! FIFO, EDF and Fair: what everybody runs, and what everything else is compared with.
+//! FIFO, EDF and Fair: the usual policies, which the others are compared with.
 //!
 //! - [`Fifo`]: the oldest job first;
 //! - [`Edf`]: the flow with the earliest deadline first;
 //! - [`Fair`]: equal shares, with minima and maxima;
 //! - [`fluid`]: all three as plans, on whole slots of one speed.
 //!
-//! All three take flows of several jobs, typed and universal slots and mixed speeds (to which they are
-//! blind), and none reads durations.
+//! All three take flows of several jobs, typed and universal slots and mixed speeds (which they
+//! ignore), and none reads durations.
 
 pub mod edf;
 pub mod fair;

@@ -105,7 +105,7 @@ pub enum Speeds {
 /// How a policy plans.
 #[derive(Clone, Copy)]
 pub enum Planner {
-    /// Not by itself: the plan is what the policy does if everything goes as it is known, task by task.
+    /// By simulation: the plan is what the policy does if everything goes as it is known, task by task.
     Rehearsal,
     /// Slots of each phase over time; machines must have one speed.
     Allocations(MakePlan),

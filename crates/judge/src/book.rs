@@ -8,7 +8,7 @@ use slackline_model::{Instance, PhaseId};
 
 use crate::violation::RowProblem;
 
-/// Task rows by start and by phase. Memory: two numbers a row.
+/// Task rows by start and by phase. Memory: two numbers per row.
 pub(crate) struct Book<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) rows: &'a TaskRows,

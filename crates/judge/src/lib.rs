@@ -70,7 +70,7 @@ pub struct Report {
 /// Whether `schedule` is a feasible schedule of `instance` and claims nothing false.
 ///
 /// Costs are those of the schedule's objective, with the instance's weights. With n rows of a tasks
-/// attempts: O(n log n + a) time, O(n) memory beside one entry a slot (see `minima` and `plan` for
+/// attempts: O(n log n + a) time, O(n) memory beside one entry per slot (see `minima` and `plan` for
 /// schedules that promise minima).
 ///
 /// # Errors

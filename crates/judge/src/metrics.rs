@@ -77,7 +77,7 @@ pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>>
     Summary::new(instance, schedule).completions.raw
 }
 
-/// Completions of the flows that count: complete, and not given up.
+/// Completions of the flows that count: complete, and not failed.
 pub(crate) fn counted(instance: &Instance, schedule: &Schedule, summary: &Summary) -> Vec<(FlowId, f64)> {
     let mut failed = vec![false; instance.flows().len()];
     for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {

@@ -9,7 +9,7 @@
 //! - a reduce phase is ready once its maps are done, or enough of them for slow-start and waiting
 //!   reduces would still leave a slot to the maps. Which machines are up the rows do not say either:
 //!   the slots in use are those that certainly are;
-//! - nor do they say when output was lost and a flow given up. A lane with a guaranteed phase of which
+//! - nor do they say when output was lost and a flow failed. A lane with a guaranteed phase of which
 //!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};

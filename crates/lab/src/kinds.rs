@@ -35,7 +35,7 @@ pub fn kinds() -> &'static [Kind] {
         },
         Kind {
             name: "slots",
-            summary: "slots that each flow holds over time, a picture a policy",
+            summary: "slots that each flow holds over time, one picture per policy",
             make: slots::make,
         },
         Kind {

@@ -1,6 +1,6 @@
-//! The kind of WOHA's Figs. 14-19: who holds how many slots over time, a picture a policy.
+//! The kind of WOHA's Figs. 14-19: how many slots each flow holds over time, one picture per policy.
 //!
-//! Flows are stacked in the order of the document, the first at the bottom; one panel a kind of slot. Time is
+//! Flows are stacked in the order of the document, the first at the bottom; one panel per kind of slot. Time is
 //! cut into equal columns, and picture and CSV have the mean of each: the changes themselves are a hundred
 //! times as many as a picture can show.
 

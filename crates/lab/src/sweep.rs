@@ -140,7 +140,7 @@ impl Sweep {
     }
 
     /// Numbers of every policy on an instance, by measure. The bound that costs are divided by is the best
-    /// that anybody knows: planners may know a better one than the relaxations alone.
+    /// that is known: planners may know a better one than the relaxations alone.
     fn policies_on(&self, instance: &Instance, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Problem> {
         let bounds = relax::bounds(instance);
         let mut bound = bounds.iter().map(|b| b.value).filter(|v| v.is_finite()).reduce(f64::max);

@@ -22,7 +22,7 @@ fn every_experiment_of_the_repository_comes_with_the_program() {
     }
 }
 
-/// A figure's rows carry the hash of its specification: whoever changes one makes the other again.
+/// A figure's rows carry the hash of its specification: a change of one needs the other to be made again.
 #[test]
 fn committed_results_are_of_their_specification() {
     for experiment in experiments() {

@@ -60,7 +60,7 @@ pub trait Backend {
     /// Looks for a run in a state directory, and resumes it if it has one.
     ///
     /// # Errors
-    /// The directory holds another run or something else, or the run cannot go on.
+    /// The directory holds another run or something else, or the run cannot be resumed.
     fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError>;
 }
 
@@ -70,7 +70,7 @@ pub enum Opened {
     Nothing,
     /// A run of which all outputs were removed by hand.
     Orphaned,
-    /// A run that can go on.
+    /// A run that can be driven.
     Begun(Box<dyn Session>),
 }
 
@@ -125,7 +125,7 @@ pub struct Beginning<'a> {
     pub started: u64,
 }
 
-/// A run that was begun and goes on where it was, whatever kills it.
+/// A run that was begun and can be resumed, whatever kills it.
 pub trait Session {
     /// The workload with all phases, task by task, with the durations that were believed when it began. Jobs of
     /// [`TaskId`](crate::TaskId) are counted in its order.
@@ -149,7 +149,7 @@ pub trait Session {
     /// Runs what is left. `stop` is given what stops the run from another thread.
     ///
     /// # Errors
-    /// The engine could not go on; what is done stays done.
+    /// The engine could not continue; finished work stays finished.
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError>;
 }
 

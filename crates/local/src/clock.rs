@@ -9,7 +9,7 @@ use slackline_model::Time;
 pub struct RunClock {
     /// The start of this process's part.
     here: Instant,
-    /// How long the run had been going on then.
+    /// How long the run had lasted by then.
     before: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! The engine: attempts are processes, their output is committed by renaming, time is real.
 //!
-//! It takes no scheduling decision: it starts what it is told to, and reports what became of it. An attempt
+//! It takes no scheduling decision: it starts what the driver asks for, and reports the results. An attempt
 //! that ended well is recorded in the journal, its output moved to its place, and only then reported; so
 //! whatever starts after it finds its output.
 

@@ -2,7 +2,7 @@
 //!
 //! A job that ran before is expected to take as long a byte as it did, and to write as many bytes for each it
 //! reads; so a night with twice the logs is expected to take twice as long, and so is what reads its output.
-//! Else what the document says of durations is believed, else bytes over a rate.
+//! Else what the document says of durations counts, else bytes over a rate.
 
 use std::collections::BTreeMap;
 

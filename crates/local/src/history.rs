@@ -1,6 +1,6 @@
 //! What earlier runs took, in a log of its own: the file of `run --history`.
 //!
-//! A run says what its finished jobs took under the time it started at. One that is killed and taken up again
+//! A run says what its finished jobs took under the time it started at. One that is killed and resumed
 //! says so again under the same time, and nothing is counted twice. A job is found again by its own name and
 //! its flow's.
 

@@ -1,4 +1,4 @@
-//! What a run has done, on disk: killed at any moment, it goes on where it was.
+//! What a run has done, on disk: killed at any moment, it can be resumed.
 //!
 //! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
 //! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the

@@ -120,7 +120,7 @@ impl Layout {
         Ok(entries.into_iter().filter(is_one).map(|entry| entry.path()).collect())
     }
 
-    /// Removes everything a run keeps here, the journal last, so that whoever stops this halfway can do it
+    /// Removes everything a run keeps here, the journal last, so that an interrupted removal can be done
     /// again; then the directory, if nothing else is in it.
     ///
     /// # Errors

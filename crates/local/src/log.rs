@@ -2,7 +2,7 @@
 //!
 //! The file is a line that says what it is, and records: length, check sum of the text, check sum of these two (each
 //! 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or machine that dies
-//! while it appends leaves part of the last append: that tail was never promised to anybody, and is cut off. Damage
+//! while it appends leaves part of the last append: that tail was never confirmed to the caller, and is cut off. Damage
 //! anywhere else is an error; nothing is guessed.
 //!
 //! Texts hold no byte 0. Where the last record is of full length and wrong, a 0 in it tells pages that never reached

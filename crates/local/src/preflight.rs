@@ -65,7 +65,7 @@ fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
         return Err(problem.map_or_else(
             || {
                 format!(
-                    "input {shown}: found nothing when the run began, and files now; --again begins it anew"
+                    "input {shown}: found nothing when the run began, and files now; --again starts it from the beginning"
                 )
             },
             |error| error.to_string(),
@@ -78,7 +78,7 @@ fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
     }
     match (Source::now(path), then) {
         (Ok(now), Some(then)) if now != *then => Err(format!(
-            "input {shown}: found it changed since the run began, expected it as it was; --again begins anew"
+            "input {shown}: found it changed since the run began, expected it as it was; --again starts from the beginning"
         )),
         _ => Ok(()),
     }

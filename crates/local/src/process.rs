@@ -69,7 +69,7 @@ struct Group(Arc<Mutex<Option<rustix::process::Pid>>>);
 
 impl Group {
     fn kill(&self) {
-        let group = self.0.lock().expect("invariant: nobody panics while holding the lock");
+        let group = self.0.lock().expect("invariant: no thread panics while holding the lock");
         if let Some(pid) = *group {
             // It may have ended by itself just now.
             let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
@@ -79,7 +79,7 @@ impl Group {
     /// Kills what is left of the group and forgets its number.
     fn close(&self) {
         self.kill();
-        *self.0.lock().expect("invariant: nobody panics while holding the lock") = None;
+        *self.0.lock().expect("invariant: no thread panics while holding the lock") = None;
     }
 }
 

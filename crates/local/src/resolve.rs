@@ -16,7 +16,7 @@ use crate::job_cost::JobHistory;
 use crate::job_plan::{Inputs, JobPlan, JobRef, Source, job_of};
 use crate::task::{self, Job, PARTS_MAX, Split, TaskError};
 
-/// The most flows of a workload, and maps of a job: lists of more would be nobody's intention.
+/// The most flows of a workload, and maps of a job: longer lists are surely a mistake.
 const MANY: usize = 100_000;
 
 /// A workload whose tasks are known.

@@ -60,7 +60,7 @@ pub struct Drive<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-/// A run on disk that is ready to go on.
+/// A run on disk that is ready to be driven.
 pub struct Session {
     layout: Layout,
     journal: Journal,
@@ -226,7 +226,7 @@ impl Session {
     /// Runs what is left. `stop` is given what stops the run from another thread.
     ///
     /// # Errors
-    /// The engine could not go on; what is done stays done.
+    /// The engine could not continue; finished work stays finished.
     pub fn run(
         &mut self,
         drive: Drive<'_>,

@@ -1,6 +1,6 @@
 //! Runs with real processes: results are right, failures stay where they are, and a run that was cut short
-//! goes on.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! is resumed.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

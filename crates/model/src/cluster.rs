@@ -180,7 +180,7 @@ impl Cluster {
         self.totals[lane.index()]
     }
 
-    /// Sum of the speeds of the slots of `lane`: slot-seconds of work a second.
+    /// Sum of the speeds of the slots of `lane`: slot-seconds of work per second.
     pub fn capacity(&self, lane: Lane) -> f64 {
         self.lanes[lane.index()].iter().map(|s| s.speed * f64::from(s.per_machine * s.machines)).sum()
     }

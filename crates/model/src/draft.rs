@@ -1,4 +1,4 @@
-//! An instance as somebody wrote it down: plain data, nothing checked.
+//! An instance as a document states it: plain data, nothing checked.
 //!
 //! Importers and generators fill a [`Draft`]; [`crate::Instance::new`] checks it. Times are seconds.
 

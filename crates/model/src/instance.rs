@@ -31,7 +31,7 @@ pub struct Instance {
     topological: Vec<JobId>,
 }
 
-/// A flow: a DAG of jobs somebody waits for.
+/// A flow: a DAG of jobs, released and (with a deadline) due together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Its name.
@@ -305,7 +305,7 @@ impl Instance {
 
     /// Combines one completion time a flow (seconds, in flow order) to the objective's value.
     pub fn cost_of(&self, completions: &[f64]) -> f64 {
-        assert_eq!(completions.len(), self.flows.len(), "one completion a flow");
+        assert_eq!(completions.len(), self.flows.len(), "one completion per flow");
         let costs = self.flows.iter().zip(completions).map(|(flow, &c)| flow.cost.eval(c));
         self.objective.combine.of(costs)
     }

@@ -6,7 +6,7 @@
 //! - [`cluster`]: machines, slots, lanes;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
 //! - [`cost`]: objectives and the cost of completing a flow at a time;
-//! - [`draft`]: an instance as somebody wrote it down, unchecked;
+//! - [`draft`]: an instance as a document states it, unchecked;
 //! - [`instance`]: an instance that exists is valid;
 //! - [`schedule`]: who ran what, where and when;
 //! - [`history`]: what finished tasks took, from run to run;

@@ -40,7 +40,7 @@ pub enum Values {
     Bytes,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Any text, checked by whoever uses it. The word is what help shows for it.
+    /// Any text, checked where it is used. The word is what help shows for it.
     Text(&'static str),
     /// The text of a file: on a command line the parameter names the file.
     TextOfFile,
@@ -207,7 +207,7 @@ impl fmt::Display for Value {
 
 /// A valid value for every parameter of a table.
 ///
-/// A getter panics if the table has no parameter of that name and kind: whoever declares a parameter is
+/// A getter panics if the table has no parameter of that name and kind: the code that declares a parameter is
 /// the one who reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {

@@ -1,4 +1,4 @@
-//! Schedules: who ran what, where and when; and what somebody claims it cost.
+//! Schedules: which task ran where and when; and what their maker claims they cost.
 //!
 //! A schedule is data. Whether it is feasible and what it really costs is the judge's business.
 //! Task rows are run-length encoded like the tasks themselves: equal tasks that start together are
@@ -155,7 +155,7 @@ impl Clock {
 pub enum FlowStatus {
     /// All its tasks are done.
     Done,
-    /// It was given up; it may be incomplete and costs nothing.
+    /// It was abandoned; it may be incomplete and costs nothing.
     Failed,
 }
 

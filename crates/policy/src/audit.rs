@@ -31,7 +31,7 @@ pub(crate) fn audit(ledger: &Ledger<'_>) {
     for row in ledger.log.rows() {
         let counts = &mut counts[row.phase];
         let held: u32 = ledger.log.places(row).iter().map(|p| p.len).sum();
-        assert_eq!(held, row.count, "a row holds one slot a task");
+        assert_eq!(held, row.count, "a row holds one slot per task");
         if row.end != RUNNING && row.outcome != Outcome::Done {
             continue;
         }

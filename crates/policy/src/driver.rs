@@ -128,7 +128,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             ledger.freed = Some(BTreeSet::new());
         }
         // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although
-        // some phase is below its minimum: then nobody can promise to keep them.
+        // some phase is below its minimum: then no policy can promise to keep them.
         let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
         Self {
             assigner: Assigner::new(instance, policy, config.locality_wait),

@@ -90,7 +90,7 @@ pub enum Order {
         /// When the last map of the job ended; the engine may have reported it only now.
         since: Time,
     },
-    /// Map output was lost: tasks that have not ended start anew at the next [`Order::Go`].
+    /// Map output was lost: tasks that have not ended start again at the next [`Order::Go`].
     Hold(RowId),
     /// Stop it and forget it. A report that it ended nevertheless is not believed.
     Kill(RowId),

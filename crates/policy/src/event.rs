@@ -1,4 +1,4 @@
-//! What a policy is told: the events of an instant. Below both the policy trait and the state that makes them.
+//! What a policy learns: the events of an instant. Below both the policy trait and the state that makes them.
 
 use slackline_model::{FlowId, JobId, MachineId, PhaseId, Span};
 
@@ -32,7 +32,7 @@ pub enum Event {
     JobDone(JobId),
     /// All jobs of a flow are done.
     FlowDone(FlowId),
-    /// A flow was given up, because a task of it failed too often: none of its phases is ready any more.
+    /// A flow was abandoned, because a task of it failed too often: none of its phases is ready any more.
     FlowFailed(FlowId),
     /// A machine died.
     MachineDown(MachineId),

@@ -1,6 +1,6 @@
 //! A table indexed by ids that grows when it is written to.
 //!
-//! Flows arrive while a policy runs, and with them ids that nobody could know before. A policy's tables are
+//! Flows arrive while a policy runs, and with them ids that were not known before. A policy's tables are
 //! therefore not sized from an instance: they hold the ids that were written, and every other id has the
 //! default value.
 

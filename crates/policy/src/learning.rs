@@ -1,11 +1,11 @@
-//! What a policy may believe if it knows nothing but finished tasks and a history (`--knowledge
+//! What a policy may assume if it knows nothing but finished tasks and a history (`--knowledge
 //! learned`): the size of the tasks of every phase and the speed of every group of machines.
 //!
 //! **Paper**: FLEX §2.5 and §4.2: the time of each finished task is logged and the rest of its phase
 //! extrapolated from the average seen so far; periodic jobs are seeded from past runs. DMRS §V: the
 //! execution database also gives the speeds of the machines.
 //!
-//! A phase is believed to be what its own finished tasks are; before that, what the history and earlier
+//! A phase is estimated from its own finished tasks; before that, from what the history and earlier
 //! recurrences of its flow say; before that, what it was guessed to be (from the size of its input, say),
 //! times what finished tasks of its kind took over what was guessed of them; before that, an average phase of
 //! its kind.
@@ -198,7 +198,7 @@ impl Learning {
         (tasks > 0).then(|| Span::from_seconds_nearest(size / tasks as f64))
     }
 
-    /// All estimates anew.
+    /// All estimates, recomputed.
     fn look_again(&mut self, instance: &Instance, estimates: &mut Estimates) {
         let cluster = instance.cluster();
         self.speeds = relative_speeds(self.names.iter().map(|(_, records)| records), self.groups.len());

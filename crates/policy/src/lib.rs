@@ -9,7 +9,7 @@
 //! ```
 //!
 //! In reading order:
-//! - [`event`]: what a policy is told;
+//! - [`event`]: what a policy learns;
 //! - [`policy`]: the [`Policy`] trait and its decisions;
 //! - [`engine`]: the [`Engine`] trait, its orders and reports;
 //! - [`state`]: how far every phase, job and flow is;

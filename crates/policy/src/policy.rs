@@ -25,7 +25,7 @@ pub trait Policy {
     }
 
     /// Whether reduces that wait for maps may take slots that no target claims ([`Style::Targets`]). If not,
-    /// they take what their own target gives them, and the slots stay free for whoever can work there.
+    /// they take what their own target gives them, and the slots stay free for phases that can work there.
     fn fills_early(&self) -> bool {
         true
     }
@@ -47,7 +47,7 @@ pub trait Policy {
     }
 }
 
-/// What a flow is told when it arrives.
+/// The answer to a flow when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// Whether its deadline can be met with the whole cluster; true without one.
@@ -91,7 +91,7 @@ pub enum Action {
         /// How many consecutive tasks.
         count: u32,
     },
-    /// Empties all machine queues ([`Style::Placements`]); running tasks go on.
+    /// Empties all machine queues ([`Style::Placements`]); running tasks continue.
     ClearPlacements,
     /// Asks for [`Event::Wake`] at that time.
     WakeAt(Time),

@@ -5,7 +5,7 @@ use slackline_model::SlotRange;
 
 /// A set of slots of one lane.
 ///
-/// `levels[0]` has one bit a slot; each further level has one bit for each word of the level below
+/// `levels[0]` has one bit per slot; each further level has one bit for each word of the level below
 /// that is not zero. Space: 1 bit a slot and a 64th more.
 #[derive(Clone, Debug)]
 pub struct SlotSet {

@@ -202,7 +202,7 @@ impl State {
         self.flows[flow].arrived
     }
 
-    /// Whether a flow was given up.
+    /// Whether a flow was abandoned.
     pub fn has_failed(&self, flow: FlowId) -> bool {
         self.flows[flow].failed
     }
@@ -213,12 +213,12 @@ impl State {
         (state.jobs_left == 0).then_some(state.end)
     }
 
-    /// Flows that have neither completed nor been given up.
+    /// Flows that have neither completed nor been abandoned.
     pub fn flows_left(&self) -> usize {
         self.flows_left
     }
 
-    /// Whether some task has been tried 65,536 times in vain, so that going on makes no sense.
+    /// Whether some task has been tried 65,536 times without success, so that trying again makes no sense.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.hopeless
     }
@@ -446,7 +446,7 @@ impl State {
         }
     }
 
-    /// A flow is given up: none of its phases is ready any more. Nothing of it may be running.
+    /// A flow is abandoned: none of its phases is ready any more. Nothing of it may be running.
     pub(crate) fn give_up(&mut self, instance: &Instance, flow: FlowId, events: &mut Vec<Event>) {
         if self.flows[flow].failed || self.flows[flow].jobs_left == 0 {
             return;

@@ -433,7 +433,7 @@ fn a_completion_within_tolerance_of_its_deadline_is_not_late() {
         assert_eq!(instance.cost_of(&[5.0, 10.0]), 0.0);
         assert_eq!(best(&instance), 0.0, "{combine:?}");
     }
-    // A millisecond is late, whoever goes first.
+    // A millisecond is late, whichever flow goes first.
     let flows: Vec<FlowDraft> = ["a", "b"].map(|id| FlowDraft { deadline: Some(9.999), ..one(id) }).into();
     let late = under(&build(&[slots(1)], &flows), Objective::new(Metric::Tardy, Combine::Max));
     assert_eq!(best(&late), 1.0);

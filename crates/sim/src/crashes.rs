@@ -10,7 +10,7 @@ pub enum Crashes {
     Never,
     /// As written down.
     Script(Vec<Crash>),
-    /// Each machine by itself, after an exponential time up with mean `between`, for `repair`.
+    /// Each machine independently, after an exponential time up with mean `between`, for `repair`.
     Rate {
         /// Mean time a machine is up.
         between: Span,

@@ -11,7 +11,7 @@ use slackline_model::{Cluster, MachineId, Span, Time};
 enum Pulse {
     /// Nothing: it is busy or down.
     Silent,
-    /// Free slots that nobody wanted; the machine is in the list of quiet ones.
+    /// Free slots that no phase took; the machine is in the list of quiet ones.
     Quiet,
     /// An offer that is in the queue of events.
     Armed,

@@ -1,4 +1,4 @@
-//! Estimates that are off: what a policy believes of durations when nobody knows them exactly.
+//! Estimates with errors: what a policy assumes of durations that are not known exactly.
 
 use slackline_model::random;
 use slackline_model::{Instance, Seed, Span};

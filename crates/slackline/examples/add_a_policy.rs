@@ -1,4 +1,4 @@
-//! A policy of one's own, compared with others.
+//! Your own policy, compared with others.
 //!
 //! `cargo run -p slackline --example add_a_policy`
 //!

@@ -1,4 +1,4 @@
-//! WOHA with a plan generator of one's own.
+//! WOHA with your own plan generator.
 //!
 //! `cargo run -p slackline --example own_plan_generator`
 //!

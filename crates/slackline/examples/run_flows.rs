@@ -1,5 +1,5 @@
 //! Runs a flow file on this machine under a policy, says what ends when, and gives the schedule of what happened. Run
-//! again after it was killed, it goes on where it was.
+//! again after it was killed, it resumes.
 //!
 //! ```sh
 //! cargo run --example run_flows -- examples/first-run.toml

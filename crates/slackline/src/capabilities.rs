@@ -37,8 +37,8 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
         },
         speeds: match (can.speeds, form) {
             (Speeds::Aware, _) => "yes",
-            (Speeds::Blind, PlanForm::Allocations) => "online only, blind",
-            (Speeds::Blind, _) => "yes, blind",
+            (Speeds::Blind, PlanForm::Allocations) => "online only, speeds ignored",
+            (Speeds::Blind, _) => "yes, speeds ignored",
         },
         plan: match form {
             PlanForm::Allocations => "allocations on one speed",

@@ -28,7 +28,7 @@ pub struct SideBySide<'a> {
 }
 
 impl Default for SideBySide<'_> {
-    /// A thread for each processor, and nobody to tell.
+    /// A thread for each processor, and no progress reports.
     fn default() -> Self {
         Self { threads: parallel::processors(), progress: &|_, _| {} }
     }

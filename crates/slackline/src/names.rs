@@ -1,4 +1,4 @@
-//! Names that somebody mistyped.
+//! Mistyped names.
 
 /// The name that was probably meant, where one is close or begins so.
 pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

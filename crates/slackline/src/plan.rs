@@ -142,7 +142,7 @@ pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
     Some(Refused::NotCut { policy, phase: instance.phase_name(phase) })
 }
 
-/// Who plans if nobody says which, in order of preference: the first that takes an instance.
+/// The policies that plan by default, in order of preference: the first that takes an instance.
 const PREFERRED: [&str; 3] = [flex::ENTRY.name, flowflex::ENTRY.name, dmrs::ENTRY.name];
 
 /// The policy that plans an instance if none is named: the first of `flex`, `flowflex` and `dmrs` in the

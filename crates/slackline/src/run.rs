@@ -1,10 +1,10 @@
-//! Runs flows for real, on whatever engine there is: begins a run or goes on with one, says what happens while it
+//! Runs flows for real, on any engine: begins or resumes a run, reports what happens while it
 //! lasts, and gives the schedule of what happened.
 //!
 //! - [`Request`]: what to run, under which policy;
 //! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
-//! - [`Sink`]: who is told what happens; [`Forecast`]: when flows are going to be done;
+//! - [`Sink`]: where progress is reported; [`Forecast`]: when flows are going to be done;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
 //! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
@@ -82,7 +82,7 @@ impl Run {
     /// Runs what is left, and tells the history what this run took so far, however it ends.
     ///
     /// # Errors
-    /// The engine could not go on, or the history cannot be written; what is done stays done.
+    /// The engine could not continue, or the history cannot be written; finished work stays finished.
     pub fn go(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
         let end = self.drive(sink);
         if let Some(store) = &self.store {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use slackline_model::time::MICROS;
 use slackline_model::{Combine, Instance, PhaseId, PhaseKind};
 
-/// Most states remembered before the search gives up.
+/// Most states remembered before the search is abandoned.
 const STATES_MAX: usize = 400_000;
 /// Counters of a state.
 const COUNTERS_MAX: usize = 40;

@@ -1,4 +1,4 @@
-//! Every small instance, one after the other: 1 to 3 tasks of 1 or 2 s a phase, every DAG on up to
+//! Every small instance, one after the other: 1 to 3 tasks of 1 or 2 s per phase, every DAG on up to
 //! 4 jobs, up to 3 slots.
 //!
 //! One and two jobs are enumerated with every combination of phases; three and four jobs with every

@@ -1,4 +1,4 @@
-//! The comparison document, one entry a policy, and the document of bounds.
+//! The comparison document, one entry per policy, and the document of bounds.
 
 use serde::{Deserialize, Serialize};
 use slackline_model::Objective;
@@ -94,7 +94,7 @@ pub fn write_comparison(entries: &[ComparisonEntry]) -> String {
 /// Reads a comparison, as JSON or YAML (TOML has no documents that are lists).
 ///
 /// # Errors
-/// A document that is no comparison, with the line where it is one no more.
+/// A document that is no comparison, with the line of the first difference.
 pub fn read_comparison(name: &str, bytes: &[u8]) -> Result<Vec<ComparisonEntry>, TraceError> {
     let text = text(name, bytes)?;
     let format = match Format::guess(name, &text) {

@@ -92,7 +92,7 @@ impl TraceError {
 
 /// The name that `found` was probably meant to be; ties by order.
 pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Long rubbish is nobody's slip of the finger, and the distance is quadratic.
+    // A very long word is no typing error, and the distance is quadratic.
     if found.len() > 64 {
         return None;
     }

@@ -50,7 +50,7 @@ struct Row {
 /// Reads a history.
 ///
 /// # Errors
-/// A document that is no history, with the line where it is one no more; a phase and group given twice.
+/// A document that is no history, with the line of the first difference; a phase and group given twice.
 pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
     let text = text(name, bytes)?;
     let format = Format::guess(name, &text).unwrap_or(Format::Json);

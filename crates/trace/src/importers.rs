@@ -1,4 +1,4 @@
-//! The table of formats: which there are, and which one a file is in.
+//! The table of formats: their names, and which one a file is in.
 //!
 //! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
 //! `hadoop` (names of Hadoop's properties) and `xml` (XML with positions).
@@ -74,7 +74,7 @@ impl Importers {
     }
 
     /// The format of a file: by the ending of its name (`.gz` set aside), by its text where the ending is
-    /// nobody's or several formats have it. A later format goes before an earlier one; where a text fits none
+    /// unknown or shared by several formats. A later format goes before an earlier one; where a text fits none
     /// that have its ending, our own documents go before all, since their messages are about what is missing.
     pub fn guess(&self, name: &str, text: &str) -> Option<&Importer> {
         let ending = ending(name);

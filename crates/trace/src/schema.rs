@@ -1,6 +1,6 @@
 //! The published JSON Schemas of the documents, made from the structs that read them.
 //!
-//! `docs/schema/*.schema.json` are checked in; a test holds them against these, and writes them anew
+//! `docs/schema/*.schema.json` are checked in; a test holds them against these, and rewrites them
 //! when `SLACKLINE_BLESS` is set. Nothing else asks for them, so they are compiled for tests alone.
 
 use schemars::{JsonSchema, schema_for};

@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::tree::{self, Node};
 
 /// How many faults of a document are looked up: each counts lines from the start of the file, and
-/// nobody is shown more.
+/// a message shows no more.
 const PLACED_MAX: usize = 100;
 
 /// What is needed to say where a part of a workload stands.

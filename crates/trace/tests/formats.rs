@@ -2,7 +2,7 @@
 //!
 //! An approved file holds the remarks of the importer, each after `# `, and the workload as JSON; or the error.
 //! `SLACKLINE_BLESS=1` writes them again.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -97,10 +97,10 @@ fn documents() {
     approve("document/other-version.yaml", "error", &[]);
 }
 
-/// A format of one's own: a job a line, its name and its seconds after a comma.
+/// A format of a user: one job per line, its name and its seconds after a comma.
 const LINES: Importer = Importer {
     name: "lines",
-    summary: "a job a line: name,seconds",
+    summary: "one job per line: name,seconds",
     endings: &["csv"],
     looks_like: |_| false,
     params: &[Param::new("stretch", "1", Values::Real(0.0, 1e3), "factor on all seconds")],

@@ -1,7 +1,7 @@
 //! FIFO: the oldest job first.
 //!
 //! **Paper**: FLEX §4 (the variant that obeys maxima and ignores minima), WOHA §V-B, DMRS §VI.
-//! **Problem**: any; blind to costs, deadlines, durations and speeds.
+//! **Problem**: any; costs, deadlines, durations and speeds are ignored.
 //! **Idea**: phases wait in the order in which their jobs became ready (ties: flow release, then id),
 //! or, by flow, in the order in which their flows were released; a free slot goes to the first that can
 //! use it. **Guarantee**: none. **Complexity**: O(log phases) a decision. **Deviations**: none.

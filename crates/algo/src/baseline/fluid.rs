@@ -4,7 +4,7 @@
 //!
 //! **Problem**: flows of any number of jobs, typed or universal slots, machines of one speed; work may be
 //! divided at will, slots are whole. **Idea**
-//! 1. At every event (a release, a phase done) the slots of each lane are given out anew.
+//! 1. At every event (a release, a phase done) the slots of each lane are divided again.
 //! 2. FIFO and EDF give every ready phase all it can hold, in their order.
 //! 3. Fair gives every ready phase its share of the water-line. Shares have fractions and slots have
 //!    none, so a phase whose fraction was rounded away gets it back later: as long as there are fractions
@@ -12,7 +12,7 @@
 //!    owed most first.
 //!
 //! **Guarantee**: that of the policies; Fair keeps minima. **Complexity**: O(n log n) an event for n ready
-//! phases, two events a phase and `TURNS` a lane; one for each task besides while minima exceed the slots.
+//! phases, two events per phase and `TURNS` per lane; one for each task besides while minima exceed the slots.
 //! **Deviations**: none.
 
 use slackline_model::id::TiVec;

@@ -1,6 +1,6 @@
 //! What searches may spend.
 
-/// Steps left, and somebody who may call the searches off.
+/// Steps left, and a function that may stop the searches.
 pub struct Budget<'a> {
     left: u64,
     cancel: Option<&'a dyn Fn() -> bool>,
@@ -41,7 +41,7 @@ impl<'a> Budget<'a> {
         self.left == 0
     }
 
-    /// Whether somebody says stop.
+    /// Whether the caller asks to stop.
     pub fn is_called_off(&mut self) -> bool {
         let stop = self.cancel.is_some_and(|stop| stop());
         self.cut |= stop;

@@ -2,7 +2,7 @@
 //!
 //! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, lanes of slots | any. **Idea**
 //! 1. Nodes that are released and wait for nothing are ready, in the order of a key ([`Rule::key`]).
-//! 2. At every event the rule gives out the slots anew ([`Rule::grant`]). Events are releases, ends of nodes,
+//! 2. At every event the rule divides the slots again ([`Rule::grant`]). Events are releases, ends of nodes,
 //!    and instants at which the rule wants to look again ([`Rule::look`]).
 //! 3. A node that is done makes those ready that waited for it alone; nodes without work are done at once.
 //!
@@ -473,7 +473,7 @@ pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) 
     }
 }
 
-/// Gives out the slots of each lane by itself: `grant` says what its ready nodes get.
+/// Divides the slots of each lane separately: `grant` says what its ready nodes get.
 pub fn by_lane<N: Work>(
     graph: &Graph<N>,
     ready: &[u32],
@@ -537,7 +537,7 @@ mod tests {
 
     #[test]
     fn rows_change_only_where_slots_do() {
-        // The end of 1 gives 2 a slot more; 0 goes on as it was.
+        // The end of 1 gives 2 one more slot; 0 continues as it was.
         let nodes = vec![node(6.0, 2, 0), node(1.0, 1, 0), node(3.0, 2, 0)];
         let graph = Graph::new([4, 0], nodes, Vec::new(), |_| 0.0);
         let executed = execute(&graph, &mut InOrder(&graph));

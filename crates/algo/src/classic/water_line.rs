@@ -1,6 +1,6 @@
 //! Max-min fair shares with minima, maxima and weights: the water-line of Hadoop's Fair Scheduler.
 
-/// What somebody may get.
+/// What one claimant may get.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
     /// At least this much.
@@ -86,7 +86,7 @@ mod tests {
             prop_assert!((total - capacity.min(most)).abs() < 1e-9, "{total} of {capacity}, at most {most}");
             for (i, a) in claims.iter().enumerate() {
                 prop_assert!(shares[i] >= a.min && shares[i] <= a.max);
-                // Whoever could still grow is not behind anybody who was given more than the minimum.
+                // A claimant that could still grow is not behind one that got more than its minimum.
                 for (k, b) in claims.iter().enumerate() {
                     if a.weight > 0.0 && b.weight > 0.0 && shares[i] < a.max - 1e-9 && shares[k] > b.min + 1e-9 {
                         prop_assert!(shares[i] / a.weight >= shares[k] / b.weight - 1e-9);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asks_nobody_gets() {
+    fn without_claims_nothing_is_granted() {
         assert!(water_line(&[], 5.0).is_empty());
         assert_eq!(water_line(&[Claim { min: 1.0, max: 4.0, weight: 0.0 }], 5.0), [1.0]);
     }

@@ -2,11 +2,11 @@
 //!
 //! The jobs come in the order of the list; of each the maps, then the reduces, the largest task first;
 //! every task goes where it ends earliest. A slot is a machine of its own. Idle time before reduces and
-//! releases appears by itself, because a slot's time only ever moves on.
+//! releases follows without further steps, because a slot's time only ever moves on.
 //!
 //! Among slots of one speed the earliest end is wanted of the slot that is free last but in time: as good
 //! as any for this task, and it wastes the least. So each speed class is one ordered set, and equal tasks
-//! in a run share the look at the classes: O(log slots + classes) a task.
+//! in a run share the look at the classes: O(log slots + classes) per task.
 //!
 //! **Deviations**: the paper leaves ties open; here equal ends go to the slower class, then to the slot
 //! that idles least, then to the lower number. A phase with a cap below its tasks is held to it: each

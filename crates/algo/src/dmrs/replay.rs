@@ -1,6 +1,6 @@
 //! What becomes of a list on the machines as they are.
 //!
-//! The baselines of the paper do not plan all that happens: Identical-machine believes in wrong speeds,
+//! The baselines of the paper do not plan all that happens: Identical-machine assumes wrong speeds,
 //! Map-only places no reduces. Here every slot serves its queue in order, a head that cannot start yet
 //! keeps its slot waiting, and a reduce that is in no queue goes to the slot that has been free longest,
 //! before what is queued there (deviation D8). Nothing is decided again.

@@ -1,13 +1,13 @@
 //! FLEX online: targets for the ready phases of each lane, again every epoch.
 //!
 //! **Paper**: §2.2 (epochs, one instance for maps and one for reduces), §1.1 (as an add-on to Fair),
-//! §4.2 (remaining work from tasks left and what is believed of their length). Each ready phase is a
+//! §4.2 (remaining work from tasks left and their estimated length). Each ready phase is a
 //! job with its flow's cost and what is left of its work; the cheapest closed-form order is packed and
 //! the first interval of the packing becomes the targets. Between epochs nothing is decided; events
 //! that come in between are seen at its end.
 //!
 //! Universal slots are one instance over both kinds of phases. Machine speeds are averaged: the policy
-//! is blind to which machine a slot is on.
+//! ignores which machine a slot is on.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ pub fn allocate(instance: &FlexInstance, hand: Hand) -> Vec<f64> {
     match hand {
         Hand::Targets => slots.into_iter().map(f64::from).collect(),
         Hand::Minima => {
-            // No slack is left to the water-line, or nobody can use it.
+            // No slack is left to the water-line, or no job can use it.
             let claim = |(job, slots): (&Job, u32)| Claim {
                 min: f64::from(slots),
                 max: f64::from(job.max.max(slots)),

@@ -44,7 +44,7 @@ pub struct Config<'a> {
 }
 
 impl Config<'_> {
-    /// What a plan gets by default: about a second of search at the most.
+    /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
         Self { mode: Mode::Malleable, steps: 20_000_000, nodes: 20_000, cancel: None }
     }

@@ -229,7 +229,7 @@ fn orders(instance: &Instance, speed: f64, budget: &mut Budget<'_>) -> Vec<(Stri
     orders
 }
 
-/// The best lower bound by lane: all flows released at 0, each lane for itself, no minima, what follows
+/// The best lower bound by lane: all flows released at 0, each lane separately, no minima, what follows
 /// in other lanes at full speed.
 fn relaxed(instance: &Instance, speed: f64, upper: f64) -> f64 {
     let cluster = instance.cluster();

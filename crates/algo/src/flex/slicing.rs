@@ -47,7 +47,7 @@ fn slice_interval(interval: Range<f64>, rates: &[f64], pieces: &mut Vec<Piece>) 
             push(stop, end, slots);
             at = stop;
         } else {
-            // The fraction goes on at the start of the next extra slot.
+            // The fraction continues at the start of the next extra slot.
             let over = (start + (stop - end)).clamp(start, at);
             let over = if over - start <= NEAR * (end - start) { start } else { over };
             push(start, over, slots + 1.0);

@@ -15,7 +15,7 @@ use slackline_model::{Combine, Key};
 use super::network::{Network, Node};
 use crate::classic::fluid::{self, Executor, Progress, Rounding, in_order};
 
-/// By what part of the costs a schedule must be above a limit to be given up: rounding of their sum.
+/// By what part of the costs a schedule must be above a limit to be abandoned: rounding of their sum.
 const ABOVE: f64 = 1e-9;
 
 /// Who is served first.
@@ -27,7 +27,7 @@ pub enum Rule<'a> {
     Due(&'a [f64]),
     /// The node that became ready first.
     Fifo,
-    /// Equal shares among all ready nodes, whole slots; those over go to whoever was ready first.
+    /// Equal shares among all ready nodes, whole slots; those left over go to the node that was ready first.
     Fair,
 }
 

@@ -214,7 +214,7 @@ impl Network {
         last + self.flows.iter().map(|f| f.earliest - f.release).sum::<f64>()
     }
 
-    /// The objective's value for one completion a flow.
+    /// The objective's value for one completion per flow.
     pub fn cost(&self, completions: &[f64]) -> f64 {
         self.combine.of(self.flows.iter().zip(completions).map(|(flow, &c)| flow.cost.eval(c)))
     }

@@ -11,7 +11,7 @@
 //! plan leaves; those whose maps end soonest first (deviation D7).
 //!
 //! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
-//! averaged: the policy is blind to which machine a slot is on. Minima are not kept.
+//! averaged: the policy ignores which machine a slot is on. Minima are not kept.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use super::orders::{Rule, by_key};
 use super::search::is_less;
 use crate::epochs::{Epochs, Targets};
 
-/// Work that is believed to be nothing still needs its slot: this many seconds a task.
+/// Tasks estimated to take no time still need a slot: this many seconds per task.
 const LEAST_SECONDS: f64 = 1e-6;
 /// Halvings of the bracket of a maximum in an epoch.
 const PROBES: u32 = 12;
@@ -135,7 +135,7 @@ pub fn initial_allocation(net: &Network, now: f64) -> Vec<(usize, u32)> {
 enum Order {
     /// Flows, one before the other.
     Flows(Vec<usize>),
-    /// Dates by which flows should be done: whoever must start first, of whatever flow.
+    /// Dates by which flows should be done: the node with the earliest latest start first, of any flow.
     Due(Vec<f64>),
 }
 

@@ -36,7 +36,7 @@ pub struct Config<'a> {
 }
 
 impl Config<'_> {
-    /// What a plan gets by default: about a second of search at the most.
+    /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
         Self { steps: 2_000_000, grid: Some(Grid { ratio: 0.01, slots_max: 2000 }), cancel: None }
     }

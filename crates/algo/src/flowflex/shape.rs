@@ -2,10 +2,10 @@
 //!
 //! A stretch of σ slots for |J| seconds does the work of |J|·σ/r seconds of the pseudo-job of cap r. Node i
 //! of cap δ has δ·|J|·σ/r of it. Laid into σ rows of length |J| one after the other, wrapping around
-//! (McNaughton's rule), it covers δσ/r ≤ δ rows, hence never holds more than δ slots. Positions are
+//! (McNaughton's rule), it covers δσ/r ≤ δ rows, so it never holds more than δ slots. Positions are
 //! multiples of 1/r, so that the number of slots at an instant is exact integer arithmetic.
 //!
-//! **Complexity**: at most three rows a node and stretch; linear in what is written.
+//! **Complexity**: at most three rows per node and stretch; linear in the output.
 
 use slackline_model::schedule::Allocation;
 

@@ -36,7 +36,7 @@ pub fn ex_mk_sf_jr(workload: &Workload, splits: Splits, mode: Mode) -> Result<Be
         best: None,
     };
     let evaluated = split_search::best_first(splits.points(), &mut search);
-    let choice = search.best.expect("invariant: without a best nothing is hopeless");
+    let choice = search.best.expect("invariant: without a best no order is ruled out");
     Ok(Best { choice, evaluated, candidates: splits.count() })
 }
 

@@ -1,4 +1,4 @@
-//! MK_JR and MK_TCT_JR as policies: jobs arrive over time and are put in order anew at each arrival.
+//! MK_JR and MK_TCT_JR as policies: jobs arrive over time and are re-ordered at each arrival.
 
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{JobId, PhaseId, PhaseKind};
@@ -14,7 +14,7 @@ use super::workload::{Job, Split, Workload};
 /// Every job that is ready, of any flow, is one of the rule's jobs. When a job becomes ready, and at
 /// nothing else, the ready jobs that are not done are put in order by the work they have left, as
 /// estimates have it, over the slots that are up. Of several candidate orders, the one is kept that
-/// would be better if all slots were free and nobody else arrived. On universal slots both stages are
+/// would be better if all slots were free and no other job arrived. On universal slots both stages are
 /// taken to have all slots; phases then share them in the order of their jobs, maps first. Blind to
 /// speeds, minima, weights and deadlines.
 ///

@@ -29,7 +29,7 @@ pub struct Plan {
     pub completion: TiVec<JobId, Time>,
 }
 
-/// The tasks of all jobs in the order of `rule` on the instance's typed slots. Orders are blind to
+/// The tasks of all jobs in the order of `rule` on the instance's typed slots. Orders ignore
 /// speeds; durations are those of the machines.
 ///
 /// O(n log n) for the order of n jobs, O(r log r) for the r rows of the schedule, at most the tasks.
@@ -246,7 +246,7 @@ mod tests {
             prop_assert!(report.is_ok(), "{:?}", report.err());
         }
 
-        /// On machines of several speeds too, though orders are blind to them.
+        /// On machines of several speeds too, though orders ignore them.
         #[test]
         fn plans_on_mixed_speeds_are_feasible(jobs in prop::collection::vec(job(), 1..7), strict: bool) {
             let slots = SlotsOf::Typed { map: 2, reduce: 1 };

@@ -1,10 +1,10 @@
-//! WOHA: each workflow follows a plan made when it was submitted; who lags most behind goes first.
+//! WOHA: each workflow follows a plan made when it was submitted; the one that lags most behind goes first.
 //!
 //! **Paper**: `woha`, sections III (framework), IV-A (Algorithm 1), IV-B (Algorithm 2), V-C (job
 //! priorities).
 //!
 //! **Problem**: online, flows of jobs with deadlines, tasks are not preempted; as few late flows as
-//! possible. Typed or universal slots; blind to machine speeds (plans use the mean speed of a lane).
+//! possible. Typed or universal slots; machine speeds are ignored (plans use the mean speed of a lane).
 //!
 //! **Idea**:
 //! 1. The submitting side puts the jobs of a flow in an order ([`priorities`]).

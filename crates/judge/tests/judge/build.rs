@@ -103,7 +103,7 @@ pub(crate) fn rows(instance: &Instance, runs: &[Run]) -> TaskRows {
     rows
 }
 
-/// Claims that follow from the rows, however wrong those are; flows in `failed` are given up.
+/// Claims that follow from the rows, however wrong those are; flows in `failed` have failed.
 fn claim(instance: &Instance, mut schedule: Schedule, failed: &[u32]) -> Schedule {
     let done = completions(instance, &schedule);
     for (id, flow) in instance.flows().iter_enumerated() {

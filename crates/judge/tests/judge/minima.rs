@@ -67,7 +67,7 @@ fn a_release_at_the_very_instant_counts() {
 
 #[test]
 fn a_phase_up_to_its_own_minimum_may_take_a_slot() {
-    // Both below: whoever takes the only free slot stays within its minimum.
+    // Both below: whichever takes the only free slot stays within its minimum.
     let instance = guaranteed(2, &[(2, 0.0, 1), (2, 0.0, 2)]);
     let runs = [
         run("a/a/map", 0, (0, 1), (0.0, 10.0)),

@@ -13,7 +13,7 @@
 //! - [`ordering`]: exact sweeps over splits of slots;
 //! - [`sim`]: the simulator on days of growing size;
 //! - [`woha`]: WOHA's decisions and plans.
-#![allow(clippy::print_stdout, reason = "a benchmark talks to whoever started it")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 pub mod dmrs;
 pub mod flex;

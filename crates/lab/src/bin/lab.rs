@@ -1,6 +1,6 @@
 //! Developer commands: `cargo xtask bench|bless|swarm`.
 //!
-//! Each is a thin wrapper, so that nobody has to remember an environment variable.
+//! Each is a thin wrapper, so that no environment variable has to be remembered.
 
 use std::hash::{BuildHasher, Hasher};
 use std::process::{Command, ExitCode};
@@ -38,7 +38,7 @@ struct Swarm {
 }
 
 impl Swarm {
-    /// From the arguments; `None` if they are none.
+    /// From the arguments; `None` if they name no command.
     fn of(args: &[String]) -> Option<Self> {
         let (mut simulations, mut seed) = (None, None);
         let mut args = args.iter();

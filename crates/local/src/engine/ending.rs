@@ -38,7 +38,7 @@ impl Local<'_> {
                     going.remove(&ended.number);
                 }
                 Ok(Message::Interrupt) => {}
-                // Their files stay, and whoever takes the run up makes sure that they are gone.
+                // Their files stay; resuming the run removes them.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -46,7 +46,7 @@ impl Local<'_> {
         let killed: Vec<Attempt> =
             attempts.iter().map(|running| attempt(running, self.now, Ended::Killed)).collect();
         if !killed.is_empty() {
-            // They had no output; a run that is taken up again does not miss them.
+            // They had no output; a resumed run does not miss them.
             let _ = self.work.journal.record(&killed);
         }
         for running in attempts.iter().filter(|running| !going.contains(&running.number)) {
@@ -103,10 +103,10 @@ impl Local<'_> {
         self.due.push(Report::Finished { row, at: end });
     }
 
-    /// Without a journal nothing can be committed any more: the run stops, and goes on another time.
+    /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.
     fn lose_journal(&mut self, error: &LogError) {
         let reason = format!(
-            "{error}; nothing that was done is lost: the same command goes on once it can be written"
+            "{error}; nothing that was done is lost: the same command resumes the run once it can be written"
         );
         self.fatal.get_or_insert(reason);
     }
@@ -158,7 +158,7 @@ impl Local<'_> {
         Some(path)
     }
 
-    /// Kills an attempt that nobody waits for any more, and records it.
+    /// Kills an attempt whose result is no longer needed, and records it.
     pub(super) fn drop_attempt(&mut self, running: &Running) {
         self.rows.remove(&running.number);
         running.kill();
@@ -189,7 +189,7 @@ impl Local<'_> {
     /// Removes what an attempt leaves when it has no output.
     pub(super) fn clear(&self, running: &Running) {
         let job = &self.work.jobs[running.id.job as usize];
-        // What cannot be removed now is removed when the job is done, or the run is taken up again.
+        // What cannot be removed now is removed when the job is done, or the run is resumed.
         let _ = crate::files::remove(&self.work.layout.pid(running.number));
         let _ = crate::files::remove(&self.work.layout.attempt(job, running.id, running.number));
     }

@@ -101,7 +101,7 @@ impl Local<'_> {
         self.work.next_number += 1;
         let mut second = Running::new(number, id, slot, self.now);
         let Ok(worker) = self.launch(number, id) else {
-            // The first goes on alone.
+            // The first continues alone.
             self.clear(&second);
             if let Some(running) = self.running.get_mut(&row) {
                 running.second_failed = true;

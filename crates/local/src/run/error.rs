@@ -1,4 +1,4 @@
-//! Why an engine cannot begin a run or go on with it.
+//! Why an engine cannot begin or resume a run.
 
 use std::error::Error;
 use std::io;
@@ -11,7 +11,7 @@ use crate::journal::Difference;
 use crate::log::LogError;
 use crate::resolve::ResolveError;
 
-/// Why an engine cannot begin a run or go on with it.
+/// Why an engine cannot begin or resume a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -20,7 +20,7 @@ pub enum EngineError {
     Log(#[from] LogError),
     /// The directory holds a run of the first edition.
     #[error(
-        "{path}: found a run of slackline's first edition, which this one cannot go on with; nothing was touched: \
+        "{path}: found a run of slackline's first edition, which this one cannot resume; nothing was touched: \
          finish it with the program that began it, or name another state directory"
     )]
     FirstEdition {
@@ -79,7 +79,7 @@ pub enum EngineError {
     },
     /// Output that was committed is gone.
     #[error(
-        "{path}: found no output of a task that is done, expected it where the run put it; begin the run anew"
+        "{path}: found no output of a task that is done, expected it where the run put it; start the run from the beginning"
     )]
     Gone {
         /// Where it should be.

@@ -99,7 +99,7 @@ impl Found {
     }
 
     /// Whether a run was begun here and nothing of its outputs is left: they were all removed by hand, so that
-    /// there is nothing to go on from.
+    /// there is nothing to resume.
     pub fn is_orphaned(&self) -> bool {
         let Some(Begun { jobs, attempts, .. }) = &self.begun else { return false };
         let was_output = |attempt: &Attempt| {

@@ -65,7 +65,8 @@ impl Log {
             match source.read(&mut block) {
                 Ok(0) => return,
                 Ok(read) => {
-                    let mut files = self.0.lock().expect("invariant: nobody panics while holding the lock");
+                    let mut files =
+                        self.0.lock().expect("invariant: no thread panics while holding the lock");
                     drop(files.write(&block[..read]));
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

@@ -1,7 +1,7 @@
 //! What one attempt of one task does: a map attempt reads splits and leaves partitioned, sorted
 //! output; a reduce attempt merges one partition of all maps and leaves a part file.
 //!
-//! An attempt writes into its own directory and nowhere else. Whoever runs it commits by renaming: a
+//! An attempt writes into its own directory and nowhere else. The engine commits by renaming: a
 //! map's directory as a whole, or the part file (`part-00000`) of a reduce or map-only task into the
 //! job's output. Bytes stay bytes: nothing here requires UTF-8.
 //!

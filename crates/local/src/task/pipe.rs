@@ -38,7 +38,7 @@ impl Running {
     }
 
     fn child(&self) -> MutexGuard<'_, Child> {
-        self.0.lock().expect("invariant: nobody panics while holding the lock")
+        self.0.lock().expect("invariant: no thread panics while holding the lock")
     }
 }
 

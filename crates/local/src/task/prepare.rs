@@ -23,7 +23,7 @@ const PLACES: u64 = 100;
 const RECORDS: u64 = 1000;
 /// A place is left after so many bytes, of the (decompressed) text.
 const BYTES: u64 = 1 << 20;
-/// A place with a longer record, bytes, is left: nobody here can say what the maps can hold.
+/// A place with a longer record, bytes, is left alone: what the maps can hold is not known here.
 const RECORD_MAX: u64 = 4 << 20;
 
 /// Where records are sampled: the beginning of a split.

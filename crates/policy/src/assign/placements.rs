@@ -61,7 +61,7 @@ impl Placements {
         }
     }
 
-    /// Wakes the machines that may go on after these events.
+    /// Wakes the machines that may continue after these events.
     pub(super) fn note(&mut self, events: &[Event], ledger: &mut Ledger<'_>) {
         if let Some(freed) = &mut ledger.freed {
             self.awake.append(freed);
@@ -73,7 +73,7 @@ impl Placements {
             | Event::TasksLost { .. }
             | Event::FlowFailed(_)
             | Event::MachineUp(_) => true,
-            // A phase at its cap may go on, whichever machine has its next tasks.
+            // A phase at its cap may continue, whichever machine has its next tasks.
             Event::TasksDone { phase, .. } => instance.phase(phase).cap < ledger.state.phase(phase).total(),
             _ => false,
         };
@@ -138,7 +138,7 @@ fn serve<E: Engine + ?Sized>(
             continue;
         };
         // A queue is an order: a reduce at its head that took the slot early could wait for maps that are
-        // queued behind other such heads, and nobody would ever go on.
+        // queued behind other such heads, and no machine would ever continue.
         let early = ledger.state.is_early(ledger.instance, phase);
         let runnable = ledger.state.runnable(ledger.instance, phase);
         if early || runnable == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Phases below their effective minimum come before all others (if the policy keeps minima), then
 //! those below their target, by running / minimum or running / target; when all are satisfied and
-//! slots are left they go on, so that no slot idles while a phase could run (reduces that would only wait
+//! slots are left they continue, so that no slot idles while a phase could run (reduces that would only wait
 //! there excepted, if the policy says so). Ties go to the phase
 //! that was served longest ago, so that phases with less than a slot each take turns; then to the id.
 

@@ -78,7 +78,7 @@ fn the_run_is_over_when_all_flows_are() {
         later,
     ]);
     let run = run(&instance, &mut granting(&instance), &mut engine, audited(&instance));
-    assert_eq!(engine.script.len(), 1, "nobody asked what comes later");
+    assert_eq!(engine.script.len(), 1, "the driver must not ask what comes later");
     assert_eq!((run.completions[FLOW], run.started[FLOW]), (Some(seconds(3)), Some(seconds(0))));
     assert_eq!((run.reports, run.decisions), (2, 1));
 }

@@ -74,12 +74,12 @@ pub struct PhaseStory {
     pub blocked: Blocked,
 }
 
-/// Who held slots while somebody wanted more than it had.
+/// Which jobs held slots while a phase wanted more than it had.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocked {
     /// How long that was, seconds.
     pub seconds: f64,
-    /// Slot-seconds that nobody held meanwhile.
+    /// Slot-seconds that were idle meanwhile.
     pub idle: f64,
     /// Slot-seconds that it held itself.
     pub own: f64,
@@ -87,7 +87,7 @@ pub struct Blocked {
     pub others: Vec<Blocker>,
 }
 
-/// A job that held slots somebody else wanted.
+/// A job that held slots another phase wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocker {
     /// The job.

@@ -47,7 +47,7 @@ pub enum SlotOptions {
     },
     /// So many a machine, for maps and reduces alike.
     Universal(u32),
-    /// So many in all, for maps and reduces alike: spread evenly over the machines, or else one a machine.
+    /// So many in all, for maps and reduces alike: spread evenly over the machines, or else one per machine.
     Total(u32),
 }
 

@@ -8,7 +8,7 @@ use slackline_local::{LogError, run::EngineError};
 use slackline_model::Invalid;
 use slackline_trace::TraceError;
 
-/// Why a run cannot begin, go on or be told of.
+/// Why a run cannot begin, be resumed or be reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

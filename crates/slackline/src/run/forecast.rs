@@ -147,7 +147,7 @@ impl Forecast {
         }
     }
 
-    /// An attempt has ended, and another of the task may go on.
+    /// An attempt has ended, and another of the task may continue.
     fn stop(&mut self, id: TaskId) {
         if let Some(running) = self.running.get_mut(&id) {
             running.attempts -= 1;

@@ -1,4 +1,4 @@
-//! What a policy is told of durations: what this run has seen, then what earlier runs took, then guesses; and what
+//! What a policy knows of durations: what this run has seen, then what earlier runs took, then guesses; and what
 //! corrects it while tasks end.
 
 use slackline_local::job_cost::GROUP;

@@ -1,4 +1,4 @@
-//! The policy of a run: made for what is left, and simulated on durations that are believed.
+//! The policy of a run: made for what is left, and simulated on estimated durations.
 
 use slackline_judge::Violation;
 use slackline_model::Instance;

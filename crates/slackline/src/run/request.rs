@@ -60,7 +60,7 @@ pub enum When {
 
 impl Request {
     /// To run a flow file under a policy, with everything else as it usually is: four attempts, no early reduces, no
-    /// history, going on with what is there.
+    /// history, resuming what is there.
     pub fn new(
         name: impl Into<String>,
         bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Who is told what happens in a run.
+//! Where the progress of a run is reported.
 
 use slackline_local::run::Recovered;
 use slackline_local::{Happening, TaskId};
@@ -45,7 +45,7 @@ pub enum Note<'a> {
     Removed,
     /// The outputs of the earlier run are gone, so that it begins again.
     OutputsGone,
-    /// The run goes on where it was.
+    /// An earlier run is resumed.
     Resumed(Recovered),
     /// A flow fails from the start.
     Hindered {

@@ -24,7 +24,7 @@ id = "g"
 jobs = [ { id = "a", run = { mapper = "cat", inputs = ["in"], output = "c" } } ]
 "#;
 
-/// Keeps what it is told, in words.
+/// Keeps what is reported, in words.
 #[derive(Default)]
 struct Heard {
     notes: Vec<String>,
@@ -53,7 +53,7 @@ pub(super) fn request(state: &Path) -> Request {
     Request::new("flows.toml", FLOWS.as_bytes().to_vec(), policy, state)
 }
 
-/// Opens a run and goes on with it.
+/// Opens a run and drives it.
 fn gone(fake: &Fake, request: Request) -> (Run, RunEnd, Heard) {
     let mut heard = Heard::default();
     let mut run = Run::open(fake, request, &mut heard).unwrap();
@@ -167,7 +167,7 @@ fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
     gone(&fake, first.clone());
     let known = HistoryStore::existing(&history).latest().unwrap();
     assert_eq!(known[&JobName::new("f", "a")].maps, 2);
-    // The fake engine passes on what it is told of the past.
+    // The fake engine passes the history on.
     fake.stop_after = Some(0);
     gone(&fake, Request { again: true, ..first });
     assert_eq!(fake.past().unwrap(), known);

@@ -46,7 +46,7 @@ impl Policy for Epochs {
     }
 }
 
-/// WOHA: the flow that lags most behind its own progress is served, and asked anew after every task.
+/// WOHA: the flow that lags most behind its own progress is served, and asked again after every task.
 #[derive(Default)]
 struct Lag {
     arrived: Vec<(FlowId, Time)>,

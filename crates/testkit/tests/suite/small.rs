@@ -13,7 +13,7 @@ use slackline_testkit::{instances, oracle};
 struct Counts {
     instances: usize,
     schedules: usize,
-    /// Instances the exhaustive search gave up on.
+    /// Instances whose exhaustive search was abandoned.
     out_of_reach: usize,
     /// Instances whose bound is the optimum.
     tight: usize,

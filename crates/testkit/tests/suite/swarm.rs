@@ -124,7 +124,7 @@ fn seeds() {
 #[test]
 fn seeds_that_failed_once() {
     let once = [
-        (0, "minima claimed behind heartbeats and locality waits, where nobody can keep them"),
+        (0, "minima claimed behind heartbeats and locality waits, where no policy can keep them"),
         (14, "early reduces computed from the report of the last map instead of its end"),
         (45, "judge: a reduce that was killed may have waited for lost maps"),
         (141, "judge: tasks of no length leave the order within an instant in doubt"),

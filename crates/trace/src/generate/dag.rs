@@ -28,7 +28,7 @@ pub(super) fn paired(rng: &mut ChaCha8Rng, n: usize, edge: f64) -> Vec<Vec<usize
 /// How jobs of one layer come after those of the layer before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wiring {
-    /// How many layers; at most one a job is used.
+    /// How many layers; at most one per job is used.
     pub(super) layers: usize,
     /// Most predecessors of a job.
     pub(super) fan_in: usize,

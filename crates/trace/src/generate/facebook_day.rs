@@ -14,7 +14,7 @@
 //! the same tail; sizes beyond one map are then scaled so that the maps add up to `maps` exactly, and
 //! put in random order. Gaps are lognormal, scaled so that the arrivals fill the `day`. A job has one
 //! reduce for every `maps-per-reduce` maps (16 maps of 64 MiB are 1 GiB). The seconds of a phase are one
-//! draw, or with `durations=each` one draw a task.
+//! draw, or with `durations=each` one draw per task.
 //!
 //! Slots that are `auto` are the fewest a machine with which the offered load (work of that kind over
 //! machines times slots times day) is at most `load`; since the work is heavy-tailed this differs from
@@ -118,7 +118,7 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
 fn sizes(params: &Params, seed: Seed) -> Result<Vec<u32>, GenerateError> {
     let (jobs, total) = (params.count("jobs"), params.count("maps"));
     if total < jobs {
-        return Err(params.conflict(format!("{total} maps for {jobs} jobs"), "at least one map a job"));
+        return Err(params.conflict(format!("{total} maps for {jobs} jobs"), "at least one map per job"));
     }
     let shares = ["one-map", "small", "large"].map(|name| params.real(name));
     if shares.iter().sum::<f64>() > 1.0 + 1e-9 {

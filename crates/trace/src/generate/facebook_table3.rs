@@ -8,8 +8,8 @@
 //! reduce slots.
 //!
 //! **Open**: the sizes within the first bin (here uniform on `first-bin`); which jobs have 5 % and which
-//! 25 % (here a share uniform on `reduces`, one draw a job, at least one reduce); whether seconds are
-//! drawn a task or a job (here one draw a job and phase, as the paper estimates "per job", or one a task
+//! 25 % (here a share uniform on `reduces`, one draw per job, at least one reduce); whether seconds are
+//! drawn a task or a job (here one draw per job and phase, as the paper estimates "per job", or one a task
 //! with `durations=each`); the order of the jobs (here random). Other counts than multiples of 50 are divided over the bins by largest remainder.
 
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};

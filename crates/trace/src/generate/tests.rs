@@ -182,7 +182,7 @@ fn errors_say_what_is_expected() {
         ),
         ("woha-yahoo", &[("jobs", "568")], "expected counts that fit"),
         ("woha-yahoo", &[("single", "62")], "expected counts that fit"),
-        ("facebook-day", &[("maps", "9")], "found 9 maps for 24000 jobs, expected at least one map a job"),
+        ("facebook-day", &[("maps", "9")], "found 9 maps for 24000 jobs, expected at least one map per job"),
         (
             "facebook-day",
             &[("one-map", "0.9")],

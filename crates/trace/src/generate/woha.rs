@@ -6,7 +6,7 @@
 //! tenth more than 1000 s; about 30 % of the jobs have more than 100 maps; more than 60 % have fewer than
 //! 10 reduces.
 //!
-//! **Open**: the distributions. Here: lognormals, one draw a job and phase, each given by two of its
+//! **Open**: the distributions. Here: lognormals, one draw per job and phase, each given by two of its
 //! quantiles. Seconds of a map have 90 % in `map-seconds`; seconds of a reduce have their median and 90 %
 //! quantile at the ends of `reduce-seconds`; counts of maps their median and 70 % quantile at those of
 //! `maps`; counts of reduces their median and 65 % quantile at those of `reduces`, and those that round to

@@ -3,7 +3,7 @@
 //!
 //! - Actions become jobs; start, end, fork and join vanish into what comes after what.
 //! - `ok` transitions are followed; `error` transitions are the way of failure and are left out.
-//! - Forks and joins must be paired; cycles and transitions to nowhere are errors, wherever they are.
+//! - Forks and joins must be paired; cycles and transitions to unknown nodes are errors, wherever they are.
 //! - A decision takes the case it is told to (`cases`), else the default, else, if the default leads
 //!   straight to a kill, the first case that does not. Expressions are never evaluated.
 //! - `${name}` is replaced by the value in `job.properties`, or else in `<parameters>`; others stay.
@@ -300,7 +300,8 @@ impl Reader<'_> {
         }
         if known.is_none() && !in_server {
             let line = self.xml.place(item.node.range().start).line;
-            let what = format!("action without durations in the side file, given {SECONDS_ASSUMED} s a task");
+            let what =
+                format!("action without durations in the side file, given {SECONDS_ASSUMED} s per task");
             self.diagnostics.add(line, &what);
         }
         if draft.map.is_none() && draft.reduce.is_none() {

@@ -7,7 +7,7 @@
 //! - maps: `max(1, ⌈input / split⌉)`;
 //! - reduces: none without shuffle, else `max(1, round((shuffle + output) / reduce-bytes))`, as in
 //!   SWIM's own replay, up to `reduces-max`;
-//! - durations: one lognormal draw a job and phase with the parameters of the job-ordering paper,
+//! - durations: one lognormal draw per job and phase with the parameters of the job-ordering paper,
 //!   section 7.2 (fitted there to the Facebook distributions published with Delay Scheduling), or
 //!   bytes over rates.
 //!
@@ -27,7 +27,7 @@ use crate::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "swim",
-    summary: "a trace of the SWIM project: tab-separated, one job a row",
+    summary: "a trace of the SWIM project: tab-separated, one job per row",
     endings: &["tsv"],
     looks_like,
     params: &[
@@ -41,7 +41,7 @@ pub(super) const IMPORTER: Importer = Importer {
             "durations",
             "lognormal",
             Values::Choice(&["lognormal", "rate"]),
-            "where durations come from: a lognormal draw a job and phase, or bytes over rates",
+            "where durations come from: a lognormal draw per job and phase, or bytes over rates",
         ),
         SEED,
         // Ours, for the commodity nodes of 2009: a disk that several tasks share, a reduce's share of a
@@ -52,14 +52,24 @@ pub(super) const IMPORTER: Importer = Importer {
             Values::Real(0.0, 1e6),
             "durations by rate: seconds before a task does anything",
         ),
-        Param::new("map-rate", "32MiB", Values::Bytes, "durations by rate: bytes a map reads a second"),
+        Param::new(
+            "map-rate",
+            "32MiB",
+            Values::Bytes,
+            "durations by rate: bytes that a map reads per second",
+        ),
         Param::new(
             "shuffle-rate",
             "16MiB",
             Values::Bytes,
-            "durations by rate: bytes a reduce fetches a second",
+            "durations by rate: bytes that a reduce fetches per second",
         ),
-        Param::new("output-rate", "24MiB", Values::Bytes, "durations by rate: bytes a task writes a second"),
+        Param::new(
+            "output-rate",
+            "24MiB",
+            Values::Bytes,
+            "durations by rate: bytes that a task writes per second",
+        ),
     ],
     shaped: |settings, name| match name {
         "seed" => settings.choice("durations") == "lognormal",
@@ -84,7 +94,7 @@ enum Durations {
     Rate(Rates),
 }
 
-/// Seconds and bytes a second.
+/// Seconds and bytes per second.
 struct Rates {
     startup: f64,
     map: f64,
@@ -177,7 +187,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
     }
     if lines.is_empty() {
         let what =
-            "found no rows, expected a job a line: id, submit time, gap, input, shuffle and output bytes";
+            "found no rows, expected one job per line: id, submit time, gap, input, shuffle and output bytes";
         return Err(input.error(None, what));
     }
     Ok(Output::new(draft, diagnostics, SourceMap::rows(input.file, lines)))

@@ -30,7 +30,7 @@
 //!
 //! A job comes after those that write what it reads. Paths are compared by segments: who reads `/a/b`
 //! comes after who writes `/a`, and the other way round. Two writers of one path, a cycle, and an input
-//! that nobody writes and no `<dataset>` declares are errors (the last may be allowed).
+//! that no job writes and no `<dataset>` declares are errors (the last may be allowed).
 
 use std::collections::BTreeMap;
 
@@ -348,7 +348,7 @@ impl Reader<'_> {
                 if let Some(dataset) = datasets.get(path) {
                     let line = xml.place(dataset.range().start).line;
                     let what = format!(
-                        "found {path:?} written by job {:?}, expected nobody to write the <dataset> of line {line}",
+                        "found {path:?} written by job {:?}, expected no job to write the <dataset> of line {line}",
                         job.draft.id
                     );
                     return Err(xml.error(*node, what));
@@ -395,7 +395,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An input that nobody writes and nobody declared.
+    /// An input that no job writes and no dataset declares.
     fn missing(&mut self, path: &str, node: Node<'_, '_>) -> Result<(), TraceError> {
         if self.assume_missing {
             let line = self.xml.place(node.range().start).line;

@@ -1,7 +1,7 @@
 //! YAML into a tree: one document, the core schema of YAML 1.2, anchors, aliases and merge keys.
 //!
 //! Aliases share the value of their anchor, so that the tree is never larger than the text; what they write
-//! out is counted all the same, because whoever reads the tree visits it as often as it is named.
+//! out is counted all the same, because readers of the tree visit it as often as it is named.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

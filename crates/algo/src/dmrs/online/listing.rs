@@ -45,7 +45,7 @@ impl Dmrs {
         self.order = order.into_iter().map(|at| ids[at]).collect();
     }
 
-    /// Whether the list can go on as it is after σ was renewed: everything went as it was listed, and the
+    /// Whether the list can be continued as it is after σ was renewed: everything went as it was listed, and the
     /// jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
     /// jobs that are not on it are taken over. O(jobs).
     pub(super) fn goes_on(&mut self, view: &View<'_>) -> bool {

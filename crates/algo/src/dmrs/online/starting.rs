@@ -70,7 +70,7 @@ impl Dmrs {
     }
 
     /// Whether another slot is better for the head of `at`, and enough has happened since the list was
-    /// made for making it anew to cost O(log tasks) a task in all.
+    /// made so that rebuilding it costs O(log tasks) per task in all.
     fn may_pay(&self, at: At, now: Time) -> bool {
         is_worth_a_list(self.started, self.queues.queued())
             && self.queues.is_better_elsewhere(at, self.speeds.get(), now)
@@ -133,7 +133,7 @@ fn has_room(phase: PhaseId, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> 
 }
 
 /// Whether so many tasks were started since the list was made that rebuilding it for the tasks that are
-/// queued costs O(log tasks) a task in all (deviation D6).
+/// queued costs O(log tasks) per task in all (deviation D6).
 fn is_worth_a_list(started: u64, queued: u64) -> bool {
     started >= queued / 64
 }

@@ -17,7 +17,7 @@ use super::super::variant::Variant;
 pub struct Config {
     /// Which scheduler.
     pub variant: Variant,
-    /// Whether the list is made anew when reality departs from it.
+    /// Whether the list is rebuilt when reality departs from it.
     pub reoptimise: Reoptimise,
     /// Which linear program.
     pub form: Form,
@@ -25,7 +25,7 @@ pub struct Config {
     pub key: Key,
 }
 
-/// When the list is made anew.
+/// When the list is rebuilt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reoptimise {
     /// When jobs or machines come or go, and when the best slot of the next task has changed.
@@ -80,7 +80,7 @@ pub struct Dmrs {
     /// Slots without a task, and which of them may start one now.
     pub(super) idle: BTreeSet<At>,
     pub(super) awake: Awake,
-    /// What has to be made anew.
+    /// What has to be rebuilt.
     pub(super) due: Due,
     /// Some task was off its time since the list was made.
     pub(super) departed: bool,

@@ -6,7 +6,7 @@ const ZERO: f64 = 1e-11;
 /// Σ_{S ∋ k} y_S ≤ c_k) begins feasible with y = 0. Bland's rule, so that ties cannot make it cycle.
 pub(super) fn cover(cost: &[f64], needed: &[f64]) -> f64 {
     let (m, n) = (cost.len(), needed.len());
-    // Columns: one a set, one slack a row, the right-hand side; the last row is the objective.
+    // Columns: one per set, one slack per row, the right-hand side; the last row is the objective.
     let mut table = vec![vec![0.0; n + m + 1]; m + 1];
     for (k, &cost) in cost.iter().enumerate() {
         for (set, entry) in table[k].iter_mut().enumerate().take(n) {

@@ -12,7 +12,7 @@ const ZERO: f64 = 1e-9;
 /// min c·x subject to the rows and x ≥ 0; `None` if infeasible. The problem must be bounded.
 pub(super) fn minimise(cost: &[f64], rows: &[(Vec<f64>, Is, f64)]) -> Option<f64> {
     let (n, m) = (cost.len(), rows.len());
-    // Columns: variables, one slack a row, one artificial a row, the right-hand side.
+    // Columns: variables, one slack per row, one artificial per row, the right-hand side.
     let width = n + 2 * m + 1;
     let mut table = vec![vec![0.0; width]; m];
     let mut basis = vec![0; m];

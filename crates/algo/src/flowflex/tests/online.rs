@@ -1,4 +1,4 @@
-//! The policy through the simulator: initial allocations, arrivals, early reduces, wrong beliefs.
+//! The policy through the simulator: initial allocations, arrivals, early reduces, wrong estimates.
 
 use slackline_model::{History, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::{Action, Config, Event, Learning, Policy, Style, View, run};

@@ -1,4 +1,4 @@
-//! Searches that are called off or cut short, schedules that are given up, and a clock too coarse for a step.
+//! Searches that are stopped or cut short, schedules that are abandoned, and a clock too coarse for a step.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::flowflex::list::Lister;
 
 #[test]
-fn a_plan_that_is_called_off_is_valid_and_says_so() {
+fn a_plan_that_is_stopped_is_valid_and_says_so() {
     for combine in [Combine::Sum, Combine::Max] {
         for (metric, cost) in [(Metric::Completion, "metric"), (Metric::Sla, "sla")] {
             let settings = [("cost", cost), ("flows", "6"), ("jobs", "6")];
@@ -63,7 +63,7 @@ fn phases_without_work_are_done_when_nothing_else_is_ready() {
 }
 
 #[test]
-fn schedules_are_given_up_only_above_the_limit() {
+fn schedules_are_abandoned_only_above_the_limit() {
     for (metric, cost) in METRICS {
         for combine in [Combine::Sum, Combine::Max] {
             let settings = [SMALL[0], SMALL[1], ("cost", cost)];

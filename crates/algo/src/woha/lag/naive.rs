@@ -1,6 +1,6 @@
-//! The naive solution of section IV-B: every lag is computed anew at every call.
+//! The naive solution of section IV-B: every lag is recomputed at every call.
 //!
-//! It shares nothing with the lists but the plans, so that it can judge them; O(n · steps) a call.
+//! It shares nothing with the lists but the plans, so that it can judge them; O(n · steps) per call.
 
 use slackline_model::{FlowId, Lane, Time};
 

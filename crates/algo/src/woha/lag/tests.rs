@@ -56,7 +56,7 @@ impl Pair<'_> {
         }
         self.fast.assigned(flow, some);
         if some == tasks {
-            assert_ne!(head(&self.naive), Some(flow), "after {tasks} tasks somebody else is first");
+            assert_ne!(head(&self.naive), Some(flow), "after {tasks} tasks another flow is first");
         }
     }
 }

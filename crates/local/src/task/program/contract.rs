@@ -40,7 +40,7 @@ pub(super) type Made<T> = Result<Box<T>, TaskError>;
 pub(in crate::task) struct Room<'a> {
     /// Bytes for tables of its own.
     pub(in crate::task) memory_bytes: u64,
-    /// Where it may write what does not fit; whoever made it removes what it leaves there.
+    /// Where it may write what does not fit; its creator removes what is left there.
     pub(in crate::task) directory: &'a Path,
 }
 

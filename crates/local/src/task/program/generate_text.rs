@@ -10,7 +10,7 @@ use super::generator::{maps, rng, share};
 
 pub(super) const INFO: Info = Info {
     name: "generate-text",
-    about: "makes text: lines of 5 to 15 words, frequencies by Zipf's law; a part a map",
+    about: "makes text: lines of 5 to 15 words, frequencies by Zipf's law; one part per map",
     arguments: &[
         Argument {
             name: "bytes",

@@ -1,4 +1,4 @@
-//! The built-in programs, one a file: what the benchmarks of the papers ran.
+//! The built-in programs, one file each: what the benchmarks of the papers ran.
 //!
 //! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of [`counting::Count`] if it
 //! counts something, or of [`Generator`] if it makes its own input.
@@ -38,7 +38,7 @@ pub(super) enum Built {
     Generator(Box<dyn Generator>),
 }
 
-/// What a job's program needs from whoever runs it.
+/// What a job's program needs from the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// How many inputs it takes.
@@ -46,7 +46,7 @@ pub struct Shape {
     /// How many maps a generator has; none where maps come from the splits.
     pub maps: Option<u32>,
     /// How many bytes of output a generator makes, all maps together (the last line of a part may go
-    /// beyond its share); none for what reads inputs, whose output nobody knows before.
+    /// beyond its share); none for what reads inputs, whose output is not known before.
     pub bytes: Option<u64>,
     /// Whether it never has reduces.
     pub is_map_only: bool,

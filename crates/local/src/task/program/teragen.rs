@@ -11,7 +11,7 @@ use super::terasort::RECORD;
 
 pub(super) const INFO: Info = Info {
     name: "teragen",
-    about: "makes records of 100 bytes: a random key of 10, the record's number, filler; a part a map",
+    about: "makes records of 100 bytes: a random key of 10, the record's number, filler; one part per map",
     arguments: &[
         Argument { name: "records", about: "how many records" },
         Argument {

@@ -1,4 +1,4 @@
-//! What is believed of durations, and when flows are expected, held against numbers worked out by hand.
+//! Estimated durations and expected completions, against numbers worked out by hand.
 
 use slackline_model::draft::TasksDraft;
 

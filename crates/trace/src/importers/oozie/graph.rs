@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importers::xml::Xml;
 
-/// Deepest nesting of forks that is followed; nobody's workflow comes near it.
+/// Deepest nesting of forks that is followed; real workflows come nowhere near it.
 const DEPTH_MAX: usize = 100;
 
 /// An action by its place among the items, and the actions it comes after.
@@ -16,7 +16,7 @@ pub(super) type Order = Vec<(usize, Vec<usize>)>;
 /// The actions on the way from start to end, each after those it comes after.
 ///
 /// # Errors
-/// Transitions to nowhere, cycles, forks and joins that are not paired, cases that are none; each with
+/// Transitions to unknown nodes, cycles, forks and joins that are not paired, unknown cases; each with
 /// its line.
 pub(super) fn order(
     items: &[Item<'_, '_>],

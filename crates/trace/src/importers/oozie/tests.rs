@@ -61,7 +61,7 @@ fn actions_become_jobs_and_forks_vanish() {
         shown,
         [
             "1 row: action that is not on the way taken, left out (first at line 13)",
-            "1 row: action without durations in the side file, given 60 s a task (first at line 12)",
+            "1 row: action without durations in the side file, given 60 s per task (first at line 12)",
         ]
     );
     let other = read(SMALL, &[("cases", "choose=wrong")]).unwrap();

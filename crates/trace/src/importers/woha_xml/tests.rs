@@ -131,7 +131,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "/logs/raw/\"/>",
             "/tmp/users\"/><dataset path=\"/logs\"/>",
-            "w.xml:26:5: found \"/tmp/users\" written by job \"users\", expected nobody to write the <dataset> of line 4",
+            "w.xml:26:5: found \"/tmp/users\" written by job \"users\", expected no job to write the <dataset> of line 4",
         ),
         ("</workflow>", "", "w.xml:"),
         ("<?xml version=\"1.0\"?>", "<!DOCTYPE w [<!ENTITY a \"b\">]>", "w.xml:1:"),
