@@ -1,4 +1,6 @@
-//! The scheduling algorithms.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! - [`classic`]: the textbook as functions; knows no flows and no clusters;
 //! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
@@ -10,8 +12,7 @@
 //! - [`registry`]: the table of policies: what it says of each, and how each is made;
 //! - [`woha`]: deadlines by progress plans.
 //!
-//! Each paper gets a folder of its own beside these. **Never knows**: engines, the simulator, the
-//! judge, file formats.
+//! Each paper gets a folder of its own beside these.
 #![deny(clippy::unwrap_used)]
 
 pub mod baseline;

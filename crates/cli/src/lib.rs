@@ -1,4 +1,6 @@
-//! The program: arguments in, exit codes and progress out. What it does is in the library `slackline`.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! [`main_with`] is the whole program with tables of policies, engines and formats, so that a `main` of your own can
 //! add to them.

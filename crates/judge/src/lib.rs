@@ -1,10 +1,11 @@
-//! Is this schedule feasible, and what did it really cost? Decided from the instance and the schedule
-//! alone.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! [`check`] names the first violation: first whatever is wrong with the structure of the schedule, in
 //! the order of its tables; then, by time, whatever goes wrong while it runs, at one instant the lowest
 //! phase first; then claims that do not follow from the rows, flow by flow. [`metrics()`] and
-//! [`completions`] recompute what the rows amount to and believe no claim.
+//! [`completions`] recompute what the rows amount to and use no stated number.
 //!
 //! In reading order:
 //! - [`violation`]: the ways to break a schedule;
@@ -19,9 +20,6 @@
 //!
 //! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's
 //! slot.
-//!
-//! **Never knows**: any algorithm, the simulator, file formats. It shares no code with anything that
-//! schedules.
 #![deny(clippy::unwrap_used)]
 
 mod barrier;

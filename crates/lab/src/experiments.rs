@@ -26,12 +26,12 @@ impl Experiment {
 /// All experiments, in the order in which they are listed.
 pub fn experiments() -> &'static [Experiment] {
     const ALL: &[Experiment] = &[
-        Experiment { id: "baselines", text: include_str!("../../../experiments/baselines/spec.toml") },
-        Experiment { id: "dmrs", text: include_str!("../../../experiments/dmrs/spec.toml") },
-        Experiment { id: "job-ordering", text: include_str!("../../../experiments/job-ordering/spec.toml") },
-        Experiment { id: "flex", text: include_str!("../../../experiments/flex/spec.toml") },
-        Experiment { id: "flowflex", text: include_str!("../../../experiments/flowflex/spec.toml") },
-        Experiment { id: "woha", text: include_str!("../../../experiments/woha/spec.toml") },
+        Experiment { id: "baselines", text: include_str!("../experiments/baselines/spec.toml") },
+        Experiment { id: "dmrs", text: include_str!("../experiments/dmrs/spec.toml") },
+        Experiment { id: "job-ordering", text: include_str!("../experiments/job-ordering/spec.toml") },
+        Experiment { id: "flex", text: include_str!("../experiments/flex/spec.toml") },
+        Experiment { id: "flowflex", text: include_str!("../experiments/flowflex/spec.toml") },
+        Experiment { id: "woha", text: include_str!("../experiments/woha/spec.toml") },
     ];
     ALL
 }

@@ -1,4 +1,6 @@
-//! The papers' figures, made again: experiments are data (`experiments/ID/spec.toml`), their results rows.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! In reading order:
 //! - [`spec`]: what a specification says;
@@ -17,8 +19,6 @@
 //! - [`error`]: what can be wrong.
 //!
 //! The benchmarks (`bench`, feature `bench`) and the developer commands (`src/bin/lab.rs`) are beside them.
-//!
-//! **Never knows**: arguments, terminals; how any policy works (but `packings` enumerates FLEX's orders).
 #![deny(clippy::unwrap_used)]
 
 #[cfg(any(test, feature = "bench"))]

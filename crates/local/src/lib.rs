@@ -1,4 +1,6 @@
-//! The local engine: map and reduce tasks that really run, as processes of this machine.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! In reading order:
 //! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in;
@@ -13,8 +15,6 @@
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one;
 //! - [`run_schedule`]: what was run, as documents.
-//!
-//! **Never knows**: scheduling. Which task starts where and when is said by the policy that drives the engine.
 
 pub mod backend;
 pub mod clock;

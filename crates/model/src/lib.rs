@@ -1,4 +1,6 @@
-//! The words of the trade: clusters, flows of jobs, cost functions, schedules.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! In reading order:
 //! - [`id`]: newtypes for everything that is counted or named;
@@ -8,7 +10,7 @@
 //! - [`cost`]: objectives and the cost of completing a flow at a time;
 //! - [`draft`]: an instance as a document states it, unchecked;
 //! - [`instance`]: an instance that exists is valid;
-//! - [`schedule`]: who ran what, where and when;
+//! - [`schedule`]: which task ran where and when;
 //! - [`history`]: what finished tasks took, from run to run;
 //! - [`bytes`]: sizes, as people write them;
 //! - [`seed`]: a number for each component from one root;
@@ -16,8 +18,6 @@
 //! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
 //! - [`key`]: seconds and costs as keys of ordered collections;
 //! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
-//!
-//! **Never knows**: I/O, clocks, ambient randomness, file formats.
 #![deny(clippy::unwrap_used)]
 
 pub mod bytes;

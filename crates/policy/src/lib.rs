@@ -1,4 +1,6 @@
-//! The seam between scheduling and running: one policy trait, one engine trait, one driver loop.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! ```text
 //!   policy      what should run where, in which order      events in, decisions out
@@ -21,8 +23,6 @@
 //! - [`driver`]: the loop, and the schedule it leaves behind;
 //! - [`ready`]: a queue of runnable phases for policies that order them;
 //! - [`Grown`]: tables that grow with the ids that arrive.
-//!
-//! **Never knows**: any algorithm, which engine it drives.
 #![deny(clippy::unwrap_used)]
 
 pub mod assign;

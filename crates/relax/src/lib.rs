@@ -1,4 +1,4 @@
-//! Relaxations: what no schedule can beat, written once, for bounds and as steps of algorithms.
+#![doc = include_str!("../README.md")]
 //!
 //! # The bounds of an instance
 //!
@@ -56,8 +56,6 @@
 //! relative plus the worst case of naive summation, so that no rounding lifts a bound above the
 //! optimum. A bound that meets the optimum is therefore a hair below it. Step costs are exact: their
 //! bounds are levels of the document, and completions count as late with the documents' tolerance.
-//!
-//! **Never knows**: policies, engines.
 #![deny(clippy::unwrap_used)]
 
 pub mod convex;

@@ -1,4 +1,6 @@
-//! A discrete-event engine: virtual time in whole microseconds, no thread, no clock.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! In reading order:
 //! - [`options`]: what may be simulated, checked once;
@@ -6,10 +8,10 @@
 //! - [`engine`]: the engine: batches end, machines die and come back, flows arrive;
 //! - `heartbeat`: machines that report only now and then;
 //! - [`crashes`]: machine failures from a script or a rate;
-//! - [`noise`]: estimates that are off.
+//! - [`noise`]: estimates with errors.
 //!
-//! Equal tasks that start together are one event, whatever their number: a run costs time per
-//! *batch*. **Never knows**: any scheduling decision.
+//! Equal tasks that start together are one event, whatever their number: a run takes time per
+//! *batch*.
 #![deny(clippy::unwrap_used)]
 
 pub mod crashes;

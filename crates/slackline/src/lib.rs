@@ -1,4 +1,6 @@
-//! The library's face: what the program can do, as functions.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! - [`policy_spec`]: a policy as a value, which every function here takes;
 //! - [`registry`]: policies by name; [`capabilities`], [`table`]: what is said of them;
@@ -14,8 +16,6 @@
 //! - [`offered_load`]: how much work arrives for each slot;
 //! - [`woha`]: progress plans made elsewhere, in files;
 //! - [`parallel`], [`names`]: work on several threads; mistyped names; `atomic_file`: whole files (feature `import`).
-//!
-//! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
 
 pub mod capabilities;

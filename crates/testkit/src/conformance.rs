@@ -36,12 +36,12 @@ pub fn check(registry: &Registry) -> Result<(), String> {
     Ok(())
 }
 
-/// Every document of `testdata/instances` by its name.
+/// Every document of `testdata/instances`, which the package has as `instances`, by its name.
 ///
 /// # Panics
 /// If one cannot be read.
 pub fn documents() -> Vec<(String, Instance)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/instances");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/instances");
     let entries = std::fs::read_dir(folder).expect("the folder is part of the project");
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
     let mut files: Vec<PathBuf> =

@@ -1,4 +1,6 @@
-//! What the tests of several crates share: oracles, small instances, and a way to run and judge.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! In reading order:
 //! - [`oracle`]: the comparison document's metrics and the objective, recomputed from the definitions;
@@ -8,8 +10,6 @@
 //! - [`conformance`]: what every policy of a registry is held to.
 //!
 //! The suites themselves are in `tests/suite`, with the random instances, which need proptest.
-//!
-//! **Never knows**: how any algorithm works. The oracles share no code with what they check.
 
 pub mod brute;
 pub mod conformance;

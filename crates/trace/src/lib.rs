@@ -1,4 +1,6 @@
-//! Documents in, documents out: workloads, schedules and comparisons, and what else can be imported.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! In reading order:
 //! - [`place`], [`error`]: what is wrong with a document, and where;
@@ -19,8 +21,6 @@
 //!
 //! **Add a format**: one file in `importers/` that declares an `IMPORTER`, and one line in the table of
 //! `importers.rs`. **Add an import option**: one line in the `params` of its importer.
-//!
-//! **Never knows**: scheduling.
 
 pub mod atomic_file;
 pub mod comparison;
