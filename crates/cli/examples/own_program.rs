@@ -21,20 +21,15 @@ const SHARE: EngineEntry = EngineEntry {
     make: |settings| {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let slots = (processors as f64 * settings.real("share")).ceil() as u32;
-        let settings = Settings {
-            worker: WorkerCommand::this_program().map_err(EngineError::other)?,
-            memory_bytes: 64 << 20,
-            timeout: None,
-            speculate: false,
-        };
-        Ok(Box::new(LocalEngine { slots: Slots::Universal(slots), split_bytes: 64 << 20, settings }))
+        let worker = WorkerCommand::this_program().map_err(EngineError::other)?;
+        Ok(Box::new(LocalEngine::new(Slots::Universal(slots), Settings::new(worker))))
     },
 };
 
-/// A format: a job a line, its name and its seconds after a comma.
+/// A format: one job per line, its name and its seconds after a comma.
 const LINES: Importer = Importer {
     name: "lines",
-    summary: "a job a line: name,seconds",
+    summary: "one job per line: name,seconds",
     endings: &["lines"],
     looks_like: |_| false,
     params: &[Param::new("stretch", "1", Values::Real(0.0, 1e3), "factor on all seconds")],

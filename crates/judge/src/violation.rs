@@ -65,6 +65,7 @@ impl fmt::Display for Place {
 
 /// The table of the schedule a row stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Table {
     /// `flows`.
     Flows,
@@ -422,6 +423,7 @@ pub enum Violation {
 
 /// What a reduce does too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReduceEvent {
     /// It takes its slot.
     Starts,

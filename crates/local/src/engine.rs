@@ -31,6 +31,7 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// How attempts are run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// How workers are started.
     pub worker: WorkerCommand,
@@ -43,8 +44,41 @@ pub struct Settings {
     pub speculate: bool,
 }
 
-/// What happens, for who watches.
+/// Memory for the buffers of an attempt where nothing else is asked for, bytes.
+const MEMORY_BYTES: u64 = 64 << 20;
+
+impl Settings {
+    /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no second attempts
+    /// beside slow ones.
+    pub fn new(worker: WorkerCommand) -> Self {
+        Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false }
+    }
+
+    /// With so much memory for the buffers of an attempt, bytes.
+    #[must_use]
+    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
+        self.memory_bytes = memory_bytes;
+        self
+    }
+
+    /// With attempts that are killed after this long.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Option<Span>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// With second attempts on idle slots; see [`Settings::speculate`].
+    #[must_use]
+    pub fn with_speculate(mut self, speculate: bool) -> Self {
+        self.speculate = speculate;
+        self
+    }
+}
+
+/// What happens, for observers.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Happening<'a> {
     /// An attempt started.
     Started(TaskId),

@@ -39,6 +39,7 @@ pub struct Recovered {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunEnd {
     /// All flows are done.
     Done,

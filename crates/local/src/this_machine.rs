@@ -101,6 +101,7 @@ fn bytes(
 
 /// This machine.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LocalEngine {
     /// Tasks at a time.
     pub slots: Slots,
@@ -108,6 +109,23 @@ pub struct LocalEngine {
     pub split_bytes: u64,
     /// How attempts are run.
     pub settings: Settings,
+}
+
+/// About how many bytes of a file a map reads where nothing else is asked for.
+const SPLIT_BYTES: u64 = 64 << 20;
+
+impl LocalEngine {
+    /// This machine with so many slots, maps of about 64 MiB, and attempts that are run like this.
+    pub fn new(slots: Slots, settings: Settings) -> Self {
+        Self { slots, split_bytes: SPLIT_BYTES, settings }
+    }
+
+    /// With maps that read about so many bytes of a file.
+    #[must_use]
+    pub fn with_split_bytes(mut self, split_bytes: u64) -> Self {
+        self.split_bytes = split_bytes;
+        self
+    }
 }
 
 impl Backend for LocalEngine {

@@ -50,12 +50,9 @@ impl Observer for Watcher {
 
 fn settings() -> Settings {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_slackline-worker"));
-    Settings {
-        worker: WorkerCommand { program, args: Vec::new() },
-        memory_bytes: 16 << 20,
-        timeout: Some(Span::from_seconds_nearest(20.0)),
-        speculate: false,
-    }
+    Settings::new(WorkerCommand { program, args: Vec::new() })
+        .with_memory_bytes(16 << 20)
+        .with_timeout(Some(Span::from_seconds_nearest(20.0)))
 }
 
 fn identity() -> Identity {
@@ -211,7 +208,7 @@ fn a_mapper_that_hangs_is_killed() {
     let instance = session.remaining().unwrap().unwrap();
     let mut policy = Fifo::new(By::Job);
     let config = Config { attempts_max: 1, ..Config::plain(&instance) };
-    let settings = Settings { timeout: Some(Span::from_seconds_nearest(0.5)), ..settings() };
+    let settings = settings().with_timeout(Some(Span::from_seconds_nearest(0.5)));
     let mut watcher = Watcher::default();
     let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
     let end = session.run(drive, settings, |_| {}).unwrap();
@@ -281,7 +278,7 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], slow)])]));
     let instance = session.remaining().unwrap().unwrap();
     let mut policy = Fifo::new(By::Job);
-    let settings = Settings { speculate: true, ..settings() };
+    let settings = settings().with_speculate(true);
     let mut watcher = Watcher::default();
     let config = Config { audit: true, ..Config::plain(&instance) };
     let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };

@@ -19,6 +19,7 @@ macro_rules! define_metrics {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
         /// The metric of an objective.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum Metric { $($(#[$doc])* $variant),* }
 
         impl Metric {

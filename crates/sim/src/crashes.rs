@@ -5,6 +5,7 @@ use slackline_model::{MachineId, Seed, Span, Time};
 
 /// When machines fail.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Crashes {
     /// Never.
     Never,

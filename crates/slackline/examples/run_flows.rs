@@ -37,8 +37,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     let file = std::env::args().nth(1).ok_or("expected a flow file")?;
     let worker = WorkerCommand { program: std::env::current_exe()?, args: vec!["worker".to_owned()] };
-    let settings = Settings { worker, memory_bytes: 128 << 20, timeout: None, speculate: false };
-    let engine = LocalEngine { slots: Slots::Universal(2), split_bytes: 64 << 20, settings };
+    let engine = LocalEngine::new(Slots::Universal(2), Settings::new(worker).with_memory_bytes(128 << 20));
     let request = Request::new(
         &file,
         std::fs::read(&file)?,

@@ -25,12 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(path) => Source::read(Path::new(&path))?,
         None => Source::new("trace.tsv", ROWS),
     };
-    let mut loaded = source.load(&WorkloadOptions {
-        machines: Some(10),
-        slots: Some(SlotOptions::Typed { map: 2, reduce: 1 }),
-        deadlines: Some(3.0),
-        ..WorkloadOptions::default()
-    })?;
+    let slots = SlotOptions::Typed { map: 2, reduce: 1 };
+    let options = WorkloadOptions::default().with_machines(10).with_slots(slots).with_deadlines(3.0);
+    let mut loaded = source.load(&options)?;
     loaded.prepare(None)?;
     let instance = &loaded.instance;
 

@@ -133,6 +133,7 @@ pub enum CapacityError {
 
 /// A search for the smallest cluster.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Search<'a> {
     /// The policy that runs the cluster.
     pub policy: &'a PolicySpec,
@@ -144,6 +145,25 @@ pub struct Search<'a> {
     pub options: &'a Options,
     /// Phases given as work are cut into tasks of at most this length.
     pub grain: Span,
+}
+
+impl<'a> Search<'a> {
+    /// A search among these numbers of machines; phases given as work are cut into tasks of at most ten seconds.
+    pub fn new(
+        policy: &'a PolicySpec,
+        condition: &'a Condition,
+        machines: RangeInclusive<u32>,
+        options: &'a Options,
+    ) -> Self {
+        Self { policy, condition, machines, options, grain: Span(10_000_000) }
+    }
+
+    /// With tasks of at most this length cut from phases given as work.
+    #[must_use]
+    pub fn with_grain(mut self, grain: Span) -> Self {
+        self.grain = grain;
+        self
+    }
 }
 
 /// Simulates every number of machines of the search, fewest first, until the condition holds. `progress` is

@@ -20,11 +20,28 @@ pub struct Compared {
 
 /// How several simulations run at a time.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct SideBySide<'a> {
     /// At most this many threads.
     pub threads: usize,
-    /// Is told which policy has how many tasks done.
+    /// Hears which policy has how many tasks done.
     pub progress: &'a (dyn Fn(usize, u64) + Sync),
+}
+
+impl<'a> SideBySide<'a> {
+    /// With at most this many threads.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// With a function that hears which policy has how many tasks done.
+    #[must_use]
+    pub fn with_progress(mut self, progress: &'a (dyn Fn(usize, u64) + Sync)) -> Self {
+        self.progress = progress;
+        self
+    }
 }
 
 impl Default for SideBySide<'_> {

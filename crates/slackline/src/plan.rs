@@ -20,10 +20,20 @@ pub use slackline_algo::registry::Refused;
 
 /// How to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Searches end after this many seconds of the wall clock; without it they count steps, so that the
     /// same workload has the same plan everywhere.
     pub budget: Option<f64>,
+}
+
+impl Options {
+    /// With searches that end after so many seconds of the wall clock; `None` to count steps.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Option<f64>) -> Self {
+        self.budget = budget;
+        self
+    }
 }
 
 /// A plan.
@@ -52,6 +62,7 @@ pub struct Planned {
 
 /// Why a search was left unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stopped {
     /// It took as many steps as a plan may.
     Steps,

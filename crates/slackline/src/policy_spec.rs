@@ -28,6 +28,7 @@ pub struct PolicySpec {
 
 /// What a policy gives when it is asked for a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlanForm {
     /// Slots of each phase over time; machines must have one speed.
     Allocations,

@@ -14,6 +14,7 @@ use crate::woha;
 
 /// What a policy may know of durations and speeds.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Knowledge {
     /// The mean of each phase and the speeds.
     Mean,
@@ -25,6 +26,7 @@ pub enum Knowledge {
 
 /// How to simulate.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// What the engine does.
     pub sim: slackline_sim::Options,
@@ -56,6 +58,55 @@ impl Options {
             timings: false,
             plans: BTreeMap::new(),
         }
+    }
+
+    /// With an engine that does this.
+    #[must_use]
+    pub fn with_sim(mut self, sim: slackline_sim::Options) -> Self {
+        self.sim = sim;
+        self
+    }
+
+    /// With reduces that may take slots after this fraction of the maps; 1 for not early.
+    #[must_use]
+    pub fn with_slowstart(mut self, slowstart: f64) -> Self {
+        self.slowstart = slowstart;
+        self
+    }
+
+    /// With policies that know this.
+    #[must_use]
+    pub fn with_knowledge(mut self, knowledge: Knowledge) -> Self {
+        self.knowledge = knowledge;
+        self
+    }
+
+    /// With errors in what policies know; see [`Options::noise`].
+    #[must_use]
+    pub fn with_noise(mut self, noise: f64) -> Self {
+        self.noise = noise;
+        self
+    }
+
+    /// With tasks that wait this long for a slot near their input.
+    #[must_use]
+    pub fn with_locality_wait(mut self, locality_wait: Span) -> Self {
+        self.locality_wait = locality_wait;
+        self
+    }
+
+    /// With plans made elsewhere; see [`Options::plans`].
+    #[must_use]
+    pub fn with_plans(mut self, plans: BTreeMap<FlowId, woha::Plan>) -> Self {
+        self.plans = plans;
+        self
+    }
+
+    /// With decisions timed on the wall clock.
+    #[must_use]
+    pub fn timed(mut self) -> Self {
+        self.timings = true;
+        self
     }
 
     /// Whether durations are those of the workload.

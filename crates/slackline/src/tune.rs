@@ -15,6 +15,7 @@ pub use slackline_algo::ordering::workload::NotOffline;
 
 /// How the best split is sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// Least makespan with the orders of MK_JR.
     MkSfJr,
@@ -48,6 +49,7 @@ impl Method {
 
 /// What to tune and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// The splits to choose from.
     pub splits: Splits,
@@ -57,6 +59,27 @@ pub struct Request {
     pub config: Config,
     /// Scale the best of these splits instead of searching all (the proportional rule, MK_SF_JR only).
     pub proportional: Option<Splits>,
+}
+
+impl Request {
+    /// The best of these splits by a method, with work-conserving reduces.
+    pub fn new(splits: Splits, method: Method) -> Self {
+        Self { splits, method, config: Config::standard(), proportional: None }
+    }
+
+    /// With this way of issuing reduces, and these times for orders.
+    #[must_use]
+    pub fn with_config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// With the best of these splits scaled instead of a search.
+    #[must_use]
+    pub fn with_proportional(mut self, proportional: Option<Splits>) -> Self {
+        self.proportional = proportional;
+        self
+    }
 }
 
 /// The answer.

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The form of a document of ours; [`crate::Importers`] has every format that a workload may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Format {
     /// TOML.
     Toml,

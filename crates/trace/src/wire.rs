@@ -50,20 +50,26 @@ impl From<MetricName> for Metric {
     }
 }
 
+impl MetricName {
+    /// The first name of each metric.
+    const EACH: [Self; 10] = [
+        Self::Completion,
+        Self::Response,
+        Self::Makespan,
+        Self::Stretch,
+        Self::Slowdown,
+        Self::Tardy,
+        Self::Tardiness,
+        Self::Lateness,
+        Self::Sla,
+        Self::Piecewise,
+    ];
+}
+
 impl From<Metric> for MetricName {
     fn from(metric: Metric) -> Self {
-        match metric {
-            Metric::Completion => Self::Completion,
-            Metric::Response => Self::Response,
-            Metric::Makespan => Self::Makespan,
-            Metric::Stretch => Self::Stretch,
-            Metric::Slowdown => Self::Slowdown,
-            Metric::Tardy => Self::Tardy,
-            Metric::Tardiness => Self::Tardiness,
-            Metric::Lateness => Self::Lateness,
-            Metric::Sla => Self::Sla,
-            Metric::Piecewise => Self::Piecewise,
-        }
+        let named = Self::EACH.into_iter().find(|name| Metric::from(*name) == metric);
+        named.expect("invariant: every metric has a name in documents")
     }
 }
 

@@ -71,6 +71,7 @@ const EXACT_JOBS_MAX: usize = 12;
 
 /// Where a plan comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Winner {
     /// The packing of this rule's order.
     Order(Rule),

@@ -65,6 +65,7 @@ const BASELINE_NODES_MAX: usize = 5000;
 
 /// Where an order of flows comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Source {
     /// A rule.
     Rule(Rule),
@@ -84,6 +85,7 @@ pub enum Source {
 
 /// How an order becomes a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Realisation {
     /// List scheduling of the precedence graph.
     List,

@@ -37,6 +37,7 @@ pub struct Step {
 
 /// Why bytes are no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlanError {
     /// They do not begin as a plan does.
     NoPlan,

@@ -57,21 +57,19 @@ pub(crate) struct SimulationArgs {
 impl SimulationArgs {
     /// The options as the library takes them.
     pub(crate) fn options(&self) -> SimulationOptions {
-        SimulationOptions {
-            heartbeat: self.heartbeat,
-            slowstart: self.slowstart,
-            noise: self.noise,
-            knowledge: self.knowledge,
-            jitter: self.jitter,
-            crashes: self.crash.clone(),
-            crash_rate: self
-                .crash_rate
-                .zip(self.repair)
-                .map(|(between, repair)| CrashRate { between, repair }),
-            locality_wait: self.locality_wait,
-            plan_files: self.plan_file.iter().map(|path| path.display().to_string()).collect(),
-            timings: self.timings,
-        }
+        let rate = self.crash_rate.zip(self.repair);
+        let mut options = SimulationOptions::default();
+        options.heartbeat = self.heartbeat;
+        options.slowstart = self.slowstart;
+        options.noise = self.noise;
+        options.knowledge = self.knowledge;
+        options.jitter = self.jitter;
+        options.crashes.clone_from(&self.crash);
+        options.crash_rate = rate.map(|(between, repair)| CrashRate { between, repair });
+        options.locality_wait = self.locality_wait;
+        options.plan_files = self.plan_file.iter().map(|path| path.display().to_string()).collect();
+        options.timings = self.timings;
+        options
     }
 
     /// Whether what policies may know was asked for in a way that makes sense.

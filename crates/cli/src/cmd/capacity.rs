@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use slackline::PolicySpec;
 use slackline::capacity::{CapacityError, Condition, Search, smallest};
-use slackline::import::{WorkloadOptions, grain_span};
+use slackline::import::grain_span;
 use slackline::report::capacity as report;
 use slackline::report::number::counted;
 use slackline_trace::Importers;
@@ -34,7 +34,7 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let Capacity { source, policy, condition, .. } = *asked;
     let machines = asked.shape.machines.context("--until: found no --machines, expected --machines A..B")?;
     let any = Shape { machines: None, ..asked.shape.clone() }.options(asked.importers)?;
-    let sized = |count| WorkloadOptions { machines: Some(count), ..any.clone() };
+    let sized = |count| any.clone().with_machines(count);
     let (small, large) = (sized(machines.least), sized(machines.most));
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
@@ -50,7 +50,7 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let sizes = (machines.most - machines.least + 1) as usize;
     let progress = |count| cells.at((count - machines.least) as usize, sizes);
     let machines_range = machines.least..=machines.most;
-    let search = Search { policy, condition, machines: machines_range, options: &options, grain };
+    let search = Search::new(policy, condition, machines_range, &options).with_grain(grain);
     let found = match smallest(&draft, &search, &progress) {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),

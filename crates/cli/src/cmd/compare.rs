@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
-use slackline::import::{Loaded, WorkloadOptions, bounds};
+use slackline::import::{Loaded, bounds};
 use slackline::parallel::processors;
 use slackline::report::number::counted;
 use slackline::report::{Figures, Row, comparison, headline, spread, write_schedule};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let mut progress = None;
     let mut rounds = Vec::new();
     for (k, &seed) in seeds.iter().enumerate() {
-        let shape = WorkloadOptions { seed: Some(seed), ..args.shape.options(&tables.importers)? };
+        let shape = args.shape.options(&tables.importers)?.with_seed(seed);
         let mut loaded = source.load(&shape)?;
         loaded.prepare(args.simulation.grain)?;
         if k == 0 {
@@ -126,7 +126,8 @@ fn round(
     // A bound holds for the durations of the workload, not for distorted ones.
     let bound = bounds(instance).best.filter(|_| args.simulation.jitter == 0.0);
     let threads = args.threads.map_or_else(processors, usize::from);
-    let mut compared = compare(instance, policies, &options, bound, SideBySide { threads, progress });
+    let how = SideBySide::default().with_threads(threads).with_progress(progress);
+    let mut compared = compare(instance, policies, &options, bound, how);
     for k in 0..policies.len() {
         progress(k, instance.n_tasks());
     }

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     if policy.plan_form().needs_tasks() {
         loaded.prepare(args.grain)?;
     }
-    match plan::plan(&loaded.instance, &policy, Options { budget: args.plan.budget }) {
+    match plan::plan(&loaded.instance, &policy, Options::default().with_budget(args.plan.budget)) {
         Ok(Plan::Schedule(planned)) => {
             let augmented = augmented(options, &source, &loaded, &policy)?;
             write(args, source.short_name(), &loaded, *planned, augmented)?;
@@ -102,7 +102,7 @@ fn augmented(
     if options.speed.is_none() {
         return Ok(None);
     }
-    let given = source.load(&WorkloadOptions { speed: None, ..options })?;
+    let given = source.load(&options.with_speed(None))?;
     let base = given.instance.cluster().uniform_speed();
     Ok(base.and_then(|base| plan::augmented(&loaded.instance, policy, base)))
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use slackline::PolicySpec;
 use slackline::capacity::Condition;
-use slackline::import::{Known, RecordedOptions, SlotOptions, WorkloadOptions, bounds};
+use slackline::import::{Known, RecordedOptions, SlotOptions, bounds};
 use slackline::report::tuning;
 use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
 use slackline_model::Instance;
@@ -199,7 +199,8 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
         bail!("--proportional: found --method {}, expected mk-sf-jr with it", args.method.name());
     }
     let proportional = args.proportional.map(Splits::of_total).transpose().context("--proportional")?;
-    Ok(Request { splits: splits(&args.shape, instance)?, method: args.method, config, proportional })
+    let request = Request::new(splits(&args.shape, instance)?, args.method);
+    Ok(request.with_config(config).with_proportional(proportional))
 }
 
 /// Writes the best split and its order as a schedule on a cluster so divided, if that was asked for.
@@ -212,11 +213,8 @@ fn write_schedule(
 ) -> anyhow::Result<()> {
     let Some(file) = &args.schedule else { return Ok(()) };
     let (nodes, split) = (request.splits.nodes(), best.split);
-    let options = WorkloadOptions {
-        machines: Some(nodes),
-        slots: Some(SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes }),
-        ..args.shape.options(&tables.importers)?
-    };
+    let slots = SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes };
+    let options = args.shape.options(&tables.importers)?.with_machines(nodes).with_slots(slots);
     let mut loaded = source.load(&options)?;
     loaded.cut(args.simulation.grain);
     let instance = &loaded.instance;

@@ -45,6 +45,7 @@ pub struct LaneNeed {
 
 /// What can be said of a deadline. Those after [`Verdict::Met`] are for flows that are late or not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// The flow was done in time.
     Met,

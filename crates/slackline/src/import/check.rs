@@ -38,6 +38,7 @@ pub struct WrongWorkload {
 
 /// What was decided of a schedule.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Verdict {
     /// It is feasible and costs what it says.
     Feasible {

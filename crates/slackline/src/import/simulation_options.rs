@@ -14,6 +14,7 @@ use crate::woha::{Plan, PlanFile};
 
 /// How to simulate, as it is said of any workload. Times are seconds.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SimulationOptions {
     /// Machines report, and get work, only this often; 0 for at once.
     pub heartbeat: f64,
@@ -141,12 +142,11 @@ impl SimulationOptions {
                 Known::Exact => Knowledge::Exact,
                 Known::Learned => Knowledge::Learned(history.clone()),
             },
-            sim: slackline_sim::Options {
-                seed: Seed(seed),
-                heartbeat: Span::from_seconds_nearest(self.heartbeat),
-                jitter: self.jitter,
-                crashes: self.crashes(instance)?,
-            },
+            sim: slackline_sim::Options::exact()
+                .with_seed(Seed(seed))
+                .with_heartbeat(Span::from_seconds_nearest(self.heartbeat))
+                .with_jitter(self.jitter)
+                .with_crashes(self.crashes(instance)?),
             slowstart: self.slowstart,
             noise: self.noise,
             locality_wait: Span::from_seconds_nearest(self.locality_wait),

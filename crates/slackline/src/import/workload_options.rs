@@ -10,6 +10,7 @@ use super::error::{ImportError, MissingOption};
 
 /// Options that shape a workload. What is not given is taken from the document.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct WorkloadOptions {
     /// The formats that workloads may come in.
     pub importers: Importers,
@@ -52,6 +53,48 @@ pub enum SlotOptions {
 }
 
 impl WorkloadOptions {
+    /// With these formats.
+    #[must_use]
+    pub fn with_importers(mut self, importers: Importers) -> Self {
+        self.importers = importers;
+        self
+    }
+
+    /// With this many machines.
+    #[must_use]
+    pub fn with_machines(mut self, machines: impl Into<Option<u32>>) -> Self {
+        self.machines = machines.into();
+        self
+    }
+
+    /// With these slots.
+    #[must_use]
+    pub fn with_slots(mut self, slots: impl Into<Option<SlotOptions>>) -> Self {
+        self.slots = slots.into();
+        self
+    }
+
+    /// With machines of this speed.
+    #[must_use]
+    pub fn with_speed(mut self, speed: impl Into<Option<f64>>) -> Self {
+        self.speed = speed.into();
+        self
+    }
+
+    /// With deadlines; see [`WorkloadOptions::deadlines`].
+    #[must_use]
+    pub fn with_deadlines(mut self, deadlines: impl Into<Option<f64>>) -> Self {
+        self.deadlines = deadlines.into();
+        self
+    }
+
+    /// With this seed of everything that is drawn.
+    #[must_use]
+    pub fn with_seed(mut self, seed: impl Into<Option<u64>>) -> Self {
+        self.seed = seed.into();
+        self
+    }
+
     /// The seed, 0 if none was given.
     pub fn root_seed(&self) -> u64 {
         self.seed.unwrap_or(0)

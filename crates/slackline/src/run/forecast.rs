@@ -143,7 +143,8 @@ impl Forecast {
                 }
             }
             Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
-            Happening::JobDone { .. } | Happening::Tick => {}
+            // The end of a job, the passing of time, and what may be added say nothing of a task.
+            _ => {}
         }
     }
 

@@ -62,6 +62,7 @@ pub enum PlanFileError {
 
 /// Why a plan does not go with a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanMismatch {
     /// No such flow.
     #[error("found a plan of flow {found:?}, expected a flow of the workload: {}", .known.join(", "))]

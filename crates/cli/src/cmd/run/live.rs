@@ -264,7 +264,8 @@ impl Sink for Live {
                 let tasks = format!("{} maps, {} reduces", job.maps.total, job.reduces.total);
                 self.say(now, &format!("{} done ({tasks}{skipped}){flow}", job.name));
             }
-            Happening::Tick => {}
+            // Time passes, or something that needs no line.
+            _ => {}
         }
         self.draw(now, forecast);
     }
