@@ -27,7 +27,7 @@ use crate::registry::{Capabilities, Flows, Proposal, Refused, Speeds, Typed};
 
 /// What all three can take.
 const CAPABILITIES: Capabilities =
-    Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Blind, minima: false };
+    Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Ignored, minima: false };
 
 /// The parameter of FIFO and Fair that [`By`] stands for.
 const BY: Param = Param::new(

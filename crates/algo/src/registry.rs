@@ -45,7 +45,7 @@ impl PolicyEntry {
             capabilities: Capabilities {
                 flows: Flows::Whole,
                 typed: Typed::Yes,
-                speeds: Speeds::Blind,
+                speeds: Speeds::Ignored,
                 minima: false,
             },
             params: &[],
@@ -81,6 +81,16 @@ pub enum Flows {
     ReadyJobs,
 }
 
+impl Flows {
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::ReadyJobs => "ready-jobs",
+        }
+    }
+}
+
 /// How a policy takes typed slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typed {
@@ -93,13 +103,34 @@ pub enum Typed {
     OnSum,
 }
 
+impl Typed {
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Yes => "as-they-are",
+            Self::PerKind => "per-kind",
+            Self::OnSum => "on-sum",
+        }
+    }
+}
+
 /// How a policy takes machines of mixed speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speeds {
-    /// It knows which machine is fast.
-    Aware,
+    /// It knows which machines are fast.
+    Known,
     /// It takes them as if all had the mean speed.
-    Blind,
+    Ignored,
+}
+
+impl Speeds {
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Known => "known",
+            Self::Ignored => "ignored",
+        }
+    }
 }
 
 /// How a policy plans.

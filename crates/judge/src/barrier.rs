@@ -13,7 +13,7 @@
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{JobId, PhaseId, Time};
 
-use crate::book::Book;
+use crate::ledger::Ledger;
 use crate::tolerance;
 
 /// When the maps of a job are complete.
@@ -57,15 +57,15 @@ fn enough_of(maps: u32, slowstart: f64) -> u32 {
 
 impl Barrier {
     /// The barrier of `job`, if it has both maps and reduces. O(attempts log attempts).
-    pub(crate) fn new(book: &Book<'_>, job: JobId, slowstart: f64) -> Option<Self> {
-        let job = book.instance.job(job);
+    pub(crate) fn new(ledger: &Ledger<'_>, job: JobId, slowstart: f64) -> Option<Self> {
+        let job = ledger.instance.job(job);
         let (map, _) = job.map.zip(job.reduce)?;
-        let maps = book.instance.phase(map).tasks().map_or(0, slackline_model::tasks::Tasks::count);
+        let maps = ledger.instance.phase(map).tasks().map_or(0, slackline_model::tasks::Tasks::count);
         let needed = enough_of(maps, slowstart);
-        let (mut ends, reruns, losses) = if book.has_retries(map) || book.has_losses(map) {
-            retried(book, map)
+        let (mut ends, reruns, losses) = if ledger.has_retries(map) || ledger.has_losses(map) {
+            retried(ledger, map)
         } else {
-            (simple(book, map), Vec::new(), Vec::new())
+            (simple(ledger, map), Vec::new(), Vec::new())
         };
         ends.sort_unstable();
         let first = when(&ends, maps);
@@ -138,15 +138,15 @@ fn finished(row: &TaskRow) -> bool {
     matches!(row.outcome, Outcome::Done | Outcome::Lost)
 }
 
-fn simple(book: &Book<'_>, map: PhaseId) -> Vec<(Time, u32)> {
-    book.of(map).filter(|row| finished(row)).map(|row| (row.end, row.count)).collect()
+fn simple(ledger: &Ledger<'_>, map: PhaseId) -> Vec<(Time, u32)> {
+    ledger.of(map).filter(|row| finished(row)).map(|row| (row.end, row.count)).collect()
 }
 
 /// First successes, re-runs and losses of maps some of which have several attempts.
-fn retried(book: &Book<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>, Vec<Rerun>) {
+fn retried(ledger: &Ledger<'_>, map: PhaseId) -> (Vec<(Time, u32)>, Vec<Rerun>, Vec<Rerun>) {
     let (mut ends, mut reruns, mut losses) = (Vec::new(), Vec::new(), Vec::new());
-    for attempts in book.pieces(map).chunk_by(|a, b| a.first == b.first) {
-        let rows = || attempts.iter().map(|piece| book.row(piece.row));
+    for attempts in ledger.pieces(map).chunk_by(|a, b| a.first == b.first) {
+        let rows = || attempts.iter().map(|piece| ledger.row(piece.row));
         if let Some(end) = rows().filter(|row| finished(row)).map(|row| row.end).min() {
             ends.push((end, attempts[0].count));
         }

@@ -6,9 +6,9 @@
 use slackline_model::schedule::{Outcome, TaskRows};
 use slackline_model::{FlowId, Instance, PhaseId};
 
-use crate::book::{Book, Piece, fault};
+use crate::ledger::{Ledger, Piece, fault};
 use crate::tolerance;
-use crate::violation::{Table, Violation, Who};
+use crate::violation::{Subject, Table, Violation};
 
 /// The first row that means nothing.
 pub(crate) fn check_rows(instance: &Instance, rows: &TaskRows) -> Result<(), Violation> {
@@ -17,24 +17,24 @@ pub(crate) fn check_rows(instance: &Instance, rows: &TaskRows) -> Result<(), Vio
 }
 
 /// The first task, by phase and number, with too many or too few attempts.
-pub(crate) fn check_tasks(book: &Book<'_>, failed: impl Fn(FlowId) -> bool) -> Result<(), Violation> {
-    for (phase, of) in book.instance.phases().iter_enumerated() {
-        let failed = failed(book.instance.flow_of(phase));
+pub(crate) fn check_tasks(ledger: &Ledger<'_>, failed: impl Fn(FlowId) -> bool) -> Result<(), Violation> {
+    for (phase, of) in ledger.instance.phases().iter_enumerated() {
+        let failed = failed(ledger.instance.flow_of(phase));
         let Some(tasks) = of.tasks() else {
-            let (phase, expected) = (Who::phase(book.instance, phase), of.work().slot_seconds());
+            let (phase, expected) = (Subject::phase(ledger.instance, phase), of.work().slot_seconds());
             if failed || expected == 0.0 {
                 continue;
             }
             return Err(Violation::Work { phase, found: 0.0, expected });
         };
-        let missing = |task| Violation::TaskMissing { task: Who::task(book.instance, phase, task) };
+        let missing = |task| Violation::TaskMissing { task: Subject::task(ledger.instance, phase, task) };
         let mut next = 0;
-        for attempts in book.pieces(phase).chunk_by(|a, b| a.first == b.first) {
+        for attempts in ledger.pieces(phase).chunk_by(|a, b| a.first == b.first) {
             let first = attempts[0].first;
             if first > next && !failed {
                 return Err(missing(next));
             }
-            if !check_attempts(book, phase, attempts)? && !failed {
+            if !check_attempts(ledger, phase, attempts)? && !failed {
                 return Err(missing(first));
             }
             next = first + attempts[0].count;
@@ -47,15 +47,15 @@ pub(crate) fn check_tasks(book: &Book<'_>, failed: impl Fn(FlowId) -> bool) -> R
 }
 
 /// Checks all attempts of the same tasks; whether one of them is done.
-fn check_attempts(book: &Book<'_>, phase: PhaseId, attempts: &[Piece]) -> Result<bool, Violation> {
-    let who = || Who::task(book.instance, phase, attempts[0].first);
-    let done = attempts.iter().filter(|p| book.row(p.row).outcome == Outcome::Done).count();
+fn check_attempts(ledger: &Ledger<'_>, phase: PhaseId, attempts: &[Piece]) -> Result<bool, Violation> {
+    let who = || Subject::task(ledger.instance, phase, attempts[0].first);
+    let done = attempts.iter().filter(|p| ledger.row(p.row).outcome == Outcome::Done).count();
     if done > 1 {
         return Err(Violation::TaskTwice { task: who(), found: done as u32 });
     }
     let mut last = None;
     for (expected, piece) in attempts.iter().enumerate() {
-        let row = book.row(piece.row);
+        let row = ledger.row(piece.row);
         let late = last.is_some_and(|last| tolerance::earlier_micros(row.start, last));
         if usize::from(row.attempt) != expected || late {
             return Err(Violation::Attempt {

@@ -3,28 +3,28 @@
 use slackline_model::Instance;
 use slackline_model::schedule::{Outcome, TaskRow};
 
-use crate::book::Book;
+use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
 use crate::tolerance;
-use crate::violation::{First, Place, Violation, Who};
+use crate::violation::{First, Place, Subject, Violation};
 
 /// Offers attempts that finished after more or less than seconds / speed, and others that lasted
 /// longer than that. How long one computed that was stopped after it waited for maps the rows do not say: behind
 /// heartbeats it need not have heard of the last one at once.
-pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
-    for &i in book.by_start() {
-        let row = book.row(i);
+pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, first: &mut First) {
+    for &i in ledger.by_start() {
+        let row = ledger.row(i);
         // Reduces whose maps never are complete wait as long as they like.
-        let Some(from) = computes_from(book.instance, progress, row) else { continue };
+        let Some(from) = computes_from(ledger.instance, progress, row) else { continue };
         // An attempt that ended while it still waited computed for no time at all.
         let found = row.end.since(from).seconds();
         let outright = matches!(row.outcome, Outcome::Done | Outcome::Lost);
-        if !outright && progress.may_have_waited(book.instance, row) {
+        if !outright && progress.may_have_waited(ledger.instance, row) {
             continue;
         }
         // A re-run of no length may have come before a reduce of no length at the same instant.
-        let at_once = row.end > from && progress.ends_with_barrier(book.instance, row);
-        for_each_stretch(book, row, |task, slot, expected| {
+        let at_once = row.end > from && progress.ends_with_barrier(ledger.instance, row);
+        for_each_stretch(ledger, row, |task, slot, expected| {
             let wrong = if outright {
                 let right = tolerance::same_amount(found, expected);
                 !(right || at_once && tolerance::same_amount(0.0, expected))
@@ -35,8 +35,8 @@ pub(crate) fn check(book: &Book<'_>, progress: &Progress, first: &mut First) {
                 let at = row.end.seconds();
                 first.offer(at, row.phase, || Violation::Duration {
                     at,
-                    task: Who::task(book.instance, row.phase, task),
-                    place: place(book.instance, row, slot),
+                    task: Subject::task(ledger.instance, row.phase, task),
+                    place: place(ledger.instance, row, slot),
                     found,
                     expected,
                     outright,
@@ -52,16 +52,16 @@ fn place(instance: &Instance, row: &TaskRow, slot: u32) -> Place {
 
 /// Calls `f(task, slot, seconds)` with the first task of each stretch of a row's tasks that take
 /// equally long on slots of equal speed.
-fn for_each_stretch(book: &Book<'_>, row: &TaskRow, mut f: impl FnMut(u32, u32, f64)) {
-    let Some(tasks) = book.instance.phase(row.phase).tasks() else { return };
-    let lane = book.instance.lane_of(row.phase);
+fn for_each_stretch(ledger: &Ledger<'_>, row: &TaskRow, mut f: impl FnMut(u32, u32, f64)) {
+    let Some(tasks) = ledger.instance.phase(row.phase).tasks() else { return };
+    let lane = ledger.instance.lane_of(row.phase);
     let mut task = row.first;
     let mut last = None;
-    for place in book.rows.places(row) {
+    for place in ledger.rows.places(row) {
         let mut slot = place.first;
         while slot < place.end() {
             let (span, equal) = tasks.run_at(task);
-            let (speed, until) = book.instance.cluster().speed_of(lane, slot);
+            let (speed, until) = ledger.instance.cluster().speed_of(lane, slot);
             if last != Some((span, speed)) {
                 f(task, slot, span.seconds() / speed);
                 last = Some((span, speed));

@@ -10,8 +10,8 @@
 //! In reading order:
 //! - [`violation`]: the ways to break a schedule;
 //! - `tolerance`: when two instants or amounts are the same;
-//! - `book`: task rows by start and by phase; `coverage`: every task done once;
-//! - `slots`: no slot twice, no phase above its cap (`sweep` finds the first excess);
+//! - `ledger`: task rows by start and by phase; `coverage`: every task done once;
+//! - `slots`: no slot twice, no phase above its cap (`occupancy` finds the first excess);
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
 //! - `guarantee`, `minima`: slots that are promised;
@@ -23,18 +23,18 @@
 #![deny(clippy::unwrap_used)]
 
 mod barrier;
-mod book;
 mod claims;
 mod coverage;
 mod durations;
 mod guarantee;
+mod ledger;
 pub mod metrics;
 mod minima;
+mod occupancy;
 mod order;
 mod plan;
 mod slots;
 mod summary;
-mod sweep;
 mod tolerance;
 pub mod violation;
 
@@ -44,7 +44,7 @@ use slackline_model::{FlowId, Instance};
 pub use metrics::{Metrics, completions, metrics};
 pub use violation::Violation;
 
-use book::Book;
+use ledger::Ledger;
 use order::Progress;
 use plan::Plan;
 use summary::{Form, Summary};
@@ -111,22 +111,22 @@ fn check_tasks(
     failed: impl Fn(FlowId) -> bool + Copy,
 ) -> Result<Summary, Violation> {
     coverage::check_rows(instance, &schedule.tasks)?;
-    let book = Book::new(instance, &schedule.tasks);
-    coverage::check_tasks(&book, failed)?;
-    let progress = Progress::new(&book, schedule.slowstart);
+    let ledger = Ledger::new(instance, &schedule.tasks);
+    coverage::check_tasks(&ledger, failed)?;
+    let progress = Progress::new(&ledger, schedule.slowstart);
     let mut first = First::default();
-    slots::check_overlaps(&book, &mut first);
-    slots::check_caps(&book, &mut first);
-    order::check_precedence(&book, &progress, &mut first);
-    order::check_reduces(&book, &progress, schedule.slowstart, &mut first);
+    slots::check_overlaps(&ledger, &mut first);
+    slots::check_caps(&ledger, &mut first);
+    order::check_precedence(&ledger, &progress, &mut first);
+    order::check_reduces(&ledger, &progress, schedule.slowstart, &mut first);
     if schedule.clock == Clock::Exact {
-        durations::check(&book, &progress, &mut first);
+        durations::check(&ledger, &progress, &mut first);
     }
     if schedule.minima {
-        minima::check(&book, &progress, failed, &mut first);
+        minima::check(&ledger, &progress, failed, &mut first);
     }
     first.into_result()?;
-    Ok(Summary::of_tasks(&book, &progress))
+    Ok(Summary::of_tasks(&ledger, &progress))
 }
 
 fn check_allocations(

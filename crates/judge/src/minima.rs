@@ -18,12 +18,12 @@ use std::ops::Range;
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
 
-use crate::book::Book;
 use crate::guarantee::{self, Ready};
+use crate::ledger::Ledger;
+use crate::occupancy::Hold;
 use crate::order::{Progress, computes_from, waits};
-use crate::sweep::Hold;
 use crate::tolerance;
-use crate::violation::{First, Violation, Who};
+use crate::violation::{First, Subject, Violation};
 
 /// A phase with a guarantee, and when it comes into force.
 struct Guaranteed {
@@ -37,24 +37,24 @@ struct Guaranteed {
 
 /// Offers the first breach in each lane. O(starts · (guaranteed phases that are ready) + n log n).
 pub(crate) fn check(
-    book: &Book<'_>,
+    ledger: &Ledger<'_>,
     progress: &Progress,
     failed: impl Fn(FlowId) -> bool,
     first: &mut First,
 ) {
-    let of_no_length = book
+    let of_no_length = ledger
         .rows
         .rows()
         .iter()
-        .filter(|row| computes_from(book.instance, progress, row).is_none_or(|from| from >= row.end));
+        .filter(|row| computes_from(ledger.instance, progress, row).is_none_or(|from| from >= row.end));
     let instants: BTreeSet<Time> = of_no_length.map(|row| row.end).collect();
-    for &lane in book.instance.cluster().lanes() {
-        let phases = book.instance.phases().keys().filter(|&phase| {
-            book.instance.lane_of(phase) == lane && guarantee::at_most(book.instance, phase) > 0
+    for &lane in ledger.instance.cluster().lanes() {
+        let phases = ledger.instance.phases().keys().filter(|&phase| {
+            ledger.instance.lane_of(phase) == lane && guarantee::at_most(ledger.instance, phase) > 0
         });
         let guaranteed = phases.filter_map(|phase| {
-            let mut g = guaranteed(book, progress, phase)?;
-            if failed(book.instance.flow_of(phase)) {
+            let mut g = guaranteed(ledger, progress, phase)?;
+            if failed(ledger.instance.flow_of(phase)) {
                 g.doubtful = Time(u64::MAX);
             }
             // Tasks of no length follow each other within an instant; in which order other slots were
@@ -69,17 +69,17 @@ pub(crate) fn check(
         let mut guaranteed: Vec<_> = guaranteed.collect();
         if !guaranteed.is_empty() {
             guaranteed.sort_by_key(|g| (g.ready, g.phase));
-            Sweep::new(book, lane, &waits(book, progress)).run(guaranteed, first);
+            Sweep::new(ledger, lane, &waits(ledger, progress)).run(guaranteed, first);
         }
     }
 }
 
-fn guaranteed(book: &Book<'_>, progress: &Progress, id: PhaseId) -> Option<Guaranteed> {
-    let phase = book.instance.phase(id);
-    let ready = progress.job_ready(book.instance, phase.job)?;
-    let map = book.instance.job(phase.job).map.filter(|_| phase.kind == PhaseKind::Reduce);
+fn guaranteed(ledger: &Ledger<'_>, progress: &Progress, id: PhaseId) -> Option<Guaranteed> {
+    let phase = ledger.instance.phase(id);
+    let ready = progress.job_ready(ledger.instance, phase.job)?;
+    let map = ledger.instance.job(phase.job).map.filter(|_| phase.kind == PhaseKind::Reduce);
     // Losses of the phase itself, and those of the maps it waits for.
-    let lossy = [Some(id), map].into_iter().flatten().filter(|&p| book.has_losses(p));
+    let lossy = [Some(id), map].into_iter().flatten().filter(|&p| ledger.has_losses(p));
     let doubtful = lossy.map(|p| progress.done[p].unwrap_or(Time(u64::MAX))).max();
     let barrier = progress.barriers[phase.job].as_ref().filter(|_| map.is_some());
     let (ready, free) = match (barrier, doubtful) {
@@ -97,7 +97,7 @@ fn guaranteed(book: &Book<'_>, progress: &Progress, id: PhaseId) -> Option<Guara
 
 /// Slots held and tasks left while time passes over the rows of one lane.
 struct Sweep<'a, 'b> {
-    book: &'b Book<'a>,
+    ledger: &'b Ledger<'a>,
     lane: Lane,
     starts: Vec<&'a TaskRow>,
     /// The same rows by end.
@@ -111,15 +111,15 @@ struct Sweep<'a, 'b> {
 }
 
 impl<'a, 'b> Sweep<'a, 'b> {
-    fn new(book: &'b Book<'a>, lane: Lane, waits: &[Hold]) -> Self {
-        let rows = book.by_start().iter().map(|&i| book.row(i));
-        let starts: Vec<_> = rows.filter(|row| book.instance.lane_of(row.phase) == lane).collect();
+    fn new(ledger: &'b Ledger<'a>, lane: Lane, waits: &[Hold]) -> Self {
+        let rows = ledger.by_start().iter().map(|&i| ledger.row(i));
+        let starts: Vec<_> = rows.filter(|row| ledger.instance.lane_of(row.phase) == lane).collect();
         let mut ends = starts.clone();
         ends.sort_by_key(|row| row.end);
         let tasks: Vec<i64> =
-            book.instance.phases().iter().map(|p| p.tasks().map_or(0, |t| i64::from(t.count()))).collect();
+            ledger.instance.phases().iter().map(|p| p.tasks().map_or(0, |t| i64::from(t.count()))).collect();
         Self {
-            book,
+            ledger,
             lane,
             starts,
             ends,
@@ -179,7 +179,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
         group: Range<usize>,
         ready: &BTreeMap<PhaseId, Guaranteed>,
     ) -> Option<(PhaseId, Violation)> {
-        let instance = self.book.instance;
+        let instance = self.ledger.instance;
         let held = |phase: PhaseId| self.held[phase.index()];
         let below = |phase: PhaseId, minimum: u32| {
             self.not_started[phase.index()] > 0 && held(phase) < i64::from(minimum)
@@ -213,10 +213,10 @@ impl<'a, 'b> Sweep<'a, 'b> {
         let taker = takers.filter(|&p| held(p) - self.leaving(p, now) > minimum_of(p)).min()?;
         let violation = Violation::Minimum {
             at: now.seconds(),
-            phase: Who::phase(instance, want),
+            phase: Subject::phase(instance, want),
             found: u64::try_from(held(want)).unwrap_or(0),
             minimum,
-            taker: Some(Box::new(Who::phase(instance, taker))),
+            taker: Some(Box::new(Subject::phase(instance, taker))),
         };
         Some((want, violation))
     }

@@ -5,10 +5,10 @@ use slackline_model::schedule::{Outcome, Schedule, TaskRow};
 use slackline_model::{Instance, JobId, Lane, PhaseId, PhaseKind, Time};
 
 use crate::barrier::Barrier;
-use crate::book::Book;
-use crate::sweep::{Hold, first_excess};
+use crate::ledger::Ledger;
+use crate::occupancy::{Hold, first_excess};
 use crate::tolerance;
-use crate::violation::{First, ReduceEvent, Violation, Who, job_name};
+use crate::violation::{First, ReduceEvent, Subject, Violation, job_name};
 
 /// When phases are done and barriers close, as the rows say.
 pub(crate) struct Progress {
@@ -19,18 +19,18 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(book: &Book<'_>, slowstart: f64) -> Self {
-        let instance = book.instance;
+    pub(crate) fn new(ledger: &Ledger<'_>, slowstart: f64) -> Self {
+        let instance = ledger.instance;
         let done = instance.phases().iter_enumerated().map(|(id, phase)| {
             let (mut count, mut end) = (0u64, Time::ZERO);
-            for row in book.of(id).filter(|row| row.outcome == Outcome::Done) {
+            for row in ledger.of(id).filter(|row| row.outcome == Outcome::Done) {
                 count += u64::from(row.count);
                 end = end.max(row.end);
             }
             let tasks = u64::from(phase.tasks()?.count());
             (count >= tasks).then_some(end)
         });
-        let barriers = instance.jobs().keys().map(|job| Barrier::new(book, job, slowstart));
+        let barriers = instance.jobs().keys().map(|job| Barrier::new(ledger, job, slowstart));
         Self { done: done.collect(), barriers: barriers.collect() }
     }
 
@@ -71,12 +71,12 @@ impl Progress {
 
 /// Offers the first attempt of each phase that starts before its release or before a job it comes
 /// after is done.
-pub(crate) fn check_precedence(book: &Book<'_>, progress: &Progress, first: &mut First) {
-    let instance = book.instance;
+pub(crate) fn check_precedence(ledger: &Ledger<'_>, progress: &Progress, first: &mut First) {
+    let instance = ledger.instance;
     for (id, phase) in instance.phases().iter_enumerated() {
-        let Some(row) = book.of(id).next() else { continue };
+        let Some(row) = ledger.of(id).next() else { continue };
         let at = row.start.seconds();
-        let who = || Who::task(instance, id, row.first);
+        let who = || Subject::task(instance, id, row.first);
         let job = instance.job(phase.job);
         let release = instance.flow(job.flow).release;
         if tolerance::earlier_micros(row.start, release) {
@@ -96,25 +96,25 @@ pub(crate) fn check_precedence(book: &Book<'_>, progress: &Progress, first: &mut
 
 /// Offers reduces that start before enough maps are done, that are done before all maps are, and
 /// early ones that leave no slot to the maps.
-pub(crate) fn check_reduces(book: &Book<'_>, progress: &Progress, slowstart: f64, first: &mut First) {
+pub(crate) fn check_reduces(ledger: &Ledger<'_>, progress: &Progress, slowstart: f64, first: &mut First) {
     for (job, barrier) in progress.barriers.iter_enumerated() {
-        let Some((barrier, reduce)) = barrier.as_ref().zip(book.instance.job(job).reduce) else { continue };
-        for row in book.of(reduce) {
-            check_start(book, barrier, slowstart, row, first);
-            check_end(book, barrier, row, first);
+        let Some((barrier, reduce)) = barrier.as_ref().zip(ledger.instance.job(job).reduce) else { continue };
+        for row in ledger.of(reduce) {
+            check_start(ledger, barrier, slowstart, row, first);
+            check_end(ledger, barrier, row, first);
         }
     }
-    let waits = waits(book, progress);
-    let slots = book.instance.cluster().slots(Lane::Any);
+    let waits = waits(ledger, progress);
+    let slots = ledger.instance.cluster().slots(Lane::Any);
     // Reduces on typed slots take nothing from the maps.
-    if book.instance.cluster().is_typed() || waits.is_empty() {
+    if ledger.instance.cluster().is_typed() || waits.is_empty() {
         return;
     }
     if let Some(excess) = first_excess(waits, u64::from(slots) - 1) {
-        let row = book.row(excess.row);
+        let row = ledger.row(excess.row);
         first.offer(excess.at, row.phase, || Violation::EarlyReduce {
             at: excess.at,
-            task: Who::task(book.instance, row.phase, row.first),
+            task: Subject::task(ledger.instance, row.phase, row.first),
             found: excess.held,
             slots,
         });
@@ -122,7 +122,7 @@ pub(crate) fn check_reduces(book: &Book<'_>, progress: &Progress, slowstart: f64
 }
 
 /// A reduce starts when the maps are done; with slow-start, earlier, once enough maps had been done.
-fn check_start(book: &Book<'_>, barrier: &Barrier, slowstart: f64, row: &TaskRow, first: &mut First) {
+fn check_start(ledger: &Ledger<'_>, barrier: &Barrier, slowstart: f64, row: &TaskRow, first: &mut First) {
     let in_time = |t: Option<Time>| t.is_some_and(|t| !tolerance::earlier_micros(row.start, t));
     let closed = barrier.closed(row.start);
     if in_time(closed) || (slowstart < 1.0 && in_time(barrier.enough())) {
@@ -132,7 +132,7 @@ fn check_start(book: &Book<'_>, barrier: &Barrier, slowstart: f64, row: &TaskRow
     let done = if slowstart < 1.0 { barrier.enough() } else { closed };
     first.offer(at, row.phase, || Violation::MapBeforeReduce {
         at,
-        who: Who::task(book.instance, row.phase, row.first),
+        who: Subject::task(ledger.instance, row.phase, row.first),
         event: ReduceEvent::Starts,
         needed: (slowstart < 1.0).then(|| barrier.needed()),
         done: done.map(Time::seconds),
@@ -140,7 +140,7 @@ fn check_start(book: &Book<'_>, barrier: &Barrier, slowstart: f64, row: &TaskRow
 }
 
 /// A reduce that finishes does so after the last map, whatever the clock.
-fn check_end(book: &Book<'_>, barrier: &Barrier, row: &TaskRow, first: &mut First) {
+fn check_end(ledger: &Ledger<'_>, barrier: &Barrier, row: &TaskRow, first: &mut First) {
     if matches!(row.outcome, Outcome::Failed | Outcome::Killed) {
         return;
     }
@@ -151,7 +151,7 @@ fn check_end(book: &Book<'_>, barrier: &Barrier, row: &TaskRow, first: &mut Firs
     let at = row.end.seconds();
     first.offer(at, row.phase, || Violation::MapBeforeReduce {
         at,
-        who: Who::task(book.instance, row.phase, row.first),
+        who: Subject::task(ledger.instance, row.phase, row.first),
         event: ReduceEvent::Ends,
         needed: None,
         done: closed.map(Time::seconds),
@@ -160,12 +160,12 @@ fn check_end(book: &Book<'_>, barrier: &Barrier, row: &TaskRow, first: &mut Firs
 
 /// Slots held by reduces that took them early, while they wait for maps. A reduce that waits again
 /// because of a re-run took no slot for it and is not among them.
-pub(crate) fn waits(book: &Book<'_>, progress: &Progress) -> Vec<Hold> {
+pub(crate) fn waits(ledger: &Ledger<'_>, progress: &Progress) -> Vec<Hold> {
     let mut waits = Vec::new();
     for (job, barrier) in progress.barriers.iter_enumerated() {
-        let Some((barrier, reduce)) = barrier.as_ref().zip(book.instance.job(job).reduce) else { continue };
-        for &i in book.indices(reduce) {
-            let row = book.row(i);
+        let Some((barrier, reduce)) = barrier.as_ref().zip(ledger.instance.job(job).reduce) else { continue };
+        for &i in ledger.indices(reduce) {
+            let row = ledger.row(i);
             let until = barrier.waits_until(row.start).map_or(row.end, |until| until.min(row.end));
             if tolerance::earlier_micros(row.start, until) {
                 let (start, end) = (row.start.seconds(), until.seconds());

@@ -8,9 +8,9 @@ use slackline_model::schedule::Allocation;
 use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, PhaseKind};
 
 use crate::guarantee::{self, Ready};
-use crate::sweep::{Hold, first_excess};
+use crate::occupancy::{Hold, first_excess};
 use crate::tolerance;
-use crate::violation::{First, ReduceEvent, RowProblem, Table, Violation, Who, job_name};
+use crate::violation::{First, ReduceEvent, RowProblem, Subject, Table, Violation, job_name};
 
 /// What the allocations of a plan amount to. Times are seconds.
 pub(crate) struct Plan<'a> {
@@ -105,7 +105,7 @@ impl<'a> Plan<'a> {
             let (found, expected) = (self.work[id], phase.work().slot_seconds());
             let less_is_fine = failed(self.instance.flow_of(id)) && found < expected;
             if !less_is_fine && !tolerance::same_amount(found, expected) {
-                return Err(Violation::Work { phase: Who::phase(self.instance, id), found, expected });
+                return Err(Violation::Work { phase: Subject::phase(self.instance, id), found, expected });
             }
         }
         Ok(())
@@ -134,7 +134,7 @@ impl<'a> Plan<'a> {
             let phase = self.hold(excess.row).phase;
             first.offer(excess.at, phase, || Violation::Capacity {
                 at: excess.at,
-                phase: Who::phase(self.instance, phase),
+                phase: Subject::phase(self.instance, phase),
                 lane,
                 found: excess.held,
                 slots,
@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
             if let Some(excess) = first_excess(rows.iter().map(hold_of).collect(), u64::from(cap)) {
                 first.offer(excess.at, id, || Violation::Cap {
                     at: excess.at,
-                    phase: Who::phase(self.instance, id),
+                    phase: Subject::phase(self.instance, id),
                     found: excess.held,
                     cap,
                 });
@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
         let instance = self.instance;
         let phase = instance.phase(row.phase);
         let job = instance.job(phase.job);
-        let (at, who) = (row.start, || Who::phase(instance, row.phase));
+        let (at, who) = (row.start, || Subject::phase(instance, row.phase));
         let release = instance.flow(job.flow).release.seconds();
         if tolerance::earlier(at, release) {
             first.offer(at, row.phase, || Violation::Release { at, who: who(), release });
@@ -269,7 +269,7 @@ impl<'a> Plan<'a> {
         let phase = phases[at].phase;
         let violation = Violation::Minimum {
             at: now,
-            phase: Who::phase(self.instance, phase),
+            phase: Subject::phase(self.instance, phase),
             found: u64::try_from(phases[at].held).unwrap_or(0),
             minimum,
             taker: None,

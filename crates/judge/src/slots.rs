@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use slackline_model::{PhaseId, SlotRange, Time};
 
-use crate::book::Book;
-use crate::sweep::{Hold, first_excess};
+use crate::ledger::Ledger;
+use crate::occupancy::{Hold, first_excess};
 use crate::tolerance;
-use crate::violation::{First, Place, Violation, Who};
+use crate::violation::{First, Place, Subject, Violation};
 
 /// Lanes up to this many slots have a table entry for each; larger ones for each stretch of slots
 /// that some row names, so that a small document about a huge cluster stays small.
@@ -48,18 +48,18 @@ impl Taken {
 
 /// Offers the first overlaps on a slot. Every attempt uses its slot from start to end, whatever
 /// became of it. O(attempts) after sorting.
-pub(crate) fn check_overlaps(book: &Book<'_>, first: &mut First) {
-    let cluster = book.instance.cluster();
-    let lane_of = |i: u32| book.instance.lane_of(book.row(i).phase);
+pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
+    let cluster = ledger.instance.cluster();
+    let lane_of = |i: u32| ledger.instance.lane_of(ledger.row(i).phase);
     let mut taken = [None, None];
     for &lane in cluster.lanes() {
-        let rows = book.by_start().iter().filter(|&&i| lane_of(i) == lane);
-        let places = rows.flat_map(|&i| book.rows.places(book.row(i))).copied();
+        let rows = ledger.by_start().iter().filter(|&&i| lane_of(i) == lane);
+        let places = rows.flat_map(|&i| ledger.rows.places(ledger.row(i))).copied();
         taken[lane.index()] = Some(Taken::new(cluster.slots(lane), places));
     }
     let mut found_at = None;
-    for &i in book.by_start() {
-        let row = book.row(i);
+    for &i in ledger.by_start() {
+        let row = ledger.row(i);
         if found_at.is_some_and(|at| row.start > at) {
             return;
         }
@@ -69,13 +69,13 @@ pub(crate) fn check_overlaps(book: &Book<'_>, first: &mut First) {
             continue;
         }
         let mut task = row.first;
-        for &place in book.rows.places(row) {
+        for &place in ledger.rows.places(row) {
             for entry in taken.entries(place) {
                 let until = taken.until[entry];
                 if until > row.start {
                     let slot = taken.slot(entry);
                     first.offer(row.start.seconds(), row.phase, || {
-                        overlap(book, i, task + (slot - place.first), slot)
+                        overlap(ledger, i, task + (slot - place.first), slot)
                     });
                     found_at = Some(row.start);
                 }
@@ -87,25 +87,26 @@ pub(crate) fn check_overlaps(book: &Book<'_>, first: &mut First) {
 }
 
 /// Names both sides of an overlap; looks for the other one only now that it is needed.
-fn overlap(book: &Book<'_>, index: u32, task: u32, slot: u32) -> Violation {
-    let row = book.row(index);
-    let lane = book.instance.lane_of(row.phase);
-    let before = book.by_start().iter().take_while(|&&i| i != index);
-    let other = before.map(|&i| book.row(i)).find_map(|other| {
-        let running = book.instance.lane_of(other.phase) == lane && tolerance::shrunk(other.end) > row.start;
-        let at = if running { task_on(book.rows.places(other), slot) } else { None };
-        at.map(|k| Who::task(book.instance, other.phase, other.first + k))
+fn overlap(ledger: &Ledger<'_>, index: u32, task: u32, slot: u32) -> Violation {
+    let row = ledger.row(index);
+    let lane = ledger.instance.lane_of(row.phase);
+    let before = ledger.by_start().iter().take_while(|&&i| i != index);
+    let other = before.map(|&i| ledger.row(i)).find_map(|other| {
+        let running =
+            ledger.instance.lane_of(other.phase) == lane && tolerance::shrunk(other.end) > row.start;
+        let at = if running { task_on(ledger.rows.places(other), slot) } else { None };
+        at.map(|k| Subject::task(ledger.instance, other.phase, other.first + k))
     });
     // Without another row, this one names the slot twice itself.
     let own = || {
-        let k = task_on(book.rows.places(row), slot).expect("invariant: the row is on the slot");
-        Who::task(book.instance, row.phase, row.first + k)
+        let k = task_on(ledger.rows.places(row), slot).expect("invariant: the row is on the slot");
+        Subject::task(ledger.instance, row.phase, row.first + k)
     };
     Violation::SlotOverlap {
         at: row.start.seconds(),
-        task: Who::task(book.instance, row.phase, task),
+        task: Subject::task(ledger.instance, row.phase, task),
         other: Box::new(other.unwrap_or_else(own)),
-        place: Place::new(book.instance.cluster(), lane, slot),
+        place: Place::new(ledger.instance.cluster(), lane, slot),
     }
 }
 
@@ -125,17 +126,17 @@ fn task_on(places: &[SlotRange], slot: u32) -> Option<u32> {
 ///
 /// What counts is the number of tasks with an attempt running: a further attempt beside one that
 /// still runs is speculative and does not count.
-pub(crate) fn check_caps(book: &Book<'_>, first: &mut First) {
-    for (id, phase) in book.instance.phases().iter_enumerated() {
+pub(crate) fn check_caps(ledger: &Ledger<'_>, first: &mut First) {
+    for (id, phase) in ledger.instance.phases().iter_enumerated() {
         // No phase has more tasks running than it has tasks.
         if phase.tasks().is_none_or(|tasks| phase.cap >= tasks.count()) {
             continue;
         }
-        let holds = if book.has_retries(id) { distinct_holds(book, id) } else { row_holds(book, id) };
+        let holds = if ledger.has_retries(id) { distinct_holds(ledger, id) } else { row_holds(ledger, id) };
         if let Some(excess) = first_excess(holds, u64::from(phase.cap)) {
             first.offer(excess.at, id, || Violation::Cap {
                 at: excess.at,
-                phase: Who::phase(book.instance, id),
+                phase: Subject::phase(ledger.instance, id),
                 found: excess.held,
                 cap: phase.cap,
             });
@@ -143,21 +144,21 @@ pub(crate) fn check_caps(book: &Book<'_>, first: &mut First) {
     }
 }
 
-fn row_holds(book: &Book<'_>, phase: PhaseId) -> Vec<Hold> {
-    let rows = book.indices(phase).iter().map(|&i| (i, book.row(i)));
+fn row_holds(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<Hold> {
+    let rows = ledger.indices(phase).iter().map(|&i| (i, ledger.row(i)));
     rows.map(|(i, row)| Hold { start: row.start.seconds(), end: row.end.seconds(), slots: row.count, row: i })
         .collect()
 }
 
 /// One hold for each stretch of time during which some attempt of the same tasks runs.
-fn distinct_holds(book: &Book<'_>, phase: PhaseId) -> Vec<Hold> {
+fn distinct_holds(ledger: &Ledger<'_>, phase: PhaseId) -> Vec<Hold> {
     let mut holds = Vec::new();
-    for attempts in book.pieces(phase).chunk_by(|a, b| a.first == b.first) {
-        let mut by_start: Vec<_> = attempts.iter().map(|p| (book.row(p.row).start, p)).collect();
+    for attempts in ledger.pieces(phase).chunk_by(|a, b| a.first == b.first) {
+        let mut by_start: Vec<_> = attempts.iter().map(|p| (ledger.row(p.row).start, p)).collect();
         by_start.sort_by_key(|&(start, piece)| (start, piece.row));
         let mut covered = Time::ZERO;
         for (start, piece) in by_start {
-            let (start, end) = (start.max(covered), book.row(piece.row).end);
+            let (start, end) = (start.max(covered), ledger.row(piece.row).end);
             if end > start {
                 let (start, end) = (start.seconds(), end.seconds());
                 holds.push(Hold { start, end, slots: piece.count, row: piece.row });

@@ -4,7 +4,7 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Outcome, Schedule};
 use slackline_model::{FlowId, Instance, PhaseId};
 
-use crate::book::Book;
+use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
 
@@ -45,30 +45,30 @@ impl Summary {
     pub(crate) fn new(instance: &Instance, schedule: &Schedule) -> Self {
         match form_of(instance, schedule) {
             Form::Tasks => {
-                let book = Book::new(instance, &schedule.tasks);
-                let progress = Progress::new(&book, schedule.slowstart);
-                Self::of_tasks(&book, &progress)
+                let ledger = Ledger::new(instance, &schedule.tasks);
+                let progress = Progress::new(&ledger, schedule.slowstart);
+                Self::of_tasks(&ledger, &progress)
             }
             Form::Allocations => Self::of_plan(&Plan::new(instance, &schedule.allocations)),
         }
     }
 
     /// Summary of task rows. O(rows).
-    pub(crate) fn of_tasks(book: &Book<'_>, progress: &Progress) -> Self {
+    pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Self {
         let mut busy = 0.0;
         let mut tasks = 0;
-        for &i in book.by_start() {
-            let row = book.row(i);
-            if let Some(from) = computes_from(book.instance, progress, row) {
+        for &i in ledger.by_start() {
+            let row = ledger.row(i);
+            if let Some(from) = computes_from(ledger.instance, progress, row) {
                 busy += row.end.since(from).seconds() * f64::from(row.count);
             }
             if row.outcome == Outcome::Done {
                 tasks += u64::from(row.count);
             }
         }
-        let start = |phase| book.of(phase).next().map(|row| row.start.seconds());
+        let start = |phase| ledger.of(phase).next().map(|row| row.start.seconds());
         let done = |phase: PhaseId| progress.done[phase].map(slackline_model::Time::seconds);
-        let (starts, completions) = by_flow(book.instance, start, done);
+        let (starts, completions) = by_flow(ledger.instance, start, done);
         Self { starts, completions, busy, tasks }
     }
 

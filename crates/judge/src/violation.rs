@@ -7,7 +7,7 @@ use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind
 
 /// A phase or one of its tasks, by its names in the documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct Subject {
     /// Name of the flow.
     pub flow: Box<str>,
     /// Name of the job.
@@ -18,7 +18,7 @@ pub struct Who {
     pub task: Option<u32>,
 }
 
-impl Who {
+impl Subject {
     pub(crate) fn phase(instance: &Instance, id: PhaseId) -> Self {
         let phase = instance.phase(id);
         let job = instance.job(phase.job);
@@ -31,7 +31,7 @@ impl Who {
     }
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "flow {}, job {}, {} ", self.flow, self.job, self.kind)?;
         match self.task {
@@ -187,13 +187,13 @@ pub enum Violation {
     #[error("{task}: found no attempt that is done, expected one")]
     TaskMissing {
         /// The task.
-        task: Who,
+        task: Subject,
     },
     /// A task with several attempts that are done.
     #[error("{task}: found {found} attempts that are done, expected one")]
     TaskTwice {
         /// The task.
-        task: Who,
+        task: Subject,
         /// How many.
         found: u32,
     },
@@ -203,7 +203,7 @@ pub enum Violation {
     )]
     Attempt {
         /// The task.
-        task: Who,
+        task: Subject,
         /// The attempt's number.
         found: u16,
         /// The number it should have.
@@ -218,7 +218,7 @@ pub enum Violation {
     #[error("{phase}: found {found} slot-seconds of work, expected {expected}")]
     Work {
         /// The phase.
-        phase: Who,
+        phase: Subject,
         /// Slot-seconds at speed 1.
         found: f64,
         /// Slot-seconds at speed 1.
@@ -230,11 +230,11 @@ pub enum Violation {
         /// When the second one starts.
         at: f64,
         /// The one that starts.
-        task: Who,
+        task: Subject,
         /// The slot.
         place: Place,
         /// The one that holds the slot.
-        other: Box<Who>,
+        other: Box<Subject>,
     },
     /// More slots allocated than there are.
     #[error(
@@ -245,7 +245,7 @@ pub enum Violation {
         /// From when on.
         at: f64,
         /// A phase whose allocation starts then.
-        phase: Who,
+        phase: Subject,
         /// Which slots.
         lane: Lane,
         /// Slots in use.
@@ -259,7 +259,7 @@ pub enum Violation {
         /// From when on.
         at: f64,
         /// The phase.
-        phase: Who,
+        phase: Subject,
         /// Slots it holds.
         found: u64,
         /// Its cap.
@@ -271,7 +271,7 @@ pub enum Violation {
         /// When it starts.
         at: f64,
         /// The phase or task.
-        who: Who,
+        who: Subject,
         /// When the flow arrives.
         release: f64,
     },
@@ -281,7 +281,7 @@ pub enum Violation {
         /// When it starts.
         at: f64,
         /// The phase or task.
-        who: Who,
+        who: Subject,
         /// Name of the job it comes after.
         after: Box<str>,
         /// When that job is done, if ever.
@@ -293,7 +293,7 @@ pub enum Violation {
         /// When it starts or ends.
         at: f64,
         /// The phase or task.
-        who: Who,
+        who: Subject,
         /// Whether it starts or ends then.
         event: ReduceEvent,
         /// How many maps should be done; none for the whole map phase.
@@ -309,7 +309,7 @@ pub enum Violation {
         /// When it takes the slot.
         at: f64,
         /// The task.
-        task: Who,
+        task: Subject,
         /// Slots held by waiting reduces, its own included.
         found: u64,
         /// Slots there are.
@@ -321,7 +321,7 @@ pub enum Violation {
         /// When it ends.
         at: f64,
         /// The task.
-        task: Who,
+        task: Subject,
         /// Where it ran.
         place: Place,
         /// Seconds of running, waiting for maps not counted.
@@ -337,13 +337,13 @@ pub enum Violation {
         /// When.
         at: f64,
         /// The phase.
-        phase: Who,
+        phase: Subject,
         /// Slots it holds.
         found: u64,
         /// Its minimum at that instant.
         minimum: u32,
         /// The phase above its own minimum that takes a slot instead; none in allocations.
-        taker: Option<Box<Who>>,
+        taker: Option<Box<Subject>>,
     },
     /// A claimed release that is not the flow's.
     #[error("flow {flow}: found release {found}, expected {expected}")]
@@ -460,7 +460,7 @@ fn at_most(outright: bool) -> &'static str {
     if outright { "" } else { "at most " }
 }
 
-fn taken_by(taker: Option<&Who>) -> String {
+fn taken_by(taker: Option<&Subject>) -> String {
     taker.map_or_else(String::new, |who| format!(", while {who}, above its own, takes a slot"))
 }
 

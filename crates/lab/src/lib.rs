@@ -14,7 +14,7 @@
 //! - `slots`: who holds how many slots over time, as pictures;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
-//! - [`made`]: which program made which file;
+//! - [`provenance`]: which program made which file;
 //! - [`context`]: what a figure is made into, and what with;
 //! - [`error`]: what can be wrong.
 //!
@@ -27,10 +27,10 @@ pub mod context;
 pub mod error;
 pub mod experiments;
 pub mod kinds;
-pub mod made;
 mod ordering;
 mod packings;
 mod progress;
+pub mod provenance;
 pub mod rows;
 mod slots;
 pub mod spec;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use slackline_lab::made::{FILE, Made};
+use slackline_lab::provenance::{FILE, Provenance};
 use slackline_lab::{Context, experiment, experiments, make};
 
 fn directory(id: &str) -> PathBuf {
@@ -60,7 +60,7 @@ fn it_is_said_which_program_made_each_committed_file() {
     for experiment in experiments() {
         let dir = directory(experiment.id);
         let text = std::fs::read_to_string(dir.join(FILE)).unwrap();
-        let made = Made::parse(&text).unwrap();
+        let made = Provenance::parse(&text).unwrap();
         assert_eq!(
             made.to_string(),
             text,

@@ -85,7 +85,7 @@ pub struct Fault {
 
 /// A job that cannot be run as things are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hindered {
+pub struct UnrunnableJob {
     /// Its flow.
     pub flow: String,
     /// Where the document says what it runs, and what is in the way.
@@ -98,7 +98,7 @@ pub trait Prepared {
     fn workload(&self) -> &Draft;
 
     /// Jobs that cannot be run as things are.
-    fn hindered(&self) -> Vec<Hindered>;
+    fn unrunnable(&self) -> Vec<UnrunnableJob>;
 
     /// Removes the run of a state directory, with the outputs it made, to make room for this one. Says whether there
     /// was one.
@@ -111,12 +111,12 @@ pub trait Prepared {
     ///
     /// # Errors
     /// Outputs that are there already, a run that was begun there meanwhile, whatever the engine says.
-    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, EngineError>;
+    fn begin(self: Box<Self>, beginning: RunStart<'_>) -> Result<Box<dyn Session>, EngineError>;
 }
 
 /// Where and when a run begins, and what it is.
 #[derive(Clone, Debug)]
-pub struct Beginning<'a> {
+pub struct RunStart<'a> {
     /// The directory of its state.
     pub state: &'a Path,
     /// What it is.

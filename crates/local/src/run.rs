@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// The flows that cannot be run.
-    pub fn hindered(&self) -> BTreeSet<&str> {
+    pub fn unrunnable(&self) -> BTreeSet<&str> {
         self.obstacles.iter().map(|obstacle| self.jobs[obstacle.job].flow.as_str()).collect()
     }
 
@@ -130,8 +130,8 @@ impl Session {
     /// A workload that is none.
     pub fn remaining(&self) -> Result<Option<Instance>, EngineError> {
         let mut left = remaining(self.draft(), &self.done());
-        let hindered = self.hindered();
-        left.flows.retain(|flow| !hindered.contains(flow.id.as_str()));
+        let unrunnable = self.unrunnable();
+        left.flows.retain(|flow| !unrunnable.contains(flow.id.as_str()));
         if left.flows.is_empty() {
             return Ok(None);
         }

@@ -11,7 +11,7 @@ use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Span};
 
 use crate::backend::{
-    Backend, Beginning, EngineEntry, Fault, Hindered, Opened, Prepared, SWITCH, Session, Stop,
+    Backend, EngineEntry, Fault, Opened, Prepared, RunStart, SWITCH, Session, Stop, UnrunnableJob,
 };
 use crate::engine::{Interrupt, Settings};
 use crate::job_cost::{GROUP, JobHistory};
@@ -171,9 +171,9 @@ impl Prepared for PreparedHere {
         &self.resolved.draft
     }
 
-    fn hindered(&self) -> Vec<Hindered> {
+    fn unrunnable(&self) -> Vec<UnrunnableJob> {
         let Resolved { jobs, places, .. } = &self.resolved;
-        let of = |obstacle: Obstacle| Hindered {
+        let of = |obstacle: Obstacle| UnrunnableJob {
             flow: jobs[obstacle.job].flow.clone(),
             fault: Fault { path: places[obstacle.job].clone(), problem: obstacle.problem },
         };
@@ -184,9 +184,9 @@ impl Prepared for PreparedHere {
         run::discard(state, &self.resolved.jobs)
     }
 
-    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, EngineError> {
+    fn begin(self: Box<Self>, beginning: RunStart<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, settings } = *self;
-        let Beginning { state, identity, started } = beginning;
+        let RunStart { state, identity, started } = beginning;
         let session = run::find(state, &identity)?.begin(identity, started, resolved)?;
         Ok(Box::new(SessionHere { session, settings }))
     }

@@ -1,10 +1,46 @@
-//! What policies can take, in words: derived from their entries, so that no sentence can disagree with what
-//! is refused.
+//! What policies can take, as sets for programs and as sentences for people: both derived from their entries, so that
+//! neither can disagree with what is refused.
 
-use slackline_algo::registry::{Flows, PolicyEntry, Speeds, Typed};
+use std::collections::BTreeSet;
+
+use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
 use slackline_model::params::{Param, Values};
 
 use crate::policy_spec::PlanForm;
+
+/// What a workload may have that not every policy takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Feature {
+    /// Flows of several jobs.
+    SeveralJobs,
+    /// Map slots and reduce slots.
+    TypedSlots,
+    /// Machines of different speed.
+    MixedSpeeds,
+}
+
+impl Feature {
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SeveralJobs => "several-jobs",
+            Self::TypedSlots => "typed-slots",
+            Self::MixedSpeeds => "mixed-speeds",
+        }
+    }
+}
+
+/// What workloads may have that a policy plans. Online, as flows arrive, every policy takes every feature.
+pub fn planned(can: Capabilities, planner: &Planner) -> BTreeSet<Feature> {
+    let rehearsal = matches!(planner, Planner::Rehearsal);
+    let takes = [
+        (Feature::SeveralJobs, rehearsal || can.flows == Flows::Whole),
+        (Feature::TypedSlots, rehearsal || can.typed != Typed::OnSum),
+        (Feature::MixedSpeeds, PlanForm::of(planner) != PlanForm::Allocations),
+    ];
+    takes.into_iter().filter_map(|(feature, taken)| taken.then_some(feature)).collect()
+}
 
 /// What a policy takes and gives, a sentence each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +72,9 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
             Typed::OnSum => "online: orders from the sum, slots per kind, no guarantee",
         },
         speeds: match (can.speeds, form) {
-            (Speeds::Aware, _) => "yes",
-            (Speeds::Blind, PlanForm::Allocations) => "online only, speeds ignored",
-            (Speeds::Blind, _) => "yes, speeds ignored",
+            (Speeds::Known, _) => "yes",
+            (Speeds::Ignored, PlanForm::Allocations) => "online only, speeds ignored",
+            (Speeds::Ignored, _) => "yes, speeds ignored",
         },
         plan: match form {
             PlanForm::Allocations => "allocations on one speed",
@@ -56,5 +92,39 @@ pub fn values(param: &Param) -> String {
         Values::Real(low, high) if param.word.is_none() => format!("{low}..{high}"),
         Values::Count(low, high) if param.word.is_none() && high < u64::MAX => format!("{low}..{high}"),
         _ => param.expected(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Feature::{MixedSpeeds, SeveralJobs, TypedSlots};
+    use super::*;
+    use crate::Registry;
+
+    #[test]
+    fn what_a_policy_plans_is_a_set() {
+        let registry = Registry::standard();
+        let of = |name: &str| {
+            let entry = registry.get(name).unwrap();
+            planned(entry.capabilities, &entry.planner).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(of("fifo"), [SeveralJobs, TypedSlots]);
+        assert_eq!(of("flex"), [TypedSlots]);
+        assert_eq!(of("flowflex"), [SeveralJobs]);
+        assert_eq!(of("woha-lpf"), [SeveralJobs, TypedSlots, MixedSpeeds]);
+        assert_eq!(of("dmrs"), [TypedSlots, MixedSpeeds]);
+    }
+
+    #[cfg(feature = "report")]
+    #[test]
+    fn programs_read_words_instead_of_sentences() {
+        let registry = Registry::standard();
+        let text = crate::report::policies::json(&[registry.get("flex").unwrap()]);
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let expected = serde_json::json!({
+            "flows": "ready-jobs", "typed_slots": "per-kind", "speeds": "ignored", "plan": "allocations",
+            "planned": ["typed-slots"], "minima": true,
+        });
+        assert_eq!(document[0]["capabilities"], expected);
     }
 }

@@ -23,7 +23,7 @@ pub use check::{ScheduleDocument, Verdict, WrongWorkload, check};
 pub use error::{ImportError, MissingOption};
 pub use loaded::{Loaded, Shaped, grain_span};
 pub use recorded_options::{RecordedOptions, add_budget};
-pub use simulation_options::{CrashAt, CrashRate, Known, SimulationOptions};
+pub use simulation_options::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 pub use source::Source;
 pub use workload_options::{SlotOptions, WorkloadOptions};
 

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use slackline_algo::registry::{Flows, Planner, Proposal, Typed};
+use slackline_algo::registry::{Planner, Proposal};
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
 use slackline_algo::{dmrs, flex, flowflex};
 use slackline_judge::{Metrics, Violation};
@@ -11,7 +11,8 @@ use slackline_model::{FlowId, Instance, Schedule};
 use slackline_policy::{Admission, Estimates};
 use slackline_sim::Sim;
 
-use crate::policy_spec::{PlanForm, PolicySpec};
+use crate::capabilities::{Feature, planned};
+use crate::policy_spec::PolicySpec;
 use crate::registry::Registry;
 use crate::stopwatch::Stopwatch;
 
@@ -135,17 +136,16 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
 /// Why `policy` has no plan for `instance`, as far as what it can take says so: its own planner may take
 /// still less.
 pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
-    let (can, form, rehearsal) =
-        (policy.capabilities(), policy.plan_form(), matches!(policy.planner(), Planner::Rehearsal));
+    let (takes, form) = (planned(policy.capabilities(), &policy.planner()), policy.plan_form());
     let policy = policy.name();
-    let one_job = can.flows == Flows::ReadyJobs && !rehearsal;
-    if let Some(flow) = instance.flows().iter().find(|flow| one_job && flow.jobs().len() > 1) {
+    let several = instance.flows().iter().find(|flow| flow.jobs().len() > 1);
+    if let Some(flow) = several.filter(|_| !takes.contains(&Feature::SeveralJobs)) {
         return Some(Refused::SeveralJobs { policy, flow: flow.id.clone(), jobs: flow.jobs().len() });
     }
-    if can.typed == Typed::OnSum && !rehearsal && instance.cluster().is_typed() {
+    if !takes.contains(&Feature::TypedSlots) && instance.cluster().is_typed() {
         return Some(Refused::TypedSlots { policy });
     }
-    if form == PlanForm::Allocations && instance.cluster().uniform_speed().is_none() {
+    if !takes.contains(&Feature::MixedSpeeds) && instance.cluster().uniform_speed().is_none() {
         return Some(Refused::MixedSpeeds { policy });
     }
     let uncut = instance.phases().iter_enumerated().find(|(_, phase)| phase.tasks().is_none());

@@ -48,6 +48,15 @@ impl PlanForm {
         }
     }
 
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allocations => "allocations",
+            Self::Tasks => "tasks",
+            Self::Progress => "progress",
+        }
+    }
+
     /// Whether phases given only as work must have been cut into tasks.
     pub const fn needs_tasks(self) -> bool {
         matches!(self, Self::Tasks | Self::Progress)
@@ -66,7 +75,7 @@ impl PolicySpec {
             capabilities: Capabilities {
                 flows: Flows::Whole,
                 typed: Typed::Yes,
-                speeds: Speeds::Blind,
+                speeds: Speeds::Ignored,
                 minima: false,
             },
             planner: Planner::Rehearsal,

@@ -39,7 +39,8 @@ pub use outcome::{Outcome, Prediction, PredictionError};
 pub use request::{Deadline, Request, When};
 pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
-    ADDRESS, Backend, Beginning, EngineEntry, Fault, Hindered, Make, Opened, Prepared, SWITCH, Session, Stop,
+    ADDRESS, Backend, EngineEntry, Fault, Make, Opened, Prepared, RunStart, SWITCH, Session, Stop,
+    UnrunnableJob,
 };
 pub use slackline_local::journal::Difference;
 pub use slackline_local::run::{Drive, EngineError, Recovered};
@@ -73,7 +74,7 @@ impl Run {
         for obstacle in session.obstacles() {
             if let Some(job) = session::jobs(session.workload()).nth(obstacle.job) {
                 let (flow, job, problem) = (job.flow, job.job, obstacle.problem.as_str());
-                sink.note(&Note::Hindered { flow, job, problem });
+                sink.note(&Note::Unrunnable { flow, job, problem });
             }
         }
         Ok(Self { request, session, store })
@@ -101,12 +102,12 @@ impl Run {
 
     fn drive(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
         let session = self.session.as_mut();
-        let hindered = session::hindered(session);
+        let unrunnable = session::unrunnable(session);
         let mut left = remaining(session.workload(), &session::done(session));
-        left.flows.retain(|flow| !hindered.contains(&flow.id));
+        left.flows.retain(|flow| !unrunnable.contains(&flow.id));
         if left.flows.is_empty() {
             sink.note(&Note::NothingLeft);
-            return Ok(if hindered.is_empty() { RunEnd::Done } else { RunEnd::Failed });
+            return Ok(if unrunnable.is_empty() { RunEnd::Done } else { RunEnd::Failed });
         }
         let instance = Instance::new(&left)?;
         let mut policy = policy::make(&self.request.policy, &instance);
@@ -202,9 +203,9 @@ impl Opening<'_> {
         }
         Instance::new(workload).map_err(|invalid| TraceError::from_invalid(&invalid, &imported.source))?;
         // A run of which no flow can be run is none; where some can, the others fail.
-        let found = prepared.hindered();
-        let hindered: BTreeSet<&str> = found.iter().map(|job| job.flow.as_str()).collect();
-        if hindered.len() == workload.flows.len() {
+        let found = prepared.unrunnable();
+        let unrunnable: BTreeSet<&str> = found.iter().map(|job| job.flow.as_str()).collect();
+        if unrunnable.len() == workload.flows.len() {
             return Err(placed(found.into_iter().map(|job| job.fault).collect()).into());
         }
         Ok(Ready { started, prepared })
@@ -213,7 +214,7 @@ impl Opening<'_> {
 
 impl Ready {
     fn begin(self, state: &Path, identity: Identity) -> Result<Box<dyn Session>, RunError> {
-        Ok(self.prepared.begin(Beginning { state, identity, started: self.started })?)
+        Ok(self.prepared.begin(RunStart { state, identity, started: self.started })?)
     }
 }
 

@@ -20,7 +20,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities {
         flows: Flows::ReadyJobs,
         typed: Typed::Yes,
-        speeds: Speeds::Aware,
+        speeds: Speeds::Known,
         minima: false,
     },
     params: &[REOPTIMISE, LP, KEY],
@@ -34,7 +34,7 @@ pub const IDENTICAL: PolicyEntry = PolicyEntry {
     summary: "dmrs as if all machines had the mean speed",
     source: "dmrs, section VI",
     guarantee: "none",
-    capabilities: Capabilities { speeds: Speeds::Blind, ..ENTRY.capabilities },
+    capabilities: Capabilities { speeds: Speeds::Ignored, ..ENTRY.capabilities },
     params: &[],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Identical, settings))),
     planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::Identical, settings))),

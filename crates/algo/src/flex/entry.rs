@@ -18,7 +18,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities {
         flows: Flows::ReadyJobs,
         typed: Typed::PerKind,
-        speeds: Speeds::Blind,
+        speeds: Speeds::Ignored,
         minima: true,
     },
     params: &[

@@ -62,16 +62,16 @@ impl Rule {
 
     /// The order of this rule, or `None` if it has nothing to say about the instance or would take more
     /// than `cells` operations beyond sorting.
-    pub fn order(self, instance: &FlexInstance, nature: &Nature, cells: u64) -> Option<Vec<usize>> {
+    pub fn order(self, instance: &FlexInstance, profile: &CostProfile, cells: u64) -> Option<Vec<usize>> {
         let jobs = instance.jobs();
         let (n, speed) = (jobs.len(), f64::from(instance.slots()));
         match self {
-            Self::Smith => Some(rules::smith(&nature.jobs)),
-            Self::DueDate => nature.dated.then(|| rules::earliest_due(&nature.jobs)),
-            Self::Moore => nature.dated.then(|| rules::moore(&nature.jobs, speed)),
-            Self::Worth => nature.dated.then(|| rules::worth(&nature.jobs, speed)),
-            Self::Atc => (nature.dated && (n as u64).pow(2) <= cells)
-                .then(|| rules::apparent_tardiness_cost(&nature.jobs, speed)),
+            Self::Smith => Some(rules::smith(&profile.jobs)),
+            Self::DueDate => profile.dated.then(|| rules::earliest_due(&profile.jobs)),
+            Self::Moore => profile.dated.then(|| rules::moore(&profile.jobs, speed)),
+            Self::Worth => profile.dated.then(|| rules::worth(&profile.jobs, speed)),
+            Self::Atc => (profile.dated && (n as u64).pow(2) <= cells)
+                .then(|| rules::apparent_tardiness_cost(&profile.jobs, speed)),
             Self::Shortest => Some(sorted(n, |j| jobs[j].alone())),
             Self::Generic => rap::solve(instance, cells).map(|slots| rap::order(instance, &slots)),
             Self::Given => Some((0..n).collect()),
@@ -81,7 +81,7 @@ impl Rule {
 
 /// What the cost functions of an instance's jobs say of themselves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Nature {
+pub struct CostProfile {
     /// The jobs on one machine of all slots: the weight is what a second costs once the cost rises; due is
     /// the latest plan time that costs no more than completing at time 0, infinite for no cost at all.
     pub jobs: Vec<rules::Job>,
@@ -89,7 +89,7 @@ pub struct Nature {
     pub dated: bool,
 }
 
-impl Nature {
+impl CostProfile {
     /// Reads the cost functions. O(J + breakpoints).
     pub fn new(instance: &FlexInstance) -> Self {
         let jobs = instance.jobs();
@@ -131,7 +131,7 @@ mod tests {
 
     fn order(rule: Rule, jobs: Vec<Job>) -> Vec<usize> {
         let instance = FlexInstance::new(2, Combine::Sum, jobs);
-        rule.order(&instance, &Nature::new(&instance), 1000).unwrap()
+        rule.order(&instance, &CostProfile::new(&instance), 1000).unwrap()
     }
 
     fn linear(work: f64, weight: f64) -> Job {
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn rules_for_due_times_say_nothing_without_any() {
         let instance = FlexInstance::new(2, Combine::Sum, vec![linear(1.0, 1.0)]);
-        let nature = Nature::new(&instance);
-        let given = Rule::ALL.map(|rule| rule.order(&instance, &nature, 1000).is_some());
+        let profile = CostProfile::new(&instance);
+        let given = Rule::ALL.map(|rule| rule.order(&instance, &profile, 1000).is_some());
         assert_eq!(given, [true, false, false, false, false, true, true, true]);
     }
 

@@ -8,7 +8,7 @@ use slackline_relax::{deadlines, minimax};
 use super::bound;
 use super::instance::{FlexInstance, Piece, completions};
 use super::mps::Packer;
-use super::orders::{Nature, Rule};
+use super::orders::{CostProfile, Rule};
 use super::search::insertion;
 use super::{moldable, rap, slicing, targets};
 use crate::classic::budget::Budget;
@@ -184,9 +184,9 @@ struct Ranked {
 
 /// The orders of those rules that apply, and what it costs, cheapest first (ties in the order of the rules).
 fn ranked(instance: &FlexInstance, packer: &mut Packer<'_>, rules: &[Rule], cells: u64) -> Vec<Ranked> {
-    let nature = Nature::new(instance);
+    let profile = CostProfile::new(instance);
     let of = |rule: Rule| {
-        let order = rule.order(instance, &nature, cells)?;
+        let order = rule.order(instance, &profile, cells)?;
         Some(Ranked { cost: packer.cost(&order), order, winner: Winner::Order(rule) })
     };
     let mut all: Vec<Ranked> = rules.iter().copied().filter_map(of).collect();
@@ -301,9 +301,9 @@ fn fill(instance: &FlexInstance, due: &[f64]) -> Option<Candidate> {
 fn molded(instance: &FlexInstance) -> Candidate {
     let constant = rap::solve(instance, THOROUGH)
         .map(|slots| Candidate::new(instance, moldable::at_once(instance, &slots), Winner::Constant));
-    let nature = Nature::new(instance);
+    let profile = CostProfile::new(instance);
     let turns = Rule::ALL.into_iter().filter_map(|rule| {
-        let order = rule.order(instance, &nature, THOROUGH)?;
+        let order = rule.order(instance, &profile, THOROUGH)?;
         Some(Candidate::new(instance, moldable::in_turn(instance, &order), Winner::Turns(rule)))
     });
     constant

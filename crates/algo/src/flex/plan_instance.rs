@@ -14,7 +14,7 @@ use slackline_relax::malleable::Job;
 use slackline_relax::minimax;
 
 use super::instance::FlexInstance;
-use super::orders::{Nature, Rule};
+use super::orders::{CostProfile, Rule};
 use super::phases::{Packed, Phases};
 use super::plan::{Config, Mode, THOROUGH, is_optimal, plan};
 use super::search::insert;
@@ -209,9 +209,9 @@ fn by_phase(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
 /// Candidate orders of the flows.
 fn orders(instance: &Instance, speed: f64, budget: &mut Budget<'_>) -> Vec<(String, Vec<usize>)> {
     let simple = simplified(instance, speed);
-    let nature = Nature::new(&simple);
+    let profile = CostProfile::new(&simple);
     let mut orders: Vec<(String, Vec<usize>)> = (Rule::ALL.into_iter())
-        .filter_map(|rule| Some((rule.name().to_owned(), rule.order(&simple, &nature, THOROUGH)?)))
+        .filter_map(|rule| Some((rule.name().to_owned(), rule.order(&simple, &profile, THOROUGH)?)))
         .collect();
     let flows = instance.flows();
     orders.push(("release".to_owned(), sorted(flows.len(), |f| flows[FlowId::from(f)].release.seconds())));

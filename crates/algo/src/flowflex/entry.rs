@@ -19,7 +19,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities {
         flows: Flows::Whole,
         typed: Typed::OnSum,
-        speeds: Speeds::Blind,
+        speeds: Speeds::Ignored,
         minima: false,
     },
     params: &[Param::new(

@@ -20,7 +20,7 @@ pub const MK_JR: PolicyEntry = PolicyEntry {
     capabilities: Capabilities {
         flows: Flows::ReadyJobs,
         typed: Typed::Yes,
-        speeds: Speeds::Blind,
+        speeds: Speeds::Ignored,
         minima: false,
     },
     params: &[times("best")],

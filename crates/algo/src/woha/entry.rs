@@ -67,7 +67,7 @@ const fn entry<const ORDER: usize>() -> PolicyEntry {
         capabilities: Capabilities {
             flows: Flows::Whole,
             typed: Typed::Yes,
-            speeds: Speeds::Blind,
+            speeds: Speeds::Ignored,
             minima: false,
         },
         params: PARAMS,

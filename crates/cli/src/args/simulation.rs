@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use slackline::PolicySpec;
-use slackline::import::{CrashAt, CrashRate, Known, SimulationOptions};
+use slackline::import::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 
 use super::value;
 
@@ -27,7 +27,7 @@ pub(crate) struct SimulationArgs {
     pub(crate) noise: f64,
     /// What policies may know of durations
     #[arg(long, value_name = "KNOWLEDGE", default_value = "mean", value_parser = value::known())]
-    pub(crate) knowledge: Known,
+    pub(crate) knowledge: KnowledgeOption,
     /// What finished tasks took in earlier runs, for --knowledge learned; `simulate` adds this run's
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
@@ -77,13 +77,13 @@ impl SimulationArgs {
     /// # Errors
     /// Flags that do not go together.
     pub(crate) fn check_knowledge(&self) -> anyhow::Result<()> {
-        if self.knowledge == Known::Learned && self.noise > 0.0 {
+        if self.knowledge == KnowledgeOption::Learned && self.noise > 0.0 {
             bail!(
                 "--noise: found {} with --knowledge learned, expected 0: what is learned was measured (see --jitter)",
                 self.noise
             );
         }
-        if self.knowledge != Known::Learned && self.history.is_some() {
+        if self.knowledge != KnowledgeOption::Learned && self.history.is_some() {
             bail!(
                 "--history: found --knowledge {}, expected --knowledge learned with it",
                 self.knowledge.name()

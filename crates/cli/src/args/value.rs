@@ -1,7 +1,7 @@
 //! Values of flags, and what is said when they are wrong.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use slackline::import::{CrashAt, Known};
+use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
@@ -127,20 +127,23 @@ pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
 }
 
 /// What a policy may know of durations.
-pub(crate) fn known() -> impl TypedValueParser<Value = Known> {
-    let value = |known: Known| {
+pub(crate) fn known() -> impl TypedValueParser<Value = KnowledgeOption> {
+    let value = |known: KnowledgeOption| {
         PossibleValue::new(known.name()).help(match known {
-            Known::Mean => "The mean of each phase, and the machines' speeds",
-            Known::Exact => {
+            KnowledgeOption::Mean => "The mean of each phase, and the machines' speeds",
+            KnowledgeOption::Exact => {
                 "Each task, for policies that look at single tasks (dmrs), and the machines' speeds"
             }
-            Known::Learned => {
+            KnowledgeOption::Learned => {
                 "Neither durations nor speeds: only tasks that have finished, in this run or in --history"
             }
         })
     };
-    PossibleValuesParser::new([Known::Mean, Known::Exact, Known::Learned].map(value)).map(|name| {
-        let all = [Known::Mean, Known::Exact, Known::Learned];
+    PossibleValuesParser::new(
+        [KnowledgeOption::Mean, KnowledgeOption::Exact, KnowledgeOption::Learned].map(value),
+    )
+    .map(|name| {
+        let all = [KnowledgeOption::Mean, KnowledgeOption::Exact, KnowledgeOption::Learned];
         all.into_iter().find(|known| known.name() == name).expect("invariant: possible values are names")
     })
 }

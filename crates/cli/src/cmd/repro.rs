@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use slackline::report::table::list;
 use slackline::report::{Align, Table};
-use slackline_lab::made::{self, Made, Maker};
+use slackline_lab::provenance::{self, Maker, Provenance};
 use slackline_lab::{Artifact, Context, Figure, Spec, experiment, experiments, make};
 
 use super::Answer;
@@ -134,10 +134,10 @@ fn write(dir: Option<&Path>, artifact: &Artifact) -> anyhow::Result<()> {
 
 /// Notes in the directory's made.toml who made these files; what it says of others stays.
 fn note(dir: &Path, artifacts: &[Artifact], maker: &Maker) -> anyhow::Result<()> {
-    let path = dir.join(made::FILE);
+    let path = dir.join(provenance::FILE);
     let mut known = match std::fs::read_to_string(&path) {
-        Ok(text) => Made::parse(&text).with_context(|| path.display().to_string())?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Made::default(),
+        Ok(text) => Provenance::parse(&text).with_context(|| path.display().to_string())?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Provenance::default(),
         Err(error) => {
             return Err(error).with_context(|| format!("{}: cannot be read", path.display()));
         }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use slackline::PolicySpec;
 use slackline::capacity::Condition;
-use slackline::import::{Known, RecordedOptions, SlotOptions, bounds};
+use slackline::import::{KnowledgeOption, RecordedOptions, SlotOptions, bounds};
 use slackline::report::tuning;
 use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
 use slackline_model::Instance;
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
 fn refuse_without_effect(args: &Tune) -> anyhow::Result<()> {
     let mut given = RecordedOptions::new();
     args.simulation.options().record(&mut given, None);
-    given.retain(|name, value| name != "knowledge" || *value != Known::Mean.name());
+    given.retain(|name, value| name != "knowledge" || *value != KnowledgeOption::Mean.name());
     let mut flags: Vec<&str> = given.keys().map(String::as_str).collect();
     flags.extend(args.simulation.history.is_some().then_some("history"));
     flags.extend(args.simulation.timings.then_some("timings"));

@@ -6,7 +6,7 @@
 //! these. The paper reports less than 10 ms for 172 jobs.
 
 use slackline_algo::flex::mps::{Packer, first_interval};
-use slackline_algo::flex::orders::{Nature, Rule};
+use slackline_algo::flex::orders::{CostProfile, Rule};
 use slackline_algo::flex::{FlexInstance, Job, quick_order};
 use slackline_model::draft::Weights;
 use slackline_model::{Combine, Instance, Metric, Objective, Seed};
@@ -46,7 +46,7 @@ fn epoch(jobs: u32, objective: Objective, size: Size) {
     let (mut one, mut all, mut hash) = (Vec::new(), Vec::new(), 0u64);
     for _ in 0..repeats {
         let (order, took) = timed_thrice(|| {
-            let nature = Nature::new(&instance);
+            let nature = CostProfile::new(&instance);
             let order = rule.order(&instance, &nature, 0).expect("the rule applies");
             Packer::new(&instance).completions(&order);
             order

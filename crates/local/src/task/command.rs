@@ -16,7 +16,7 @@ use super::error::at;
 use super::input::Blocks;
 use super::log::{self, Log};
 use super::pairs::Cursor;
-use super::pipe::{Running, Said, Told};
+use super::pipe::{CommandInput, Running, Said};
 
 /// A command and what it needs to run.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Streaming {
 
 /// The standard input of a command.
 pub(super) struct Feed<'a> {
-    out: BufWriter<Told<'a>>,
+    out: BufWriter<CommandInput<'a>>,
 }
 
 impl Feed<'_> {
@@ -76,7 +76,7 @@ impl Streaming {
         let consumed = thread::scope(|scope| {
             scope.spawn(|| self.log.keep(Said::new(stderr, &command)));
             let feeder = scope.spawn(|| {
-                let told = Told::new(stdin, &command).map_err(unfed())?;
+                let told = CommandInput::new(stdin, &command).map_err(unfed())?;
                 let mut input = Feed { out: BufWriter::with_capacity(1 << 16, told) };
                 feed(&mut input)?;
                 input.close().map_err(unfed())

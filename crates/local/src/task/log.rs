@@ -53,7 +53,7 @@ pub(super) struct Log(Arc<Mutex<Files>>);
 
 impl Log {
     pub(super) fn new(directory: &Path) -> Self {
-        let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, room: HEAD };
+        let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, resources: HEAD };
         Log(Arc::new(Mutex::new(files)))
     }
 
@@ -84,13 +84,13 @@ struct Files {
     /// Its index in [`FILES`].
     name: usize,
     size: usize,
-    room: usize,
+    resources: usize,
 }
 
 impl Files {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            if self.size >= self.room {
+            if self.size >= self.resources {
                 self.turn()?;
             }
             if self.file.is_none() {
@@ -101,7 +101,7 @@ impl Files {
                 self.file = Some(file);
                 continue;
             }
-            let (now, later) = bytes.split_at(bytes.len().min(self.room - self.size));
+            let (now, later) = bytes.split_at(bytes.len().min(self.resources - self.size));
             if let Some(file) = &mut self.file {
                 file.write_all(now)?;
             }
@@ -118,7 +118,7 @@ impl Files {
         if self.name == 2 {
             fs::rename(&newer, older)?;
         }
-        (self.name, self.size, self.room) = (2, 0, TAIL);
+        (self.name, self.size, self.resources) = (2, 0, TAIL);
         Ok(())
     }
 }

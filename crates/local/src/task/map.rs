@@ -11,7 +11,7 @@ use super::input::{Format, Records, display, record_limit};
 use super::log::Log;
 use super::part::Part;
 use super::partition::{Boundaries, Partitioner};
-use super::program::{Built, Generator, Program, Room, build, build_program};
+use super::program::{Built, Generator, Program, Resources, build, build_program};
 use super::segment::{Run, Section};
 use super::{Job, Outcome, Spec, Split, Task, TaskError};
 
@@ -37,13 +37,13 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let map = Map { spec, index, maps, splits, partitions, prepared };
     match &spec.job {
         Job::Program { program, args } => {
-            let room = Room { memory_bytes: spec.program_memory(), directory: &spec.directory };
-            match build(program, args, room)? {
+            let resources = Resources { memory_bytes: spec.program_memory(), directory: &spec.directory };
+            match build(program, args, resources)? {
                 Built::Generator(generator) => map.generate(program, generator.as_ref()),
                 Built::Program(mut built) => {
                     check(program, built.as_ref(), &map)?;
                     let combiner = if built.combines() {
-                        let mut instance = build_program(program, args, room)?;
+                        let mut instance = build_program(program, args, resources)?;
                         Combiner::Function(Box::new(move |values, put| instance.combine(values, put)))
                     } else {
                         Combiner::None

@@ -76,21 +76,21 @@ impl<S: Read + AsFd> Read for Said<'_, S> {
     }
 }
 
-/// What a command is told: its standard input. Once it has ended, the pipe is broken.
-pub(super) struct Told<'a> {
+/// The standard input of a command. Once it has ended, the pipe is broken.
+pub(super) struct CommandInput<'a> {
     sink: ChildStdin,
     command: &'a Running,
 }
 
-impl<'a> Told<'a> {
+impl<'a> CommandInput<'a> {
     pub(super) fn new(sink: ChildStdin, command: &'a Running) -> io::Result<Self> {
         // Of this end alone; the command's is another.
         rustix::io::ioctl_fionbio(&sink, true)?;
-        Ok(Told { sink, command })
+        Ok(CommandInput { sink, command })
     }
 }
 
-impl Write for Told<'_> {
+impl Write for CommandInput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.sink.write(bytes) {

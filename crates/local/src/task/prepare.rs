@@ -13,7 +13,7 @@ use super::emit::{Emit, Sink};
 use super::error::at;
 use super::input::{Records, record_limit};
 use super::partition::Boundaries;
-use super::program::{Program, Room, build_program};
+use super::program::{Program, Resources, build_program};
 use super::split::compression;
 use super::{Job, Split, TaskError};
 
@@ -44,7 +44,7 @@ pub fn prepare(job: &Job, maps: &[Vec<Split>], partitions: u32, file: &Path) -> 
     let Job::Program { program, args } = job else {
         return Err(TaskError::Job("found commands, expected a program that wants preparation".to_owned()));
     };
-    let mut program = build_program(program, args, Room::none())?;
+    let mut program = build_program(program, args, Resources::none())?;
     let splits: Vec<&Split> = maps.iter().flatten().collect();
     let mut emit = Emit::new(Sink::Sample(Vec::new()));
     for place in places(&splits)? {
@@ -154,7 +154,7 @@ mod tests {
         let path = dir.path().join("in");
         let lines: Vec<String> = (0..50).map(|i| format!("{i:050000}\n")).collect();
         fs::write(&path, lines.concat()).unwrap();
-        let mut program = build_program("sort", &Args::new(), Room::none()).unwrap();
+        let mut program = build_program("sort", &Args::new(), Resources::none()).unwrap();
         let mut emit = Emit::new(Sink::Sample(Vec::new()));
         sample(&Place { split: whole(path), weight: 1 }, program.as_mut(), &mut emit).unwrap();
         let Sink::Sample(keys) = emit.into_sink() else { panic!("no sample") };

@@ -10,7 +10,7 @@ use super::map::committed;
 use super::merge::{Merge, groups};
 use super::pairs::Cursor;
 use super::part::Part;
-use super::program::{Room, build_program};
+use super::program::{Resources, build_program};
 use super::segment::Segment;
 use super::{Job, Outcome, Spec, Task, TaskError};
 
@@ -32,8 +32,8 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let mut part = Part::create(&spec.directory, *partition)?;
     match &spec.job {
         Job::Program { program, args } => {
-            let room = Room { memory_bytes: spec.program_memory(), directory: &scratch };
-            let mut program = build_program(program, args, room)?;
+            let resources = Resources { memory_bytes: spec.program_memory(), directory: &scratch };
+            let mut program = build_program(program, args, resources)?;
             groups(&mut merge, |key, values| program.reduce(key, values, &mut part))?;
         }
         Job::Commands { reducer: Some(command), .. } => {

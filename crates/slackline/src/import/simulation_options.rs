@@ -23,7 +23,7 @@ pub struct SimulationOptions {
     /// Standard deviation of the logarithm of the factor by which estimates are off.
     pub noise: f64,
     /// What policies may know of durations.
-    pub knowledge: Known,
+    pub knowledge: KnowledgeOption,
     /// Standard deviation of the logarithm of the factor by which tasks take longer or shorter.
     pub jitter: f64,
     /// Machines that die.
@@ -40,7 +40,7 @@ pub struct SimulationOptions {
 
 /// What a policy may know of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Known {
+pub enum KnowledgeOption {
     /// The mean of each phase, and the machines' speeds.
     #[default]
     Mean,
@@ -77,7 +77,7 @@ impl Default for SimulationOptions {
             heartbeat: 0.0,
             slowstart: 1.0,
             noise: 0.0,
-            knowledge: Known::Mean,
+            knowledge: KnowledgeOption::Mean,
             jitter: 0.0,
             crashes: Vec::new(),
             crash_rate: None,
@@ -88,7 +88,7 @@ impl Default for SimulationOptions {
     }
 }
 
-impl Known {
+impl KnowledgeOption {
     /// The name of the value.
     pub const fn name(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl SimulationOptions {
         self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some()
     }
 
-    /// The options for an instance that was cut into tasks; `history` counts with [`Known::Learned`].
+    /// The options for an instance that was cut into tasks; `history` counts with [`KnowledgeOption::Learned`].
     ///
     /// # Errors
     /// A crash of a machine that the cluster does not have, or that is down; plans that cannot be read or are
@@ -138,9 +138,9 @@ impl SimulationOptions {
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
         Ok(Options {
             knowledge: match self.knowledge {
-                Known::Mean => Knowledge::Mean,
-                Known::Exact => Knowledge::Exact,
-                Known::Learned => Knowledge::Learned(history.clone()),
+                KnowledgeOption::Mean => Knowledge::Mean,
+                KnowledgeOption::Exact => Knowledge::Exact,
+                KnowledgeOption::Learned => Knowledge::Learned(history.clone()),
             },
             sim: slackline_sim::Options::exact()
                 .with_seed(Seed(seed))
@@ -237,7 +237,7 @@ mod tests {
         let simulation = SimulationOptions {
             heartbeat: 3.0,
             slowstart: 0.05,
-            knowledge: Known::Learned,
+            knowledge: KnowledgeOption::Learned,
             jitter: 0.25,
             crashes: vec![
                 CrashAt { machine: "a-1".to_owned(), at: 5.0, away: Some(60.0) },

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use slackline_algo::registry::PolicyEntry;
 
-use crate::capabilities::{sentences, values};
+use crate::capabilities::{Feature, planned, sentences, values};
+use crate::policy_spec::PlanForm;
 use crate::report::table::{Align, Table, wrapped};
 
 /// Columns that a terminal has.
@@ -82,7 +83,8 @@ pub fn json(entries: &[&PolicyEntry]) -> String {
 }
 
 fn document(entry: &PolicyEntry) -> Value {
-    let can = sentences(entry);
+    let can = entry.capabilities;
+    let planned: Vec<_> = planned(can, &entry.planner).into_iter().map(Feature::name).collect();
     let params = entry.params.iter().map(|param| {
         json!({
             "name": param.name, "default": param.default, "values": param.words(),
@@ -92,8 +94,8 @@ fn document(entry: &PolicyEntry) -> Value {
     json!({
         "name": entry.name, "summary": entry.summary, "source": entry.source, "guarantee": entry.guarantee,
         "capabilities": {
-            "flows": can.flows, "typed_slots": can.typed, "mixed_speeds": can.speeds, "plan": can.plan,
-            "minima": entry.capabilities.minima,
+            "flows": can.flows.name(), "typed_slots": can.typed.name(), "speeds": can.speeds.name(),
+            "plan": PlanForm::of(&entry.planner).name(), "planned": planned, "minima": can.minima,
         },
         "parameters": params.collect::<Vec<_>>(),
     })

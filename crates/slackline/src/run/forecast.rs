@@ -50,7 +50,7 @@ pub struct Forecast {
     /// How often tasks have failed in this session.
     failures: BTreeMap<TaskId, u16>,
     failed: BTreeSet<String>,
-    took: BTreeMap<Phase, Took>,
+    took: BTreeMap<Phase, PhaseCost>,
     expected: BTreeMap<String, f64>,
     thinking: Option<Thinking>,
     /// When to look again.
@@ -76,7 +76,7 @@ impl Running {
 
 /// What finished tasks of a phase took together.
 #[derive(Clone, Copy, Default)]
-struct Took {
+struct PhaseCost {
     tasks: f64,
     seconds: f64,
 }
@@ -98,7 +98,7 @@ impl Forecast {
             done: session::done(session),
             running: BTreeMap::new(),
             failures: BTreeMap::new(),
-            failed: session::hindered(session),
+            failed: session::unrunnable(session),
             took: BTreeMap::new(),
             expected: BTreeMap::new(),
             thinking: None,
@@ -132,7 +132,7 @@ impl Forecast {
                 self.running.remove(&id);
                 self.done.insert(id);
                 let took = self.took.entry((id.job, id.phase)).or_default();
-                *took = Took { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
+                *took = PhaseCost { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
             }
             Happening::Failed { id, goes_on: false, .. } => {
                 self.running.remove(&id);

@@ -84,9 +84,9 @@ impl Run {
     /// # Errors
     /// A simulation that the judge refuses, which means that a part of this program is wrong.
     pub fn prediction(&self) -> Result<Option<Prediction>, RunError> {
-        let hindered = session::hindered(self.session());
+        let unrunnable = session::unrunnable(self.session());
         let mut draft = self.session().workload().clone();
-        draft.flows.retain(|flow| !hindered.contains(&flow.id));
+        draft.flows.retain(|flow| !unrunnable.contains(&flow.id));
         if draft.flows.is_empty() {
             return Ok(None);
         }

@@ -28,7 +28,7 @@ pub(super) fn jobs(workload: &Draft) -> impl Iterator<Item = JobAt<'_>> {
 }
 
 /// The flows that cannot be run.
-pub(super) fn hindered(session: &dyn Session) -> BTreeSet<String> {
+pub(super) fn unrunnable(session: &dyn Session) -> BTreeSet<String> {
     let flows: Vec<&str> = jobs(session.workload()).map(|job| job.flow).collect();
     session.obstacles().iter().map(|obstacle| flows[obstacle.job].to_owned()).collect()
 }

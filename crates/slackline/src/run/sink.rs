@@ -48,7 +48,7 @@ pub enum Note<'a> {
     /// An earlier run is resumed.
     Resumed(Recovered),
     /// A flow fails from the start.
-    Hindered {
+    Unrunnable {
         /// The flow.
         flow: &'a str,
         /// The job that cannot be run.

@@ -199,7 +199,7 @@ impl Sink for Live {
                 counted(recovered.done as u64, "task"),
                 counted(recovered.cut_short as u64, "attempt"),
             )),
-            Note::Hindered { flow, job, problem } => {
+            Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
             Note::NothingLeft => out::talk("nothing is left to do; --again begins anew"),

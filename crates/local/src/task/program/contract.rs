@@ -28,7 +28,7 @@ pub struct Info {
 #[derive(Debug)]
 pub(super) enum Make {
     /// Of a program that reads input.
-    Program(fn(&Arguments<'_>, Room<'_>) -> Made<dyn Program>),
+    Program(fn(&Arguments<'_>, Resources<'_>) -> Made<dyn Program>),
     /// Of one that makes it.
     Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
 }
@@ -37,17 +37,17 @@ pub(super) type Made<T> = Result<Box<T>, TaskError>;
 
 /// What an instance may use.
 #[derive(Clone, Copy)]
-pub(in crate::task) struct Room<'a> {
+pub(in crate::task) struct Resources<'a> {
     /// Bytes for tables of its own.
     pub(in crate::task) memory_bytes: u64,
     /// Where it may write what does not fit; its creator removes what is left there.
     pub(in crate::task) directory: &'a Path,
 }
 
-impl Room<'_> {
+impl Resources<'_> {
     /// For an instance that does not do a job.
     pub(in crate::task) fn none() -> Self {
-        Room { memory_bytes: 0, directory: Path::new("") }
+        Resources { memory_bytes: 0, directory: Path::new("") }
     }
 }
 

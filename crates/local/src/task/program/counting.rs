@@ -9,7 +9,7 @@ use super::super::emit::Emit;
 use super::super::merge::{Put, Values};
 use super::super::pairs::{put_varint, take_varint};
 use super::super::part::Part;
-use super::contract::{Program, Room};
+use super::contract::{Program, Resources};
 use super::tally::Tally;
 
 /// What is counted.
@@ -43,8 +43,8 @@ impl Counts<'_> {
 }
 
 /// The program that counts something.
-pub(super) fn program(count: impl Count, room: Room<'_>) -> Box<dyn Program> {
-    Box::new(Counting { count, tally: Tally::new(room.memory_bytes) })
+pub(super) fn program(count: impl Count, resources: Resources<'_>) -> Box<dyn Program> {
+    Box::new(Counting { count, tally: Tally::new(resources.memory_bytes) })
 }
 
 struct Counting<C> {

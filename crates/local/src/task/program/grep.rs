@@ -18,12 +18,12 @@ pub(super) const INFO: Info = Info {
         Argument { name: "output", about: "`lines`, or `matches` for lines `text TAB count` (lines)" },
     ],
     inputs: 1..=usize::MAX,
-    make: Make::Program(|arguments, room| {
+    make: Make::Program(|arguments, resources| {
         let pattern = arguments.required("pattern", arguments.text("pattern")?)?;
         let output = arguments.choice("output", &["lines", "matches"])?;
         let pattern = Regex::new(&pattern).map_err(|e| arguments.problem("pattern", &e.to_string()))?;
         Ok(match output {
-            "matches" => counting::program(Matches(pattern), room),
+            "matches" => counting::program(Matches(pattern), resources),
             _ => Box::new(Lines(pattern)),
         })
     }),

@@ -19,10 +19,10 @@ pub(super) const INFO: Info = Info {
         Argument { name: "width", about: "width of a bin (1)" },
     ],
     inputs: 1..=usize::MAX,
-    make: Make::Program(|arguments, room| {
+    make: Make::Program(|arguments, resources| {
         let field = arguments.whole("field")?.unwrap_or(0) as usize;
         let width = arguments.positive("width")?.unwrap_or(1.0);
-        Ok(counting::program(Histogram { field, width }, room))
+        Ok(counting::program(Histogram { field, width }, resources))
     }),
 };
 

@@ -15,8 +15,8 @@ pub(super) const INFO: Info = Info {
     about: "the files of each word: lines `word TAB file,file,…`, words and files sorted",
     arguments: &[],
     inputs: 1..=usize::MAX,
-    make: Make::Program(|_, room| {
-        Ok(Box::new(InvertedIndex { file: Vec::new(), words: Tally::new(room.memory_bytes) }))
+    make: Make::Program(|_, resources| {
+        Ok(Box::new(InvertedIndex { file: Vec::new(), words: Tally::new(resources.memory_bytes) }))
     }),
 };
 

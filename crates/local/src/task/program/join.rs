@@ -28,7 +28,7 @@ pub(super) const INFO: Info = Info {
         },
     ],
     inputs: 2..=2,
-    make: Make::Program(|arguments, room| {
+    make: Make::Program(|arguments, resources| {
         let number = |name| {
             let number = arguments.whole(name)?.unwrap_or(1);
             if number == 0 {
@@ -44,7 +44,7 @@ pub(super) const INFO: Info = Info {
             keeps_right: matches!(kind, "right" | "full"),
             input: 0,
             value: Vec::new(),
-            lefts: Kept::new(room),
+            lefts: Kept::new(resources),
         }))
     }),
 };
@@ -55,7 +55,7 @@ struct Join {
     keeps_right: bool,
     /// Which input is read: 0 or 1.
     input: u8,
-    /// Room for a value: the input and the rest of a line.
+    /// Resources for a value: the input and the rest of a line.
     value: Vec<u8>,
     /// The rest of the left lines of the key that is reduced.
     lefts: Kept,

@@ -7,7 +7,7 @@ use super::super::TaskError;
 use super::super::error::at;
 use super::super::pairs::{Cursor, put_varint, take_varint};
 use super::super::segment::{RunWriter, SegmentReader};
-use super::contract::Room;
+use super::contract::Resources;
 
 /// Through how much the file is read, bytes.
 const BUFFER: usize = 1 << 16;
@@ -23,11 +23,11 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn new(room: Room<'_>) -> Self {
+    pub(super) fn new(resources: Resources<'_>) -> Self {
         Kept {
             memory: Vec::new(),
-            limit: room.memory_bytes as usize,
-            path: room.directory.join("kept"),
+            limit: resources.memory_bytes as usize,
+            path: resources.directory.join("kept"),
             rest: None,
         }
     }
@@ -94,7 +94,7 @@ mod tests {
             memory_bytes in 0u64..40,
         ) {
             let dir = tempfile::tempdir().unwrap();
-            let mut kept = Kept::new(Room { memory_bytes, directory: dir.path() });
+            let mut kept = Kept::new(Resources { memory_bytes, directory: dir.path() });
             for lot in &lots {
                 kept.clear().unwrap();
                 prop_assert!(kept.is_empty());

@@ -27,7 +27,7 @@ use super::{Args, Job, TaskError};
 pub use arguments::Argument;
 use arguments::Arguments;
 pub use contract::Info;
-pub(super) use contract::{Generator, Program, Room};
+pub(super) use contract::{Generator, Program, Resources};
 use contract::{Made, Make};
 
 /// An instance.
@@ -91,7 +91,7 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
     };
     let Job::Program { program, args } = job else { return Ok(reads) };
     let inputs = info(program)?.inputs.clone();
-    Ok(match build(program, args, Room::none())? {
+    Ok(match build(program, args, Resources::none())? {
         Built::Program(built) => Shape {
             inputs,
             needs_reducers: built.needs_reducers(),
@@ -105,18 +105,18 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
 }
 
 /// An instance of a program.
-pub(super) fn build(name: &str, args: &Args, room: Room<'_>) -> Result<Built, TaskError> {
+pub(super) fn build(name: &str, args: &Args, resources: Resources<'_>) -> Result<Built, TaskError> {
     let info = info(name)?;
     let arguments = Arguments::new(info.name, info.arguments, args)?;
     match info.make {
-        Make::Program(make) => make(&arguments, room).map(Built::Program),
+        Make::Program(make) => make(&arguments, resources).map(Built::Program),
         Make::Generator(make) => make(&arguments).map(Built::Generator),
     }
 }
 
 /// An instance of a program that reads input.
-pub(super) fn build_program(name: &str, args: &Args, room: Room<'_>) -> Made<dyn Program> {
-    match build(name, args, room)? {
+pub(super) fn build_program(name: &str, args: &Args, resources: Resources<'_>) -> Made<dyn Program> {
+    match build(name, args, resources)? {
         Built::Program(built) => Ok(built),
         Built::Generator(_) => {
             Err(TaskError::Job(format!("{name}: found input, expected none: it makes its own")))

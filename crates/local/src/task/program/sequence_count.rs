@@ -11,13 +11,13 @@ pub(super) const INFO: Info = Info {
     about: "counts sequences of words within a line: lines `one two three TAB count`, sorted",
     arguments: &[Argument { name: "length", about: "words in a sequence, 1 or more (3)" }],
     inputs: 1..=usize::MAX,
-    make: Make::Program(|arguments, room| {
+    make: Make::Program(|arguments, resources| {
         let length = arguments.whole("length")?.unwrap_or(3);
         if !(1..=100).contains(&length) {
             return Err(arguments.problem("length", &format!("found {length}, expected 1 to 100")));
         }
         let count = SequenceCount { length: length as usize, line: Vec::new(), starts: Vec::new() };
-        Ok(counting::program(count, room))
+        Ok(counting::program(count, resources))
     }),
 };
 

@@ -35,7 +35,7 @@ struct Sort {
     field: usize,
     numeric: bool,
     reverse: bool,
-    /// Room for a key.
+    /// Resources for a key.
     key: Vec<u8>,
 }
 

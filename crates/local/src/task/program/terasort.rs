@@ -38,7 +38,7 @@ pub(super) const RECORD: usize = 100;
 struct TeraSort {
     format: Format,
     key: usize,
-    /// Room for a record.
+    /// Resources for a record.
     record: Vec<u8>,
 }
 

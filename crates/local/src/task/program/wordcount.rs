@@ -10,7 +10,7 @@ pub(super) const INFO: Info = Info {
     about: "counts words (what stands between white space): lines `word TAB count`, sorted by word",
     arguments: &[],
     inputs: 1..=usize::MAX,
-    make: Make::Program(|_, room| Ok(counting::program(WordCount, room))),
+    make: Make::Program(|_, resources| Ok(counting::program(WordCount, resources))),
 };
 
 struct WordCount;

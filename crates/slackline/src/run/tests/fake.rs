@@ -11,8 +11,8 @@ use slackline_model::{Draft, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_sim::{Options, Sim};
 
 use crate::run::{
-    Attempt, Backend, Beginning, Drive, Ended, EngineError, Fault, Happening, Hindered, Identity, JobCost,
-    JobHistory, JobName, Obstacle, Opened, Prepared, Recovered, RunEnd, Session, Stop, TaskId,
+    Attempt, Backend, Drive, Ended, EngineError, Fault, Happening, Identity, JobCost, JobHistory, JobName,
+    Obstacle, Opened, Prepared, Recovered, RunEnd, RunStart, Session, Stop, TaskId, UnrunnableJob,
 };
 
 /// A run, as if it were on disk.
@@ -114,7 +114,7 @@ impl Prepared for FakePrepared {
         &self.draft
     }
 
-    fn hindered(&self) -> Vec<Hindered> {
+    fn unrunnable(&self) -> Vec<UnrunnableJob> {
         Vec::new()
     }
 
@@ -122,8 +122,8 @@ impl Prepared for FakePrepared {
         Ok(self.engine.disk.borrow_mut().run.take().is_some())
     }
 
-    fn begin(self: Box<Self>, beginning: Beginning<'_>) -> Result<Box<dyn Session>, EngineError> {
-        let Beginning { identity, started, .. } = beginning;
+    fn begin(self: Box<Self>, beginning: RunStart<'_>) -> Result<Box<dyn Session>, EngineError> {
+        let RunStart { identity, started, .. } = beginning;
         let run = Stored { identity, started, workload: self.draft, attempts: Vec::new(), has_outputs: true };
         self.engine.disk.borrow_mut().run = Some(run.clone());
         Ok(Box::new(self.engine.session(run)))

@@ -1,7 +1,7 @@
 //! The sound task rows of a schedule, in order of start and phase by phase.
 //!
 //! Rows stay runs of tasks: nothing here is per task, except where attempts of one task overlap the
-//! runs of others ([`Book::pieces`]).
+//! runs of others ([`Ledger::pieces`]).
 
 use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
 use slackline_model::{Instance, PhaseId};
@@ -9,7 +9,7 @@ use slackline_model::{Instance, PhaseId};
 use crate::violation::RowProblem;
 
 /// Task rows by start and by phase. Memory: two numbers per row.
-pub(crate) struct Book<'a> {
+pub(crate) struct Ledger<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) rows: &'a TaskRows,
     by_start: Vec<u32>,
@@ -26,7 +26,7 @@ pub(crate) struct Piece {
     pub(crate) row: u32,
 }
 
-impl<'a> Book<'a> {
+impl<'a> Ledger<'a> {
     /// Sorts the rows; those that mean nothing are left out. O(n log n), O(n) if rows are in order
     /// of start.
     pub(crate) fn new(instance: &'a Instance, rows: &'a TaskRows) -> Self {

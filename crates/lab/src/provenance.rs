@@ -13,7 +13,7 @@ pub const FILE: &str = "made.toml";
 /// What the file says of a directory of figures.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Made {
+pub struct Provenance {
     /// The program that made each file, by the name of the file.
     #[serde(default)]
     pub files: BTreeMap<String, Maker>,
@@ -37,7 +37,7 @@ impl Maker {
     }
 }
 
-impl Made {
+impl Provenance {
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Made {
 }
 
 /// The text of the file: a table a figure's file, in the order of their names.
-impl std::fmt::Display for Made {
+impl std::fmt::Display for Provenance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&toml::to_string(self).expect("invariant: strings in tables are TOML"))
     }
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let mut made = Made::default();
+        let mut made = Provenance::default();
         made.files.insert("fig1.csv".to_owned(), Maker::this(Some("abc1234".to_owned())));
         made.files.insert("fig2.svg".to_owned(), Maker::this(None));
-        assert_eq!(Made::parse(&made.to_string()).unwrap(), made);
-        assert_eq!(Made::parse("").unwrap(), Made::default());
-        assert!(Made::parse("[files]\n'a.csv' = { version = '1', comit = 'x' }").is_err());
+        assert_eq!(Provenance::parse(&made.to_string()).unwrap(), made);
+        assert_eq!(Provenance::parse("").unwrap(), Provenance::default());
+        assert!(Provenance::parse("[files]\n'a.csv' = { version = '1', comit = 'x' }").is_err());
     }
 }
