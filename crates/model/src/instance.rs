@@ -5,6 +5,9 @@
 //! functions) is derived here, so that algorithms after it are total.
 
 mod build;
+mod check;
+mod derive;
+mod order;
 #[cfg(test)]
 mod tests;
 
@@ -244,7 +247,7 @@ impl Instance {
     /// Seconds the phase takes at best: its work on the fastest slots it may hold. The longest task
     /// is not looked at, so that the number holds for malleable plans too.
     pub fn phase_alone(&self, phase: PhaseId) -> f64 {
-        build::phase_alone(&self.cluster, &self.phases[phase])
+        derive::phase_alone(&self.cluster, &self.phases[phase])
     }
 
     /// Total number of tasks; purely malleable phases count none.
@@ -287,7 +290,7 @@ impl Instance {
         let groups = self.cluster.groups().iter().map(|group| Group { speed, ..group.clone() });
         self.cluster = Cluster::new(groups.collect());
         for flow in self.flows.keys().collect::<Vec<_>>() {
-            build::derive(&mut self, flow);
+            derive::derive(&mut self, flow);
         }
         self
     }
@@ -299,7 +302,7 @@ impl Instance {
     pub fn with_objective(mut self, objective: Objective, weights: Weights) -> Result<Self, Invalid> {
         self.objective = Objective::new(objective.metric, objective.combine);
         self.weights = weights;
-        build::resolve_costs(&mut self)?;
+        derive::resolve_costs(&mut self)?;
         Ok(self)
     }
 

@@ -46,6 +46,8 @@ pub struct Sim<'a> {
     arrived: usize,
     tracked: BTreeMap<RowId, Tracked>,
     heartbeats: Option<Heartbeats>,
+    /// Machines whose offers are in the reports being made.
+    offered: BTreeSet<MachineId>,
     failures: Failures,
     in_vain: u32,
     wakes_in_vain: u32,
@@ -82,6 +84,7 @@ impl<'a> Sim<'a> {
             arrived: 0,
             tracked: BTreeMap::new(),
             heartbeats,
+            offered: BTreeSet::new(),
             failures,
             in_vain: 0,
             wakes_in_vain: 0,
@@ -119,7 +122,9 @@ impl<'a> Sim<'a> {
                     }
                 }
                 Pending::Offer(machine) => {
-                    if self.heartbeats.as_mut().is_some_and(|h| h.offer(machine)) {
+                    // Something else of this instant may have asked the machine for its offer again.
+                    let offers = self.heartbeats.as_mut().is_some_and(|h| h.offer(machine));
+                    if offers && self.offered.insert(machine) {
                         reports.push(Report::Offer(machine));
                     }
                 }
@@ -275,6 +280,7 @@ impl Engine for Sim<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        self.offered.clear();
         while self.in_vain < FAILURES_IN_VAIN && self.wakes_in_vain < WAKES_IN_VAIN {
             let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
             self.now = next;

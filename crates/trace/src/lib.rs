@@ -15,8 +15,8 @@
 //! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all;
-//! - `wire`, `parse`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form, by way
-//!   of a tree of values with their places; places of what is found wrong later;
+//! - `wire`, `parse`, `json`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form,
+//!   JSON straight, the others by way of a tree of values with their places; places of what is found wrong later;
 //! - `diagnostic`, `durations`: remarks of importers, durations that are drawn.
 //!
 //! **Add a format**: one file in `importers/` that declares an `IMPORTER`, and one line in the table of
@@ -34,6 +34,7 @@ pub mod history;
 pub mod import;
 pub mod importer;
 pub mod importers;
+mod json;
 pub mod options;
 mod parse;
 pub mod place;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::error::TraceError;
 use crate::format::Format;
+use crate::json;
 use crate::source::places;
 use crate::tree::{self, Node, Value, fault};
 
@@ -23,7 +24,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     format: Format,
 ) -> Result<T, TraceError> {
     if format == Format::Json
-        && let Ok(document) = serde_json::from_str(text)
+        && let Ok(document) = json::from_str(text)
     {
         return Ok(document);
     }

@@ -393,3 +393,36 @@ fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
     start(&mut sim, 0, 1, 1);
     assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
 }
+
+#[test]
+fn a_machine_offers_its_slots_once_an_instant() {
+    // The flow of second 3 asks for the offer of second 10, and so does the one that arrives then.
+    let instance = instance(&[1.0], &[0.0, 3.0, 10.0]);
+    let mut sim = beating(&instance, 10);
+    assert_eq!(next(&mut sim), (at(0), vec![arrived(0), Report::Offer(M0)]));
+    assert_eq!(next(&mut sim), (at(3), vec![arrived(1)]));
+    assert_eq!(next(&mut sim), (at(10), vec![Report::Offer(M0), arrived(2)]));
+    assert_eq!(poll(&mut sim), None);
+}
+
+#[test]
+fn an_end_that_is_known_only_afterwards_is_reported_at_once() {
+    let instance = instance(&[1.0], &[0.0]);
+    let mut sim = dying(&instance, 100, None);
+    next(&mut sim);
+    hold(&mut sim, 0, 0);
+    sim.now = at(9);
+    sim.order(Order::Go { row: RowId(0), since: at(2) });
+    assert_eq!(next(&mut sim), (at(9), vec![finished(0, at(5))]));
+}
+
+#[test]
+fn a_dead_machine_is_not_asked_for_its_slots() {
+    let instance = instance(&[1.0], &[0.0, 7.0]);
+    let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
+    let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
+    assert_eq!(next(&mut sim), (at(0), vec![arrived(0), Report::Offer(M0)]));
+    assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
+    assert_eq!(next(&mut sim), (at(7), vec![arrived(1)]));
+    assert_eq!(poll(&mut sim), None);
+}

@@ -54,6 +54,19 @@ fn schedules_come_in_yaml_and_toml_too() {
 }
 
 #[test]
+fn a_row_that_is_a_list_is_refused_in_every_form() {
+    let (instance, ..) = contract();
+    let mut json: Value = serde_json::from_slice(&example("schedule.json")).unwrap();
+    json["allocations"][1] = serde_json::json!(["a", "a", "map", 0.0, 15.0, 2]);
+    let toml = toml::to_string(&json).unwrap();
+    let (json, expected) = (json.to_string(), "allocations[1]: found a list, expected a table");
+    for (name, text) in [("s.json", &json), ("s.yaml", &json), ("s.toml", &toml)] {
+        let error = read_schedule(name, text.as_bytes(), &instance).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn words_for_how_close_it_is() {
     assert_eq!(status(Some(47.5), Some(40.0)), "within 18.8 % of optimal");
     assert_eq!(status(Some(40.0), Some(40.0)), "optimal");

@@ -225,6 +225,32 @@ fn arguments_say_what_they_may_be() {
 }
 
 #[test]
+fn a_list_where_a_table_belongs_is_refused_in_every_form() {
+    for (json, toml, expected) in [
+        (
+            r#"{"slackline": 1, "cluster": [[]]}"#,
+            "slackline = 1\ncluster = [[]]",
+            "cluster: found a list, expected a table",
+        ),
+        (
+            r#"{"slackline": 1, "objective": ["response", "sum"]}"#,
+            "slackline = 1\nobjective = [\"response\", \"sum\"]",
+            "objective: found a list, expected a table",
+        ),
+        (
+            r#"{"slackline": 1, "flows": [["f", 0.0, 1.0, null, null, null, null, []]]}"#,
+            "slackline = 1\nflows = [[\"f\", 0.0, 1.0, []]]",
+            "flows[0]: found a list, expected a table",
+        ),
+    ] {
+        for (text, format) in [(json, Format::Json), (json, Format::Yaml), (toml, Format::Toml)] {
+            let error = read(text, format).unwrap_err().to_string();
+            assert!(error.contains(expected), "{format}: {error}");
+        }
+    }
+}
+
+#[test]
 fn bombs_are_refused() {
     for (open, times) in [("[", 10 << 20), ("- ", 200_000), ("{a: ", 200_000), ("{\"a\":", 200_000)] {
         let deep = open.repeat(times);
@@ -415,10 +441,6 @@ fn spoil(document: &mut Value, at: prop::sample::Index, by: &Value) {
     let all = pointers(document);
     let value = document.pointer_mut(at.get(&all[..]).as_str()).expect("it is one of them");
     match (&mut *value, by) {
-        // JSON takes lists for tables, field by field.
-        (Value::Object(table), Value::Array(_)) => {
-            table.insert("prioritty".into(), by.clone());
-        }
         (Value::Object(table), Value::Bool(true)) if !table.is_empty() => {
             let first = table.keys().next().expect("it has one").clone();
             table.remove(&first);
@@ -442,8 +464,10 @@ fn block(value: &Value, indent: usize, out: &mut String) {
         }
     };
     match value {
-        Value::Array(list) => list.iter().for_each(|value| deeper("-".into(), value, out)),
-        Value::Object(table) => {
+        Value::Array(list) if !list.is_empty() => {
+            list.iter().for_each(|value| deeper("-".into(), value, out));
+        }
+        Value::Object(table) if !table.is_empty() => {
             table.iter().for_each(|(key, value)| deeper(format!("{}:", Value::from(&**key)), value, out));
         }
         _ => *out += &value.to_string(),

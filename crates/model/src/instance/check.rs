@@ -1,0 +1,184 @@
+//! What is wrong with a draft, all of it, each with its path; a draft that passes can be built.
+
+mod flows;
+
+use std::collections::BTreeSet;
+
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+use crate::cluster::{Cluster, Group, Slots};
+use crate::draft::{Draft, MachineDraft};
+use crate::error::{Invalid, Problem};
+use crate::id::MachineId;
+use crate::time::SECONDS_MAX;
+
+pub(super) use flows::{limits, recurrences};
+
+/// Most slots a lane may have, so that slot numbers and their sums fit `u32`.
+const SLOTS_MAX: u64 = 1 << 31;
+
+/// Collects problems with the path they belong to.
+#[derive(Default)]
+pub(super) struct Problems {
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    pub(super) fn add(&mut self, path: impl Into<String>, what: impl Into<String>) {
+        self.list.push(Problem { path: path.into(), what: what.into() });
+    }
+
+    /// All of them as an error, if there are any.
+    pub(super) fn none(self) -> Result<(), Invalid> {
+        if self.list.is_empty() { Ok(()) } else { Err(Invalid { problems: self.list }) }
+    }
+
+    /// A time or amount in seconds: finite, not negative, not absurd.
+    fn seconds(&mut self, path: impl FnOnce() -> String, value: f64) -> bool {
+        let what = if !value.is_finite() {
+            format!("found {value}, expected a finite number of seconds")
+        } else if value < 0.0 {
+            format!("found {value}, expected no negative number of seconds")
+        } else if value > SECONDS_MAX {
+            format!("found {value}, expected at most {SECONDS_MAX:e} seconds")
+        } else {
+            return true;
+        };
+        self.add(path(), what);
+        false
+    }
+
+    /// A name: non-empty, printable, no space around it.
+    fn name(&mut self, path: impl FnOnce() -> String, name: &str) {
+        if name.is_empty() {
+            self.add(path(), "found an empty name, expected a printable one");
+        } else if name.trim() != name || !name.chars().all(printable) {
+            self.add(path(), format!("found {name:?}, expected printable text without space around it"));
+        }
+    }
+}
+
+/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate, private use,
+/// unassigned), Zl and Zp.
+fn printable(c: char) -> bool {
+    let separates =
+        |category| matches!(category, GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator);
+    c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
+}
+
+/// The cluster of a draft, if nothing at all is wrong with the draft.
+pub(super) fn cluster_of(draft: &Draft) -> Result<Cluster, Invalid> {
+    let mut problems = Problems::default();
+    let cluster = cluster(draft, &mut problems);
+    pools(draft, &mut problems);
+    let Some(cluster) = cluster else { return Err(Invalid { problems: problems.list }) };
+    flows::check(draft, &cluster, &mut problems);
+    problems.none()?;
+    Ok(cluster)
+}
+
+fn cluster(draft: &Draft, problems: &mut Problems) -> Option<Cluster> {
+    let before = problems.list.len();
+    if draft.machines.is_empty() {
+        problems.add("cluster.machines", "found no machines, expected at least one");
+        return None;
+    }
+    let typed = matches!(draft.machines[0].slots, Slots::Typed { .. });
+    let mut totals = [0u64; 3];
+    for (i, machine) in draft.machines.iter().enumerate() {
+        let path = |field: &str| format!("cluster.machines[{i}].{field}");
+        check_machine(machine, typed, &path, problems);
+        let count = u64::from(machine.count);
+        totals[2] += count;
+        match machine.slots {
+            Slots::Universal(n) => totals[0] += count * u64::from(n),
+            Slots::Typed { map, reduce } => {
+                totals[0] += count * u64::from(map);
+                totals[1] += count * u64::from(reduce);
+            }
+        }
+    }
+    if totals.into_iter().any(|t| t >= SLOTS_MAX) {
+        problems
+            .add("cluster.machines", format!("found more than {SLOTS_MAX} machines or slots of one kind"));
+    }
+    if problems.list.len() > before {
+        return None;
+    }
+    let groups = draft.machines.iter().map(|m| Group {
+        name: m.name.clone(),
+        count: m.count,
+        speed: m.speed,
+        slots: m.slots,
+        rack: m.rack.clone(),
+        first: MachineId(0),
+    });
+    let cluster = Cluster::new(groups.collect());
+    duplicate_machines(&cluster, problems);
+    (problems.list.len() == before).then_some(cluster)
+}
+
+fn check_machine(
+    machine: &MachineDraft,
+    typed: bool,
+    path: &impl Fn(&str) -> String,
+    problems: &mut Problems,
+) {
+    problems.name(|| path("name"), &machine.name);
+    if machine.count == 0 {
+        problems.add(path("count"), "found 0, expected at least 1 machine");
+    }
+    if !(machine.speed.is_finite() && machine.speed > 0.0 && (1e-6..=1e6).contains(&machine.speed)) {
+        problems.add(path("speed"), format!("found {}, expected a number from 1e-6 to 1e6", machine.speed));
+    }
+    match machine.slots {
+        Slots::Universal(0) => problems.add(path("slots"), "found 0 slots, expected at least 1"),
+        Slots::Typed { map: 0, reduce: 0 } => {
+            problems.add(path("slots"), "found neither map nor reduce slots, expected at least 1 slot");
+        }
+        Slots::Universal(_) if typed => {
+            problems.add(path("slots"), "found universal slots where other machines have { map, reduce }; a cluster is all universal or all typed");
+        }
+        Slots::Typed { .. } if !typed => {
+            problems.add(path("slots"), "found { map, reduce } where other machines have universal slots; a cluster is all universal or all typed");
+        }
+        _ => {}
+    }
+}
+
+/// Two groups may collide by their names, or one's single machine with a numbered one of another.
+fn duplicate_machines(cluster: &Cluster, problems: &mut Problems) {
+    let mut seen = BTreeSet::new();
+    for (i, group) in cluster.groups().raw.iter().enumerate() {
+        let clash = !seen.insert((group.name.as_str(), group.count == 1))
+            || (group.count == 1 && cluster.machine_named(&group.name) != Some(group.first))
+            || (group.count == 1
+                && cluster.groups().raw.iter().any(|other| other.count > 1 && numbered(group, other)));
+        if clash {
+            problems.add(
+                format!("cluster.machines[{i}].name"),
+                format!("found {:?}, which names a machine twice", group.name),
+            );
+        }
+    }
+}
+
+/// Whether `single`'s name is that of a machine of `other`.
+fn numbered(single: &Group, other: &Group) -> bool {
+    single
+        .name
+        .strip_prefix(other.name.as_str())
+        .and_then(|rest| rest.strip_prefix('-'))
+        .and_then(|digits| digits.parse::<u32>().ok().filter(|n| n.to_string() == digits))
+        .is_some_and(|n| n < other.count)
+}
+
+fn pools(draft: &Draft, problems: &mut Problems) {
+    let mut seen = BTreeSet::new();
+    for (i, pool) in draft.pools.iter().enumerate() {
+        problems.name(|| format!("pools[{i}].id"), &pool.id);
+        if !seen.insert(pool.id.as_str()) {
+            problems.add(format!("pools[{i}].id"), format!("found {:?} a second time", pool.id));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What is derived once: amounts of work, critical paths, times alone, cost functions.
+
+use std::collections::BTreeMap;
+
+use super::check::Problems;
+use super::{Amount, Flow, Instance, Phase};
+use crate::cluster::Cluster;
+use crate::cost::{CostFn, Metric};
+use crate::draft::{CostDraft, TasksDraft, Weights};
+use crate::error::Invalid;
+use crate::id::{FlowId, JobId};
+use crate::tasks::{Run, Split, Tasks};
+use crate::time::{Span, Time, Work};
+
+/// The tasks of a phase, or its work.
+pub(super) fn amount(tasks: &TasksDraft, cluster: &Cluster) -> Amount {
+    let span = Span::from_seconds_nearest;
+    match tasks {
+        TasksDraft::Uniform { tasks, seconds } => Amount::Tasks(Tasks::uniform(*tasks, span(*seconds))),
+        TasksDraft::Each(list) => {
+            Amount::Tasks(Tasks::from_runs(list.iter().map(|&s| Run { count: 1, span: span(s) })))
+        }
+        TasksDraft::Splits(list) => {
+            let mut first = 0;
+            let mut splits = Vec::with_capacity(list.len());
+            for split in list {
+                let hosts = split.hosts.iter().filter_map(|h| cluster.machine_named(h)).collect();
+                splits.push(Split { first, count: split.count, hosts });
+                first += split.count;
+            }
+            let runs = list.iter().map(|s| Run { count: s.count, span: span(s.seconds) });
+            // Splits without any host say nothing about places.
+            let placed = splits.iter().any(|s: &Split| !s.hosts.is_empty());
+            Amount::Tasks(Tasks::from_runs(runs).with_splits(if placed { splits } else { Vec::new() }))
+        }
+        TasksDraft::Work { work, tasks: None } => Amount::Malleable(Work::from_slot_seconds_nearest(*work)),
+        TasksDraft::Work { work, tasks: Some(n) } => {
+            Amount::Tasks(Tasks::share(Work::from_slot_seconds_nearest(*work), *n))
+        }
+    }
+}
+
+/// The same cost `shift` seconds later.
+pub(super) fn shifted(cost: &CostDraft, shift: f64) -> CostDraft {
+    let move_all = |points: &[(f64, f64)]| points.iter().map(|&(t, c)| (t + shift, c)).collect();
+    match cost {
+        CostDraft::Metric(metric) => CostDraft::Metric(*metric),
+        CostDraft::Steps(steps) => CostDraft::Steps(move_all(steps)),
+        CostDraft::Piecewise { points, slope } => {
+            CostDraft::Piecewise { points: move_all(points), slope: *slope }
+        }
+    }
+}
+
+/// Seconds of a phase at its cap on the fastest slots.
+pub(super) fn phase_alone(cluster: &Cluster, phase: &Phase) -> f64 {
+    phase.work().slot_seconds() / cluster.fastest(cluster.lane_of(phase.kind), phase.cap)
+}
+
+/// Fills in what follows from a flow's jobs: work, critical path, time alone.
+pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
+    let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
+    let mut per_lane = [Work::ZERO; 2];
+    let mut critical_path = 0f64;
+    for &id in instance.topological_of(flow) {
+        let job = &instance.jobs[id];
+        let mut end = job.after.iter().map(|a| ends[a]).fold(0.0, f64::max);
+        for phase in job.phases() {
+            let phase = &instance.phases[phase];
+            end += phase_alone(&instance.cluster, phase);
+            per_lane[instance.cluster.lane_of(phase.kind).index()] += phase.work();
+        }
+        critical_path = critical_path.max(end);
+        ends.insert(id, end);
+    }
+    let area = instance.cluster.lanes().iter().map(|&lane| match per_lane[lane.index()] {
+        Work::ZERO => 0.0,
+        work => work.slot_seconds() / instance.cluster.capacity(lane),
+    });
+    let alone = area.fold(critical_path, f64::max);
+    let flow = &mut instance.flows[flow];
+    flow.work = per_lane[0] + per_lane[1];
+    flow.critical_path = critical_path;
+    flow.alone = alone;
+}
+
+/// Sets every flow's weight and cost function from the objective.
+pub(super) fn resolve_costs(instance: &mut Instance) -> Result<(), Invalid> {
+    let mut problems = Problems::default();
+    let Instance { flows, objective, weights, .. } = instance;
+    for flow in flows.iter_mut() {
+        flow.weight = if *weights == Weights::Ignore { 1.0 } else { flow.given_weight };
+        let own = match (&flow.given_cost, objective.metric) {
+            (Some(CostDraft::Metric(metric)), _) => by_metric(flow, *metric),
+            (Some(CostDraft::Steps(steps)), _) => Some(CostFn::steps(steps.clone()).scaled(flow.weight)),
+            (Some(CostDraft::Piecewise { points, slope }), _) => {
+                let slope = slope.unwrap_or_else(|| last_slope(points));
+                Some(CostFn::piecewise(points.clone(), slope).scaled(flow.weight))
+            }
+            (None, metric) => by_metric(flow, metric),
+        };
+        if let Some(cost) = own {
+            flow.cost = cost;
+        } else {
+            let needs = if objective.metric == Metric::Sla { "steps" } else { "points" };
+            problems.add(
+                format!("flows[{}].cost", flow.given_as),
+                format!(
+                    "found no cost for flow {:?}; the metric {} needs `{needs}` on every flow",
+                    flow.id, objective.metric
+                ),
+            );
+        }
+    }
+    problems.none()
+}
+
+fn last_slope(points: &[(f64, f64)]) -> f64 {
+    match points {
+        [.., a, b] if b.0 > a.0 => (b.1 - a.1) / (b.0 - a.0),
+        _ => 0.0,
+    }
+}
+
+fn by_metric(flow: &Flow, metric: Metric) -> Option<CostFn> {
+    let (w, r) = (flow.weight, flow.release.seconds());
+    let deadline = flow.deadline.map(Time::seconds);
+    let over = |size: f64| if size > 0.0 { CostFn::linear(w / size, r) } else { CostFn::zero() };
+    Some(match metric {
+        Metric::Completion => CostFn::linear(w, 0.0),
+        Metric::Response => CostFn::linear(w, r),
+        Metric::Makespan => CostFn::linear(1.0, 0.0),
+        Metric::Stretch => over(flow.work.slot_seconds()),
+        Metric::Slowdown => over(flow.alone),
+        Metric::Tardy => deadline.map_or_else(CostFn::zero, |d| CostFn::steps(vec![(d, w)])),
+        Metric::Tardiness => deadline.map_or_else(CostFn::zero, |d| CostFn::tardiness(w, d)),
+        Metric::Lateness => deadline.map_or_else(CostFn::zero, |d| CostFn::linear(w, d)),
+        Metric::Sla | Metric::Piecewise => return None,
+    })
+}
