@@ -120,7 +120,7 @@ fn cited_sections_of_the_mathematical_notes_exist() {
             let end =
                 rest.find(|c: char| !(c.is_ascii_alphanumeric() || "/-._".contains(c))).unwrap_or(rest.len());
             let page = rest[..end].trim_end_matches(['.', '/']);
-            if !page.ends_with(".md") {
+            if page.strip_suffix(".md").is_none() {
                 assert!(root().join(page).exists(), "{file}: found {page}, which does not exist");
                 continue;
             }
@@ -195,4 +195,58 @@ fn tests_that_papers_md_names_exist() {
         }
     }
     assert!(seen > 5, "only {seen} names of tests were found: the search is broken");
+}
+
+#[test]
+fn every_record_names_commit_command_and_machine() {
+    for path in files("record", "md").iter().filter(|path| !path.ends_with("README.md")) {
+        let text = read(path);
+        let is_commit = |word: &str| {
+            let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+            word.len() == 7
+                && word.chars().all(|c| c.is_ascii_hexdigit())
+                && word.contains(|c: char| c.is_ascii_digit())
+        };
+        assert!(text.split_whitespace().any(is_commit), "{path}: found no commit");
+        assert!(
+            ["`cargo ", "`record/run.sh"].iter().any(|command| text.contains(command)),
+            "{path}: found no command"
+        );
+        assert!(text.contains("Linux") && text.contains("Rust 1."), "{path}: found no machine");
+    }
+}
+
+#[test]
+fn every_crate_has_what_a_registry_asks_for() {
+    let mut crates = 0;
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        for field in
+            ["description = ", "keywords.workspace = true", "categories = [", "readme = \"README.md\""]
+        {
+            assert!(manifest.contains(field), "crates/{name}/Cargo.toml: found no {field:?}");
+        }
+        let readme = read(&format!("crates/{name}/README.md"));
+        assert!(
+            readme.contains("never knows") || name == "cli",
+            "crates/{name}/README.md: found no \"never knows\""
+        );
+        assert!(readme.contains("```rust"), "crates/{name}/README.md: found no example");
+        let library = read(&format!("crates/{name}/src/lib.rs"));
+        assert!(
+            library.starts_with("#![doc = include_str!(\"../README.md\")]"),
+            "crates/{name}/src/lib.rs: the example of its README is not compiled"
+        );
+        crates += 1;
+    }
+    assert_eq!(
+        crates,
+        read("Cargo.toml").matches("path = \"crates/").count() + 1,
+        "every library has a version"
+    );
+    let internal = read("Cargo.toml");
+    for line in internal.lines().filter(|line| line.contains("path = \"crates/")) {
+        assert!(line.contains("version = "), "Cargo.toml: found {line}, expected a version beside the path");
+    }
 }

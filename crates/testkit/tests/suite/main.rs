@@ -6,13 +6,14 @@
 //! - `laws`: what holds for every instance, checked on random ones;
 //! - `seam`: toy policies that show that the papers fit the seam;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
-//! - `documents`: what the documents cite exists;
+//! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
 //! - `explain`: explanations add up;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
 //! - `common`: what several of them read.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod arb;
+mod claims;
 mod common;
 mod conformance;
 mod documents;
