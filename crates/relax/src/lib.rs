@@ -7,13 +7,13 @@
 //!
 //! | name | objective | what no schedule can beat | time | where | from |
 //! |---|---|---|---|---|---|
-//! | `critical-path` | any | each flow's longest chain of phases, at their caps on the fastest slots | n | [`paths`], [`per_flow`](mod@per_flow) | FlowFlex §3 |
+//! | `critical-path` | any | each flow's longest chain of phases, at their caps on the fastest slots; on mixed speeds none shorter than its longest task | n | [`paths`], [`per_flow`](mod@per_flow) | FlowFlex §3 |
 //! | `area` | any | each flow's work over the capacity, for each kind of slot | n | [`per_flow`](mod@per_flow) | FlowFlex §3 (squashed area) |
 //! | `alone` | any | each flow alone on the cluster: heads, work and tails on one fast machine, by slices | n log n | [`per_flow`](mod@per_flow), [`tails`] | docs/math/flowflex.md B7 |
 //! | `prefix-area` | max | a level L whose deadlines EDF on the fast machine misses | n log n per step, about 40 | [`prefix_area`](mod@prefix_area) | FlowFlex §5.1, B7 |
 //! | `tail-hall` | max | the same with slices, at least as strong | as above | [`prefix_area`](mod@prefix_area), [`tails`] | B7 |
 //! | `fluid-johnson` | makespan, typed slots | Johnson's order of the two stages as two fast machines | n log n | [`johnson`] | job ordering, formula 3; D4 |
-//! | `pb` | sum, linear | the program of mean busy times with earliest completions and tails, in closed form | n log n | [`pb`], [`minisum`] | DMRS §III.A, A1–A4 |
+//! | `pb` | sum, linear | the program of mean busy times with earliest completions and tails, in closed form: on mixed speeds at least LP-MapReduce | n log n | [`pb`], [`minisum`] | DMRS §III.A, A1–A4 |
 //! | `wspt-release` | sum, linear | preemptive WSPT under heads, plus mean tails | n log n | [`minisum`], [`preemptive`] | A7 (b), Goemans 1996 |
 //! | `mean-busy` | sum, convex | both at once, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`] | B7 |
 //! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
@@ -43,7 +43,8 @@
 //! # What the bounds hold for
 //!
 //! Every feasible schedule of the instance, as tasks without preemption or as malleable allocations,
-//! with or without minima, slow-start, failures and re-runs: those only restrict or add work. A
+//! with or without minima, slow-start, failures and re-runs: those only restrict or add work. On machines
+//! of mixed speed there are only tasks, and the bounds know that none of them is divided ([`paths`]). A
 //! schedule whose durations were distorted (noise, measured runs) follows another instance.
 //!
 //! # Rounding

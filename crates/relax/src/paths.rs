@@ -2,20 +2,26 @@
 //!
 //! A *head* is the least time from a flow's release to the start of work of a phase, a *tail* the
 //! least time from the end of that work to the flow's completion: longest paths over the phases of
-//! the flow, each as short as its cap on the fastest slots of its lane makes it (docs/math/flowflex.md B7).
+//! the flow, each as short as its cap on the fastest slots of its lane makes it (docs/math/flowflex.md B7), and on
+//! machines of mixed speed no shorter than its longest task on the fastest slot.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::{Amount, Phase};
 use slackline_model::tasks::Tasks;
-use slackline_model::{Cluster, Instance, JobId, Lane, PhaseId};
+use slackline_model::{Cluster, Instance, JobId, Lane, PhaseId, Span};
 
-/// Work, shortest duration, head and tail of every phase, in (slot-)seconds.
+/// Work, shortest durations, head and tail of every phase, in (slot-)seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths {
     /// Effective work in slot-seconds, see [`effective_work`].
     pub work: TiVec<PhaseId, f64>,
-    /// Effective work over the speed of the fastest slots the phase may hold at a time.
+    /// Effective work over the speed of the fastest slots the phase may hold at a time: no part of the work
+    /// is done at a higher rate than that of all of it in this time.
     pub duration: TiVec<PhaseId, f64>,
+    /// Least time from the first start to the last end of its tasks: the duration or, on machines of mixed speed,
+    /// the longest task if that is more. At the end of it the phase may work slowly, so that it says nothing of
+    /// rates.
+    pub elapsed: TiVec<PhaseId, f64>,
     /// Longest path before the phase, from the release of its flow.
     pub head: TiVec<PhaseId, f64>,
     /// Longest path after the phase, to the completion of its flow.
@@ -36,22 +42,27 @@ impl Paths {
             let lane = cluster.lane_of(phase.kind);
             work[id] / cluster.fastest(lane, phase.cap)
         });
-        let duration = duration.collect();
-        let (head, tail) = (heads(instance, &duration), tails(instance, &duration));
-        Self { work, duration, head, tail }
+        let duration: TiVec<PhaseId, f64> = duration.collect();
+        // On machines of one speed there are plans too, in which work is divided at will.
+        let mixed = cluster.uniform_speed().is_none();
+        let longest = |phase: &Phase| if mixed { longest_task(cluster, phase) } else { 0.0 };
+        let phases = instance.phases().iter().zip(&duration);
+        let elapsed = phases.map(|(phase, duration)| duration.max(longest(phase))).collect();
+        let (head, tail) = (heads(instance, &elapsed), tails(instance, &elapsed));
+        Self { work, duration, elapsed, head, tail }
     }
 }
 
 /// Longest path before each phase, in seconds.
-fn heads(instance: &Instance, duration: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
-    let mut head: TiVec<PhaseId, f64> = vec![0.0; duration.len()].into();
+fn heads(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
+    let mut head: TiVec<PhaseId, f64> = vec![0.0; elapsed.len()].into();
     let mut end: TiVec<JobId, f64> = vec![0.0; instance.jobs().len()].into();
     for &id in instance.topological() {
         let job = instance.job(id);
         let mut at = job.after.iter().map(|&a| end[a]).fold(0.0, f64::max);
         for phase in job.phases() {
             head[phase] = at;
-            at += duration[phase];
+            at += elapsed[phase];
         }
         end[id] = at;
     }
@@ -59,19 +70,28 @@ fn heads(instance: &Instance, duration: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, 
 }
 
 /// Longest path after each phase, in seconds.
-fn tails(instance: &Instance, duration: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
-    let mut tail: TiVec<PhaseId, f64> = vec![0.0; duration.len()].into();
+fn tails(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
+    let mut tail: TiVec<PhaseId, f64> = vec![0.0; elapsed.len()].into();
     let mut from: TiVec<JobId, f64> = vec![0.0; instance.jobs().len()].into();
     for &id in instance.topological().iter().rev() {
         let job = instance.job(id);
         let mut left = job.before.iter().map(|&b| from[b]).fold(0.0, f64::max);
         for phase in [job.reduce, job.map].into_iter().flatten() {
             tail[phase] = left;
-            left += duration[phase];
+            left += elapsed[phase];
         }
         from[id] = left;
     }
     tail
+}
+
+/// Seconds of the longest task of a phase on the fastest slot, as it is or rounded to whole microseconds, whichever
+/// is less; 0 of work that is not cut into tasks.
+fn longest_task(cluster: &Cluster, phase: &Phase) -> f64 {
+    let fastest = cluster.fastest(cluster.lane_of(phase.kind), 1);
+    let seconds =
+        |longest: Span| longest.at_speed_nearest(fastest).seconds().min(longest.seconds() / fastest);
+    phase.tasks().map_or(0.0, |tasks| seconds(tasks.longest()))
 }
 
 /// The distinct speeds of the slots of a lane, ascending. (`Lane::Map` stands for the universal lane
@@ -117,7 +137,6 @@ fn rounded_work(tasks: &Tasks, speeds: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slackline_model::Span;
     use slackline_model::id::PhaseKind;
 
     fn phase(count: u32, micros: u64) -> Phase {

@@ -12,7 +12,8 @@ use crate::preemptive::{FastMachine, Item};
 pub struct FlowBound {
     /// Its release, in seconds after the start of the workload.
     pub release: f64,
-    /// Seconds of its longest chain of phases, each at its cap on the fastest slots.
+    /// Seconds of its longest chain of phases, each at its cap on the fastest slots, and on machines of mixed speed
+    /// no shorter than its longest task.
     pub critical_path: f64,
     /// Seconds of its squashed area: its work in each lane over the lane's capacity, by
     /// [`slackline_model::Lane::index`].
@@ -56,7 +57,7 @@ fn of_flow(instance: &Instance, paths: &Paths, id: FlowId) -> FlowBound {
     let (mut critical_path, mut terms) = (0f64, 0);
     for job in flow.jobs() {
         for phase in instance.job(job).phases() {
-            critical_path = critical_path.max(paths.head[phase] + paths.duration[phase] + paths.tail[phase]);
+            critical_path = critical_path.max(paths.head[phase] + paths.elapsed[phase] + paths.tail[phase]);
             per_lane[instance.lane_of(phase).index()].push(phase);
             terms += 1;
         }

@@ -132,3 +132,35 @@ fn fluid_johnson_leaves_flows_with_costs_of_their_own_alone() {
     assert!(!names(vec![own]).contains(&"fluid-johnson"));
     assert!(names(vec![flow("a", 0.0, 1.0, one_phase(1, 1.0))]).contains(&"fluid-johnson"));
 }
+
+/// A fast machine and a slow one; a task of 16 s takes 2 s at least, though both together do its work in less.
+#[test]
+fn on_mixed_speeds_no_task_is_divided() {
+    let machine = |name: &str, speed| MachineDraft {
+        name: name.into(),
+        count: 1,
+        speed,
+        slots: Slots::Universal(1),
+        rack: None,
+    };
+    let at = |slow: f64, metric, combine| {
+        let job = |id: &str, after: &[&str]| JobDraft {
+            id: id.into(),
+            after: after.iter().map(|&a| a.into()).collect(),
+            map: Some(TasksDraft::Each(vec![16.0, 1.0]).into()),
+            ..JobDraft::default()
+        };
+        let jobs = vec![job("a", &[]), job("b", &["a"])];
+        let draft = Draft {
+            machines: vec![machine("fast", 8.0), machine("slow", slow)],
+            flows: vec![FlowDraft::new("f", jobs)],
+            objective: Objective::new(metric, combine),
+            ..Draft::default()
+        };
+        best(&Instance::new(&draft).unwrap())
+    };
+    for combine in [Combine::Sum, Combine::Max] {
+        assert!((at(1.0, Metric::Completion, combine) - 4.0).abs() < 1e-6, "twice two seconds");
+        assert!(at(8.0, Metric::Completion, combine) < 2.2, "work is divided where all machines are alike");
+    }
+}

@@ -17,14 +17,14 @@ mod phase;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowStatus, Outcome};
 use slackline_model::{FlowId, Instance, JobId, PhaseId, Schedule};
 
 pub use deadline::{Deadline, LaneNeed, Verdict};
-use held::{Extent, Held};
+use held::{Extent, Rows};
 pub use phase::{Blocked, Blocker, PhaseStory, Waits};
 
 /// What a schedule made of a flow, or of one of its jobs. Times are seconds since the start of the workload.
@@ -94,7 +94,9 @@ impl Explanation {
 
     /// The phases of the chain in order.
     pub fn steps(&self) -> impl Iterator<Item = &PhaseStory> {
-        self.chain.iter().filter_map(|&phase| self.phase(phase))
+        let stories: BTreeMap<PhaseId, &PhaseStory> =
+            self.phases.iter().map(|story| (story.phase, story)).collect();
+        self.chain.iter().filter_map(move |phase| stories.get(phase).copied())
     }
 }
 
@@ -119,7 +121,9 @@ pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Opti
     let facts = Facts::new(instance, schedule);
     let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
     let chain = facts.chain(&jobs);
-    let wanted = |&phase: &PhaseId| jobs.contains(&instance.phase(phase).job) || chain.contains(&phase);
+    let on_chain: BTreeSet<PhaseId> = chain.iter().copied().collect();
+    let is_of = |phase: PhaseId| job.is_none_or(|job| job == instance.phase(phase).job);
+    let wanted = |&phase: &PhaseId| is_of(phase) || on_chain.contains(&phase);
     let all = instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases());
     let phases: Vec<PhaseStory> = all.filter(wanted).map(|phase| facts.story(phase)).collect();
     let released = instance.flow(flow).release.seconds();
@@ -140,7 +144,7 @@ pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Opti
         waits: Waits::default(),
         blocked: Blocked::default(),
         deadline: None,
-        failures: failures(instance, schedule, &jobs),
+        failures: failures(instance, schedule, flow, job),
     };
     let steps: Vec<&PhaseStory> = explanation.steps().collect();
     let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
@@ -165,7 +169,7 @@ pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, Flo
 /// What is looked up in a schedule, made once.
 struct Facts<'a> {
     instance: &'a Instance,
-    held: Vec<Held>,
+    held: Rows,
     /// Whether these are allocations, whose tasks are not told apart.
     is_plan: bool,
     extents: TiVec<PhaseId, Extent>,
@@ -178,7 +182,7 @@ impl<'a> Facts<'a> {
         let extents = held::extents(instance, &held);
         let flows = instance.flows().keys().map(|flow| times(instance, &extents, flow)).collect();
         let is_plan = held::is_plan(&held);
-        let mut facts = Self { instance, held, is_plan, extents, flows };
+        let mut facts = Self { instance, held: Rows::new(held), is_plan, extents, flows };
         for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
             if let Some(times) = facts.flows.get_mut(row.flow) {
                 times.completed = None;
@@ -255,10 +259,11 @@ fn times(instance: &Instance, extents: &TiVec<PhaseId, Extent>, flow: FlowId) ->
 }
 
 /// Failed attempts task by task.
-fn failures(instance: &Instance, schedule: &Schedule, jobs: &[JobId]) -> Vec<Failure> {
+fn failures(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Vec<Failure> {
+    let is_of = |of: JobId| job.map_or_else(|| instance.job(of).flow == flow, |job| job == of);
     let mut tasks: BTreeMap<(PhaseId, u32), (u32, f64)> = BTreeMap::new();
     for row in schedule.tasks.rows().iter().filter(|row| row.outcome == Outcome::Failed) {
-        if instance.phases().get(row.phase).is_some_and(|phase| jobs.contains(&phase.job)) {
+        if instance.phases().get(row.phase).is_some_and(|phase| is_of(phase.job)) {
             for task in row.first..row.first.saturating_add(row.count) {
                 let entry = tasks.entry((row.phase, task)).or_insert((0, 0.0));
                 *entry = (entry.0 + 1, entry.1.max(row.end.seconds()));

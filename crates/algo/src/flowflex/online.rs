@@ -5,6 +5,8 @@
 //! at its start go to the assignment layer. The variant without a minimum-cost flow is used: flows in the
 //! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
 //! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
+//! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that is
+//! one long chain takes O(1) an epoch, not O(phases left).
 //!
 //! Reduces that start early hold their slots without working until the maps of their job are done, and
 //! no other phase can take them away. So they get slots only once all those maps have started, and only slots that the
@@ -41,48 +43,41 @@ pub struct FlowFlex {
     /// Flows that have arrived and neither completed nor failed.
     flows: BTreeSet<FlowId>,
     stale: bool,
+    /// Nodes of all networks that were planned so far: effort that does not depend on the machine.
+    pub(super) nodes_planned: u64,
 }
 
 impl FlowFlex {
     /// FlowFlex with epochs of this length; 0 plans at every event.
     pub fn new(epoch: Span) -> Self {
-        Self { epochs: Epochs::new(epoch), targets: Targets::default(), flows: BTreeSet::new(), stale: false }
+        Self {
+            epochs: Epochs::new(epoch),
+            targets: Targets::default(),
+            flows: BTreeSet::new(),
+            stale: false,
+            nodes_planned: 0,
+        }
     }
 
     fn plan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
         let instance = view.instance;
         let cluster = instance.cluster();
         let mut slots = [0; 2];
-        let (mut speed, mut all) = (0.0, 0.0);
         for &lane in cluster.lanes() {
             slots[lane.index()] = view.state.alive(lane);
-            speed += cluster.capacity(lane);
-            all += f64::from(cluster.slots(lane));
         }
-        self.flows.retain(|&flow| view.state.completion(flow).is_none());
-        let now = view.now.seconds();
-        let net = Network::of(
-            instance,
-            self.flows.iter().copied(),
-            Supply { slots, speed: speed / all },
-            now,
-            &Left(view),
-        );
-        if net.flows.is_empty() || slots == [0, 0] {
+        let is_live = |flow: FlowId| view.state.completion(flow).is_none() && !view.state.has_failed(flow);
+        self.flows.retain(|&flow| is_live(flow));
+        if self.flows.is_empty() || slots == [0, 0] {
             return;
         }
-        let mut given: Grown<PhaseId, f64> = Grown::default();
-        for (node, slots) in initial_allocation(&net, now) {
-            given[net.node(node).phase] = f64::from(slots);
-        }
+        let mut given = all_they_can_use(view, slots).unwrap_or_else(|| self.planned(view, slots));
         // Early reduces get what is left.
         for &lane in cluster.lanes() {
             let used: f64 = view.state.ready(lane).map(|phase| given[phase]).sum();
             let mut spare = (f64::from(slots[lane.index()]) - used).max(0.0);
             for phase in next_reduces(lane, view) {
-                let state = view.phase(phase);
-                let cap = f64::from((state.unstarted() + state.running()).min(instance.phase(phase).cap));
-                given[phase] = cap.min(spare);
+                given[phase] = f64::from(Left(view).cap(phase)).min(spare);
                 spare -= given[phase];
             }
         }
@@ -92,6 +87,42 @@ impl FlowFlex {
             }
         }
     }
+
+    /// The slots of each phase at the start of a plan for what is left of all flows.
+    fn planned(&mut self, view: &View<'_>, slots: [u32; 2]) -> Given {
+        let cluster = view.instance.cluster();
+        let (mut speed, mut all) = (0.0, 0.0);
+        for &lane in cluster.lanes() {
+            speed += cluster.capacity(lane);
+            all += f64::from(cluster.slots(lane));
+        }
+        let (supply, now) = (Supply { slots, speed: speed / all }, view.now.seconds());
+        let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &Left(view));
+        self.nodes_planned += net.nodes().len() as u64;
+        let mut given = Given::default();
+        for (node, slots) in initial_allocation(&net, now) {
+            given[net.node(node).phase] = f64::from(slots);
+        }
+        given
+    }
+}
+
+/// Slots by phase.
+type Given = Grown<PhaseId, f64>;
+
+/// All the slots that ready phases can use, if there are so many: then no order of flows gives another allocation,
+/// and what comes later need not be looked at. O(ready phases).
+fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<Given> {
+    let mut given = Given::default();
+    for &lane in view.instance.cluster().lanes() {
+        let mut free = slots[lane.index()];
+        for phase in view.state.ready(lane).filter(|&phase| !view.state.is_early(view.instance, phase)) {
+            let cap = Left(view).cap(phase).min(slots[lane.index()]);
+            free = free.checked_sub(cap)?;
+            given[phase] = f64::from(cap);
+        }
+    }
+    Some(given)
 }
 
 /// Early reduces whose maps have all started, by when these will be done.

@@ -48,6 +48,62 @@ pub(super) fn of(instance: &Instance, schedule: &Schedule) -> Vec<Held> {
     }
 }
 
+/// Rows in the order of documents, and where to look for those of a phase and of a span of time.
+#[derive(Debug)]
+pub(super) struct Rows {
+    list: Vec<Held>,
+    /// Rows by phase, those of each in order.
+    by_phase: Vec<u32>,
+    /// Rows by start, and how late the first ones of them end.
+    by_start: Vec<u32>,
+    last_ends: Vec<f64>,
+}
+
+impl Rows {
+    /// O(rows log rows).
+    pub(super) fn new(list: Vec<Held>) -> Self {
+        let row = |k: u32| &list[k as usize];
+        let mut by_phase: Vec<u32> = (0..list.len() as u32).collect();
+        let mut by_start = by_phase.clone();
+        by_phase.sort_by_key(|&k| row(k).phase);
+        by_start.sort_by(|&a, &b| row(a).start.total_cmp(&row(b).start));
+        let last_end = |last: &mut f64, &k: &u32| {
+            *last = last.max(row(k).end);
+            Some(*last)
+        };
+        let last_ends = by_start.iter().scan(f64::NEG_INFINITY, last_end).collect();
+        Self { list, by_phase, by_start, last_ends }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+        self.list.iter()
+    }
+
+    /// Those of a phase, in order. O(log rows) and what there are.
+    pub(super) fn of(&self, phase: PhaseId) -> impl Iterator<Item = &Held> {
+        let phase_of = |&k: &u32| self.list[k as usize].phase;
+        let first = self.by_phase.partition_point(|k| phase_of(k) < phase);
+        let rows = self.by_phase[first..].iter().take_while(move |k| phase_of(k) == phase);
+        rows.map(|&k| &self.list[k as usize])
+    }
+
+    /// Those that overlap a span of time, in order. O(log rows) and as many as start since the first that still runs
+    /// at its beginning.
+    pub(super) fn during(&self, from: f64, to: f64) -> impl Iterator<Item = &Held> {
+        let near = self.near(from, to).iter().copied();
+        let mut rows: Vec<u32> = near.filter(|&k| self.list[k as usize].end > from).collect();
+        rows.sort_unstable();
+        rows.into_iter().map(|k| &self.list[k as usize])
+    }
+
+    /// By start: from the first row that ends after `from` to the last that starts before `to`.
+    fn near(&self, from: f64, to: f64) -> &[u32] {
+        let end = self.by_start.partition_point(|&k| self.list[k as usize].start < to);
+        let first = self.last_ends.partition_point(|&last| last <= from).min(end);
+        &self.by_start[first..end]
+    }
+}
+
 /// From when to when a phase held slots, and when it could.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
@@ -145,6 +201,11 @@ impl Spans {
         self.measures.last().copied().unwrap_or(0.0)
     }
 
+    /// From the start of the first to the end of the last, if there are any.
+    pub(super) fn extent(&self) -> Option<(f64, f64)> {
+        Some((self.spans.first()?.0, self.spans.last()?.1))
+    }
+
     /// How much of them lies between `start` and `end`. O(log spans).
     pub(super) fn within(&self, start: f64, end: f64) -> f64 {
         (self.until(end) - self.until(start)).max(0.0)
@@ -168,10 +229,44 @@ mod tests {
         for (start, end) in [(1.0, 2.0), (2.0, 4.0), (6.0, 7.0)] {
             spans.push(start, end);
         }
-        assert_eq!(spans.measure(), 4.0);
+        assert_eq!((spans.measure(), spans.extent()), (4.0, Some((1.0, 7.0))));
         let found =
             [(0.0, 9.0), (0.0, 1.0), (3.0, 6.5), (4.5, 5.0), (6.5, 6.75)].map(|(a, b)| spans.within(a, b));
         assert_eq!(found, [4.0, 0.0, 1.5, 0.0, 0.25]);
         assert_eq!(Spans::default().within(0.0, 1.0), 0.0);
+    }
+
+    fn held(phase: u32, start: f64, end: f64) -> Held {
+        Held { phase: PhaseId(phase), start, end, slots: 1, outcome: None }
+    }
+
+    fn times<'a>(rows: impl Iterator<Item = &'a Held>) -> Vec<(f64, f64)> {
+        rows.map(|row| (row.start, row.end)).collect()
+    }
+
+    #[test]
+    fn rows_are_found_by_phase_and_by_time_in_the_order_of_the_document() {
+        let rows = Rows::new(vec![
+            held(2, 5.0, 6.0),
+            held(1, 0.0, 9.0),
+            held(2, 1.0, 2.0),
+            held(0, 2.0, 3.0),
+            held(2, 7.0, 8.0),
+        ]);
+        assert_eq!(times(rows.of(PhaseId(2))), [(5.0, 6.0), (1.0, 2.0), (7.0, 8.0)]);
+        assert_eq!(times(rows.of(PhaseId(3))), []);
+        assert_eq!(times(rows.during(2.0, 7.0)), [(5.0, 6.0), (0.0, 9.0), (2.0, 3.0)]);
+        assert_eq!(times(rows.during(8.5, 9.5)), [(0.0, 9.0)]);
+        assert_eq!(times(rows.during(9.0, 10.0)), []);
+    }
+
+    #[test]
+    fn each_step_of_a_long_chain_looks_at_the_rows_of_its_own_time() {
+        let n = 1000;
+        let of_chain = (0..n).map(|k| held(k, f64::from(k), f64::from(k + 1)));
+        let beside = (0..n).map(|k| held(n + k, f64::from(k) + 0.5, f64::from(k) + 1.5));
+        let rows = Rows::new(of_chain.chain(beside).collect());
+        let looked_at: usize = (0..n).map(|k| rows.near(f64::from(k), f64::from(k + 1)).len()).sum();
+        assert!(looked_at <= 4 * n as usize, "{looked_at} rows in {n} steps");
     }
 }

@@ -136,7 +136,7 @@ fn sorted(others: BTreeMap<JobId, Blocker>) -> Vec<Blocker> {
 type Change = (f64, i64, i64);
 
 impl Facts<'_> {
-    /// What became of `phase`. O(r log r).
+    /// What became of `phase`. O(log r + h log h) for h rows that are of the phase or while it wanted more slots.
     pub(super) fn story(&self, phase: PhaseId) -> PhaseStory {
         let extent = self.extents[phase];
         let of = self.instance.phase(phase);
@@ -198,7 +198,7 @@ impl Facts<'_> {
 
     fn changes(&self, phase: PhaseId) -> Vec<Change> {
         let mut changes = Vec::new();
-        for row in self.held.iter().filter(|row| row.phase == phase) {
+        for row in self.held.of(phase) {
             let slots = i64::from(row.slots);
             let taken = if row.outcome.is_some() { slots } else { 0 };
             // What did not get done is there again to be started.
@@ -214,10 +214,8 @@ impl Facts<'_> {
         let lane = self.instance.lane_of(phase);
         let mut others = BTreeMap::new();
         let mut blocked = Blocked { seconds: wanting.measure(), ..Blocked::default() };
-        if blocked.seconds <= 0.0 {
-            return blocked;
-        }
-        for row in self.held.iter().filter(|row| self.instance.lane_of(row.phase) == lane) {
+        let Some((from, to)) = wanting.extent().filter(|_| blocked.seconds > 0.0) else { return blocked };
+        for row in self.held.during(from, to).filter(|row| self.instance.lane_of(row.phase) == lane) {
             let slots = f64::from(row.slots);
             let slot_seconds = slots * wanting.within(row.start, row.end);
             if row.phase == phase {

@@ -4,6 +4,7 @@
 mod advice;
 mod document;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::explain::{Blocked, Explanation, FlowTimes, PhaseStory, Verdict};
@@ -331,9 +332,10 @@ impl Told<'_> {
     fn phases(&self) -> String {
         let explanation = self.explanation;
         let mut out = String::new();
-        let on_chain = |story: &&PhaseStory| explanation.chain.contains(&story.phase);
+        let on_chain: BTreeSet<PhaseId> = explanation.chain.iter().copied().collect();
         let chain: Vec<&PhaseStory> = explanation.steps().collect();
-        let others: Vec<&PhaseStory> = explanation.phases.iter().filter(|story| !on_chain(story)).collect();
+        let others = explanation.phases.iter().filter(|story| !on_chain.contains(&story.phase));
+        let others: Vec<&PhaseStory> = others.collect();
         if !chain.is_empty() {
             out.extend(["\n", &self.phase_table("decided by", "decided by", &chain)]);
         }

@@ -1,7 +1,12 @@
 //! The policy through the simulator: initial allocations, arrivals, early reduces, wrong estimates.
 
-use slackline_model::{History, PhaseId, PhaseKind, Span, Time};
-use slackline_policy::{Action, Config, Event, Learning, Policy, Style, View, run};
+use std::collections::BTreeMap;
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::{FlowId, History, Lane, PhaseId, PhaseKind, Span, Time};
+use slackline_policy::engine::{Capabilities, Report, RowId, Start};
+use slackline_policy::{Action, Config, Engine, Event, Learning, Policy, Style, View, run};
 use slackline_sim::{Options, Sim};
 
 use super::*;
@@ -155,4 +160,127 @@ fn makespan_is_no_longer_than_with_fifo_on_average() {
     }
     println!("fifo {:.3}", fifo / ours);
     assert!(ours <= fifo, "{ours}, FIFO {fifo}");
+}
+
+/// Targets over a run of `instance` with epochs, and how many nodes were planned.
+fn watched(instance: &Instance) -> (Vec<(Time, PhaseId, f64)>, u64) {
+    let mut policy = Watched { inner: FlowFlex::new(EPOCH), targets: Vec::new(), early: Vec::new() };
+    simulated(instance, &mut policy, (1.0, false));
+    (policy.targets, policy.inner.nodes_planned)
+}
+
+fn on_slots(slots: u32, flows: Vec<FlowDraft>) -> Instance {
+    let machine =
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(slots), rack: None };
+    Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
+}
+
+/// Jobs of `tasks` maps of a second, one after the other.
+fn chain(id: &str, jobs: usize, tasks: u32) -> FlowDraft {
+    let job = |k: usize| JobDraft {
+        id: format!("j{k}"),
+        after: k.checked_sub(1).map(|before| format!("j{before}")).into_iter().collect(),
+        map: Some(TasksDraft::Uniform { tasks, seconds: 1.0 }.into()),
+        ..JobDraft::default()
+    };
+    FlowDraft::new(id, (0..jobs).map(job).collect())
+}
+
+#[test]
+fn a_long_chain_is_not_planned_to_its_end_in_every_epoch() {
+    for tasks in [1, 5] {
+        let (targets, nodes) = watched(&on_slots(2, vec![chain("deep", 400, tasks)]));
+        assert_eq!(nodes, 0, "what is ready fits: 400 phases of {tasks} tasks");
+        let most = targets.iter().map(|&(_, _, slots)| slots).fold(0.0, f64::max);
+        assert_eq!(most, f64::from(tasks.min(2)), "all it can use");
+    }
+    let (_, nodes) = watched(&on_slots(2, vec![chain("deep", 100, 1), chain("beside", 100, 1)]));
+    assert_eq!(nodes, 0, "two chains fit on two slots");
+    let (_, nodes) = watched(&on_slots(2, vec![chain("deep", 100, 2), chain("beside", 100, 2)]));
+    assert!(nodes > 0, "who is served first is a matter of plans");
+}
+
+/// The simulator, but every attempt at the first phase ends with an error.
+struct Broken<'a> {
+    sim: Sim<'a>,
+    doomed: Vec<RowId>,
+}
+
+impl Engine for Broken<'_> {
+    fn capabilities(&self) -> Capabilities {
+        self.sim.capabilities()
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let now = self.sim.poll(reports)?;
+        for report in reports {
+            if let Report::Finished { row, at } = *report
+                && self.doomed.contains(&row)
+            {
+                *report = Report::Failed { row, at };
+            }
+        }
+        Some(now)
+    }
+
+    fn start(&mut self, start: &Start<'_>) {
+        if start.phase == PhaseId(0) {
+            self.doomed.push(start.row);
+        }
+        self.sim.start(start);
+    }
+
+    fn order(&mut self, order: slackline_policy::engine::Order) {
+        self.sim.order(order);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.sim.wake_at(at);
+    }
+}
+
+/// Counts the slots that targets give to what is ready.
+struct Counted {
+    inner: FlowFlex,
+    targets: BTreeMap<PhaseId, f64>,
+    /// From when on a flow has failed: phases that are ready, and slots they are to hold.
+    after: Vec<(usize, f64)>,
+}
+
+impl Policy for Counted {
+    fn name(&self) -> &'static str {
+        "counted"
+    }
+
+    fn style(&self) -> Style {
+        Style::Targets
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        let before = out.len();
+        self.inner.on_events(events, view, out);
+        for action in &out[before..] {
+            if let Action::Target { phase, slots } = *action {
+                self.targets.insert(phase, slots);
+            }
+        }
+        if view.state.has_failed(FlowId(0)) {
+            let ready: Vec<PhaseId> = view.state.ready(Lane::Any).collect();
+            let slots = ready.iter().filter_map(|phase| self.targets.get(phase)).sum();
+            self.after.push((ready.len(), slots));
+        }
+    }
+}
+
+#[test]
+fn an_abandoned_flow_takes_no_slots_of_a_plan() {
+    // The first flow is short and would come first. What it leaves is too little for all that the others can use.
+    let flows = vec![chain("failed", 2, 2), chain("lives", 12, 2), chain("beside", 12, 2)];
+    let instance = on_slots(3, flows);
+    let (targets, after) = (BTreeMap::new(), Vec::new());
+    let mut policy = Counted { inner: FlowFlex::new(Span::ZERO), targets, after };
+    let mut engine = Broken { sim: Sim::new(&instance, Options::exact()), doomed: Vec::new() };
+    run(&instance, &mut policy, &mut engine, Config { audit: true, ..Config::plain(&instance) });
+    let contended: Vec<f64> = policy.after.iter().filter(|a| a.0 == 2).map(|a| a.1).collect();
+    assert!(contended.len() > 5 && contended.iter().all(|&slots| slots == 3.0), "{contended:?}");
 }

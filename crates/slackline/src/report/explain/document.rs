@@ -1,7 +1,10 @@
 //! The same for programs: a JSON document, and a row a phase as CSV.
 
+use std::collections::BTreeSet;
+
 use crate::explain::{Blocked, Deadline, PhaseStory, Waits};
 use serde_json::{Value, json};
+use slackline_model::PhaseId;
 
 use super::Told;
 use crate::report::number::exact;
@@ -9,7 +12,7 @@ use crate::report::number::exact;
 /// The document: everything that was found, times in seconds.
 pub fn json(told: &Told<'_>) -> String {
     let explanation = told.explanation;
-    let phase = |&phase: &slackline_model::PhaseId| json!(phase_of(told, phase));
+    let phase = |&phase: &PhaseId| json!(phase_of(told, phase));
     let failure = |failure: &crate::explain::Failure| {
         json!({
             "phase": phase_of(told, failure.phase), "task": failure.task,
@@ -43,7 +46,7 @@ pub fn json(told: &Told<'_>) -> String {
     crate::report::pretty(&document)
 }
 
-fn phase_of(told: &Told<'_>, phase: slackline_model::PhaseId) -> Value {
+fn phase_of(told: &Told<'_>, phase: PhaseId) -> Value {
     let of = told.instance.phase(phase);
     json!({ "job": told.job_name(of.job), "phase": of.kind.name() })
 }
@@ -127,10 +130,11 @@ pub fn csv(told: &Told<'_>) -> String {
         "may_hold",
         "idle",
     ];
+    let on_chain: BTreeSet<PhaseId> = told.explanation.chain.iter().copied().collect();
     let row = |story: &PhaseStory| {
         let of = told.instance.phase(story.phase);
         let names = [told.job_name(of.job).to_owned(), of.kind.name().to_owned()];
-        let chain = told.explanation.chain.contains(&story.phase).to_string();
+        let chain = on_chain.contains(&story.phase).to_string();
         let times = [story.ready, story.started, story.ended].map(exact);
         let waits = story.waits;
         let waits = [waits.none, waits.below, waits.cap, waits.last].map(|value| exact(Some(value)));
