@@ -25,7 +25,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::standard();
     let policy = plan::default_policy(&loaded.instance, &registry).ok_or("no policy plans this workload")?;
     let Plan::Schedule(planned) = plan::plan(&loaded.instance, &policy, plan::Options::default())? else {
-        return Err("a policy that plans by default makes schedules".into());
+        return Err(
+            "several jobs on mixed speeds have progress requirements for a plan, which are no schedule"
+                .into(),
+        );
     };
     let (mut schedule, figures) =
         (planned.schedule.clone(), Figures::of_schedule(&planned.schedule, &planned.metrics));

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
+use slackline_algo::baseline::edf;
 use slackline_algo::registry::{Planner, Proposal};
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
-use slackline_algo::{dmrs, flex, flowflex};
+use slackline_algo::{dmrs, flex, flowflex, woha};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
@@ -153,12 +154,17 @@ pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
     Some(Refused::NotCut { policy, phase: instance.phase_name(phase) })
 }
 
-/// The policies that plan by default, in order of preference: the first that takes an instance.
-const PREFERRED: [&str; 3] = [flex::ENTRY.name, flowflex::ENTRY.name, dmrs::ENTRY.name];
+/// What plans where no policy is named, in order of preference: the first that takes an instance.
+///
+/// EDF before WOHA, because its plan is a schedule with a cost, which is mostly the least of those that take such
+/// workloads (record/plans.md).
+const PREFERRED: [&str; 5] =
+    [flex::ENTRY.name, flowflex::ENTRY.name, dmrs::ENTRY.name, edf::ENTRY.name, woha::LPF.name];
 
-/// The policy that plans an instance if none is named: the first of `flex`, `flowflex` and `dmrs` in the
-/// registry that takes it. None of them takes flows of several jobs on typed slots or mixed speeds. Phases
-/// that are given only as work count as cut.
+/// The policy that plans an instance if none is named: the first of `flex`, `flowflex`, `dmrs`, `edf` and
+/// `woha-lpf` in the registry that takes it. In the standard one some policy takes every instance: `flex` flows of
+/// one job, `flowflex` others; on typed slots `edf` takes these, on mixed speeds `dmrs` and `woha-lpf`. Phases that
+/// are given only as work count as cut.
 pub fn default_policy(instance: &Instance, registry: &Registry) -> Option<PolicySpec> {
     let known = PREFERRED.iter().filter_map(|name| registry.get(name));
     known.map(PolicySpec::default_of).find(|policy| plans(policy, instance))

@@ -54,7 +54,7 @@ fn propose(instance: &Instance, settings: &Settings, stop: &dyn Fn() -> bool) ->
     Ok(Proposal {
         rows: Some(Rows::Allocations(plan.allocations)),
         bound: Some(plan.bound),
-        winner: Some(plan.winner),
+        winner: Some(plan.winner).filter(|winner| !winner.is_empty()),
         guarantee: None,
         cut: plan.cut,
     })

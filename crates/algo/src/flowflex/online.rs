@@ -15,10 +15,10 @@
 //! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
 //! averaged: the policy ignores which machine a slot is on. Minima are not kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{Combine, FlowId, Lane, PhaseId, Span};
-use slackline_policy::{Action, Event, Grown, Policy, Style, View};
+use slackline_policy::{Action, Event, Policy, Style, View};
 
 use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
@@ -74,16 +74,17 @@ impl FlowFlex {
         let mut given = all_they_can_use(view, slots).unwrap_or_else(|| self.planned(view, slots));
         // Early reduces get what is left.
         for &lane in cluster.lanes() {
-            let used: f64 = view.state.ready(lane).map(|phase| given[phase]).sum();
+            let used: f64 = view.state.ready(lane).map(|phase| slots_of(&given, phase)).sum();
             let mut spare = (f64::from(slots[lane.index()]) - used).max(0.0);
             for phase in next_reduces(lane, view) {
-                given[phase] = f64::from(Left(view).cap(phase)).min(spare);
-                spare -= given[phase];
+                let early = f64::from(Left(view).cap(phase)).min(spare);
+                given.insert(phase, early);
+                spare -= early;
             }
         }
         for &lane in cluster.lanes() {
             for phase in view.state.ready(lane) {
-                self.targets.push(phase, given[phase], out);
+                self.targets.push(phase, slots_of(&given, phase), out);
             }
         }
     }
@@ -99,16 +100,17 @@ impl FlowFlex {
         let (supply, now) = (Supply { slots, speed: speed / all }, view.now.seconds());
         let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &Left(view));
         self.nodes_planned += net.nodes().len() as u64;
-        let mut given = Given::default();
-        for (node, slots) in initial_allocation(&net, now) {
-            given[net.node(node).phase] = f64::from(slots);
-        }
-        given
+        let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
+        initial_allocation(&net, now).into_iter().map(of_node).collect()
     }
 }
 
-/// Slots by phase.
-type Given = Grown<PhaseId, f64>;
+/// Slots by phase, of those that get some.
+type Given = BTreeMap<PhaseId, f64>;
+
+fn slots_of(given: &Given, phase: PhaseId) -> f64 {
+    given.get(&phase).copied().unwrap_or(0.0)
+}
 
 /// All the slots that ready phases can use, if there are so many: then no order of flows gives another allocation,
 /// and what comes later need not be looked at. O(ready phases).
@@ -119,7 +121,7 @@ fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<Given> {
         for phase in view.state.ready(lane).filter(|&phase| !view.state.is_early(view.instance, phase)) {
             let cap = Left(view).cap(phase).min(slots[lane.index()]);
             free = free.checked_sub(cap)?;
-            given[phase] = f64::from(cap);
+            given.insert(phase, f64::from(cap));
         }
     }
     Some(given)

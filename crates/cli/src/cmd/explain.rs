@@ -133,6 +133,9 @@ fn flow_named(instance: &Instance, name: &str) -> anyhow::Result<FlowId> {
         many => format!("; {name} is a job of {} flows: {}", many.len(), names(many)),
     };
     let all: Vec<&str> = flows.map(|(_, flow)| flow.id.as_str()).collect();
+    if all.is_empty() {
+        bail!("found flow {name:?}, expected a workload with flows: this one has none, so that nobody waits");
+    }
     bail!(
         "found flow {name:?}, expected one of {}{}{job}",
         names(&all),

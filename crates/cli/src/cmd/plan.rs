@@ -32,13 +32,13 @@ Examples:
 JSON is the schedule document, which `slackline check` decides on (of woha-… it is the requirements, which
 are no schedule); CSV has a row a flow. `slackline
 policies` says what each policy plans: allocations of slots, tasks, or (woha) the progress that a
-scheduler should see, which --output writes in a compact form. Without --policy it is flex for flows
-of one job, flowflex for others; on machines of different speed, dmrs.")]
+scheduler should see, which --output writes in a compact form. Without --policy it is the first of
+flex, flowflex, dmrs, edf and woha-lpf that plans such flows on such machines.")]
 pub(crate) struct PlanVerb {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policy, with parameters as in fair:by=flow [default: by the workload]
+    /// Policy, with parameters as in fair:by=flow [default: the first of flex, flowflex, dmrs, edf and woha-lpf that plans the workload]
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: Option<PolicySpec>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
             let planners = plan::planners(&loaded.instance, &tables.policies);
             let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
             format!(
-                "found flows of several jobs on typed slots or mixed speeds, expected --policy, one of {planners}"
+                "found flows and machines that no default policy plans, expected --policy, one of {planners}"
             )
         })?,
     };

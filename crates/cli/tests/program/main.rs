@@ -8,11 +8,13 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `processes`: processes that tests start, find and kill;
+//! - `edges`: workloads with nothing to do, phases without length;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod edges;
 mod explain;
 mod history;
 mod plans;

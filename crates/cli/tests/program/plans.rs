@@ -32,13 +32,8 @@ fn passes(workload: &str, file: &str, flags: &[&str]) -> bool {
 fn plans_of_every_policy_pass_check() {
     let dir = scratch("plans");
     let file = dir.join("plan.json");
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/instances");
-    let mut documents: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| format!("testdata/instances/{}", entry.unwrap().file_name().to_string_lossy()))
-        .collect();
+    let mut documents = documents("testdata/instances");
     documents.extend([NIGHTLY, PURDUE].map(str::to_owned));
-    documents.sort();
     for policy in policies().iter().filter(|policy| !policy.starts_with("woha")) {
         let flags = ["--policy", policy.as_str()];
         let planned = documents.iter().filter(|document| passes(document, text(&file), &flags)).count();
@@ -83,8 +78,50 @@ fn what_a_policy_does_not_plan_is_refused_with_the_reason() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
         assert!(ran.err.contains(reason), "{}", ran.err);
     }
-    let ran = run(&["plan", NIGHTLY]);
-    assert!(ran.code == Some(2) && ran.err.contains("expected --policy"), "{}", ran.err);
+}
+
+/// The documents in a folder of the repository.
+fn documents(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(format!("{}/../../{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let names = entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy()));
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_workload_of_the_repository_has_a_plan_without_a_policy() {
+    let all =
+        [documents("examples"), documents("examples/contract"), documents("testdata/instances")].concat();
+    let (mut planned, mut to_be_run) = (0, 0);
+    for workload in &all {
+        let ran = run(&["plan", workload]);
+        // Phases of flows that are to be run follow from their inputs, which are not there.
+        if fs::read_to_string(format!("{}/../../{workload}", env!("CARGO_MANIFEST_DIR")))
+            .unwrap()
+            .contains("run = {")
+        {
+            assert_eq!(ran.code, Some(2), "{workload}: {}", ran.err);
+            to_be_run += 1;
+        } else {
+            assert_eq!(ran.code, Some(0), "{workload}: {}", ran.err);
+            planned += 1;
+        }
+    }
+    assert!(planned > 15 && to_be_run == 2, "{planned} and {to_be_run} of {all:?}");
+}
+
+#[test]
+fn a_plan_without_a_policy_is_of_the_first_that_takes_the_workload() {
+    for (workload, policy) in [
+        (PURDUE, "flex"),
+        ("testdata/instances/no-length.toml", "flowflex"),
+        (NIGHTLY, "edf"),
+        ("testdata/instances/mixed-speeds.toml", "woha-lpf"),
+    ] {
+        let table = done(&["plan", workload]);
+        assert!(table.lines().any(|line| line.starts_with(&format!("{policy}: "))), "{policy}:\n{table}");
+    }
 }
 
 #[test]
