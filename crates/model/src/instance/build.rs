@@ -77,6 +77,7 @@ pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
     };
     let mut builder = Builder {
         instance: Instance {
+            start: draft.start.clone(),
             cluster,
             objective: Objective::new(draft.objective.metric, draft.objective.combine),
             weights: draft.weights,
