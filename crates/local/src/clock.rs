@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use slackline_model::Time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use slackline_model::{Start, Time};
 
 /// Time since the start of a run, which may have been before this process was.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,13 @@ pub fn unix_micros() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "a run remembers when it started")]
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// That many microseconds after 1970 in the time zone of this machine, or UTC if it has none.
+pub fn local(micros: u64) -> Start {
+    let moment = i64::try_from(micros).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+    moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
 /// Waits.

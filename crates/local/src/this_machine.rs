@@ -42,7 +42,7 @@ const PARAMS: &[Param] = &[
     Param::new(
         "timeout",
         "none",
-        Values::Real(1e-6, SECONDS_MAX),
+        Values::Seconds(1e-6, SECONDS_MAX),
         "seconds after which an attempt is killed and counts as failed",
     )
     .or_word("none"),

@@ -2,12 +2,15 @@
 //!
 //! Importers and generators fill a [`Draft`]; [`crate::Instance::new`] checks it. Times are seconds.
 
+use crate::calendar::Start;
 use crate::cluster::Slots;
 use crate::cost::{Metric, Objective};
 
 /// A workload document before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
+    /// When second 0 is, if that is known.
+    pub start: Option<Start>,
     /// The machines.
     pub machines: Vec<MachineDraft>,
     /// What is to be small.

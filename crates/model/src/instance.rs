@@ -13,6 +13,7 @@ mod tests;
 
 use std::ops::Range;
 
+use crate::calendar::Start;
 use crate::cluster::{Cluster, Group, Lane};
 use crate::cost::{CostFn, Objective};
 use crate::draft::{CostDraft, Draft, Weights};
@@ -24,6 +25,7 @@ use crate::time::{Span, Time, Work};
 /// A valid problem: a cluster, flows, an objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
+    start: Option<Start>,
     cluster: Cluster,
     objective: Objective,
     weights: Weights,
@@ -164,6 +166,11 @@ impl Instance {
     /// can run, duplicate ids, decreasing costs.
     pub fn new(draft: &Draft) -> Result<Self, Invalid> {
         build::build(draft)
+    }
+
+    /// When second 0 is, if that is known; only what people read depends on it.
+    pub fn start(&self) -> Option<&Start> {
+        self.start.as_ref()
     }
 
     /// The machines.

@@ -12,7 +12,8 @@
 //! - [`instance`]: an instance that exists is valid;
 //! - [`schedule`]: which task ran where and when;
 //! - [`history`]: what finished tasks took, from run to run;
-//! - [`bytes`]: sizes, as people write them;
+//! - [`bytes`], [`duration`]: sizes and durations, as people write them;
+//! - [`calendar`]: dates, times of day and time zones against seconds after the start;
 //! - [`seed`]: a number for each component from one root;
 //! - [`random`]: seeded random numbers, equal on every machine;
 //! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
@@ -21,9 +22,11 @@
 #![deny(clippy::unwrap_used)]
 
 pub mod bytes;
+pub mod calendar;
 pub mod cluster;
 pub mod cost;
 pub mod draft;
+pub mod duration;
 pub mod error;
 pub mod history;
 pub mod id;
@@ -37,6 +40,7 @@ pub mod tasks;
 pub mod time;
 pub mod tolerance;
 
+pub use calendar::{Start, When};
 pub use cluster::{Cluster, Lane, SlotRange};
 pub use cost::{Combine, CostFn, Metric, Objective};
 pub use draft::Draft;

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bytes;
+use crate::{bytes, duration};
 
 /// A parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +36,10 @@ pub enum Values {
     Real(f64, f64),
     /// A number or a range within bounds: `0.5`, `1..5`.
     Reals(f64, f64),
+    /// A duration within bounds, in seconds: `90`, `90s`, `1.5h`.
+    Seconds(f64, f64),
+    /// A duration or a range of them within bounds: `20`, `10s..1m`.
+    SecondsRange(f64, f64),
     /// A size of at least one byte: `128MiB`, `2 GB`, `4096`.
     Bytes,
     /// One of these words.
@@ -56,6 +60,12 @@ impl fmt::Display for Values {
             }
             Self::Real(low, high) => write!(f, "a number from {low} to {high}"),
             Self::Reals(low, high) => write!(f, "a number or a range such as 1..5, from {low} to {high}"),
+            Self::Seconds(low, high) => {
+                write!(f, "{}, from {low} to {high} s", duration::EXPECTED)
+            }
+            Self::SecondsRange(low, high) => {
+                write!(f, "seconds, a duration or a range such as 10s..1m, from {low} to {high} s")
+            }
             Self::Bytes => f.write_str("a size such as 128MiB, at least 1 byte"),
             Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
             Self::Text(what) => f.write_str(what),
@@ -129,7 +139,10 @@ impl Param {
     pub fn samples(&self) -> Vec<String> {
         let ends = match self.values {
             Values::Count(low, high) | Values::Counts(low, high) => vec![low.to_string(), high.to_string()],
-            Values::Real(low, high) | Values::Reals(low, high) => vec![low.to_string(), high.to_string()],
+            Values::Real(low, high)
+            | Values::Reals(low, high)
+            | Values::Seconds(low, high)
+            | Values::SecondsRange(low, high) => vec![low.to_string(), high.to_string()],
             _ => Vec::new(),
         };
         let mut samples: Vec<String> = self.words().into_iter().map(str::to_owned).collect();
@@ -148,17 +161,23 @@ impl Param {
         }
         let value = match self.values {
             Values::Count(low, high) => {
-                text.parse().ok().filter(|n| (low..=high).contains(n)).map(|n| Value::Counts(n, n))
+                number(text).filter(|n| (low..=high).contains(n)).map(|n| Value::Counts(n, n))
             }
             Values::Counts(low, high) => {
-                ends(text).filter(|&(a, b)| low <= a && a <= b && b <= high).map(|(a, b)| Value::Counts(a, b))
+                within(ends(text, number), low, high).map(|(a, b)| Value::Counts(a, b))
             }
             // Comparisons with NaN are false, so NaN and infinities are out of range.
             Values::Real(low, high) => {
-                text.parse().ok().filter(|x| (low..=high).contains(x)).map(|x| Value::Reals(x, x))
+                number(text).filter(|x| (low..=high).contains(x)).map(|x| Value::Reals(x, x))
             }
             Values::Reals(low, high) => {
-                ends(text).filter(|&(a, b)| low <= a && a <= b && b <= high).map(|(a, b)| Value::Reals(a, b))
+                within(ends(text, number), low, high).map(|(a, b)| Value::Reals(a, b))
+            }
+            Values::Seconds(low, high) => {
+                seconds(text).filter(|x| (low..=high).contains(x)).map(|x| Value::Reals(x, x))
+            }
+            Values::SecondsRange(low, high) => {
+                within(ends(text, seconds), low, high).map(|(a, b)| Value::Reals(a, b))
             }
             Values::Bytes => bytes::parse(text).map(|n| Value::Counts(n, n)),
             Values::Choice(words) => words.iter().copied().find(|w| *w == text).map(Value::Choice),
@@ -172,14 +191,27 @@ impl Param {
     }
 }
 
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    duration::parse_option(text).ok()
+}
+
 /// `a..b`, or `a` for `a..a`.
-fn ends<T: FromStr + Copy>(text: &str) -> Option<(T, T)> {
+fn ends<T: Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
     if let Some((a, b)) = text.split_once("..") {
-        Some((a.parse().ok()?, b.parse().ok()?))
+        Some((read(a)?, read(b)?))
     } else {
-        let a = text.parse().ok()?;
+        let a = read(text)?;
         Some((a, a))
     }
+}
+
+/// A range, if it is one and within bounds.
+fn within<T: PartialOrd + Copy>(ends: Option<(T, T)>, low: T, high: T) -> Option<(T, T)> {
+    ends.filter(|&(a, b)| low <= a && a <= b && b <= high)
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -290,7 +322,7 @@ impl Settings {
         (low, high)
     }
 
-    /// The number called `name`.
+    /// The number called `name`; of a duration, its seconds.
     pub fn real(&self, name: &str) -> f64 {
         self.reals(name).0
     }
@@ -323,6 +355,8 @@ mod tests {
         Param::new("split", "128MiB", Values::Bytes, "bytes a map reads"),
         Param::new("most", "1000", Values::Count(1, u64::MAX), "most reduces").or_word("none"),
         Param::new("epoch", "0.5", Values::Real(0.0, 86_400.0), "seconds"),
+        Param::new("wait", "5", Values::Seconds(0.0, 86_400.0), "how long"),
+        Param::new("gap", "10..60", Values::SecondsRange(0.0, 1e6), "a range of durations"),
         Param::new("spread", "1..5", Values::Reals(0.0, 9.0), "a range"),
         Param::new("by", "job", Values::Choice(&["job", "flow"]), "who queues"),
         Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go"),
@@ -355,7 +389,7 @@ mod tests {
     fn errors_say_what_is_valid() {
         assert_eq!(
             error("job", "1"),
-            r#"found parameter "job", expected one of jobs, split, most, epoch, spread, by, cases"#
+            r#"found parameter "job", expected one of jobs, split, most, epoch, wait, gap, spread, by, cases"#
         );
         assert_eq!(error("by", "user"), "found by=user, expected one of job, flow");
         assert_eq!(error("most", "0"), "found most=0, expected none or a whole number from 1");
@@ -372,6 +406,23 @@ mod tests {
         let twice = Settings::parse(TABLE, [("by", "job"), ("by", "flow")]).unwrap_err().to_string();
         assert_eq!(twice, "found parameter by a second time, expected each at most once");
         assert!(Settings::parse(&[], [("by", "job")]).unwrap_err().to_string().ends_with("no parameter"));
+    }
+
+    #[test]
+    fn durations_are_numbers_of_seconds_or_texts_with_units() {
+        let read = |wait, gap| Settings::parse(TABLE, [("wait", wait), ("gap", gap)]).unwrap();
+        let settings = read("1m30s", "10s..1.5h");
+        assert_eq!(settings, read("90", "10..5400"));
+        assert_eq!((settings.real("wait"), settings.reals("gap")), (90.0, (10.0, 5400.0)));
+        assert!(settings.pairs().any(|pair| pair == ("gap", "10..5400".to_owned())), "numbers are recorded");
+        assert_eq!(
+            error("wait", "2d"),
+            "found wait=2d, expected seconds or a duration such as 90s, 1.5h or 2d, from 0 to 86400 s"
+        );
+        for value in ["-1s", "1mo", "06:00", "", "soon", "NaN"] {
+            assert!(error("wait", value).contains("from 0 to 86400 s"), "{value}");
+        }
+        assert!(error("gap", "1h..1m").contains("a range such as 10s..1m"));
     }
 
     #[test]

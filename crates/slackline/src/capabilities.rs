@@ -90,6 +90,7 @@ pub fn values(param: &Param) -> String {
     match param.values {
         Values::Choice(_) => param.words().join("|"),
         Values::Real(low, high) if param.word.is_none() => format!("{low}..{high}"),
+        Values::Seconds(low, high) if param.word.is_none() => format!("{low}..{high} s"),
         Values::Count(low, high) if param.word.is_none() && high < u64::MAX => format!("{low}..{high}"),
         _ => param.expected(),
     }

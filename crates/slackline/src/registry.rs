@@ -152,7 +152,9 @@ mod tests {
         assert_eq!((flex.settings().choice("hand"), flex.settings().real("epoch")), ("minima", 12.5));
         assert_eq!(registry.parse("flex").unwrap().settings().real("epoch"), 0.5);
         for epoch in ["-1", "1e9", "NaN", "soon", ""] {
-            let expected = format!("policy flex: found epoch={epoch}, expected a number from 0 to 86400");
+            let expected = format!(
+                "policy flex: found epoch={epoch}, expected seconds or a duration such as 90s, 1.5h or 2d, from 0 to 86400 s"
+            );
             assert_eq!(error(&format!("flex:epoch={epoch}")), expected);
         }
         assert_eq!(error("fifo:by=user"), "policy fifo: found by=user, expected one of job, flow");

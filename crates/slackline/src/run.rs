@@ -26,7 +26,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use slackline_local::clock::unix_micros;
+use slackline_local::clock;
 use slackline_local::history::{Note as PastNote, PastRun};
 use slackline_local::{Observer, remaining};
 use slackline_model::{Draft, Instance, Objective, Time};
@@ -36,7 +36,7 @@ pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
 pub use forecast::{Forecast, Prospect};
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use request::{Deadline, Request, When};
+pub use request::{Deadline, Request};
 pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Opened, Prepared, RunStart, SWITCH, Session, Stop,
@@ -52,6 +52,7 @@ pub use slackline_local::{
     Attempt, Ended, Happening, HistoryStore, Identity, JobCost, JobHistory, JobName, LogError, Obstacle,
     RunEnd, Settings, TaskId, WorkerCommand,
 };
+pub use slackline_model::When;
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
@@ -179,10 +180,13 @@ impl Opening<'_> {
     /// Finds the tasks of the flow file. Nothing is written yet.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
-        let import = ImportOptions::new(request.importers.clone());
+        let started = clock::unix_micros();
+        let start = clock::local(started);
+        let import = ImportOptions::new(request.importers.clone()).starting(start.clone());
         let imported = read_workload(&request.name, &request.bytes, None, &import)?;
         imported.diagnostics.iter().for_each(|diagnostic| sink.note(&Note::Diagnostic(diagnostic)));
         let mut draft = imported.draft;
+        draft.start.get_or_insert(start);
         if !draft.machines.is_empty() {
             sink.note(&Note::ClusterLeftOut);
         }
@@ -190,8 +194,7 @@ impl Opening<'_> {
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
-        let started = unix_micros();
-        request.set_deadlines(&mut draft, started)?;
+        request.set_deadlines(&mut draft)?;
         let past = recalled(self.store, &draft)?;
         let placed = |faults: Vec<Fault>| {
             imported.source.error(faults.into_iter().map(|fault| (fault.path, fault.problem)).collect())

@@ -56,6 +56,6 @@ pub fn read_workload(
     let settings =
         options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;
     let Output { draft, diagnostics, source } =
-        (importer.import)(&Input { file: name, text: &text }, &settings)?;
+        (importer.import)(&Input { file: name, text: &text, now: options.now() }, &settings)?;
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
 }

@@ -3,8 +3,8 @@
 //! Nothing else knows of a format: how it is guessed, the flags of the program and their help, what a schedule
 //! records and how it is read back follow from the entry.
 
-use slackline_model::Draft;
 use slackline_model::params::{Param, Settings, Values};
+use slackline_model::{Draft, Start};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::TraceError;
@@ -51,6 +51,8 @@ pub struct Input<'a> {
     pub file: &'a str,
     /// Its text.
     pub text: &'a str,
+    /// The moment that is second 0 because its flows begin to run then; without it the text says.
+    pub now: Option<&'a Start>,
 }
 
 /// What an importer makes of a text.

@@ -15,7 +15,7 @@
 //! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all;
-//! - `wire`, `parse`, `json`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form,
+//! - `wire`, `times`, `parse`, `json`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form,
 //!   JSON straight, the others by way of a tree of values with their places; places of what is found wrong later;
 //! - `diagnostic`, `durations`: remarks of importers, durations that are drawn.
 //!
@@ -46,6 +46,7 @@ pub mod schedule;
 mod schema;
 pub mod source;
 mod text;
+mod times;
 mod tree;
 pub mod tuning;
 mod wire;

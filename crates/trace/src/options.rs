@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::Seed;
 use slackline_model::params::{ParamError, Settings};
+use slackline_model::{Seed, Start};
 
 use crate::error::nearest;
 use crate::importer::{Importer, SEED};
@@ -17,6 +17,7 @@ use crate::importers::Importers;
 pub struct ImportOptions {
     importers: Importers,
     values: BTreeMap<String, String>,
+    now: Option<Start>,
 }
 
 /// An import option that does not exist or cannot have that value.
@@ -43,7 +44,7 @@ fn suggestion(name: &str, known: &[&'static str]) -> String {
 impl ImportOptions {
     /// Every option at its default.
     pub fn new(importers: Importers) -> Self {
-        Self { importers, values: BTreeMap::new() }
+        Self { importers, values: BTreeMap::new(), now: None }
     }
 
     /// The formats of this crate, with the defaults changed by name-value pairs.
@@ -56,6 +57,17 @@ impl ImportOptions {
             options.set(name, value)?;
         }
         Ok(options)
+    }
+
+    /// The same for flows that begin to run at this moment: it is second 0, whatever a document says.
+    #[must_use]
+    pub fn starting(self, now: Start) -> Self {
+        Self { now: Some(now), ..self }
+    }
+
+    /// The moment that flows begin to run, if they do.
+    pub fn now(&self) -> Option<&Start> {
+        self.now.as_ref()
     }
 
     /// Sets one option by its name.

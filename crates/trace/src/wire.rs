@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use slackline_model::{Combine, Metric, Objective, PhaseKind};
+use slackline_model::{Combine, Metric, Objective, PhaseKind, duration};
+
+use crate::times::Duration;
 
 /// A name: borrowed from the text where it stands there as it is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -179,9 +181,9 @@ pub(crate) struct Pair {
 #[serde(untagged)]
 pub(crate) enum Seconds {
     /// Of every task.
-    All(f64),
-    /// One number a task.
-    Each(Vec<f64>),
+    All(Duration),
+    /// One a task.
+    Each(Vec<Duration>),
 }
 
 // Both are told apart by hand: what serde derives for untagged enums says neither what was found nor
@@ -223,19 +225,23 @@ impl<'de> Visitor<'de> for SecondsVisitor {
     type Value = Seconds;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of seconds or a list with one number a task")
+        write!(f, "{}, or a list with one a task", duration::EXPECTED)
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<Seconds, E> {
-        Ok(Seconds::All(n as f64))
+        Ok(Seconds::All(Duration(n as f64)))
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<Seconds, E> {
-        Ok(Seconds::All(n as f64))
+        Ok(Seconds::All(Duration(n as f64)))
     }
 
     fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
-        Ok(Seconds::All(seconds))
+        Ok(Seconds::All(Duration(seconds)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
+        Duration::deserialize(text.into_deserializer()).map(Seconds::All)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Seconds, A::Error> {

@@ -51,10 +51,10 @@ const fn importer(
 }
 
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
-    let Input { file, text } = *input;
+    let Input { file, text, now } = *input;
     let source = SourceMap::document(file, text, format);
     let document: wire::Workload = parse(file, text, format)?;
     check_version(file, text, format, document.slackline)?;
-    let draft = convert::to_draft(document).map_err(|faults| source.error(faults))?;
+    let draft = convert::to_draft(document, now).map_err(|faults| source.error(faults))?;
     Ok(Output::new(draft, Diagnostics::default(), source))
 }

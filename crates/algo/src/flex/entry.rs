@@ -25,7 +25,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         Param::new(
             "epoch",
             "0.5",
-            Values::Real(0.0, 86_400.0),
+            Values::Seconds(0.0, 86_400.0),
             "seconds between allocations; 0 for one at every event",
         ),
         Param::new(

@@ -25,7 +25,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     params: &[Param::new(
         "epoch",
         "2",
-        Values::Real(0.0, 86_400.0),
+        Values::Seconds(0.0, 86_400.0),
         "seconds between plans; 0 for one at every event",
     )],
     make: |_, _, settings| Box::new(FlowFlex::new(Span::from_seconds_nearest(settings.real("epoch")))),

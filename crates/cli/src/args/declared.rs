@@ -97,6 +97,7 @@ fn flag(table: Table, declared: Declared) -> Arg {
 fn value_name(param: &Param) -> &'static str {
     match param.values {
         Values::Bytes => "BYTES",
+        Values::Seconds(..) | Values::SecondsRange(..) => "DURATION",
         Values::Choice(_) => "WORD",
         Values::Text(_) => "TEXT",
         Values::TextOfFile => "FILE",

@@ -116,7 +116,10 @@ mod tests {
     fn what_cannot_be_is_refused() {
         let error = |arguments: &[&str]| options(arguments).unwrap_err();
         assert!(error(&["--slots", "0"]).contains("expected processors or a whole number from 1 to 4096"));
-        assert!(error(&["--timeout=0"]).contains("expected none or a number from 0.000001"));
+        assert!(
+            error(&["--timeout=0"])
+                .contains("expected none or seconds or a duration such as 90s, 1.5h or 2d, from 0.000001")
+        );
         assert!(error(&["--slots=1", "--map-slots=1", "--reduce-slots=1"]).contains("not both"));
         assert_eq!(
             error(&["--map-slots=2"]),

@@ -10,6 +10,6 @@ use super::value;
 pub(crate) struct PlanArgs {
     /// End searches after this many seconds with the best plan so far; without it they count steps, so
     /// that the plan is the same everywhere
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
+    #[arg(long, value_name = "DURATION", value_parser = value::seconds)]
     pub(crate) budget: Option<f64>,
 }

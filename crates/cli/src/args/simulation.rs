@@ -14,10 +14,10 @@ use super::value;
 #[command(next_help_heading = "Simulation")]
 pub(crate) struct SimulationArgs {
     /// A phase given only as work is cut into equal tasks of at most this many seconds [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero)]
+    #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     pub(crate) grain: Option<f64>,
     /// Machines report, and get work, only this often; 0 for at once
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::pause)]
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) heartbeat: f64,
     /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; 1 for not early
     #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction)]
@@ -38,13 +38,13 @@ pub(crate) struct SimulationArgs {
     #[arg(long, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
     pub(crate) crash: Vec<CrashAt>,
     /// Every machine dies by itself, on average after this many seconds up
-    #[arg(long, value_name = "SECONDS", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
+    #[arg(long, value_name = "DURATION", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
     pub(crate) crash_rate: Option<f64>,
     /// How long a machine that died by --crash-rate is away
-    #[arg(long, value_name = "SECONDS", requires = "crash_rate", value_parser = value::seconds_above_zero)]
+    #[arg(long, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
     /// A task whose input lies on certain machines waits this long for one of them
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = value::pause)]
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
     /// WOHA: follow the plans of FILE, as slackline plan --output writes them; may be given several times
     #[arg(long, value_name = "FILE")]

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Combine, Metric};
+use slackline_model::{Combine, Metric, duration};
 use slackline_trace::Format;
 
 fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
@@ -12,19 +12,29 @@ fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> R
     text.parse().ok().filter(|x| range.contains(x)).ok_or_else(|| format!("expected {expected}"))
 }
 
+/// A number of seconds or a duration such as 1h30m, in seconds.
+fn time(text: &str, range: std::ops::RangeInclusive<f64>, bounds: &str) -> Result<f64, String> {
+    let seconds = duration::parse_option(text).map_err(|expected| format!("expected {expected}"))?;
+    // Comparisons with NaN are false, so it is in no range.
+    range
+        .contains(&seconds)
+        .then_some(seconds)
+        .ok_or_else(|| format!("expected {}, {bounds}", duration::EXPECTED))
+}
+
 /// Seconds from 0.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    number(text, 0.0..=SECONDS_MAX, "seconds from 0")
+    time(text, 0.0..=SECONDS_MAX, "from 0")
 }
 
 /// Seconds between two moments of a running cluster: beyond a month nothing would ever happen.
 pub(crate) fn pause(text: &str) -> Result<f64, String> {
-    number(text, 0.0..=2_592_000.0, "seconds from 0 to 2592000 (30 days)")
+    time(text, 0.0..=2_592_000.0, "from 0 to 30 days")
 }
 
 /// Seconds, at least a microsecond.
 pub(crate) fn seconds_above_zero(text: &str) -> Result<f64, String> {
-    number(text, 1e-6..=SECONDS_MAX, "seconds from 0.000001")
+    time(text, 1e-6..=SECONDS_MAX, "from 1us")
 }
 
 /// A factor from 0.
@@ -123,7 +133,7 @@ pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
         let away = away.map(seconds_above_zero).transpose().ok()?;
         Some(CrashAt { machine: machine.to_owned(), at: seconds(at).ok()?, away })
     };
-    read().ok_or_else(|| "expected MACHINE@T or MACHINE@T+D in seconds, such as node-3@120+60".to_owned())
+    read().ok_or_else(|| "expected MACHINE@T or MACHINE@T+D, times in seconds or with units, such as node-3@120+60 or node-3@2h+10m".to_owned())
 }
 
 /// What a policy may know of durations.
@@ -159,6 +169,7 @@ mod tests {
         for text in ["node-0@5", "node-0@5+0.5"] {
             assert_eq!(crash(text).unwrap().to_string(), text);
         }
+        assert_eq!(crash("node-0@2h+90s").unwrap().to_string(), "node-0@7200+90");
         for text in ["", "node", "node@", "node@x", "node@-1", "node@5+", "node@5+0", "node@NaN"] {
             assert!(crash(text).is_err(), "{text}");
         }
@@ -171,6 +182,21 @@ mod tests {
         for text in ["", "0", "x", "5..2", "0..3", "1..", "..4", "-1", "1...3"] {
             assert!(machines(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn options_that_are_times_take_durations() {
+        assert_eq!(
+            (seconds("1h30m"), pause("250ms"), seconds_above_zero("2d")),
+            (Ok(5400.0), Ok(0.25), Ok(172_800.0))
+        );
+        assert_eq!(
+            pause("31d").unwrap_err(),
+            "expected seconds or a duration such as 90s, 1.5h or 2d, from 0 to 30 days"
+        );
+        assert!(seconds("1mo").unwrap_err().contains("of the calendar"));
+        assert!(seconds("-2h").unwrap_err().contains("not negative"));
+        assert!(seconds("06:00").is_err() && seconds("").is_err() && seconds(" 2h").is_err());
     }
 
     #[test]

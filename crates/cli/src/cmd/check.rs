@@ -31,7 +31,7 @@ pub(crate) struct Check {
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
     /// A phase given only as work is cut into equal tasks of at most this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero)]
+    #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     grain: Option<f64>,
     #[command(flatten)]
     shape: Shape,

@@ -45,7 +45,7 @@ pub(crate) struct PlanVerb {
     plan: PlanArgs,
     /// Where tasks are planned, a phase given only as work is cut into tasks of at most this many seconds
     /// [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = value::seconds_above_zero, help_heading = "Policy")]
+    #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     grain: Option<f64>,
     #[command(flatten)]
     shape: Shape,

@@ -11,6 +11,7 @@ use slackline::PolicySpec;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
 use slackline::run::{Deadline, Difference, Request, RunEnd, RunError, When};
+use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
 
 use super::Answer;
@@ -24,7 +25,7 @@ use crate::tables::Tables;
 #[command(after_help = "\
 Examples:
   slackline run examples/first-run.toml
-  slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=3600
+  slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=06:00
   slackline run flows.toml --history past.history
 
 A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or
@@ -47,8 +48,8 @@ pub(crate) struct Run {
     /// Whether the sum or the maximum of the costs is to be small
     #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
     combine: Option<Combine>,
-    /// A deadline: seconds after the start of the run, or a time such as 2026-03-01T06:00:00Z; may be given
-    /// several times
+    /// A deadline: seconds or a duration after the start of the run, a time of day such as 06:00, or a date and time
+    /// such as 2026-03-01T06:00:00Z; may be given several times
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<Deadline>,
     /// A store of what jobs took in earlier runs, begun if it is not there; read at the start, told what this run
@@ -77,15 +78,13 @@ pub(crate) struct Run {
 
 fn deadline(text: &str) -> Result<Deadline, String> {
     let (flow, when) = text.split_once('=').ok_or("expected FLOW=WHEN")?;
-    let when = if let Ok(seconds) = when.parse::<f64>() {
-        When::Seconds(value::seconds(&seconds.to_string())?)
-    } else {
-        let time: jiff::Timestamp = when.parse().map_err(|e| {
-            format!("expected seconds after the start, or a time such as 2026-03-01T06:00:00Z: {e}")
-        })?;
-        When::Unix(time.as_microsecond())
-    };
-    Ok(Deadline { flow: flow.to_owned(), when })
+    let when = When::parse_option(when).map_err(|expected| format!("expected {expected}"))?;
+    match when {
+        When::Seconds(seconds) if !(0.0..=SECONDS_MAX).contains(&seconds) => {
+            Err(format!("expected at most {SECONDS_MAX:e} seconds, from 0"))
+        }
+        when => Ok(Deadline { flow: flow.to_owned(), when }),
+    }
 }
 
 pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {

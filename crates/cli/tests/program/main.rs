@@ -10,6 +10,7 @@
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
+//! - `times`: durations and clock times, from documents and options to tables;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
@@ -26,6 +27,7 @@ mod runs;
 mod runs_faults;
 mod runs_state;
 mod same;
+mod times;
 mod verbs;
 
 use std::ffi::OsStr;

@@ -14,6 +14,7 @@ use crate::time::{Time, Work};
 
 pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
     let mut instance = Instance {
+        start: draft.start.clone(),
         cluster: cluster_of(draft)?,
         objective: Objective::new(draft.objective.metric, draft.objective.combine),
         weights: draft.weights,

@@ -11,7 +11,7 @@ use crate::explain::{Blocked, Explanation, FlowTimes, PhaseStory, Verdict};
 use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, JobId, PhaseId, Time};
 
-use crate::report::number::{NOTHING, Unit, column, counted, number};
+use crate::report::number::{NOTHING, Unit, column, counted, duration, instant, instants, number};
 use crate::report::table::{Align, Table, list, wrapped};
 
 pub use document::{csv, json};
@@ -42,11 +42,6 @@ pub struct Told<'a> {
     pub flows: &'a TiVec<FlowId, FlowTimes>,
 }
 
-/// Seconds with their unit.
-fn seconds(value: f64) -> String {
-    format!("{} s", number(value, Unit::Measure))
-}
-
 /// `1st`, `2nd`, `11th`.
 fn ordinal(n: usize) -> String {
     let ending = match (n % 10, n % 100) {
@@ -62,6 +57,11 @@ impl Told<'_> {
     /// The words for what was, or for what will be.
     fn say<'w>(&self, past: &'w str, future: &'w str) -> &'w str {
         if self.plan { future } else { past }
+    }
+
+    /// A point in time.
+    fn at(&self, seconds: f64) -> String {
+        instant(seconds, self.instance.start())
     }
 
     fn flow_name(&self, flow: FlowId) -> &str {
@@ -113,17 +113,17 @@ impl Told<'_> {
         match (explanation.completed, deadline) {
             (None, deadline) => {
                 let what = if explanation.failed { "failed" } else { "not done" };
-                let deadline = deadline.map(|deadline| format!(", deadline {}", seconds(deadline.at)));
+                let deadline = deadline.map(|deadline| format!(", deadline {}", self.at(deadline.at)));
                 format!("{head} {what}{}", deadline.unwrap_or_default())
             }
-            (Some(completed), None) => format!("{head} done at {}, no deadline", seconds(completed)),
+            (Some(completed), None) => format!("{head} done at {}, no deadline", self.at(completed)),
             (Some(completed), Some(deadline)) => {
-                let by = seconds((completed - deadline.at).abs());
+                let by = duration((completed - deadline.at).abs());
                 let how = match deadline.verdict {
                     Verdict::Met => format!("on time with {by} to spare"),
                     _ => format!("{} {by}", self.say("late by", "will be late by")),
                 };
-                format!("{head} {how} (done at {}, deadline {})", seconds(completed), seconds(deadline.at))
+                format!("{head} {how} (done at {}, deadline {})", self.at(completed), self.at(deadline.at))
             }
         }
     }
@@ -135,18 +135,18 @@ impl Told<'_> {
         let of = |place: Option<usize>, of: &str| {
             place.map_or_else(String::new, |place| format!(" ({} {of})", ordinal(place)))
         };
-        let mut line = format!("released at {}", seconds(explanation.released));
+        let mut line = format!("released at {}", self.at(explanation.released));
         match explanation.started {
             Some(started) => {
                 let word = self.say("started", "starts");
                 let place = of(order.started, &format!("of {}", counted(order.of as u64, "flow")));
-                let _ = write!(line, ", {word} at {}{place}", seconds(started));
+                let _ = write!(line, ", {word} at {}{place}", self.at(started));
             }
             None => line.push_str(self.say(", never held a slot", ", never holds a slot")),
         }
         if let Some(completed) = explanation.completed {
             let place = of(order.completed, "to be done");
-            let after = seconds(completed - explanation.released);
+            let after = duration(completed - explanation.released);
             let _ = write!(line, ", done {after} after its release{place}");
         }
         line
@@ -166,7 +166,7 @@ impl Told<'_> {
             ("its own work, with all the slots it could use", waits.cap + waits.last),
         ];
         let (reason, most) = reasons.into_iter().fold(reasons[0], |a, b| if b.1 > a.1 { b } else { a });
-        let mut out = format!("why: {reason} for {} of {}\n", seconds(most), seconds(total));
+        let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
         let word = self.say("the slots it wanted were", "the slots it wants are");
         match blocked.others.first() {
             Some(first) if first.slot_seconds >= blocked.idle => {
@@ -190,7 +190,7 @@ impl Told<'_> {
         for failure in failures.iter().take(FAILURES) {
             let (phase, times) =
                 (self.phase_name(failure.phase), counted(u64::from(failure.attempts), "time"));
-            let last = seconds(failure.last);
+            let last = self.at(failure.last);
             let _ = writeln!(out, "failed: task {} of {phase}, {times}, the last at {last}", failure.task);
         }
         if failures.len() > FAILURES {
@@ -215,10 +215,10 @@ impl Told<'_> {
         let values: Vec<Option<f64>> = entries.iter().map(|&(_, value)| Some(value)).collect();
         let mut table = Table::new(&[
             (&format!("{} from release to end", self.subject()), Align::Left),
-            ("seconds", Align::Right),
+            ("time", Align::Right),
             ("share", Align::Right),
         ]);
-        for ((name, value), cell) in entries.iter().zip(column(&values, Unit::Measure)) {
+        for ((name, value), cell) in entries.iter().zip(column(&values, Unit::Seconds)) {
             table.row([(*name).to_owned(), cell, share(*value, total)]);
         }
         let mut out = format!("\n{}", table.render());
@@ -272,7 +272,7 @@ impl Told<'_> {
                 name,
                 cells.next().unwrap_or_default(),
                 share(other.slot_seconds, all),
-                deadline.map_or_else(|| NOTHING.to_owned(), |at| number(at, Unit::Measure)),
+                deadline.map_or_else(|| NOTHING.to_owned(), |at| self.at(at)),
                 self.done(flow),
                 self.standing(flow, deadline, other.waiting / other.slot_seconds),
             ]);
@@ -295,7 +295,7 @@ impl Told<'_> {
     fn done(&self, flow: FlowId) -> String {
         let times = self.flows[flow];
         match (times.completed, times.place) {
-            (Some(at), Some(place)) => format!("{} ({})", number(at, Unit::Measure), ordinal(place)),
+            (Some(at), Some(place)) => format!("{} ({})", self.at(at), ordinal(place)),
             _ => "never".to_owned(),
         }
     }
@@ -360,26 +360,28 @@ impl Told<'_> {
                 ("ready", "when all that comes before was done (after: what was done last)"),
                 (
                     "no slot, too few, all, last",
-                    "seconds from ready to done with no slot, fewer slots than it could use, all, its last tasks",
+                    "time from ready to done with no slot, fewer slots than it could use, all, its last tasks",
                 ),
                 ("mean, most, may", "slots held on average and at most, and how many it may hold"),
             ])
     }
 
     fn phase_table(&self, past: &str, future: &str, stories: &[&PhaseStory]) -> String {
-        let of = |get: &dyn Fn(&PhaseStory) -> Option<f64>| {
-            column(&stories.iter().map(|story| get(story)).collect::<Vec<_>>(), Unit::Measure)
+        let values = |get: &dyn Fn(&PhaseStory) -> Option<f64>| {
+            stories.iter().map(|story| get(story)).collect::<Vec<_>>()
         };
+        let at = |get: &dyn Fn(&PhaseStory) -> Option<f64>| instants(&values(get), self.instance.start());
+        let of = |get: &dyn Fn(&PhaseStory) -> Option<f64>| column(&values(get), Unit::Seconds);
         let ran = |story: &PhaseStory, value: f64| story.mean.map(|_| value);
         let columns = [
-            of(&|story| story.ready),
-            of(&|story| story.started),
-            of(&|story| story.ended),
+            at(&|story| story.ready),
+            at(&|story| story.started),
+            at(&|story| story.ended),
             of(&|story| ran(story, story.waits.none)),
             of(&|story| ran(story, story.waits.below)),
             of(&|story| ran(story, story.waits.cap)),
             of(&|story| ran(story, story.waits.last)),
-            of(&|story| story.mean),
+            column(&values(&|story| story.mean), Unit::Measure),
         ];
         let mut headings = vec![(self.say(past, future), Align::Left), ("after", Align::Left)];
         let numbers = ["ready", "start", "done", "no slot", "too few", "all", "last", "mean", "most", "may"];

@@ -5,7 +5,7 @@ use slackline_model::schedule::{FlowRow, FlowStatus};
 use slackline_model::{Instance, Schedule};
 
 use crate::report::comparison::Figures;
-use crate::report::number::{NOTHING, Unit, column, exact, number};
+use crate::report::number::{NOTHING, Unit, column, duration, exact, instants, number};
 use crate::report::table::{Align, Table, list};
 
 /// `late`, `on time`, `failed`, or nothing without a deadline.
@@ -22,16 +22,15 @@ fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
 /// The first `most` flows in the order of the schedule, and how many more there are.
 pub fn table(instance: &Instance, schedule: &Schedule, most: usize) -> String {
     let shown = &schedule.flows[..schedule.flows.len().min(most)];
-    let of = |get: &dyn Fn(&FlowRow) -> Option<f64>| {
-        column(&shown.iter().map(get).collect::<Vec<_>>(), Unit::Measure)
-    };
+    let of = |get: &dyn Fn(&FlowRow) -> Option<f64>| shown.iter().map(get).collect::<Vec<_>>();
+    let at = |get: &dyn Fn(&FlowRow) -> Option<f64>| instants(&of(get), instance.start());
     let columns = [
-        of(&|row| Some(row.release)),
-        of(&|row| row.start),
-        of(&|row| row.completion),
-        of(&|row| row.completion.map(|c| c - row.release)),
-        of(&|row| instance.flow(row.flow).deadline.map(slackline_model::Time::seconds)),
-        of(&|row| row.cost),
+        at(&|row| Some(row.release)),
+        at(&|row| row.start),
+        at(&|row| row.completion),
+        column(&of(&|row| row.completion.map(|c| c - row.release)), Unit::Seconds),
+        at(&|row| instance.flow(row.flow).deadline.map(slackline_model::Time::seconds)),
+        column(&of(&|row| row.cost), Unit::Measure),
     ];
     let mut table = Table::new(&[
         ("flow", Align::Left),
@@ -81,18 +80,18 @@ pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
 
 /// The metrics of one schedule, a few to a line, after whatever else there is to say of it by name.
 pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String {
-    let measure =
-        |name| figures.metric(name).map_or_else(|| NOTHING.to_owned(), |v| number(v, Unit::Measure));
+    let shown = |name, unit| figures.metric(name).map_or_else(|| NOTHING.to_owned(), |v| number(v, unit));
+    let measure = |name| shown(name, Unit::Measure);
+    let seconds = |name| shown(name, Unit::Seconds);
+    let responses = ["mean", "p50", "p95", "p99"].map(|of| figures.metric(&format!("{of}_response")));
+    let responses = column(&responses, Unit::Seconds);
     let mut entries = remarks.to_vec();
     entries.extend([
         (
             "response",
             format!(
                 "mean {}, median {}, p95 {}, p99 {}",
-                measure("mean_response"),
-                measure("p50_response"),
-                measure("p95_response"),
-                measure("p99_response"),
+                responses[0], responses[1], responses[2], responses[3]
             ),
         ),
         ("slowdown", format!("mean {}, max {}", measure("mean_slowdown"), measure("max_slowdown"))),
@@ -100,7 +99,7 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
     if let (Some(missed), Some(deadlines)) = (figures.metric("missed"), figures.metric("deadlines"))
         && deadlines > 0.0
     {
-        let (total, max) = (measure("total_tardiness"), measure("max_tardiness"));
+        let (total, max) = (seconds("total_tardiness"), seconds("max_tardiness"));
         entries.push((
             "deadlines",
             format!("{missed} of {deadlines} missed; tardiness {total} in all, at most {max}"),
@@ -109,14 +108,12 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
     let utilisation = figures.metric("utilisation").map(|u| number(u, Unit::Percent));
     entries.push((
         "makespan",
-        format!("{}, slots busy {}", measure("makespan"), utilisation.unwrap_or_else(|| NOTHING.to_owned())),
+        format!("{}, slots busy {}", seconds("makespan"), utilisation.unwrap_or_else(|| NOTHING.to_owned())),
     ));
     if let (Some(seconds), Some(p99)) = (figures.metric("seconds"), figures.metric("decision_seconds_p99")) {
         let p99 = number(p99 * 1e6, Unit::Measure);
-        entries.push((
-            "timings",
-            format!("{} s in all, decisions of an instant p99 {p99} µs", number(seconds, Unit::Measure)),
-        ));
+        entries
+            .push(("timings", format!("{} in all, decisions of an instant p99 {p99} µs", duration(seconds))));
     }
     list(&entries)
 }

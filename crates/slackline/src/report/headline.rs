@@ -1,11 +1,11 @@
 //! What a table is about: the workload, the cluster, the load, in a few lines above it.
 
 use slackline_model::cluster::Slots;
-use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Time};
+use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Start};
 use slackline_policy::Admission;
 
 use crate::offered_load::{self, Load};
-use crate::report::number::{Unit, counted, number};
+use crate::report::number::{Unit, counted, instant, number};
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
 pub fn headline(name: &str, instance: &Instance) -> String {
@@ -48,9 +48,17 @@ pub fn objective(objective: Objective) -> String {
     }
 }
 
-/// What a result is about: workload, cluster and load, a line each.
+/// What a result is about: workload, cluster, load and, if it is known, the start, a line each.
 pub fn lines(name: &str, instance: &Instance) -> String {
-    format!("{}\n{}\n", headline(name, instance), load(&offered_load::offered(instance)))
+    let start = instance.start().map_or_else(String::new, start);
+    format!("{}\n{}\n{start}", headline(name, instance), load(&offered_load::offered(instance)))
+}
+
+/// `start: 28 Mar 2026 22:00 Europe/Berlin`.
+fn start(start: &Start) -> String {
+    let moment = start.moment();
+    let seconds = if moment.second() == 0 { "" } else { ":%S" };
+    format!("start: {}\n", moment.strftime(&format!("%-d %b %Y %H:%M{seconds} %:Q")))
 }
 
 /// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
@@ -102,9 +110,8 @@ pub fn admissions(instance: &Instance, admissions: &[(FlowId, Admission)]) -> St
     let mut text = String::new();
     for (flow, admission) in hopeless.iter().take(SHOWN) {
         let flow = instance.flow(*flow);
-        let due = flow.deadline.map_or(0.0, Time::seconds);
-        let (due, earliest) =
-            (number(due, Unit::Measure), number(admission.earliest_completion.seconds(), Unit::Measure));
+        let times = [flow.deadline.unwrap_or_default(), admission.earliest_completion];
+        let [due, earliest] = times.map(|time| instant(time.seconds(), instance.start()));
         let line = format!(
             "\n{}: deadline {due} cannot be met, {earliest} at the earliest with the whole cluster",
             flow.id

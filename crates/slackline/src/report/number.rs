@@ -1,4 +1,11 @@
-//! Numbers for people. Programs read JSON and CSV, which have all digits.
+//! Numbers for people. Programs read JSON and CSV, which have all digits and times in seconds.
+//!
+//! A duration is written in seconds as long as that can be read, from 10,000 s on as `1d 14h 27m`; in a column all
+//! are written as the longest. A point in time is written by the clock where the start of the workload is known
+//! (`06:00`, with the day where it is not that of the start), else as a duration.
+
+use jiff::{RoundMode, Span, SpanRound, Unit as Part, Zoned, ZonedRound};
+use slackline_model::Start;
 
 /// What stands where there is no number.
 pub const NOTHING: &str = "–";
@@ -6,8 +13,10 @@ pub const NOTHING: &str = "–";
 /// How the numbers of a column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Seconds, costs and everything else that is measured.
+    /// Costs and everything else that is measured.
     Measure,
+    /// Durations, in seconds.
+    Seconds,
     /// Whole numbers.
     Count,
     /// Fractions, written as percentages.
@@ -21,6 +30,25 @@ pub fn column(values: &[Option<f64>], unit: Unit) -> Vec<String> {
     values.iter().map(|value| value.map_or_else(|| NOTHING.to_owned(), |v| write(v, unit, largest))).collect()
 }
 
+/// Points in time as the clock shows them, all as exactly; without a start as durations after it.
+///
+/// Tenths of seconds are shown where less than 100 s lie between them, seconds where one of them has any.
+pub fn instants(values: &[Option<f64>], start: Option<&Start>) -> Vec<String> {
+    start.and_then(|start| clocks(values, start)).unwrap_or_else(|| column(values, Unit::Seconds))
+}
+
+/// A duration by itself, with its unit.
+pub fn duration(seconds: f64) -> String {
+    let text = number(seconds, Unit::Seconds);
+    if seconds.abs() < LONG { text + " s" } else { text }
+}
+
+/// A point in time by itself, with its unit unless it is by the clock.
+pub fn instant(seconds: f64, start: Option<&Start>) -> String {
+    let clock = start.and_then(|start| clocks(&[Some(seconds)], start)?.pop());
+    clock.unwrap_or_else(|| duration(seconds))
+}
+
 /// One number by itself.
 pub fn number(value: f64, unit: Unit) -> String {
     write(value, unit, value.abs())
@@ -30,8 +58,53 @@ fn write(value: f64, unit: Unit, largest: f64) -> String {
     match unit {
         Unit::Count => grouped(value, 0),
         Unit::Percent => format!("{} %", grouped(value * 100.0, digits(largest * 100.0).min(1))),
-        Unit::Measure => grouped(value, digits(largest)),
+        Unit::Seconds if largest >= LONG => in_units(value),
+        Unit::Measure | Unit::Seconds => grouped(value, digits(largest)),
     }
+}
+
+/// Seconds from which on they are unreadable.
+const LONG: f64 = 10_000.0;
+
+/// `1d 14h 27m`: to the second below a day, else to the minute.
+fn in_units(seconds: f64) -> String {
+    const DAY: f64 = 86_400.0;
+    let smallest = if seconds.abs() < DAY { Part::Second } else { Part::Minute };
+    let round = SpanRound::new().largest(Part::Day).smallest(smallest).mode(RoundMode::HalfExpand);
+    let span = Span::new().try_seconds(seconds.abs().round() as i64);
+    let Ok(span) = span.and_then(|span| span.round(round.days_are_24_hours())) else {
+        return format!("{seconds:.3e}s");
+    };
+    format!("{}{span:#}", if seconds < 0.0 && !span.is_zero() { "-" } else { "" })
+}
+
+/// What the clock shows; `None` if there is a time that no calendar has.
+fn clocks(values: &[Option<f64>], start: &Start) -> Option<Vec<String>> {
+    let known = || values.iter().flatten().copied();
+    let spread = known().fold(f64::NEG_INFINITY, f64::max) - known().fold(f64::INFINITY, f64::min);
+    let tick = if spread < 100.0 { (Part::Millisecond, 100) } else { (Part::Second, 1) };
+    let round = ZonedRound::new().smallest(tick.0).increment(tick.1);
+    let rounded = |seconds| start.after(seconds)?.round(round).ok();
+    let moments = values.iter().map(|value| value.map_or(Some(None), |seconds| rounded(seconds).map(Some)));
+    let moments: Vec<Option<Zoned>> = moments.collect::<Option<_>>()?;
+    let shown = || moments.iter().flatten();
+    let time = if shown().any(|moment| moment.subsec_nanosecond() != 0) {
+        "%H:%M:%S.%1f"
+    } else if shown().any(|moment| moment.second() != 0) {
+        "%H:%M:%S"
+    } else {
+        "%H:%M"
+    };
+    let first = start.moment();
+    let clock = |moment: &Zoned| {
+        let day = match moment.date() {
+            day if day == first.date() => "",
+            day if day.year() == first.year() => "%-d %b ",
+            _ => "%-d %b %Y ",
+        };
+        moment.strftime(&format!("{day}{time}")).to_string()
+    };
+    Some(moments.iter().map(|moment| moment.as_ref().map_or_else(|| NOTHING.to_owned(), clock)).collect())
 }
 
 /// Digits after the point for a column whose largest number this is.
@@ -92,6 +165,39 @@ mod tests {
         assert_eq!(column(&values[..2], Unit::Measure), ["3.14", NOTHING]);
         assert_eq!(column(&[Some(0.18754), Some(0.021)], Unit::Percent), ["18.8 %", "2.1 %"]);
         assert_eq!(column(&[Some(16e6)], Unit::Count), ["16,000,000"]);
+    }
+
+    #[test]
+    fn long_durations_are_in_units_and_a_column_is_written_as_its_longest() {
+        let units = [138_409.0, 9_999.0, 86_400.0, 12.4, 0.0, -10_800.0];
+        let found = column(&units.map(Some), Unit::Seconds);
+        assert_eq!(found, ["1d 14h 27m", "2h 46m 39s", "1d", "12s", "0s", "-3h"]);
+        assert_eq!(column(&[Some(9_999.0), None, Some(12.4)], Unit::Seconds), ["9,999", NOTHING, "12"]);
+        assert_eq!(
+            (duration(1492.0), duration(12.34), duration(10_000.0)),
+            ("1,492 s".into(), "12.3 s".into(), "2h 46m 40s".into())
+        );
+        assert_eq!(duration(9e10), "1041666d 16h");
+        assert_eq!(duration(f64::INFINITY), "infs");
+    }
+
+    #[test]
+    fn points_in_time_are_by_the_clock_where_the_start_is_known() {
+        let start = Start::parse("2026-03-28T22:00[Europe/Berlin]").unwrap();
+        let at =
+            |values: &[f64]| instants(&values.iter().copied().map(Some).collect::<Vec<_>>(), Some(&start));
+        assert_eq!(at(&[0.0, 5400.0, 7200.0]), ["22:00", "23:30", "29 Mar 00:00"]);
+        assert_eq!(
+            at(&[25_200.0, 25_260.5]),
+            ["29 Mar 06:00:00.0", "29 Mar 06:01:00.5"],
+            "the clocks went forward"
+        );
+        assert_eq!(at(&[30.0, 7170.4]), ["22:00:30", "23:59:30"]);
+        assert_eq!(at(&[300.0 * 86_400.0]), ["22 Jan 2027 22:00"]);
+        assert_eq!(instants(&[Some(60.0), None], Some(&start)), ["22:01", NOTHING]);
+        assert_eq!((instant(90.0, Some(&start)), instant(90.0, None)), ("22:01:30".into(), "90.0 s".into()));
+        assert_eq!(instants(&[Some(90.0), Some(2e5)], None), ["1m 30s", "2d 7h 33m"]);
+        assert_eq!(at(&[1e18])[0], column(&[Some(1e18)], Unit::Seconds)[0], "no calendar goes so far");
     }
 
     #[test]

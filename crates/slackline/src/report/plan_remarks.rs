@@ -1,7 +1,7 @@
 //! What is to be said of a plan beside its figures.
 
 use crate::plan::{Augmented, Planned, Stopped};
-use crate::report::number::{Unit, number};
+use crate::report::number::{Unit, duration, number};
 
 /// What is to be said of a plan beside its figures, by name.
 pub fn remarks(
@@ -16,7 +16,7 @@ pub fn remarks(
         .extend(augmented.zip(planned.schedule.cost).map(|(against, cost)| ("speed", speed(against, cost))));
     let stopped = planned.stopped.map(|stopped| match stopped {
         Stopped::Steps => "ended after as many steps as a plan may take".to_owned(),
-        Stopped::Budget => format!("ended by the budget of {} s", budget.unwrap_or_default()),
+        Stopped::Budget => format!("ended by the budget of {}", duration(budget.unwrap_or_default())),
     });
     remarks.extend(stopped.map(|stopped| ("search", stopped)));
     remarks

@@ -5,7 +5,7 @@ use slackline_model::{Instance, Time};
 
 use crate::plan::Requirements;
 use crate::policy_spec::PolicySpec;
-use crate::report::number::{Unit, column, counted, exact};
+use crate::report::number::{Unit, column, counted, exact, instants};
 use crate::report::table::{Align, Table};
 use crate::woha::PlanFile;
 
@@ -41,12 +41,16 @@ fn flows(instance: &Instance, plans: &[Requirements]) -> String {
     let of = |get: &dyn Fn(&Requirements) -> Option<f64>, unit| {
         column(&plans.iter().map(get).collect::<Vec<_>>(), unit)
     };
+    let at = |get: &dyn Fn(&Requirements) -> Option<Time>| {
+        let times = plans.iter().map(|of| get(of).map(Time::seconds));
+        instants(&times.collect::<Vec<_>>(), instance.start())
+    };
     let columns = [
-        of(&|of| Some(instance.flow(of.flow).release.seconds()), Unit::Measure),
-        of(&|of| instance.flow(of.flow).deadline.map(Time::seconds), Unit::Measure),
-        of(&|of| Some(of.admission.earliest_completion.seconds()), Unit::Measure),
+        at(&|of| Some(instance.flow(of.flow).release)),
+        at(&|of| instance.flow(of.flow).deadline),
+        at(&|of| Some(of.admission.earliest_completion)),
         of(&|of| Some(f64::from(of.plan.cap())), Unit::Count),
-        of(&|of| Some(of.plan.length().seconds()), Unit::Measure),
+        of(&|of| Some(of.plan.length().seconds()), Unit::Seconds),
         of(&|of| Some(of.plan.tasks() as f64), Unit::Count),
         of(&|of| Some(of.plan.steps().len() as f64), Unit::Count),
         of(&|of| Some(of.plan.encode().len() as f64), Unit::Count),
@@ -75,7 +79,7 @@ fn steps(instance: &Instance, plans: &[Requirements], all: bool) -> String {
     let mut text = String::new();
     for of in plans {
         let times =
-            column(&of.plan.steps().iter().map(|s| Some(s.ttd.seconds())).collect::<Vec<_>>(), Unit::Measure);
+            column(&of.plan.steps().iter().map(|s| Some(s.ttd.seconds())).collect::<Vec<_>>(), Unit::Seconds);
         let tasks =
             column(&of.plan.steps().iter().map(|s| Some(s.req as f64)).collect::<Vec<_>>(), Unit::Count);
         let mut table = Table::new(&[("time to\ndeadline", Align::Right), ("tasks\nstarted", Align::Right)]);

@@ -130,8 +130,8 @@ fn choices(rows: &Rows<'_>) -> String {
     };
     let maps = cells(Unit::Count, &|choice| choice.split.map().into());
     let reduces = cells(Unit::Count, &|choice| choice.split.reduce().into());
-    let makespans = cells(Unit::Measure, &|choice| seconds(choice).0);
-    let totals = cells(Unit::Measure, &|choice| seconds(choice).1);
+    let makespans = cells(Unit::Seconds, &|choice| seconds(choice).0);
+    let totals = cells(Unit::Seconds, &|choice| seconds(choice).1);
     for (k, (name, _, order)) in rows.iter().enumerate() {
         table.row([name, maps[k].as_str(), &reduces[k], &makespans[k], &totals[k], order]);
     }

@@ -87,10 +87,12 @@ pub enum DeadlineError {
         /// The flows there are.
         known: Vec<String>,
     },
-    /// A moment before the start of the run.
-    #[error("deadline: found a time for flow {flow:?} that has passed, expected one to come")]
-    Passed {
+    /// A date and time before the start of the run, or beyond all calendars.
+    #[error("deadline: flow {flow:?}: {what}")]
+    When {
         /// The flow.
         flow: String,
+        /// What was found and expected.
+        what: String,
     },
 }

@@ -1,10 +1,11 @@
 //! What to run, and how.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::PathBuf;
 
 use slackline_local::Identity;
-use slackline_model::{Combine, Draft, Metric};
+use slackline_model::{Combine, Draft, Metric, When};
 use slackline_trace::{Importers, sha256};
 
 use super::{Backend, DeadlineError};
@@ -45,17 +46,8 @@ pub struct Request {
 pub struct Deadline {
     /// The flow.
     pub flow: String,
-    /// When.
+    /// When; a time of day is the first one after the release.
     pub when: When,
-}
-
-/// A moment.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum When {
-    /// Seconds after the start of the run.
-    Seconds(f64),
-    /// Microseconds since 1970.
-    Unix(i64),
 }
 
 impl Request {
@@ -110,8 +102,8 @@ impl Request {
         }
     }
 
-    /// Sets the deadlines of a workload whose run starts `now`, microseconds since 1970.
-    pub(super) fn set_deadlines(&self, workload: &mut Draft, now: u64) -> Result<(), DeadlineError> {
+    /// Sets the deadlines of a workload.
+    pub(super) fn set_deadlines(&self, workload: &mut Draft) -> Result<(), DeadlineError> {
         for (k, deadline) in self.deadlines.iter().enumerate() {
             let name = deadline.flow.clone();
             if self.deadlines[..k].iter().any(|earlier| earlier.flow == name) {
@@ -121,14 +113,9 @@ impl Request {
             let Some(flow) = workload.flows.iter_mut().find(|flow| flow.id == name) else {
                 return Err(DeadlineError::Unknown { flow: name, known });
             };
-            let seconds = match deadline.when {
-                When::Seconds(seconds) => seconds,
-                When::Unix(micros) => (micros - i64::try_from(now).unwrap_or(i64::MAX)) as f64 / 1e6,
-            };
-            if seconds < 0.0 {
-                return Err(DeadlineError::Passed { flow: name });
-            }
-            flow.deadline = Some(seconds);
+            let after = Bound::Excluded(flow.release);
+            let seconds = deadline.when.seconds(workload.start.as_ref(), after);
+            flow.deadline = Some(seconds.map_err(|what| DeadlineError::When { flow: name, what })?);
         }
         Ok(())
     }

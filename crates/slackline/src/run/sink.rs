@@ -4,7 +4,7 @@ use slackline_local::run::Recovered;
 use slackline_local::{Happening, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
-use slackline_model::{PhaseKind, Time};
+use slackline_model::{PhaseKind, Start, Time};
 use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};
@@ -63,6 +63,8 @@ pub enum Note<'a> {
 /// A run before its tasks start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
+    /// When second 0 of the run is.
+    pub start: Option<Start>,
     /// Its flows; the jobs of [`TaskId`] are counted through them.
     pub flows: Vec<FlowOverview>,
     /// Slots of all machines.
@@ -126,7 +128,8 @@ impl Overview {
             Slots::Universal(slots) => machine.count * slots,
             Slots::Typed { map, reduce } => machine.count * (map + reduce),
         });
-        Self { flows, slots: slots.sum(), attempts_max }
+        let start = session.workload().start.clone();
+        Self { start, flows, slots: slots.sum(), attempts_max }
     }
 }
 

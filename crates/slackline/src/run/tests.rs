@@ -144,18 +144,40 @@ fn an_earlier_run_is_removed_if_asked_for_or_if_its_outputs_are_gone() {
 fn deadlines_are_set_and_wrong_ones_refused() {
     let dir = tempfile::tempdir().unwrap();
     let with = |deadlines: &[(&str, When)]| {
-        let deadlines = deadlines.iter().map(|&(flow, when)| Deadline { flow: flow.into(), when }).collect();
-        Request { deadlines, ..request(dir.path()) }
+        let deadline = |(flow, when): &(&str, When)| Deadline { flow: (*flow).into(), when: *when };
+        Request { deadlines: deadlines.iter().map(deadline).collect(), ..request(dir.path()) }
     };
     let refused = |request| Run::open(&Fake::new(), request, &mut Silent).err().unwrap().to_string();
     assert_eq!(
         refused(with(&[("h", When::Seconds(1.0))])),
         "deadline: found flow \"h\", expected one of f, g"
     );
-    assert!(refused(with(&[("f", When::Unix(5))])).contains("has passed"));
+    let past = refused(with(&[("f", When::parse("2001-01-01T00:00Z").unwrap())]));
+    assert!(past.contains("found a date and time, 2001-01-01T00:00:00Z, before the start"), "{past}");
     assert!(refused(with(&[("f", When::Seconds(1.0)), ("f", When::Seconds(2.0))])).contains("twice"));
     let (run, _, _) = gone(&Fake::new(), with(&[("g", When::Seconds(2.5))]));
     assert_eq!(run.session().workload().flows[1].deadline, Some(2.5));
+}
+
+#[test]
+fn a_run_begins_at_second_0_and_a_time_of_day_is_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let deadline = |when: &str| Deadline { flow: "g".into(), when: When::parse_option(when).unwrap() };
+    let text = FLOWS.replace("slackline = 1", "slackline = 1\nstart = \"2020-01-01T00:00[Asia/Kathmandu]\"");
+    let text = text.replace("deadline = 20.0", "deadline = \"06:00\"");
+    let request =
+        Request { bytes: text.into_bytes(), deadlines: vec![deadline("06:00")], ..request(dir.path()) };
+    let (run, _, _) = gone(&Fake::new(), request);
+    let workload = run.session().workload();
+    let start = workload.start.as_ref().unwrap();
+    assert_eq!(start.moment().time_zone().iana_name(), Some("Asia/Kathmandu"), "the zone is the document's");
+    assert!(start.moment().year() > 2020, "the moment is not");
+    for flow in &workload.flows {
+        let seconds = flow.deadline.unwrap();
+        let clock = start.after(seconds).unwrap();
+        assert_eq!((clock.hour(), clock.minute(), clock.second()), (6, 0, 0), "{clock}");
+        assert!(seconds > 0.0 && seconds <= 86_400.0, "{seconds}");
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) fn arb_draft() -> impl Strategy<Value = Draft> {
                 id: format!("p{k}"),
                 min_slots: PerPhase { map: Some(map), reduce: Some(reduce) },
             });
-            assemble(Draft { machines, objective, weights, pools: pools.collect(), flows })
+            assemble(Draft { start: None, machines, objective, weights, pools: pools.collect(), flows })
         },
     )
 }

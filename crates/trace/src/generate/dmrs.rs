@@ -53,7 +53,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "weights uniform on [1, 5] or on 1, 2, 3, 4, 5",
         ),
         Param::new("groups", "2", Values::Count(1, 20), "release groups of about the same size"),
-        Param::new("interval", "60", Values::Real(0.0, 1e6), "seconds between the groups"),
+        Param::new("interval", "60", Values::Seconds(0.0, 1e6), "seconds between the groups"),
         Param::new("fast", "6", Values::Count(0, 100_000), "fast machines"),
         Param::new("slow", "6", Values::Count(0, 100_000), "slow machines, of speed 1"),
         Param::new("speed", "8", Values::Real(1e-3, 1e6), "speed of a fast machine"),

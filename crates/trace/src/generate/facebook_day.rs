@@ -45,7 +45,7 @@ pub(super) const GENERATOR: Generator = Generator {
             "share of jobs with 2 to 15 maps, before scaling",
         ),
         Param::new("large", "0.0115", Values::Real(0.0, 1.0), "share of jobs from 14,901 to 174,613 maps"),
-        Param::new("day", "86400", Values::Real(1.0, 1e7), "seconds in which the jobs arrive"),
+        Param::new("day", "86400", Values::Seconds(1.0, 1e7), "seconds in which the jobs arrive"),
         Param::new("gap-cv", "1.41", Values::Real(0.0, 100.0), "coefficient of variation of the gaps"),
         Param::new("map-only", "0.34", Values::Real(0.0, 1.0), "share of jobs without reduces"),
         Param::new("maps-per-reduce", "16", Values::Real(1.0, 1e9), "maps for each reduce"),

@@ -35,8 +35,8 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("big", "0.5", Values::Real(0.0, 1.0), "probability that a flow is big in volume"),
         Param::new("tall", "0.5", Values::Real(0.0, 1.0), "probability that its jobs take many slots"),
         Param::new("wide", "0.5", Values::Real(0.0, 1.0), "probability that its jobs take long"),
-        Param::new("short", "1..5", Values::Reals(0.0, 1e6), "seconds of a job at its most slots"),
-        Param::new("long", "5..10", Values::Reals(0.0, 1e6), "the same in wide flows"),
+        Param::new("short", "1..5", Values::SecondsRange(0.0, 1e6), "seconds of a job at its most slots"),
+        Param::new("long", "5..10", Values::SecondsRange(0.0, 1e6), "the same in wide flows"),
         Param::new("big-factor", "4", Values::Real(0.0, 1e6), "factor on the seconds in big flows"),
         Param::new("weights", "1..10", Values::Counts(0, 1_000_000), "weight of a flow"),
         Param::new(

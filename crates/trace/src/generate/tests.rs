@@ -171,7 +171,11 @@ fn errors_say_what_is_expected() {
             &[("flows", "9..5")],
             "expected a whole number or a range such as 5..20, from 1 to ",
         ),
-        ("flowflex-5.1", &[("short", "1..NaN")], "expected a number or a range such as 1..5, from 0 to "),
+        (
+            "flowflex-5.1",
+            &[("short", "1..NaN")],
+            "expected seconds, a duration or a range such as 10s..1m, from 0 to ",
+        ),
         ("dmrs", &[("benchmark", "grep")], "expected auto or one of wordcount, sort, terasort"),
         ("dmrs", &[("fast", "0"), ("slow", "0")], "dmrs: found fast = 0 and slow = 0, expected at least one"),
         ("woha-fig7", &[("workflows", "9")], "found a relative deadline of 0 s for the last workflow"),

@@ -32,7 +32,7 @@ const Q95: f64 = 1.644_853_627_0;
 pub(super) const MAP_SECONDS: Param = Param::new(
     "map-seconds",
     "10..100",
-    Values::Reals(1e-3, 1e6),
+    Values::SecondsRange(1e-3, 1e6),
     "5 % and 95 % quantile of the seconds of a map",
 );
 
@@ -40,7 +40,7 @@ pub(super) const MAP_SECONDS: Param = Param::new(
 pub(super) const REDUCE_SECONDS: Param = Param::new(
     "reduce-seconds",
     "120..1000",
-    Values::Reals(1e-3, 1e6),
+    Values::SecondsRange(1e-3, 1e6),
     "median and 90 % quantile of the seconds of a reduce",
 );
 
@@ -68,7 +68,7 @@ pub(super) const fn reduces_max(default: &'static str) -> Param {
 
 /// The parameter `reduce-seconds-max` of [`jobs`].
 pub(super) const fn reduce_seconds_max(default: &'static str) -> Param {
-    Param::new("reduce-seconds-max", default, Values::Real(1.0, 1e6), "most seconds of a reduce as drawn")
+    Param::new("reduce-seconds-max", default, Values::Seconds(1.0, 1e6), "most seconds of a reduce as drawn")
 }
 
 /// Jobs with this precedence and those statistics.

@@ -31,9 +31,19 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("layers", "6", Values::Count(1, 10_000), "levels of the workflow"),
         Param::new("fan-in", "3", Values::Count(1, 10_000), "most predecessors of a job"),
         Param::new("fan-out", "4", Values::Count(1, 10_000), "most successors of a job, where possible"),
-        Param::new("interval", "300", Values::Real(0.0, 1e6), "seconds between submissions"),
-        Param::new("deadline", "4800", Values::Real(0.0, 1e8), "relative deadline of the first, in seconds"),
-        Param::new("deadline-step", "600", Values::Real(0.0, 1e8), "how much earlier each next one is due"),
+        Param::new("interval", "300", Values::Seconds(0.0, 1e6), "seconds between submissions"),
+        Param::new(
+            "deadline",
+            "4800",
+            Values::Seconds(0.0, 1e8),
+            "relative deadline of the first, in seconds",
+        ),
+        Param::new(
+            "deadline-step",
+            "600",
+            Values::Seconds(0.0, 1e8),
+            "how much earlier each next one is due",
+        ),
         Param::new(
             "share",
             "0.4",

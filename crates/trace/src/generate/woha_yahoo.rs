@@ -38,7 +38,7 @@ pub(super) const GENERATOR: Generator = Generator {
         Param::new("layers", "2..5", Values::Counts(1, 1000), "levels of a workflow, at most one a job"),
         Param::new("fan-in", "3", Values::Count(1, 10_000), "most predecessors of a job"),
         Param::new("fan-out", "4", Values::Count(1, 10_000), "most successors of a job, where possible"),
-        Param::new("gap", "240", Values::Real(0.0, 1e6), "mean seconds between submissions"),
+        Param::new("gap", "240", Values::Seconds(0.0, 1e6), "mean seconds between submissions"),
         Param::new("deadlines", "3", Values::Real(0.0, 1e6), "relative deadline over the time alone"),
         woha::MAPS,
         woha::REDUCES,

@@ -49,7 +49,7 @@ pub(super) const IMPORTER: Importer = Importer {
         Param::new(
             "task-startup",
             "2",
-            Values::Real(0.0, 1e6),
+            Values::Seconds(0.0, 1e6),
             "durations by rate: seconds before a task does anything",
         ),
         Param::new(

@@ -94,7 +94,7 @@ fn looks_like(text: &str) -> bool {
 /// Broken JSON, another version, missing fields, tasks without a runtime or with one that is no time,
 /// tasks given twice.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
-    let Input { file, text } = *input;
+    let Input { file, text, .. } = *input;
     let scale = settings.real("runtime-scale");
     let wrong = |what: String| input.error(None, what);
     let Versioned { schema_version } = parse(file, text, Format::Json)?;

@@ -25,7 +25,7 @@
 //! Hadoop Streaming, and `<reducer>` and `<combiner>` may stand beside it; `<maps>` and `<reduces>` may then
 //! be left out.
 //!
-//! Times are seconds, the deadline counts from the release. `tasks` may be left out where the
+//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` may be left out where the
 //! configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
 //!
 //! A job comes after those that write what it reads. Paths are compared by segments: who reads `/a/b`
@@ -35,9 +35,10 @@
 use std::collections::BTreeMap;
 
 use roxmltree::Node;
-use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, PerPhase, PhaseDraft, RunDraft, RunWork, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{Draft, duration};
 
 use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
@@ -137,9 +138,10 @@ impl Reader<'_> {
         let [name, deadline, release, weight] =
             xml.attributes(node, ["name", "deadline", "release", "weight"])?;
         let name = self.required(node, "name", name)?;
-        let deadline = self.number(node, "deadline", Some(self.required(node, "deadline", deadline)?))?;
-        let release = self.number(node, "release", release)?.unwrap_or(0.0);
-        let weight = self.number(node, "weight", weight)?.unwrap_or(1.0);
+        let deadline = self.seconds(node, "deadline", Some(self.required(node, "deadline", deadline)?))?;
+        let release = self.seconds(node, "release", release)?.unwrap_or(0.0);
+        let weight =
+            self.not_negative(node, "weight", weight, |text| text.parse().ok(), "a number")?.unwrap_or(1.0);
         self.mark(format!("flows[{index}]"), node);
         let (mut datasets, mut jobs) = (BTreeMap::new(), Vec::new());
         for part in elements(node) {
@@ -292,7 +294,7 @@ impl Reader<'_> {
             self.xml.error(node, what)
         })?;
         let seconds = self.required(node, "seconds", seconds)?;
-        let seconds = self.number(node, "seconds", Some(seconds))?.unwrap_or(0.0);
+        let seconds = self.seconds(node, "seconds", Some(seconds))?.unwrap_or(0.0);
         let phase = (tasks > 0).then(|| PhaseDraft::from(TasksDraft::Uniform { tasks, seconds }));
         Ok((phase, count("max", max)?))
     }
@@ -306,17 +308,30 @@ impl Reader<'_> {
         })
     }
 
-    fn number(
+    /// A time of an attribute, in seconds.
+    fn seconds(
         &self,
         node: Node<'_, '_>,
         name: &str,
         value: Option<String>,
     ) -> Result<Option<f64>, TraceError> {
+        self.not_negative(node, name, value, |text| duration::parse_option(text).ok(), duration::EXPECTED)
+    }
+
+    /// A number from 0, of an attribute.
+    fn not_negative(
+        &self,
+        node: Node<'_, '_>,
+        name: &str,
+        value: Option<String>,
+        read: impl Fn(&str) -> Option<f64>,
+        expected: &str,
+    ) -> Result<Option<f64>, TraceError> {
         let Some(value) = value else { return Ok(None) };
-        match value.parse() {
-            Ok(number) if (0.0..=slackline_model::time::SECONDS_MAX).contains(&number) => Ok(Some(number)),
-            _ => Err(self.xml.error(node, format!("found {name}={value:?}, expected a number from 0"))),
-        }
+        let number = read(&value).filter(|number| (0.0..=SECONDS_MAX).contains(number));
+        number.map(Some).ok_or_else(|| {
+            self.xml.error(node, format!("found {name}={value:?}, expected {expected}, from 0"))
+        })
     }
 
     fn path(&self, node: Node<'_, '_>, path: &str) -> Result<String, TraceError> {

@@ -16,6 +16,7 @@ use crate::format::Format;
 use crate::parse::{check_version, parse};
 use crate::source::places;
 use crate::text::text;
+use crate::times::Beginning;
 use crate::wire::{Name, PhaseName};
 
 /// Reads what a schedule says of its workload and options, before there is an instance.
@@ -102,6 +103,12 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
     ];
     for (path, claim) in claims {
         finite(path, claim)?;
+    }
+    if let Some(Beginning(start)) = &document.start
+        && instance.start() != Some(start)
+    {
+        let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
+        return Err(Wrong::mismatch("start", format!("found {start}, but that of the workload is {real}")));
     }
     if !(0.0..=1.0).contains(&document.slowstart) {
         let what = format!("found {}, expected a fraction from 0 to 1", document.slowstart);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::times::Beginning;
 use crate::wire::{Aim, Name, Named, PhaseName};
 
 fn one() -> f64 {
@@ -30,6 +31,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks> {
     /// The workload it is for.
     #[serde(default)]
     pub(crate) workload: Workload,
+    /// When second 0 is, if the workload says so; all times are seconds after it.
+    #[serde(default)]
+    pub(crate) start: Option<Beginning>,
     /// The seed.
     #[serde(default)]
     pub(crate) seed: u64,

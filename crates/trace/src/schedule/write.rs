@@ -23,7 +23,7 @@ pub fn write_schedule(
     meta: &Meta,
 ) -> io::Result<()> {
     let out = &mut out;
-    head(out, schedule, meta)?;
+    head(out, instance, schedule, meta)?;
     list(out, "flows", &schedule.flows, |out, row| flow(out, instance, row))?;
     if !schedule.allocations.is_empty() || schedule.tasks.is_empty() {
         out.write_all(b",\n")?;
@@ -38,7 +38,7 @@ pub fn write_schedule(
     out.flush()
 }
 
-fn head(out: &mut impl Write, schedule: &Schedule, meta: &Meta) -> io::Result<()> {
+fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &Meta) -> io::Result<()> {
     write!(out, "{{\n  \"slackline\": {VERSION}")?;
     entry(out, "version", &meta.version)?;
     write!(out, ",\n  \"workload\": {{\"sha256\": ")?;
@@ -46,6 +46,9 @@ fn head(out: &mut impl Write, schedule: &Schedule, meta: &Meta) -> io::Result<()
     write!(out, ", \"options\": ")?;
     value(out, &meta.options)?;
     write!(out, "}}")?;
+    if let Some(start) = instance.start() {
+        entry(out, "start", &start.to_string())?;
+    }
     entry(out, "seed", &meta.seed)?;
     entry(out, "policy", &schedule.policy)?;
     entry(out, "minima", &schedule.minima)?;

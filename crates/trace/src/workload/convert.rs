@@ -1,22 +1,31 @@
 //! Between the workload document and the model's draft; the model knows no file formats.
 
-use slackline_model::Objective;
+use std::ops::Bound;
+
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{
     CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
     TasksDraft, Weights,
 };
+use slackline_model::{Objective, Start};
 
 use super::{run, wire};
 use crate::parse::VERSION;
+use crate::times::{Beginning, Duration, Moment};
 use crate::wire::{MetricName, Numbers, Pair, Seconds};
 
 /// Path and what is wrong there.
 type Fault = (String, String);
 
-/// The draft a document describes, or every table in it whose keys do not go together.
-pub(super) fn to_draft(workload: wire::Workload) -> Result<Draft, Vec<Fault>> {
+/// The draft a document describes, or every table in it whose keys do not go together. With `now` second 0 is then,
+/// and the document's start says only in which time zone its clock times are.
+pub(super) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<Draft, Vec<Fault>> {
     let mut faults = Vec::new();
+    let start = match (workload.start, now) {
+        (Some(Beginning(start)), Some(now)) => Some(now.in_zone_of(&start)),
+        (None, Some(now)) => Some(now.clone()),
+        (start, None) => start.map(|Beginning(start)| start),
+    };
     let machines = workload.cluster.map_or_else(Vec::new, |cluster| cluster.machines);
     let wire::Objective { metric, combine, weights } = workload.objective;
     let draft = Draft {
@@ -35,8 +44,9 @@ pub(super) fn to_draft(workload: wire::Workload) -> Result<Draft, Vec<Fault>> {
             .flows
             .into_iter()
             .enumerate()
-            .map(|(i, flow)| to_flow(&format!("flows[{i}]"), flow, &mut faults))
+            .map(|(i, flow)| to_flow(&format!("flows[{i}]"), flow, start.as_ref(), &mut faults))
             .collect(),
+        start,
     };
     if faults.is_empty() { Ok(draft) } else { Err(faults) }
 }
@@ -60,39 +70,74 @@ fn per_phase(numbers: Option<Numbers>) -> PerPhase {
     }
 }
 
-fn to_flow(path: &str, flow: wire::Flow, faults: &mut Vec<Fault>) -> FlowDraft {
-    let cost = flow.cost.and_then(|cost| {
-        to_cost(cost).map_err(|what| faults.push((format!("{path}.cost"), what.to_owned()))).ok()
-    });
+fn to_flow(path: &str, flow: wire::Flow, start: Option<&Start>, faults: &mut Vec<Fault>) -> FlowDraft {
+    let mut clock = Clock { start, bound: Bound::Included(0.0), faults };
+    let release = clock.seconds(|| format!("{path}.release"), &flow.release);
+    clock.bound = Bound::Excluded(release);
+    let deadline = flow.deadline.map(|moment| clock.seconds(|| format!("{path}.deadline"), &moment));
+    let cost = flow.cost.and_then(|cost| to_cost(&format!("{path}.cost"), cost, &mut clock));
     let jobs = flow.jobs.into_iter().enumerate();
     FlowDraft {
         id: flow.id,
-        release: flow.release,
+        release,
         weight: flow.weight,
-        deadline: flow.deadline,
+        deadline,
         cost,
         pool: flow.pool,
-        repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every, times }),
+        repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every: every.0, times }),
         jobs: jobs.map(|(k, job)| to_job(&format!("{path}.jobs[{k}]"), job, faults)).collect(),
     }
 }
 
-fn to_cost(cost: wire::Cost) -> Result<CostDraft, &'static str> {
-    let wire::Cost { kind, steps, points, slope } = cost;
-    match (kind, steps, points, slope) {
-        (MetricName::Sla | MetricName::Steps, Some(steps), None, None) => Ok(CostDraft::Steps(steps)),
-        (MetricName::Sla | MetricName::Steps, ..) => {
-            Err("found a cost of steps with other keys than `steps`, \
-                 expected { kind = \"steps\", steps = [[time, cost], …] }")
-        }
-        (MetricName::Piecewise, None, Some(points), slope) => Ok(CostDraft::Piecewise { points, slope }),
-        (MetricName::Piecewise, ..) => {
-            Err("found a piecewise cost with other keys than `points` and `slope`, \
-                                            expected { kind = \"piecewise\", points = [[time, cost], …] }")
-        }
-        (metric, None, None, None) => Ok(CostDraft::Metric(metric.into())),
-        _ => Err("found numbers with a metric that takes none, expected `kind` alone"),
+/// Makes seconds of the points in time of a flow.
+struct Clock<'a> {
+    start: Option<&'a Start>,
+    /// From when on a time of day counts.
+    bound: Bound<f64>,
+    faults: &'a mut Vec<Fault>,
+}
+
+impl Clock<'_> {
+    /// Seconds after the start; 0 with a fault.
+    fn seconds(&mut self, path: impl FnOnce() -> String, moment: &Moment) -> f64 {
+        moment.0.seconds(self.start, self.bound).unwrap_or_else(|what| {
+            self.faults.push((path(), what));
+            0.0
+        })
     }
+
+    /// The same of the first of each pair.
+    fn pairs(&mut self, path: &str, pairs: &[(Moment, f64)]) -> Vec<(f64, f64)> {
+        let pair = |(i, (moment, cost)): (usize, &(Moment, f64))| {
+            (self.seconds(|| format!("{path}[{i}][0]"), moment), *cost)
+        };
+        pairs.iter().enumerate().map(pair).collect()
+    }
+}
+
+fn to_cost(path: &str, cost: wire::Cost, clock: &mut Clock<'_>) -> Option<CostDraft> {
+    let wire::Cost { kind, steps, points, slope } = cost;
+    let fault = match (kind, steps, points, slope) {
+        (MetricName::Sla | MetricName::Steps, Some(steps), None, None) => {
+            return Some(CostDraft::Steps(clock.pairs(&format!("{path}.steps"), &steps)));
+        }
+        (MetricName::Sla | MetricName::Steps, ..) => {
+            "found a cost of steps with other keys than `steps`, \
+             expected { kind = \"steps\", steps = [[time, cost], …] }"
+        }
+        (MetricName::Piecewise, None, Some(points), slope) => {
+            let points = clock.pairs(&format!("{path}.points"), &points);
+            return Some(CostDraft::Piecewise { points, slope });
+        }
+        (MetricName::Piecewise, ..) => {
+            "found a piecewise cost with other keys than `points` and `slope`, \
+             expected { kind = \"piecewise\", points = [[time, cost], …] }"
+        }
+        (metric, None, None, None) => return Some(CostDraft::Metric(metric.into())),
+        _ => "found numbers with a metric that takes none, expected `kind` alone",
+    };
+    clock.faults.push((path.to_owned(), fault.to_owned()));
+    None
 }
 
 fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
@@ -131,9 +176,13 @@ fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
         ("splits", splits.is_some()),
     ];
     let tasks = match (tasks, seconds, work, splits) {
-        (Some(tasks), Some(Seconds::All(seconds)), None, None) => TasksDraft::Uniform { tasks, seconds },
-        (None, Some(Seconds::Each(list)), None, None) => TasksDraft::Each(list),
-        (tasks, None, Some(work), None) => TasksDraft::Work { work, tasks },
+        (Some(tasks), Some(Seconds::All(Duration(seconds))), None, None) => {
+            TasksDraft::Uniform { tasks, seconds }
+        }
+        (None, Some(Seconds::Each(list)), None, None) => {
+            TasksDraft::Each(list.into_iter().map(|Duration(seconds)| seconds).collect())
+        }
+        (tasks, None, Some(Duration(work)), None) => TasksDraft::Work { work, tasks },
         (None, None, None, Some(splits)) => TasksDraft::Splits(splits.into_iter().map(split).collect()),
         (Some(_), Some(Seconds::Each(_)), None, None) => {
             return Err("found `tasks` with a list of `seconds`, expected the list alone".to_owned());
@@ -151,7 +200,7 @@ fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
 }
 
 fn split(split: wire::Split) -> SplitDraft {
-    let wire::Split { seconds, count, hosts } = split;
+    let wire::Split { seconds: Duration(seconds), count, hosts } = split;
     SplitDraft { count, seconds, hosts }
 }
 
@@ -160,6 +209,7 @@ pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
     let machines: Vec<_> = draft.machines.iter().map(from_machine).collect();
     wire::Workload {
         slackline: VERSION,
+        start: draft.start.clone().map(Beginning),
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
         objective: wire::Objective {
             metric: draft.objective.metric.into(),
@@ -202,23 +252,26 @@ fn from_per_phase(numbers: PerPhase) -> Option<Numbers> {
 fn from_flow(flow: &FlowDraft) -> wire::Flow {
     wire::Flow {
         id: flow.id.clone(),
-        release: flow.release,
+        release: Moment::after_start(flow.release),
         weight: flow.weight,
-        deadline: flow.deadline,
+        deadline: flow.deadline.map(Moment::after_start),
         cost: flow.cost.as_ref().map(from_cost),
         pool: flow.pool.clone(),
-        repeat: flow.repeat.map(|Repeat { every, times }| wire::Repeat { every, times }),
+        repeat: flow.repeat.map(|Repeat { every, times }| wire::Repeat { every: Duration(every), times }),
         jobs: flow.jobs.iter().map(from_job).collect(),
     }
 }
 
 fn from_cost(cost: &CostDraft) -> wire::Cost {
     let none = wire::Cost { kind: MetricName::Steps, steps: None, points: None, slope: None };
+    let pairs = |pairs: &[(f64, f64)]| {
+        Some(pairs.iter().map(|&(time, cost)| (Moment::after_start(time), cost)).collect())
+    };
     match cost {
         CostDraft::Metric(metric) => wire::Cost { kind: (*metric).into(), ..none },
-        CostDraft::Steps(steps) => wire::Cost { steps: Some(steps.clone()), ..none },
+        CostDraft::Steps(steps) => wire::Cost { steps: pairs(steps), ..none },
         CostDraft::Piecewise { points, slope } => {
-            wire::Cost { kind: MetricName::Piecewise, points: Some(points.clone()), slope: *slope, ..none }
+            wire::Cost { kind: MetricName::Piecewise, points: pairs(points), slope: *slope, ..none }
         }
     }
 }
@@ -240,15 +293,24 @@ fn from_phase(phase: &PhaseDraft) -> wire::Phase {
     let none = wire::Phase { min_slots, max_slots, ..wire::Phase::default() };
     match tasks {
         TasksDraft::Uniform { tasks, seconds } => {
-            wire::Phase { tasks: Some(*tasks), seconds: Some(Seconds::All(*seconds)), ..none }
+            wire::Phase { tasks: Some(*tasks), seconds: Some(Seconds::All(Duration(*seconds))), ..none }
         }
-        TasksDraft::Each(list) => wire::Phase { seconds: Some(Seconds::Each(list.clone())), ..none },
-        TasksDraft::Work { work, tasks } => wire::Phase { work: Some(*work), tasks: *tasks, ..none },
+        TasksDraft::Each(list) => {
+            let list = list.iter().copied().map(Duration).collect();
+            wire::Phase { seconds: Some(Seconds::Each(list)), ..none }
+        }
+        TasksDraft::Work { work, tasks } => {
+            wire::Phase { work: Some(Duration(*work)), tasks: *tasks, ..none }
+        }
         TasksDraft::Splits(splits) => wire::Phase {
             splits: Some(
                 splits
                     .iter()
-                    .map(|s| wire::Split { seconds: s.seconds, count: s.count, hosts: s.hosts.clone() })
+                    .map(|s| wire::Split {
+                        seconds: Duration(s.seconds),
+                        count: s.count,
+                        hosts: s.hosts.clone(),
+                    })
                     .collect(),
             ),
             ..none

@@ -8,7 +8,9 @@ use slackline_model::draft::{
     CostDraft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
     TasksDraft, Weights,
 };
-use slackline_model::{Combine, Draft, Instance, Metric, Objective, cluster::Slots};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, Start, cluster::Slots};
+
+mod times;
 
 use super::*;
 use crate::{ImportOptions, Importers, read_workload};
@@ -100,7 +102,7 @@ fn faults_have_their_line_and_say_what_is_valid() {
         (
             "release = 5",
             "release = \"noon\"",
-            "w:17:11: flows[0].release: found text \"noon\", expected a number",
+            "w:17:11: flows[0].release: found text \"noon\", expected seconds, a duration such as 2h, a date and time",
         ),
         ("release = 5", "release = nan", "w:17:11: flows[0].release: found NaN"),
         ("slackline = 1", "slackline = 2\nnew = 1", "w:2:13: found slackline = 2, expected version 1"),
@@ -112,8 +114,16 @@ fn faults_have_their_line_and_say_what_is_valid() {
             "w:6:28: cluster.machines[1].slots: found -3, expected a number of slots or a table",
         ),
         ("\"tardiness\"", "\"tardines\"", "; did you mean \"tardiness\"?"),
-        ("release = 5", "release = 06:00:00", "found text \"06:00:00\", expected a number"),
-        ("release = 5", "release = [5]", "flows[0].release: found a list, expected a number"),
+        (
+            "release = 5",
+            "release = 06:00:00",
+            "w:17:11: flows[0].release: found a time of day, 06:00:00, expected seconds or a duration, or a `start` at the top",
+        ),
+        (
+            "release = 5",
+            "release = [5]",
+            "flows[0].release: found a list, expected seconds, a duration such as 2h",
+        ),
         ("release = 5", "release = 1e999", "w:17:11: found 1e999, a number out of range"),
         ("times = 24", "times = -1", "repeat.times: found -1, expected a whole number from 0 to 4294967295"),
         ("[3600, 10.0]", "[3600]", "flows[0].cost.steps[0]: found a list of 1, expected one of 2"),
@@ -121,7 +131,7 @@ fn faults_have_their_line_and_say_what_is_valid() {
         (
             "23, 31.0]",
             "'x', 31.0]",
-            "w:31:28: flows[0].jobs[1].map.seconds[1]: found text \"x\", expected a number",
+            "w:31:28: flows[0].jobs[1].map.seconds[1]: found text \"x\", expected seconds or a duration",
         ),
         ("id = \"join\"", "id = 7", "w:29:8: flows[0].jobs[1].id: found 7, expected text"),
         ("slots = { map = 3 }", "slots = { maps = 3 }", "unknown field `maps`, expected `map` or `reduce`"),
@@ -409,14 +419,19 @@ fn drafts() -> impl Strategy<Value = Draft> {
         .prop_map(|(metric, sum)| Objective::new(metric, if sum { Combine::Sum } else { Combine::Max }));
     let weights = prop_oneof![Just(Weights::Use), Just(Weights::Ignore)];
     let machines = prop::collection::vec(machine, 0..3);
-    (machines, objective, weights, prop::collection::vec(pool, 0..2), prop::collection::vec(flows(), 0..3))
-        .prop_map(|(machines, objective, weights, pools, flows)| Draft {
+    let start = prop::sample::select(vec!["2026-03-29T01:30[Europe/Berlin]", "1999-12-31T23:59:59.5-03:30"]);
+    let start = prop::option::of(start.prop_map(|text| Start::parse(text).expect("it is one")));
+    let pools = prop::collection::vec(pool, 0..2);
+    (start, machines, objective, weights, pools, prop::collection::vec(flows(), 0..3)).prop_map(
+        |(start, machines, objective, weights, pools, flows)| Draft {
+            start,
             machines,
             objective,
             weights,
             pools,
             flows,
-        })
+        },
+    )
 }
 
 /// Every value below `value` and itself, in order, by steps.

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::times::{Beginning, Duration, Moment};
 use crate::wire::{CombineName, MetricName, Numbers, Seconds};
 
 fn one() -> f64 {
@@ -28,6 +29,9 @@ pub(crate) struct Workload {
     /// Version of the document.
     #[cfg_attr(test, schemars(extend("const" = 1)))]
     pub(crate) slackline: u32,
+    /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Beginning>,
     /// The machines; the command line may give them instead.
     #[serde(default)]
     pub(crate) cluster: Option<Cluster>,
@@ -109,22 +113,22 @@ pub(crate) struct Pool {
     pub(crate) min_slots: Option<Numbers>,
 }
 
-/// A flow: a DAG of jobs somebody waits for. Times are seconds after the start of the workload.
+/// A flow: a DAG of jobs somebody waits for.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flow {
     /// The name.
     pub(crate) id: String,
-    /// When it arrives.
+    /// When it arrives; a time of day is the first one from the start of the workload on.
     #[serde(default)]
-    pub(crate) release: f64,
+    pub(crate) release: Moment,
     /// Its weight.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) weight: f64,
-    /// When it should be done.
+    /// When it should be done; a time of day is the first one after the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) deadline: Option<f64>,
+    pub(crate) deadline: Option<Moment>,
     /// A cost of its own instead of the objective's metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cost: Option<Cost>,
@@ -150,12 +154,12 @@ fn is_one(weight: &f64) -> bool {
 pub(crate) struct Cost {
     /// `steps` with `steps`, `piecewise` with `points`, or the name of another metric.
     pub(crate) kind: MetricName,
-    /// `[time, level]` pairs: the level holds for completions after the time.
+    /// `[time, level]` pairs: the level holds for completions after the time. Times of day as in `deadline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) steps: Option<Vec<(f64, f64)>>,
-    /// `[time, cost]` pairs with straight lines between them.
+    pub(crate) steps: Option<Vec<(Moment, f64)>>,
+    /// `[time, cost]` pairs with straight lines between them. Times of day as in `deadline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) points: Option<Vec<(f64, f64)>>,
+    pub(crate) points: Option<Vec<(Moment, f64)>>,
     /// Slope after the last point; by default that of the last segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) slope: Option<f64>,
@@ -166,8 +170,8 @@ pub(crate) struct Cost {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Repeat {
-    /// Seconds between releases.
-    pub(crate) every: f64,
+    /// Time between releases.
+    pub(crate) every: Duration,
     /// How many copies in all.
     pub(crate) times: u32,
 }
@@ -297,12 +301,12 @@ pub(crate) struct Phase {
     /// How many tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tasks: Option<u32>,
-    /// Seconds a task takes on a slot of speed 1: of every task, or a list with one number a task.
+    /// Time a task takes on a slot of speed 1: of every task, or a list with one a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seconds: Option<Seconds>,
     /// Slot-seconds of all tasks together; without `tasks` it may be cut at will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) work: Option<f64>,
+    pub(crate) work: Option<Duration>,
     /// Tasks by where their input lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) splits: Option<Vec<Split>>,
@@ -319,8 +323,8 @@ pub(crate) struct Phase {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Split {
-    /// Seconds a task takes on a slot of speed 1.
-    pub(crate) seconds: f64,
+    /// Time a task takes on a slot of speed 1.
+    pub(crate) seconds: Duration,
     /// How many tasks.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub(crate) count: u32,

@@ -100,6 +100,7 @@ impl Entries<'_> {
 fn toml(workload: &wire::Workload) -> String {
     let style = Style::Toml;
     let mut out = format!("slackline = {}\n", workload.slackline);
+    Entries { out: &mut out, style, indent: "" }.put_some("start", workload.start.as_ref());
     if let Some(cluster) = &workload.cluster {
         out += "\n[cluster]\nmachines = [\n";
         for machine in &cluster.machines {
@@ -141,6 +142,7 @@ fn toml(workload: &wire::Workload) -> String {
 fn yaml(workload: &wire::Workload) -> String {
     let style = Style::Yaml;
     let mut out = format!("slackline: {}\n", workload.slackline);
+    Entries { out: &mut out, style, indent: "" }.put_some("start", workload.start.as_ref());
     if let Some(cluster) = &workload.cluster {
         out += "cluster:\n  machines:\n";
         for machine in &cluster.machines {
@@ -169,6 +171,9 @@ fn yaml(workload: &wire::Workload) -> String {
 
 fn json(workload: &wire::Workload) -> String {
     let mut out = format!("{{\n  \"slackline\": {},\n", workload.slackline);
+    if let Some(start) = &workload.start {
+        writeln!(out, "  \"start\": {},", compact(start)).expect(WRITES);
+    }
     if let Some(cluster) = &workload.cluster {
         out += "  \"cluster\": {\"machines\": [";
         rows(&mut out, &cluster.machines);

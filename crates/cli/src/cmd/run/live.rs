@@ -5,12 +5,12 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use slackline::report::number::{Unit, counted, number};
+use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
     Forecast, Happening, JobOverview, Note, Overview, Progress, Prospect, Request, Sink, Stop, TaskId,
 };
 use slackline_model::cost::is_late;
-use slackline_model::{PhaseKind, Time};
+use slackline_model::{PhaseKind, Start, Time};
 
 use crate::out;
 
@@ -37,6 +37,8 @@ pub(super) struct Live {
     /// The flow file, as messages call it.
     name: String,
     state: PathBuf,
+    /// When second 0 of the run is.
+    start: Option<Start>,
     jobs: Vec<Job>,
     flows: Vec<Flow>,
     slots: u32,
@@ -73,6 +75,7 @@ impl Live {
         Self {
             name: request.name.clone(),
             state: request.state.clone(),
+            start: None,
             jobs: Vec::new(),
             flows: Vec::new(),
             slots: 0,
@@ -103,7 +106,7 @@ impl Live {
     }
 
     fn say(&self, now: Time, line: &str) {
-        let text = format!("{:>8.1} s  {line}", now.seconds());
+        let text = format!("{:>10}  {line}", duration(now.seconds()));
         match &self.bars {
             Some(bars) => bars.status.println(text),
             None => out::talk(text),
@@ -114,7 +117,7 @@ impl Live {
         let Some(bars) = &self.bars else { return };
         for (flow, bar) in self.flows.iter().zip(&bars.flows) {
             bar.set_position(flow.done as u64);
-            bar.set_message(Self::prospect(flow, forecast));
+            bar.set_message(self.prospect(flow, forecast));
         }
         if let Some(bar) = &bars.rest {
             let others = &self.flows[BARS..];
@@ -129,8 +132,8 @@ impl Live {
             .map(|(job, kind, count)| format!("{} {kind} {}/{}", job.name, count.done, count.total))
             .collect();
         bars.status.set_message(format!(
-            "{:.1} s, {} of {} slots: {}",
-            now.seconds(),
+            "{}, {} of {} slots: {}",
+            duration(now.seconds()),
             self.running,
             self.slots,
             doing.join(", ")
@@ -138,17 +141,17 @@ impl Live {
     }
 
     /// When a flow is expected to be done, against its deadline.
-    fn prospect(flow: &Flow, forecast: &Forecast) -> String {
-        let seconds = |at: f64| format!("{} s", number(at, Unit::Measure));
-        let deadline = flow.deadline.map(|at| format!("deadline {}", seconds(at)));
+    fn prospect(&self, flow: &Flow, forecast: &Forecast) -> String {
+        let clock = |at: f64| instant(at, self.start.as_ref());
+        let deadline = flow.deadline.map(|at| format!("deadline {}", clock(at)));
         let expected = match forecast.of(&flow.name) {
             _ if flow.done == flow.total => Some("done".to_owned()),
             Prospect::Failed => Some("failed".to_owned()),
             Prospect::Unknown => None,
             Prospect::Done(at) if is_expected_late(flow, forecast) => {
-                Some(format!("about {}, late", seconds(at)))
+                Some(format!("about {}, late", clock(at)))
             }
-            Prospect::Done(at) => Some(format!("about {}", seconds(at))),
+            Prospect::Done(at) => Some(format!("about {}", clock(at))),
         };
         expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
     }
@@ -222,6 +225,7 @@ impl Sink for Live {
             let (total, done) = (sum(|progress| progress.total), sum(|progress| progress.done));
             self.flows.push(Flow { name: flow.id.clone(), deadline: flow.deadline, total, done });
         }
+        self.start.clone_from(&overview.start);
         self.slots = overview.slots;
         self.bars = std::io::stderr().is_terminal().then(|| Bars::new(&self.flows));
         // Without a handler ctrl-C ends the program, and the next run clears up.
@@ -255,7 +259,7 @@ impl Sink for Live {
             Happening::Killed(id) => self.ended(id),
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
-                let prospect = Self::prospect(&self.flows[job.flow], forecast);
+                let prospect = self.prospect(&self.flows[job.flow], forecast);
                 let flow = if prospect.is_empty() { prospect } else { format!("; flow {prospect}") };
                 let skipped = match skipped {
                     0 => String::new(),

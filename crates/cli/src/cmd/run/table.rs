@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use slackline::PolicySpec;
-use slackline::report::number::{Unit, column, number};
+use slackline::report::number::{Unit, duration, instants, number};
 use slackline::report::{Align, Figures, Row, Table, comparison};
 use slackline::run::{Outcome, Prediction};
+
+/// Below that many seconds a run is told without the clock.
+const SHORT: f64 = 100.0;
 
 /// What the table needs to know of the command.
 pub(super) struct Columns<'a> {
@@ -27,8 +30,8 @@ impl Columns<'_> {
         let error =
             predicted.and_then(|predicted| real.error_of(predicted)).map_or_else(String::new, |off| {
                 format!(
-                    "completion times differ from the prediction by {} s on average ({}){}\n",
-                    number(off.seconds, Unit::Measure),
+                    "completion times differ from the prediction by {} on average ({}){}\n",
+                    duration(off.seconds),
                     number(off.share, Unit::Percent),
                     if self.has_history {
                         ""
@@ -48,12 +51,16 @@ fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome) -> String {
     let id = |k: usize| real.instance.flow(rows[k].flow).id.as_str();
     let deadline = |k: usize| real.instance.flow(rows[k].flow).deadline.map(slackline_model::Time::seconds);
     let all = || 0..rows.len();
-    let measure = |values: Vec<Option<f64>>| column(&values, Unit::Measure);
+    let times = |k: usize| [deadline(k), predicted.get(id(k)).copied(), rows[k].completion];
+    let last = all().flat_map(times).flatten().fold(0.0, f64::max);
+    // A run of seconds is told in seconds: the clock would hide them.
+    let start = real.instance.start().filter(|_| last >= SHORT);
+    let at = |values: Vec<Option<f64>>| instants(&values, start);
     let columns = [
-        measure(all().map(|k| Some(rows[k].release)).collect()),
-        measure(all().map(deadline).collect()),
-        measure(all().map(|k| predicted.get(id(k)).copied()).collect()),
-        measure(all().map(|k| rows[k].completion).collect()),
+        at(all().map(|k| Some(rows[k].release)).collect()),
+        at(all().map(deadline).collect()),
+        at(all().map(|k| predicted.get(id(k)).copied()).collect()),
+        at(all().map(|k| rows[k].completion).collect()),
     ];
     let mut table = Table::new(&[
         ("flow", Align::Left),

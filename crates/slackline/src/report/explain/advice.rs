@@ -2,8 +2,8 @@
 
 use crate::explain::{Deadline, LaneNeed, Verdict};
 
-use super::{Told, seconds};
-use crate::report::number::{Unit, number};
+use super::Told;
+use crate::report::number::{Unit, duration, number};
 
 /// The share that flows of less urgency must hold for another order to be worth a word.
 const WORTH_AN_ORDER: f64 = 0.1;
@@ -36,13 +36,13 @@ impl Told<'_> {
         lines
     }
 
-    /// Seconds from release to deadline.
+    /// Time from release to deadline.
     fn allowed(&self, deadline: &Deadline) -> String {
-        seconds((deadline.at - self.explanation.released).max(0.0))
+        duration((deadline.at - self.explanation.released).max(0.0))
     }
 
     fn impossible(&self, deadline: &Deadline) -> Advice {
-        let (least, allowed) = (seconds(deadline.least), self.allowed(deadline));
+        let (least, allowed) = (duration(deadline.least), self.allowed(deadline));
         let why = format!(
             "its longest chain of jobs takes {least} at least, however many slots there are; from release to \
              deadline there are {allowed}: release it earlier, allow more time, or cut it into smaller tasks"
@@ -51,7 +51,7 @@ impl Told<'_> {
     }
 
     fn too_small(&self, deadline: &Deadline) -> Advice {
-        let (alone, allowed) = (seconds(deadline.alone), self.allowed(deadline));
+        let (alone, allowed) = (duration(deadline.alone), self.allowed(deadline));
         let why = format!(
             "even alone on this one it takes {alone} at least; from release to deadline there are {allowed}"
         );
@@ -61,7 +61,7 @@ impl Told<'_> {
     /// Whether all the slots it could use would have done. A job's own waits are not those of its flow.
     fn slots(&self, deadline: &Deadline) -> Option<Advice> {
         let late = deadline.lateness.filter(|_| self.explanation.job.is_none())?;
-        let (lost, late) = (seconds(self.explanation.waits.lost), seconds(late));
+        let (lost, late) = (duration(self.explanation.waits.lost), duration(late));
         let gain = format!("with all it could use, when it could use them, it is done about {lost} earlier");
         Some(match deadline.verdict {
             Verdict::Slots => ("more slots", format!("{gain}; it is {late} late")),
@@ -102,21 +102,21 @@ impl Told<'_> {
         }
         let word = self.say("was", "is");
         let why =
-            format!("it {word} {} without any; {} less of that is enough", seconds(none), seconds(late));
+            format!("it {word} {} without any; {} less of that is enough", duration(none), duration(late));
         Some(("slots sooner", why))
     }
 
     /// By when it had to start with the slots it got.
     fn start(&self, deadline: &Deadline) -> Option<Advice> {
         let (by, started) = (deadline.start_by?, self.explanation.started?);
-        let (took, got) = (seconds(self.explanation.completed? - started), self.say("got", "gets"));
+        let (took, got) = (duration(self.explanation.completed? - started), self.say("got", "gets"));
         let head = format!("with the slots it {got} it takes {took} from its first task");
         Some(if by < self.explanation.released {
             let allowed = self.allowed(deadline);
             ("not only an earlier start", format!("{head}; from release to deadline there are {allowed}"))
         } else {
             let word = self.say("started", "starts");
-            let (by, at) = (seconds(by), seconds(started));
+            let (by, at) = (self.at(by), self.at(started));
             ("an earlier start", format!("{head}, so that it must start by {by}; it {word} at {at}"))
         })
     }

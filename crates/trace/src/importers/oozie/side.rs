@@ -3,7 +3,7 @@
 //! The side file is TOML or JSON:
 //!
 //! ```toml
-//! deadline = 4800.0                                # seconds after submission; may be left out
+//! deadline = 4800.0                                # seconds after submission, or "80m"; may be left out
 //! [actions.mr-node]
 //! maps = 40
 //! reduces = 10
@@ -16,12 +16,14 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use slackline_model::duration;
 
 use super::suggestion;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::parse::parse;
+use crate::times::Duration;
 
 /// What messages call the texts, which come from options and have no file here.
 const ACTIONS: &str = "actions";
@@ -34,7 +36,7 @@ const EXPANDED_MAX: usize = 1 << 16;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Side {
-    deadline: Option<f64>,
+    deadline: Option<Duration>,
     #[serde(default)]
     actions: BTreeMap<String, Action>,
 }
@@ -51,15 +53,15 @@ pub(super) struct Action {
 /// Told apart by hand, so that a message says what was found and where.
 #[derive(Debug)]
 enum Seconds {
-    Both(f64),
+    Both(Duration),
     Each(PerPhase),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PerPhase {
-    map: Option<f64>,
-    reduce: Option<f64>,
+    map: Option<Duration>,
+    reduce: Option<Duration>,
 }
 
 struct SecondsVisitor;
@@ -68,19 +70,23 @@ impl<'de> Visitor<'de> for SecondsVisitor {
     type Value = Seconds;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of seconds or a table { map = s, reduce = s }")
+        write!(f, "{}, or a table {{ map = s, reduce = s }}", duration::EXPECTED)
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<Seconds, E> {
-        Ok(Seconds::Both(n as f64))
+        Ok(Seconds::Both(Duration(n as f64)))
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<Seconds, E> {
-        Ok(Seconds::Both(n as f64))
+        Ok(Seconds::Both(Duration(n as f64)))
     }
 
     fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
-        Ok(Seconds::Both(seconds))
+        Ok(Seconds::Both(Duration(seconds)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
+        Duration::deserialize(text.into_deserializer()).map(Seconds::Both)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seconds, A::Error> {
@@ -102,16 +108,12 @@ impl Action {
 
     /// Seconds of a task of a phase.
     pub(super) fn seconds(&self, phase: usize) -> Option<f64> {
-        match self.seconds.as_ref()? {
-            Seconds::Both(seconds) => Some(*seconds),
-            Seconds::Each(each) => {
-                if phase == 0 {
-                    each.map
-                } else {
-                    each.reduce
-                }
-            }
-        }
+        let Duration(seconds) = match self.seconds.as_ref()? {
+            Seconds::Both(both) => *both,
+            Seconds::Each(each) if phase == 0 => each.map?,
+            Seconds::Each(each) => each.reduce?,
+        };
+        Some(seconds)
     }
 }
 
@@ -123,7 +125,7 @@ impl Side {
     pub(super) fn read(text: &str) -> Result<Self, TraceError> {
         let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Toml };
         let side: Self = parse(ACTIONS, text, format)?;
-        let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline]);
+        let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline()]);
         let is_time = |seconds: &f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(seconds);
         if let Some(bad) = times.flatten().find(|seconds| !is_time(seconds)) {
             return Err(TraceError::input(
@@ -136,7 +138,7 @@ impl Side {
     }
 
     pub(super) fn deadline(&self) -> Option<f64> {
-        self.deadline
+        self.deadline.map(|Duration(seconds)| seconds)
     }
 
     pub(super) fn action(&self, name: &str) -> Option<&Action> {

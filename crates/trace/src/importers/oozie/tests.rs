@@ -158,7 +158,7 @@ fn what_is_wrong_is_told_with_its_line() {
     assert_eq!(
         error("actions", "[actions.first]\nseconds = \"ten\""),
         "actions:2:11: actions.first.seconds: found text \"ten\", \
-         expected a number of seconds or a table { map = s, reduce = s }"
+         expected seconds or a duration such as 90s, 1.5h or 2d"
     );
     assert!(error("actions", "deadline = -1").contains("found -1 seconds"));
 }

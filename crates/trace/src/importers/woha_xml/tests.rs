@@ -80,7 +80,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "deadline=\"4800\"",
             "deadline=\"soon\"",
-            "w.xml:3:1: found deadline=\"soon\", expected a number from 0",
+            "w.xml:3:1: found deadline=\"soon\", expected seconds or a duration such as 90s, 1.5h or 2d, from 0",
         ),
         (
             "weight=\"3\"",

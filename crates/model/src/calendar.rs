@@ -1,0 +1,399 @@
+//! Clock times against seconds after the start of a workload: dates and times, times of day, time zones.
+//!
+//! A [`Start`] says when second 0 is and in which time zone clock times are meant; a [`When`] is a point in time as it
+//! is written. Rules, which `docs/times.md` tells users:
+//! - a time of day stands for the first such time from a given second on;
+//! - a time that a change of clocks leaves out is as much later as the clocks are put forward (02:30 becomes 03:30);
+//! - of a time that comes twice, a date and time means the first, a time of day the next one to come.
+//!
+//! Time zones are those of the database in the program, so that a document means the same on every machine.
+
+use std::fmt;
+use std::ops::Bound;
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::fmt::temporal::{DateTimeParser, Pieces};
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+use crate::duration;
+
+/// What a point in time may be, for messages.
+pub const EXPECTED: &str = "seconds, a duration such as 2h, a date and time such as 2026-03-01T06:00[Europe/Berlin], or a \
+                            time of day such as 06:00";
+
+/// What the start of a workload may be, for messages.
+pub const EXPECTED_START: &str =
+    "a date and time with a time zone or offset such as 2026-03-01T06:00[Europe/Berlin]";
+
+const ZONE: &str = "the name of a time zone such as Europe/Berlin";
+const OFFSET: &str = "an offset that the time zone has at that time";
+
+/// When second 0 of a workload is, and in which time zone its clock times are.
+#[derive(Clone, Debug)]
+pub struct Start(Zoned);
+
+impl PartialEq for Start {
+    fn eq(&self, other: &Self) -> bool {
+        // The library calls them equal if they are the same moment, whatever their zones.
+        self.0 == other.0 && self.0.time_zone() == other.0.time_zone()
+    }
+}
+
+/// As [`Start::parse`] reads it.
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<Zoned> for Start {
+    fn from(moment: Zoned) -> Self {
+        Self(moment)
+    }
+}
+
+impl Start {
+    /// Reads a date and time with a time zone or an offset.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        match Written::parse(text).map_err(|expected| expected.unwrap_or(EXPECTED_START))? {
+            Written::Zoned(moment) => Ok(Self(moment)),
+            Written::Local(_) | Written::Daily(_) => Err(EXPECTED_START),
+        }
+    }
+
+    /// The moment with its time zone.
+    pub fn moment(&self) -> &Zoned {
+        &self.0
+    }
+
+    /// The same moment, with clock times in the zone of `other`.
+    #[must_use]
+    pub fn in_zone_of(&self, other: &Self) -> Self {
+        Self(self.0.with_time_zone(other.0.time_zone().clone()))
+    }
+
+    /// The clock so many seconds later, to the nearest microsecond; `None` where no calendar goes.
+    pub fn after(&self, seconds: f64) -> Option<Zoned> {
+        let micros = (seconds * 1e6).round();
+        let span = (micros.abs() < 9e18).then(|| SignedDuration::from_micros(micros as i64))?;
+        self.0.checked_add(span).ok()
+    }
+
+    /// Seconds from the start to `moment`.
+    fn until(&self, moment: Timestamp) -> f64 {
+        duration::seconds_nearest(moment.duration_since(self.0.timestamp()))
+    }
+
+    /// Seconds to the first time of day `time` within the bound; `None` where no calendar goes.
+    fn first(&self, time: Time, bound: Bound<f64>) -> Option<f64> {
+        let (Bound::Included(from) | Bound::Excluded(from)) = bound else { return None };
+        let (zone, day) = (self.0.time_zone(), self.after(from)?.date());
+        // Two days on, because some zones have left out a whole one.
+        let days = [Ok(day), day.tomorrow(), day.tomorrow().and_then(Date::tomorrow)];
+        let moments = days.into_iter().flatten().flat_map(|day| {
+            let ambiguous = zone.to_ambiguous_timestamp(day.to_datetime(time));
+            // The same moment twice, except where clocks are set back.
+            [ambiguous.compatible(), ambiguous.later()]
+        });
+        let seconds = moments.flatten().map(|moment| self.until(moment));
+        let within = |seconds: &f64| match bound {
+            Bound::Excluded(from) => *seconds > from,
+            _ => *seconds >= from,
+        };
+        seconds.filter(within).min_by(f64::total_cmp)
+    }
+}
+
+/// A point in time as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    /// Seconds after the start of the workload.
+    Seconds(f64),
+    /// A date and time with a time zone or an offset.
+    Moment(Timestamp),
+    /// A date and time in the time zone of the start.
+    Local(DateTime),
+    /// A time of day in the time zone of the start.
+    Daily(Time),
+}
+
+impl Default for When {
+    /// The start.
+    fn default() -> Self {
+        Self::Seconds(0.0)
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seconds(seconds) => seconds.fmt(f),
+            Self::Moment(moment) => moment.fmt(f),
+            Self::Local(date) => date.fmt(f),
+            Self::Daily(time) => time.fmt(f),
+        }
+    }
+}
+
+impl When {
+    /// Reads a duration after the start, a date and time, or a time of day.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        if !text.contains(':') {
+            // A reason that is not only that the text is no duration is worth telling.
+            let reason = |expected| if expected == duration::EXPECTED { EXPECTED } else { expected };
+            return duration::parse(text).map(Self::Seconds).map_err(reason);
+        }
+        match Written::parse(text).map_err(|expected| expected.unwrap_or(EXPECTED))? {
+            Written::Zoned(moment) => Ok(Self::Moment(moment.timestamp())),
+            Written::Local(date) => Ok(Self::Local(date)),
+            Written::Daily(time) => Ok(Self::Daily(time)),
+        }
+    }
+
+    /// Reads an option's value: a number of seconds, or as [`Self::parse`].
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn parse_option(text: &str) -> Result<Self, &'static str> {
+        text.parse().map(Self::Seconds).or_else(|_| Self::parse(text))
+    }
+
+    /// Seconds after the start, where a time of day is the first one within the bound.
+    ///
+    /// # Errors
+    /// What was found and expected: a clock time without a start, or before it; one beyond the calendar.
+    pub fn seconds(&self, start: Option<&Start>, bound: Bound<f64>) -> Result<f64, String> {
+        let kind = match self {
+            Self::Seconds(seconds) => return Ok(*seconds),
+            Self::Moment(_) | Self::Local(_) => "a date and time",
+            Self::Daily(_) => "a time of day",
+        };
+        let Some(start) = start else {
+            return Err(format!(
+                "found {kind}, {self}, expected seconds or a duration, or a `start` at the top of the workload"
+            ));
+        };
+        let zone = start.0.time_zone();
+        let seconds = match self {
+            Self::Seconds(seconds) => Some(*seconds),
+            Self::Moment(moment) => Some(start.until(*moment)),
+            Self::Local(date) => {
+                zone.to_ambiguous_timestamp(*date).compatible().ok().map(|moment| start.until(moment))
+            }
+            Self::Daily(time) => start.first(*time, bound),
+        };
+        match seconds {
+            Some(seconds) if seconds >= 0.0 => Ok(seconds),
+            Some(_) => Err(format!(
+                "found {kind}, {self}, before the start of the workload, {start}, expected a later one"
+            )),
+            None => Err(format!("found {kind}, {self}, beyond the year 9999, expected an earlier one")),
+        }
+    }
+}
+
+/// A clock time by what it leaves open.
+enum Written {
+    Zoned(Zoned),
+    Local(DateTime),
+    Daily(Time),
+}
+
+impl Written {
+    /// Reads a clock time; where one was meant, the error says what in it is wrong.
+    fn parse(text: &str) -> Result<Self, Option<&'static str>> {
+        let Ok(pieces) = Pieces::parse(text) else {
+            // The library takes more for a time of day than what everybody takes for one.
+            let is_time =
+                text.contains(':') && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
+            return text.parse().map(Self::Daily).ok().filter(|_| is_time).ok_or(None);
+        };
+        let Some(time) = pieces.time() else { return Err(None) };
+        let date = pieces.date().to_datetime(time);
+        let zones = TimeZoneDatabase::bundled();
+        match (pieces.time_zone_annotation(), pieces.to_numeric_offset()) {
+            (Some(zone), _) => {
+                zone.to_time_zone_with(&zones).map_err(|_| Some(ZONE))?;
+                let read = DateTimeParser::new().parse_zoned_with(&zones, text);
+                read.map(Self::Zoned).map_err(|_| Some(OFFSET))
+            }
+            (None, Some(offset)) => {
+                let moment = offset.to_timestamp(date).map_err(|_| None)?;
+                Ok(Self::Zoned(moment.to_zoned(TimeZone::fixed(offset))))
+            }
+            (None, None) => Ok(Self::Local(date)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn start(text: &str) -> Start {
+        Start::parse(text).unwrap_or_else(|expected| panic!("{text}: expected {expected}"))
+    }
+
+    fn seconds(when: &str, start: &Start, bound: Bound<f64>) -> f64 {
+        When::parse(when).unwrap().seconds(Some(start), bound).unwrap()
+    }
+
+    const FROM: Bound<f64> = Bound::Included(0.0);
+    const HOUR: f64 = 3600.0;
+
+    #[test]
+    fn dates_and_times_count_from_the_start() {
+        let start = start("2026-03-01T00:00[Europe/Berlin]");
+        for when in [
+            "6h",
+            "06:00",
+            "06:00:00",
+            "2026-03-01T06:00",
+            "2026-03-01 06:00:00",
+            "2026-03-01T06:00[Europe/Berlin]",
+            "2026-03-01T06:00:00+01:00",
+            "2026-03-01T05:00:00Z",
+            "2026-03-01T00:00-05:00[America/New_York]",
+        ] {
+            assert_eq!(seconds(when, &start, FROM), 6.0 * HOUR, "{when}");
+        }
+        assert_eq!(seconds("06:00:00.25", &start, FROM), 6.0 * HOUR + 0.25);
+        assert_eq!(seconds("2026-03-02T06:00", &start, FROM), 30.0 * HOUR);
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_first_one_from_a_second_on() {
+        let start = start("2026-03-01T06:00[Europe/Berlin]");
+        assert_eq!(seconds("06:00", &start, FROM), 0.0, "at the start counts as a release");
+        assert_eq!(
+            seconds("06:00", &start, Bound::Excluded(0.0)),
+            24.0 * HOUR,
+            "a deadline is after the release"
+        );
+        assert_eq!(seconds("05:59", &start, FROM), 24.0 * HOUR - 60.0);
+        assert_eq!(seconds("07:00", &start, Bound::Excluded(60.0 * HOUR)), 73.0 * HOUR);
+    }
+
+    /// In Berlin 02:00 to 03:00 of 29 March 2026 is left out, and of 25 October 2026 comes twice.
+    #[test]
+    fn a_time_that_is_left_out_is_an_hour_later() {
+        let start = start("2026-03-29T00:00[Europe/Berlin]");
+        assert_eq!(seconds("02:30", &start, FROM), 2.5 * HOUR, "03:30 by the new time");
+        assert_eq!(seconds("2026-03-29T02:30", &start, FROM), 2.5 * HOUR);
+        assert_eq!(seconds("2026-03-29T02:30[Europe/Berlin]", &start, FROM), 2.5 * HOUR);
+        assert_eq!(seconds("06:00", &start, FROM), 5.0 * HOUR, "that night has an hour less");
+        assert_eq!(seconds("02:30", &start, Bound::Excluded(2.5 * HOUR)), 25.5 * HOUR);
+    }
+
+    #[test]
+    fn of_a_time_that_comes_twice_a_date_means_the_first_and_a_time_of_day_the_next() {
+        let start = start("2026-10-25T00:00[Europe/Berlin]");
+        assert_eq!(seconds("2026-10-25T02:30", &start, FROM), 2.5 * HOUR);
+        assert_eq!(seconds("2026-10-25T02:30+01:00", &start, FROM), 3.5 * HOUR, "an offset says which");
+        assert_eq!(seconds("02:30", &start, FROM), 2.5 * HOUR);
+        assert_eq!(
+            seconds("02:30", &start, Bound::Excluded(2.75 * HOUR)),
+            3.5 * HOUR,
+            "still the same night"
+        );
+        assert_eq!(seconds("02:30", &start, Bound::Excluded(3.5 * HOUR)), 27.5 * HOUR);
+        assert_eq!(seconds("06:00", &start, FROM), 7.0 * HOUR, "that night has an hour more");
+    }
+
+    #[test]
+    fn a_day_that_a_zone_has_left_out_is_survived() {
+        let start = start("2011-12-29T23:00[Pacific/Apia]");
+        assert_eq!(seconds("22:00", &start, FROM), 23.0 * HOUR, "30 December did not happen");
+    }
+
+    #[test]
+    fn a_start_needs_a_zone_or_an_offset_and_is_written_as_it_is_read() {
+        for text in ["2026-03-01T00:00[Europe/Berlin]", "2026-03-01T00:00:00Z", "2026-03-01T00:00:00.5-03:30"]
+        {
+            let first = start(text);
+            assert_eq!(start(&first.to_string()), first, "{text}");
+        }
+        assert_ne!(start("2026-03-01T00:00Z"), start("2026-03-01T01:00[Europe/Berlin]"), "the zone counts");
+        for text in ["", "06:00", "2h", "2026-03-01", "2026-03-01T00:00", "2026-03-01T24:00Z", "noon"] {
+            assert_eq!(Start::parse(text), Err(EXPECTED_START), "{text}");
+        }
+        assert_eq!(Start::parse("2026-03-01T00:00[Europe/Berln]"), Err(ZONE));
+        assert_eq!(Start::parse("2026-03-01T00:00+05:00[Europe/Berlin]"), Err(OFFSET));
+    }
+
+    #[test]
+    fn what_is_no_point_in_time_is_refused() {
+        for text in [
+            "",
+            "noon",
+            "25:00",
+            "06:60",
+            "6:00",
+            "06",
+            "24:00",
+            " 06:00",
+            "06:00Z",
+            "T06:00",
+            "06:00 pm",
+            "2026-03-01",
+            "2026-02-30T06:00",
+            "０６:００",
+        ] {
+            assert_eq!(When::parse(text), Err(EXPECTED), "{text}");
+        }
+        assert!(When::parse("1y").unwrap_err().contains("of the calendar"));
+        assert!(When::parse("-2h").unwrap_err().contains("not negative"));
+        assert_eq!(When::parse_option("90"), Ok(When::Seconds(90.0)));
+    }
+
+    #[test]
+    fn a_clock_time_without_a_start_or_before_it_says_so() {
+        let error =
+            |text: &str, start: Option<&Start>| When::parse(text).unwrap().seconds(start, FROM).unwrap_err();
+        assert_eq!(
+            error("06:00", None),
+            "found a time of day, 06:00:00, expected seconds or a duration, or a `start` at the top of the workload"
+        );
+        assert!(
+            error("2026-03-01T06:00Z", None)
+                .starts_with("found a date and time, 2026-03-01T06:00:00Z, expected")
+        );
+        let start = start("2026-03-01T00:00[Europe/Berlin]");
+        assert!(
+            error("2026-02-28T06:00", Some(&start))
+                .contains("before the start of the workload, 2026-03-01T00:00:00+01:00[Europe/Berlin]")
+        );
+        let far = When::parse("06:00").unwrap().seconds(Some(&start), Bound::Excluded(1e18)).unwrap_err();
+        assert!(far.contains("beyond the year 9999"), "{far}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "[0-9:.+\\-TZ /\\[\\]a-zEB]{0,24}", from in 0.0..1e12) {
+            let start = start("2026-03-29T00:00[Europe/Berlin]");
+            let _ = Start::parse(&text);
+            if let Ok(when) = When::parse(&text)
+                && let Ok(seconds) = when.seconds(Some(&start), Bound::Excluded(from))
+            {
+                prop_assert!(seconds.is_finite() && seconds >= 0.0, "{}: {}", text, seconds);
+            }
+        }
+
+        #[test]
+        fn the_clock_and_seconds_are_inverse(seconds in 0..3_000_000_000_u32, zone in prop::sample::select(vec!["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia"])) {
+            let start = start(&format!("2026-03-01T12:00[{zone}]"));
+            let clock = start.after(f64::from(seconds)).unwrap();
+            let when = When::parse(&clock.to_string()).unwrap();
+            prop_assert_eq!(when.seconds(Some(&start), FROM), Ok(f64::from(seconds)));
+        }
+    }
+}

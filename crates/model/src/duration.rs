@@ -1,0 +1,128 @@
+//! Durations as people write them: `22s`, `1h30m`, `2d`, `1.5h`, `250ms`, `PT1H`. A day is 24 hours.
+//!
+//! They become seconds, the unit of every draft and option, by rounding once: `20.1s` is the same number as 20.1.
+
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+
+/// What a duration may be, for messages.
+pub const EXPECTED: &str = "seconds or a duration such as 90s, 1.5h or 2d";
+
+const NEGATIVE: &str = "a duration that is not negative";
+const CALENDAR: &str = "days or shorter units such as 7d or 36h, because weeks, months and years are of the calendar \
+                        and not of one length";
+
+/// The seconds of a duration that is written with its units.
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse(text: &str) -> Result<f64, &'static str> {
+    // The library reads 10:30:00 as a duration, which everybody else reads as a time of day; and space at the end.
+    if text.contains(':') || text.trim() != text {
+        return Err(EXPECTED);
+    }
+    let span: Span = text.parse().map_err(|_| EXPECTED)?;
+    if span.is_negative() {
+        return Err(NEGATIVE);
+    }
+    if span.get_years() != 0 || span.get_months() != 0 || span.get_weeks() != 0 {
+        return Err(CALENDAR);
+    }
+    let exact = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| EXPECTED)?;
+    Ok(seconds_nearest(exact))
+}
+
+/// The seconds of an option's value: a number of them, or a duration with units.
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse_option(text: &str) -> Result<f64, &'static str> {
+    text.parse().or_else(|_| parse(text))
+}
+
+/// The number of seconds nearest to an exact duration.
+pub(crate) fn seconds_nearest(exact: SignedDuration) -> f64 {
+    // Reading digits rounds once; adding seconds and their fraction would round twice.
+    format!("{}e-9", exact.as_nanos()).parse().expect("invariant: digits and an exponent are a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Span as Micros;
+
+    #[test]
+    fn units_become_seconds() {
+        for (text, seconds) in [
+            ("22s", 22.0),
+            ("1h30m", 5400.0),
+            ("2d", 172_800.0),
+            ("1.5h", 5400.0),
+            ("250ms", 0.25),
+            ("1h 30m", 5400.0),
+            ("90 minutes", 5400.0),
+            ("20.1s", 20.1),
+            ("0.3s", 0.3),
+            ("PT1H30M", 5400.0),
+            ("P1DT1S", 86_401.0),
+            ("3us", 3e-6),
+            ("3µs", 3e-6),
+            ("0s", 0.0),
+        ] {
+            assert_eq!(parse(text), Ok(seconds), "{text}");
+        }
+        assert_eq!(parse_option("1e3"), Ok(1000.0));
+        assert_eq!(parse_option("1e3s"), Err(EXPECTED));
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused_with_the_reason() {
+        for text in [
+            "",
+            " 2h",
+            "2h ",
+            "22",
+            "h",
+            "2 fortnights",
+            "soon",
+            "06:00",
+            "10:30:00",
+            "2026-03-01",
+            "zwei Stunden",
+            "２h",
+            "99999999999999999999s",
+            "1e400s",
+        ] {
+            assert_eq!(parse(text), Err(EXPECTED), "{text}");
+        }
+        for text in ["-2h", "2h ago", "-PT1S"] {
+            assert_eq!(parse(text), Err(NEGATIVE), "{text}");
+        }
+        for text in ["1y", "3mo", "1w", "1w 2d", "P1M", "2 years"] {
+            assert_eq!(parse(text), Err(CALENDAR), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn durations_that_are_printed_read_back_to_the_same_microseconds(micros in 0..90_000_000_000_000_000_i64) {
+            let exact = SignedDuration::from_micros(micros);
+            for text in [format!("{exact}"), format!("{exact:#}")] {
+                let seconds = parse(&text).unwrap();
+                prop_assert_eq!(seconds, format!("{micros}e-6").parse().unwrap(), "{}", &text);
+                // From some 140 years on seconds as `f64` have no whole microseconds any more.
+                if micros < 1 << 52 {
+                    prop_assert_eq!(Micros::from_seconds_nearest(seconds).0, micros as u64, "{}", &text);
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_survived(text in "[0-9a-zµ.,:+\\- PTDHMS]{0,12}") {
+            if let Ok(seconds) = parse(&text) {
+                prop_assert!(seconds.is_finite() && seconds >= 0.0);
+            }
+        }
+    }
+}
