@@ -71,7 +71,7 @@ fn its_engine_is_wherever_engines_are() {
     assert!(run(&["--engine", "share:share=2"]).contains("expected a number from 0.01 to 1"));
     assert!(run(&["--share", "2"]).contains("expected a number from 0.01 to 1"));
     let other = run(&["--engine", "share", "--split", "1MiB"]);
-    assert!(other.contains("engine share: found parameter \"split\", expected one of share"), "{other}");
+    assert!(other.contains("engine share: found parameter \"split\", expected share"), "{other}");
 }
 
 #[test]

@@ -123,6 +123,6 @@ mod tests {
             "engine local: found map-slots=2, expected reduce-slots with it"
         );
         assert!(error(&["--engine=local:slots=1", "--slots=2"]).contains("slots a second time"));
-        assert!(error(&["--engine=yarn"]).contains(r#"found engine "yarn", expected one of local"#));
+        assert!(error(&["--engine=yarn"]).contains(r#"found engine "yarn", expected local"#));
     }
 }

@@ -9,7 +9,7 @@ use slackline_model::draft::{
 
 use super::{run, wire};
 use crate::parse::VERSION;
-use crate::wire::{MetricName, Numbers, Pair, Seconds};
+use crate::wire::{MetricName, Numbers, Pair, SchemaName, Seconds};
 
 /// Path and what is wrong there.
 type Fault = (String, String);
@@ -159,6 +159,7 @@ fn split(split: wire::Split) -> SplitDraft {
 pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
     let machines: Vec<_> = draft.machines.iter().map(from_machine).collect();
     wire::Workload {
+        schema: SchemaName,
         slackline: VERSION,
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
         objective: wire::Objective {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{CombineName, MetricName, Numbers, Seconds};
+use crate::wire::{CombineName, MetricName, Numbers, SchemaName, Seconds};
 
 fn one() -> f64 {
     1.0
@@ -25,6 +25,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline workload"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default, skip_serializing)]
+    #[expect(dead_code, reason = "it is for editors alone")]
+    pub(crate) schema: SchemaName,
     /// Version of the document.
     #[cfg_attr(test, schemars(extend("const" = 1)))]
     pub(crate) slackline: u32,
@@ -60,9 +64,11 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     /// How many machines.
     #[serde(default = "single")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) count: u32,
     /// A task of s seconds takes s / speed.
     #[serde(default = "one")]
+    #[cfg_attr(test, schemars(range(min = 1e-6, max = 1e6)))]
     pub(crate) speed: f64,
     /// Slots of each machine: a number of universal slots, or typed ones by kind.
     pub(crate) slots: Numbers,
@@ -118,12 +124,15 @@ pub(crate) struct Flow {
     pub(crate) id: String,
     /// When it arrives.
     #[serde(default)]
+    #[cfg_attr(test, schemars(extend("minimum" = 0)))]
     pub(crate) release: f64,
     /// Its weight.
     #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub(crate) weight: f64,
     /// When it should be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("minimum" = 0)))]
     pub(crate) deadline: Option<f64>,
     /// A cost of its own instead of the objective's metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,6 +144,7 @@ pub(crate) struct Flow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<Repeat>,
     /// Its jobs.
+    #[cfg_attr(test, schemars(length(min = 1)))]
     pub(crate) jobs: Vec<Job>,
 }
 
@@ -167,8 +177,10 @@ pub(crate) struct Cost {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Repeat {
     /// Seconds between releases.
+    #[cfg_attr(test, schemars(extend("minimum" = 0)))]
     pub(crate) every: f64,
     /// How many copies in all.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) times: u32,
 }
 
@@ -296,12 +308,14 @@ impl fmt::Display for Arg {
 pub(crate) struct Phase {
     /// How many tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) tasks: Option<u32>,
     /// Seconds a task takes on a slot of speed 1: of every task, or a list with one number a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seconds: Option<Seconds>,
     /// Slot-seconds of all tasks together; without `tasks` it may be cut at will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("minimum" = 0)))]
     pub(crate) work: Option<f64>,
     /// Tasks by where their input lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -320,9 +334,11 @@ pub(crate) struct Phase {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Split {
     /// Seconds a task takes on a slot of speed 1.
+    #[cfg_attr(test, schemars(extend("minimum" = 0)))]
     pub(crate) seconds: f64,
     /// How many tasks.
     #[serde(default = "single", skip_serializing_if = "is_single")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) count: u32,
     /// Machines that hold the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
