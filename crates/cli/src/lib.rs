@@ -6,6 +6,7 @@
 //! In reading order:
 //! - `args`: groups of flags that mean the same in every verb;
 //! - `cmd`: one file per verb;
+//! - `help`: what `-h` and `--help` show;
 //! - `input`: what is said of workloads and options on the command line;
 //! - [`Tables`]: what it knows by name;
 //! - `history`: the file of `--history`;
@@ -17,6 +18,7 @@
 
 mod args;
 mod cmd;
+mod help;
 mod history;
 mod input;
 mod out;

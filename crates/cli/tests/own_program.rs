@@ -86,5 +86,6 @@ fn its_format_is_read_recorded_and_read_back() {
     // Nothing of it need be said again.
     assert!(said(&dir, &["check", "jobs.lines", "s.json"]).contains("feasible"));
     assert!(said(&dir, &["explain", "s.json", "--workload", "jobs.lines", "b"]).contains("done at 11.2 s"));
-    assert!(said(&dir, &["compare", "--help"]).contains("lines: factor on all seconds [default: 1]"));
+    let help = said(&dir, &["import", "--from", "lines", "--help"]);
+    assert!(help.contains("lines: factor on all seconds [default: 1]"), "{help}");
 }

@@ -6,7 +6,7 @@ mod check;
 mod compare;
 mod completions;
 mod explain;
-mod generate;
+pub(crate) mod generate;
 mod history;
 mod import;
 mod man;
@@ -20,9 +20,10 @@ mod tune;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::{engine, import as import_args, policy};
+use crate::help;
 use crate::tables::Tables;
 
 /// What a verb found; not to be confused with an error, which keeps it from finding anything.
@@ -44,7 +45,7 @@ pub(crate) enum Answer {
 Start here:
   slackline compare examples/nightly.toml
   slackline plan examples/purdue-30.toml --slots 4
-  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
+  slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
 
 Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input."
 )]
@@ -94,8 +95,14 @@ pub(crate) fn command(tables: &Tables) -> clap::Command {
     Cli::command().mut_subcommands(|verb| {
         let verb = policy::with_policies(verb, &tables.policies);
         let verb = engine::with_engines(verb, &tables.engines);
-        import_args::with_importers(verb, &tables.importers)
+        let verb = import_args::with_importers(verb, &tables.importers);
+        // What is no number is refused with the reason, and is not taken for a flag.
+        verb.mut_args(|arg| if takes_value(&arg) { arg.allow_negative_numbers(true) } else { arg })
     })
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_long().is_some() && arg.get_action().takes_values()
 }
 
 /// Reads arguments, the name of the program first.
@@ -106,9 +113,14 @@ pub(crate) fn parse(
     tables: &Tables,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Cli, clap::Error> {
-    let mut command = command(tables);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut command = help::shown(command(tables), &arguments, &tables.importers);
     let mut matches = command.try_get_matches_from_mut(arguments)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let verb = matches.subcommand_name().map(str::to_owned);
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| {
+        let verb = verb.as_deref().and_then(|verb| command.find_subcommand(verb).cloned());
+        error.format(&mut verb.unwrap_or(command))
+    })
 }
 
 /// Does what was asked for.

@@ -8,13 +8,19 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `processes`: processes that tests start, find and kill;
+//! - `help`: help fits the terminal; scripts for shells know the names;
+//! - `files`: what a file is called is what it holds;
+//! - `names`: what is mistyped is answered with what was meant;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
 mod explain;
+mod files;
+mod help;
 mod history;
+mod names;
 mod plans;
 mod processes;
 #[path = "../../../../testdata/real.rs"]
@@ -42,6 +48,8 @@ struct Ran {
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    // Nothing of the user's own.
+    command.env("SLACKLINE_CONFIG", "");
     command
 }
 

@@ -129,7 +129,6 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["generate", "facebook"], "facebook-day"),
         (vec!["generate", "purdue", "--set", "job=3"], "jobs"),
         (vec!["generate", "purdue", "--set", "jobs"], "KEY=VALUE"),
-        (vec!["generate"], "NAME"),
     ] {
         let ran = run(&args);
         assert_eq!(ran.code, Some(2), "{args:?}: {}{}", ran.out, ran.err);
