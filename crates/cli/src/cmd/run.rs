@@ -16,6 +16,7 @@ use slackline_model::{Combine, Metric};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{EngineFlags, OutputArgs, policy, value};
+use crate::defaults::Defaults;
 use crate::history::expect_store;
 use crate::input::Source;
 use crate::out;
@@ -42,7 +43,7 @@ pub(crate) struct Run {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", default_value = "flowflex", value_parser = policy::standard(), help_heading = "Policy")]
+    #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
@@ -73,7 +74,8 @@ pub(crate) struct Run {
 
     /// Where the run keeps its files
     ///
-    /// By default .slackline/NAME, where NAME is that of the flow file.
+    /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the directory that is
+    /// meant instead of .slackline.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
     /// Start over: remove what an earlier run left
@@ -98,7 +100,7 @@ fn deadline(text: &str) -> Result<Deadline, String> {
     Ok(Deadline { flow: flow.to_owned(), when })
 }
 
-pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
     let source = Source::read(&args.workload)?;
     // What cannot be written is better known before the run than after it.
@@ -114,7 +116,7 @@ pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
     {
         expect_store(&history.display().to_string(), &bytes)?;
     }
-    let mut request = args.request(source);
+    let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
     let name = request.short_name().to_owned();
     let mut live = live::Live::new(&request);
@@ -156,8 +158,9 @@ pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
 }
 
 impl Run {
-    fn request(&self, source: Source) -> Request {
-        let state = self.state.clone().unwrap_or_else(|| Path::new(".slackline").join(state_name(&self.workload)));
+    /// What is asked for; `states` is where runs have their state directories.
+    fn request(&self, source: Source, states: &Path) -> Request {
+        let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
         let mut request = Request::new(source.name, source.bytes, self.policy.clone(), state);
         request.metric = self.metric;
         request.combine = self.combine;

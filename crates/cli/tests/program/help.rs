@@ -114,3 +114,24 @@ fn scripts_for_shells_know_the_names() {
     let policy = simulate.split("--policy)").nth(1).and_then(|rest| rest.lines().nth(1)).expect("its values");
     assert!(policy.contains("compgen -W \"fifo fair edf flex "), "{policy}");
 }
+
+#[test]
+fn the_version_names_the_commit_in_a_checkout() {
+    let git = |args: &[&str]| {
+        let output = std::process::Command::new("git").args(args).output().ok()?;
+        output.status.success().then(|| String::from_utf8(output.stdout).expect("names are text"))
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let (short, long) = (done(&["-V"]), done(&["--version"]));
+    assert!(short.starts_with(&format!("slackline {version}")), "{short}");
+    assert!(long.contains("\ncommit: ") && long.contains("\nbuilt for: "), "{long}");
+    match git(&["rev-parse", "HEAD"]) {
+        Some(_) => {
+            let commit = short.trim_end().strip_prefix(&format!("slackline {version} (")).expect("a commit");
+            let commit = commit.strip_suffix(')').expect("a closing bracket");
+            assert!(git(&["cat-file", "-e", commit]).is_some(), "{commit} is no commit");
+            assert!(long.contains(&format!("\ncommit: {commit}")), "{long}");
+        }
+        None => assert_eq!(short, format!("slackline {version}\n")),
+    }
+}
