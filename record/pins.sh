@@ -383,13 +383,13 @@ others() {
     for document in $made; do echo "bound made/$document --format json"; done
     for form in toml json yaml; do
         for document in $(documents) examples/first-run.toml examples/three-deadlines.toml made/day-each.json; do
-            echo "import $document --to $form"
+            echo "import $document --format $form"
         done
-        echo "import made/swim.tsv --to $form"
-        echo "import made/woha.xml --to $form"
-        echo "import made/oozie.xml --actions made/actions.toml --to $form"
-        echo "import made/wfformat.json --to $form"
-        echo "import - --to $form < examples/nightly.toml"
+        echo "import made/swim.tsv --format $form"
+        echo "import made/woha.xml --format $form"
+        echo "import made/oozie.xml --actions made/actions.toml --format $form"
+        echo "import made/wfformat.json --format $form"
+        echo "import - --format $form < examples/nightly.toml"
     done
     echo "import examples/nightly.toml --machines 7 --slots 3 --metric tardiness --combine max --deadlines 2"
     echo "import made/swim.tsv --durations rate --machines 10 --slots 4"
@@ -645,10 +645,12 @@ while [[ ${1:-} == --* ]]; do
 done
 [[ $# == 1 && -x $1 ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 PINS_BINARY=$(realpath "$1")
-PINS_VERSION=$("$PINS_BINARY" --version | sed 's/.* //; s/\./\\./g')
+PINS_VERSION=$("$PINS_BINARY" -V | cut -d ' ' -f 2 | sed 's/\./\\./g')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PINS_LOGS=$work/logs
+# Nothing of the user's own.
+export SLACKLINE_CONFIG=
 export PINS_BINARY PINS_VERSION PINS_LOGS
 mkdir "$PINS_LOGS" "$work/in" "$work/in/made"
 cd "$work/in"

@@ -1,9 +1,9 @@
-//! The file of `--history`: read at the start, written at the end, looked at nowhere else. It is a document, or
-//! the store of real runs that `run` keeps, which what was simulated never gets into.
+//! The two kinds of file that `--history` names. Simulations keep a document: read at the start, written at the end.
+//! Runs keep a store, which simulations may read and what was simulated never gets into.
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use slackline::report::number::counted;
 use slackline_local::HistoryStore;
 use slackline_local::job_cost::records;
@@ -63,6 +63,21 @@ impl Past {
         }
         write(path, history)
     }
+}
+
+/// Refuses a file that is no store of real runs.
+///
+/// # Errors
+/// If it is none; a history document is called by its name.
+pub(crate) fn expect_store(name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+    if HistoryStore::is_one(bytes) {
+        return Ok(());
+    }
+    let found = match slackline_trace::read_history(name, bytes) {
+        Ok(_) => "a history document, which `simulate` keeps and `compare` reads",
+        Err(_) => "another file",
+    };
+    bail!("{name}: found {found}; expected the store of real runs that `run --history` keeps")
 }
 
 /// The document of a history.

@@ -8,6 +8,8 @@
 //! In reading order:
 //! - `args`: groups of flags that mean the same in every verb;
 //! - `cmd`: one file per verb;
+//! - `defaults`: the user's defaults file;
+//! - `help`: what `-h` and `--help` show;
 //! - `input`: what is said of workloads and options on the command line;
 //! - [`Tables`]: what it knows by name;
 //! - `history`: the file of `--history`;
@@ -19,6 +21,8 @@
 
 mod args;
 mod cmd;
+mod defaults;
+mod help;
 mod history;
 mod input;
 mod out;
@@ -27,7 +31,8 @@ mod tables;
 
 use std::process::ExitCode;
 
-use cmd::Answer;
+use cmd::{Answer, Parsed};
+use defaults::Defaults;
 pub use tables::Tables;
 
 /// The program, with these policies, engines and formats wherever one is named. A registry of policies goes with
@@ -38,15 +43,32 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
         return code;
     }
     let tables = tables.into();
-    let cli = match cmd::parse(&tables, std::env::args_os()) {
-        Ok(cli) => cli,
+    let (defaults, broken) = match Defaults::read(defaults::file(), &tables) {
+        Ok(defaults) => (defaults, None),
+        Err(error) => (Defaults::default(), Some(error)),
+    };
+    let parsed = cmd::parse(&tables, &defaults, std::env::args_os());
+    // Help, the version and the place of the file are there for somebody whose defaults file is broken, too.
+    let goes_on = match &parsed {
+        Ok(parsed) => parsed.cli.needs_no_defaults(),
+        Err(message) => message.exit_code() == 0,
+    };
+    if let Some(error) = broken.filter(|_| !goes_on) {
+        out::error(&error);
+        return ExitCode::from(2);
+    }
+    let Parsed { cli, remark } = match parsed {
+        Ok(parsed) => parsed,
         Err(message) => {
-            // Help and version come this way too. If the output is closed, the exit code says it all.
+            // If the output is closed, the exit code says it all.
             let _ = message.print();
             return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
         }
     };
-    match cmd::run(cli, &tables) {
+    if let Some(remark) = remark {
+        out::talk(remark);
+    }
+    match cmd::run(cli, &tables, &defaults) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) if out::is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use slackline::atomic_file;
+use slackline_trace::Compression;
 
-/// Writes data to a file, or to standard output if none is named.
+/// Writes data to a file, compressed if its name says so, or to standard output if none is named.
 ///
 /// # Errors
 /// Whatever the file system says; a closed pipe (see [`is_closed_pipe`]).
@@ -20,7 +21,11 @@ pub(crate) fn data(
         content(&mut stdout)?;
         return Ok(stdout.flush()?);
     };
-    atomic_file::write(path, content).with_context(|| format!("{}: cannot be written", path.display()))
+    let written = atomic_file::write(path, |out| match Compression::of_name(path) {
+        Some(compression) => compression.write(out, content),
+        None => content(out),
+    });
+    written.with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 /// Writes text; see [`data`].

@@ -1,7 +1,9 @@
 //! The kinds of figure there are.
 
 use crate::context::{Artifact, Context};
-use crate::error::{ReproError, SpecError};
+use slackline_model::names::unknown;
+
+use crate::error::ReproError;
 use crate::spec::Figure;
 use crate::{ordering, packings, progress, slots, sweep};
 
@@ -56,8 +58,7 @@ pub fn names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// If there is none of that name; the error lists those there are.
-pub fn kind(figure: &Figure) -> Result<&'static Kind, SpecError> {
-    figure.known(&names())?;
+pub fn kind(figure: &Figure) -> Result<&'static Kind, ReproError> {
     let found = kinds().iter().find(|kind| kind.name == figure.kind);
-    Ok(found.expect("invariant: the kind is one of the names"))
+    found.ok_or_else(|| figure.problem(unknown("kind", &figure.kind, &names())))
 }

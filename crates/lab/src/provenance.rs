@@ -25,7 +25,7 @@ pub struct Provenance {
 pub struct Maker {
     /// Its version.
     pub version: String,
-    /// Its commit; none if the user did not say: the program does not know what it was built from.
+    /// Its commit; none if the user did not say: what was built need not be what its commit has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }

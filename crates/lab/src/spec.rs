@@ -1,7 +1,10 @@
 //! What a specification says: which figures, of what kind, over how many seeds, with what settings.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
-use slackline_trace::sha256;
+use slackline_model::names::unknown;
+use slackline_trace::{Document, Format, sha256};
 
 use crate::error::{ReproError, SpecError};
 
@@ -33,6 +36,16 @@ pub struct Figure {
     pub seeds: u32,
     /// The settings of its kind.
     pub settings: toml::Table,
+    /// Where it stands, so that what is wrong with its settings has a place.
+    #[serde(skip)]
+    origin: Option<Origin>,
+}
+
+/// The specification that a figure is of, and its number there.
+#[derive(Clone, Debug)]
+struct Origin {
+    document: Document,
+    number: usize,
 }
 
 impl Spec {
@@ -41,44 +54,45 @@ impl Spec {
     /// # Errors
     /// What is wrong with it; settings are read when their figure is made.
     pub fn parse(name: &str, text: &str, kinds: &[&str]) -> Result<Self, SpecError> {
-        let spec: Self = toml::from_str(text)
-            .map_err(|problem| SpecError::Syntax { name: name.to_owned(), problem: Box::new(problem) })?;
+        let document = Document::new(name, text, Format::Toml);
+        let mut spec: Self = document.read()?;
         if spec.slackline != 1 {
-            return Err(SpecError::Version { name: name.to_owned(), found: spec.slackline });
+            let found = spec.slackline;
+            return Err(document.error("slackline", format!("found {found}, expected version 1")).into());
         }
-        for (k, figure) in spec.figures.iter().enumerate() {
-            figure.known(kinds)?;
-            if spec.figures[..k].iter().any(|other| other.id == figure.id) {
-                return Err(SpecError::Twice { name: name.to_owned(), figure: figure.id.clone() });
+        let mut ids = BTreeSet::new();
+        for (k, figure) in spec.figures.iter_mut().enumerate() {
+            let wrong = |field: &str, what: String| document.error(&format!("figures[{k}].{field}"), what);
+            if !kinds.contains(&figure.kind.as_str()) {
+                return Err(wrong("kind", unknown("kind", &figure.kind, kinds)).into());
+            }
+            if !ids.insert(figure.id.clone()) {
+                return Err(wrong(
+                    "id",
+                    format!("found {:?} a second time, expected each name once", figure.id),
+                )
+                .into());
             }
             if figure.seeds == 0 {
-                return Err(SpecError::NoSeeds { figure: figure.id.clone() });
+                return Err(wrong("seeds", "found 0, expected at least 1".to_owned()).into());
             }
+            figure.origin = Some(Origin { document: document.clone(), number: k });
         }
         Ok(spec)
     }
 }
 
 impl Figure {
-    /// Refuses a figure of another kind than these.
-    ///
-    /// # Errors
-    /// If its kind is none of them; the error lists those there are.
-    pub fn known(&self, kinds: &[&str]) -> Result<(), SpecError> {
-        if kinds.contains(&self.kind.as_str()) {
-            return Ok(());
-        }
-        Err(SpecError::Kind { figure: self.id.clone(), found: self.kind.clone(), expected: kinds.join(", ") })
-    }
-
     /// The settings, as the struct of the figure's kind.
     ///
     /// # Errors
     /// Settings that the struct does not have, or values that they cannot have.
     pub fn settings<T: serde::de::DeserializeOwned>(&self) -> Result<T, ReproError> {
-        let settings = toml::Value::Table(self.settings.clone()).try_into();
-        Ok(settings
-            .map_err(|problem| SpecError::Settings { figure: self.id.clone(), problem: Box::new(problem) })?)
+        let origin = self.origin.as_ref().expect("invariant: figures come from a specification");
+        Ok(origin
+            .document
+            .read_part(&format!("figures[{}].settings", origin.number))
+            .map_err(SpecError::from)?)
     }
 
     /// A hash of all that shapes the figure: rows carry it, so that stale ones are noticed.
@@ -109,10 +123,41 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        assert!(error(&spec("slackline = 2", "kind = 'sweep'\nseeds = 1")).contains("expected 1"));
-        assert!(error(&spec("slackline = 1", "kind = 'sweap'\nseeds = 1")).contains("expected one of sweep"));
-        assert!(error(&spec("slackline = 1", "kind = 'sweep'\nseeds = 0")).contains("at least 1"));
-        assert!(error(&spec("slackline = 1", "kinds = 'sweep'\nseeds = 1")).contains("line 7"));
+        let first = "slackline = 1";
+        for (text, expected) in [
+            (
+                spec("slackline = 2", "kind = 'sweep'\nseeds = 1"),
+                "spec.toml:1:13: slackline: found 2, expected version 1",
+            ),
+            (
+                spec(first, "kind = 'sweap'\nseeds = 1"),
+                "spec.toml:7:8: figures[0].kind: found kind \"sweap\", expected sweep; did you mean \"sweep\"?",
+            ),
+            (
+                spec(first, "kind = 'sweep'\nseeds = 0"),
+                "spec.toml:8:9: figures[0].seeds: found 0, expected at least 1",
+            ),
+            (spec(first, "kinds = 'sweep'\nseeds = 1"), "spec.toml:7:1: figures[0]: unknown field `kinds`"),
+            ("slackline = ".to_owned(), "spec.toml:1:"),
+        ] {
+            let error = error(&text);
+            assert!(error.starts_with(expected) && error.lines().count() == 1, "{expected:?} in {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_settings_has_its_place() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only what is wrong is looked at")]
+        struct Settings {
+            policies: Vec<String>,
+        }
+        let text = spec("slackline = 1", "kind = 'sweep'\nseeds = 1") + "policie = []\n";
+        let spec = Spec::parse("spec.toml", &text, &["sweep"]).unwrap();
+        let error = spec.figures[0].settings::<Settings>().unwrap_err().to_string();
+        let expected = "spec.toml:10:1: figures[0].settings: unknown field `policie`, expected `policies`; did you mean `policies`?";
+        assert_eq!(error, expected);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use slackline::{Options, PolicySpec, Registry, relax};
+use slackline_model::names::unknown;
 use slackline_model::{Instance, Objective, Seed, Span};
 
 use crate::context::{Artifact, Context};
@@ -259,7 +260,7 @@ fn known_measures(measures: &[String]) -> Result<(), Problem> {
     for measure in measures {
         let name = measure.strip_prefix("relative:").unwrap_or(measure);
         if !known.contains(&name) {
-            return Err(format!("found measure {measure:?}, expected one of {}", known.join(", ")).into());
+            return Err(unknown("measure", name, &known).into());
         }
     }
     Ok(())

@@ -17,6 +17,7 @@
 //! - [`seed`]: a number for each component from one root;
 //! - [`random`]: seeded random numbers, equal on every machine;
 //! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
+//! - [`names`]: names that were mistyped;
 //! - [`key`]: seconds and costs as keys of ordered collections;
 //! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
 #![deny(clippy::unwrap_used)]
@@ -32,6 +33,7 @@ pub mod history;
 pub mod id;
 pub mod instance;
 pub mod key;
+pub mod names;
 pub mod params;
 pub mod random;
 pub mod schedule;

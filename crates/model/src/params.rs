@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::names::{did_you_mean, one_of};
 use crate::{bytes, duration};
 
 /// A parameter.
@@ -79,7 +80,11 @@ impl fmt::Display for Values {
 #[non_exhaustive]
 pub enum ParamError {
     /// No parameter has that name.
-    #[error("found parameter {found:?}, expected {}", expected(.known))]
+    #[error(
+        "found parameter {found:?}, expected {}{}",
+        expected(.known),
+        did_you_mean(.found, .known.iter().copied())
+    )]
     Unknown {
         /// What was found.
         found: String,
@@ -105,7 +110,7 @@ pub enum ParamError {
 }
 
 fn expected(names: &[&str]) -> String {
-    if names.is_empty() { "no parameter".to_owned() } else { format!("one of {}", names.join(", ")) }
+    if names.is_empty() { "no parameter".to_owned() } else { one_of(names) }
 }
 
 impl Param {
@@ -130,9 +135,14 @@ impl Param {
 
     /// The words it can be, for completions and tests: the default first. Of a number, the default alone.
     pub fn words(&self) -> Vec<&'static str> {
-        let choices: &[&'static str] = if let Values::Choice(words) = self.values { words } else { &[] };
-        let others = choices.iter().copied().chain(self.word).filter(|word| *word != self.default);
+        let others = self.choices().filter(|word| *word != self.default);
         std::iter::once(self.default).chain(others).collect()
+    }
+
+    /// The words that it may be, whatever the default.
+    fn choices(&self) -> impl Iterator<Item = &'static str> {
+        let choices: &[&'static str] = if let Values::Choice(words) = self.values { words } else { &[] };
+        choices.iter().copied().chain(self.word)
     }
 
     /// Values to try it with: the default first, the other words, the ends of what a number may be.
@@ -186,7 +196,7 @@ impl Param {
         value.ok_or_else(|| ParamError::Value {
             name: self.name,
             found: text.to_owned(),
-            expected: self.expected(),
+            expected: self.expected() + &did_you_mean(text, self.choices()),
         })
     }
 }
@@ -389,9 +399,10 @@ mod tests {
     fn errors_say_what_is_valid() {
         assert_eq!(
             error("job", "1"),
-            r#"found parameter "job", expected one of jobs, split, most, epoch, wait, gap, spread, by, cases"#
+            r#"found parameter "job", expected one of jobs, split, most, epoch, wait, gap, spread, by, cases; did you mean "jobs"?"#
         );
         assert_eq!(error("by", "user"), "found by=user, expected one of job, flow");
+        assert_eq!(error("by", "Flow"), r#"found by=Flow, expected one of job, flow; did you mean "flow"?"#);
         assert_eq!(error("most", "0"), "found most=0, expected none or a whole number from 1");
         for value in ["-1", "1e9", "NaN", "soon", ""] {
             assert_eq!(

@@ -7,10 +7,12 @@ use std::str::FromStr;
 use slackline_judge::{Metrics, Violation};
 use slackline_model::{Draft, Instance, Invalid, Span};
 
+use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, simulate};
 
-/// A condition on a metric, such as `missed=0` or `mean_response<300`.
+/// A condition on a metric, such as `missed=0`, `mean_response<300`, or `mean_response:300`, which is the same as
+/// `mean_response<=300` and nothing that a shell would read otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     metric: &'static str,
@@ -27,9 +29,10 @@ enum Relation {
     Above,
 }
 
-/// Longer signs first, so that `<=` is not read as `<`.
-const SIGNS: [(&str, Relation); 5] = [
+/// Longer signs first, so that `<=` is not read as `<`; of two signs of one relation, the first is written.
+const SIGNS: [(&str, Relation); 6] = [
     ("<=", Relation::AtMost),
+    (":", Relation::AtMost),
     (">=", Relation::AtLeast),
     ("<", Relation::Below),
     (">", Relation::Above),
@@ -41,10 +44,12 @@ const SIGNS: [(&str, Relation); 5] = [
 #[non_exhaustive]
 pub enum NoCondition {
     /// Nothing is compared.
-    #[error("expected METRIC<NUMBER, such as missed=0 or mean_response<300, with one of < <= = >= >")]
+    #[error(
+        "expected METRIC:NUMBER (at most), such as missed:0 or mean_response:300, or one of < <= = >= > for the colon"
+    )]
     Sign,
     /// No such metric.
-    #[error("found metric {found:?}, expected one of {}", .known.join(", "))]
+    #[error("{}", unknown("metric", .found, .known))]
     Metric {
         /// What was found.
         found: String,
@@ -65,7 +70,7 @@ impl FromStr for Condition {
             text.split_once(sign).map(|(metric, value)| (metric.trim(), relation, value.trim()))
         };
         let (name, relation, value) = SIGNS.iter().find_map(split).ok_or(NoCondition::Sign)?;
-        let known: Vec<&'static str> = Metrics::default().entries().iter().map(|(name, _)| *name).collect();
+        let known: Vec<&'static str> = Self::metrics().collect();
         let Some(&metric) = known.iter().find(|known| **known == name) else {
             return Err(NoCondition::Metric { found: name.to_owned(), known });
         };
@@ -76,6 +81,11 @@ impl FromStr for Condition {
 }
 
 impl Condition {
+    /// The metrics that a condition can be on.
+    pub fn metrics() -> impl Iterator<Item = &'static str> {
+        Metrics::default().entries().into_iter().map(|(name, _)| name)
+    }
+
     /// Whether a value of the metric meets it.
     pub fn holds(&self, found: f64) -> bool {
         match self.relation {
@@ -213,6 +223,7 @@ mod tests {
         for text in ["missed=0", "mean_response<300", "p99_response<=12.5", "utilisation>=0.5", "tasks>3"] {
             assert_eq!(text.parse::<Condition>().unwrap().to_string(), text);
         }
+        assert_eq!("missed:0".parse::<Condition>().unwrap().to_string(), "missed<=0");
         for text in ["", "missed", "missed=", "missed=x", "mised=0", "missed=NaN", "missed==0"] {
             assert!(text.parse::<Condition>().is_err(), "{text}");
         }

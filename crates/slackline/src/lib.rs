@@ -15,7 +15,9 @@
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
 //! - [`offered_load`]: how much work arrives for each slot;
 //! - [`woha`]: progress plans made elsewhere, in files;
-//! - [`parallel`], [`names`]: work on several threads; mistyped names; `atomic_file`: whole files (feature `import`).
+//! - [`parallel`], [`names`]: work on several threads; names that were mistyped; `atomic_file`: whole files (feature `import`).
+//!
+//! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
 
 pub mod capabilities;
@@ -24,7 +26,6 @@ pub mod compare;
 pub mod explain;
 #[cfg(feature = "import")]
 pub mod import;
-pub mod names;
 pub mod offered_load;
 pub mod parallel;
 pub mod plan;
@@ -49,7 +50,7 @@ pub use registry::Registry;
 pub use simulate::{Options, Simulated, simulate};
 pub use slackline_algo as algo;
 pub use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
-pub use slackline_model as model;
+pub use slackline_model::{self as model, names};
 #[cfg(feature = "import")]
 pub use slackline_trace::{self as trace, atomic_file};
 pub use tune::tune;

@@ -7,8 +7,11 @@
 use slackline_algo::registry::PolicyEntry;
 use slackline_model::params::{ParamError, Settings};
 
-use crate::names::did_you_mean;
+use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
+
+/// The word for every policy of a registry where several may be named.
+pub const ALL: &str = "all";
 
 /// The policies that can be named.
 #[derive(Clone)]
@@ -33,11 +36,7 @@ pub enum RegisterError {
 #[non_exhaustive]
 pub enum PolicyError {
     /// No such policy.
-    #[error(
-        "found policy {found:?}, expected one of {}{}",
-        .known.join(", "),
-        did_you_mean(.found, .known.iter().copied())
-    )]
+    #[error("{}", unknown("policy", .found, .known))]
     Unknown {
         /// What was asked for.
         found: String,
@@ -112,6 +111,17 @@ impl Registry {
         Ok(PolicySpec::of_entry(entry, settings, spec))
     }
 
+    /// Reads a policy as [`Self::parse`] does, or [`ALL`].
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_several(&self, spec: &str) -> Result<Vec<PolicySpec>, PolicyError> {
+        if spec == ALL && self.get(ALL).is_none() {
+            return Ok(self.policies());
+        }
+        Ok(vec![self.parse(spec)?])
+    }
+
     /// Every policy, its parameters at their defaults.
     pub fn policies(&self) -> Vec<PolicySpec> {
         self.iter().map(PolicySpec::default_of).collect()
@@ -146,7 +156,10 @@ mod tests {
         let unknown = error("fiffo");
         assert!(unknown.starts_with(r#"found policy "fiffo", expected one of fifo, fair, edf"#), "{unknown}");
         assert!(unknown.ends_with(r#"; did you mean "fifo"?"#), "{unknown}");
-        assert_eq!(error("fifo:bye=flow"), r#"policy fifo: found parameter "bye", expected one of by"#);
+        assert_eq!(
+            error("fifo:bye=flow"),
+            r#"policy fifo: found parameter "bye", expected by; did you mean "by"?"#
+        );
         assert_eq!(error("edf:by=flow"), r#"policy edf: found parameter "by", expected no parameter"#);
         let flex = registry.parse("flex:hand=minima:epoch=12.5").unwrap();
         assert_eq!((flex.settings().choice("hand"), flex.settings().real("epoch")), ("minima", 12.5));
@@ -158,6 +171,18 @@ mod tests {
             assert_eq!(error(&format!("flex:epoch={epoch}")), expected);
         }
         assert_eq!(error("fifo:by=user"), "policy fifo: found by=user, expected one of job, flow");
+    }
+
+    #[test]
+    fn all_is_every_policy_with_its_defaults() {
+        let registry = Registry::standard();
+        let specs = |text: &str| -> Vec<String> {
+            registry.parse_several(text).unwrap().iter().map(|policy| policy.spec().to_owned()).collect()
+        };
+        assert_eq!(specs("all"), registry.names().collect::<Vec<_>>());
+        assert_eq!(specs("fifo:by=flow"), ["fifo:by=flow"]);
+        assert!(registry.parse("all").is_err(), "it is no policy");
+        assert!(error("FIFO").ends_with(r#"; did you mean "fifo"?"#));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::fmt;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
+use slackline_model::names::closest;
 
-use crate::error::{TraceError, nearest};
+use crate::error::TraceError;
 use crate::tree::{Entry, Node, Value, fault};
 
 /// What in a tree is not as a struct has it.
@@ -73,13 +74,13 @@ impl de::Error for Error {
     }
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
-        let suggestion = nearest(found, known.iter().copied());
+        let suggestion = closest(found, known.iter().copied());
         let suggestion = suggestion.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
         Self::new(format!("found {found:?}, expected {}{suggestion}", one_of(known, "")))
     }
 
     fn unknown_field(found: &str, known: &'static [&'static str]) -> Self {
-        let suggestion = nearest(found, known.iter().copied());
+        let suggestion = closest(found, known.iter().copied());
         let suggestion = suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         Self::new(format!("unknown field `{found}`, expected {}{suggestion}", one_of(known, "`")))
     }

@@ -1,12 +1,15 @@
 //! What is wrong with a document, and where: `file:line:column: path: what was found, what was expected`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::place::Place;
 
 /// How many faults a message shows before it says how many more there are.
 const SHOWN: usize = 20;
+/// How many of them may differ in numbers and names alone: one more teaches nothing.
+const ALIKE: usize = 2;
 /// Characters kept at either end of a message that is too long.
 const KEPT: usize = 400;
 
@@ -45,10 +48,17 @@ pub struct Fault {
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, fault) in self.list.iter().take(SHOWN).enumerate() {
-            if i > 0 {
+        let (mut alike, mut shown) = (BTreeMap::new(), 0);
+        for fault in &self.list {
+            let kind: &mut usize = alike.entry((pattern(&fault.path), pattern(&fault.what))).or_default();
+            *kind += 1;
+            if *kind > ALIKE || shown == SHOWN {
+                continue;
+            }
+            if shown > 0 {
                 writeln!(f)?;
             }
+            shown += 1;
             write!(f, "{}", self.file)?;
             if let Some(place) = fault.place {
                 write!(f, ":{place}")?;
@@ -58,11 +68,17 @@ impl fmt::Display for Faults {
             }
             write!(f, ": {}", clipped(&fault.what))?;
         }
-        match self.list.len().saturating_sub(SHOWN) {
+        match self.list.len() - shown {
             0 => Ok(()),
             more => write!(f, "\n{}: {more} more like these", self.file),
         }
     }
+}
+
+/// A message or path without the numbers and quoted names in it.
+fn pattern(text: &str) -> String {
+    let unquoted = text.split('"').step_by(2);
+    unquoted.flat_map(str::chars).filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// A message or path without its middle if it quotes a megabyte of garbage.
@@ -82,6 +98,16 @@ impl TraceError {
         Self::Input(Faults { file: file.to_owned(), list: vec![fault] })
     }
 
+    /// The same, of a part of a document: the paths go on from that of the part.
+    pub(crate) fn within(mut self, part: &str) -> Self {
+        let (Self::Input(faults) | Self::Mismatch(faults)) = &mut self;
+        for fault in &mut faults.list {
+            let is_step = fault.path.is_empty() || part.is_empty() || fault.path.starts_with('[');
+            fault.path = format!("{part}{}{}", if is_step { "" } else { "." }, fault.path);
+        }
+        self
+    }
+
     /// The faults, whichever kind they are.
     pub fn faults(&self) -> &Faults {
         match self {
@@ -90,38 +116,33 @@ impl TraceError {
     }
 }
 
-/// The name that `found` was probably meant to be; ties by order.
-pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A very long word is no typing error, and the distance is quadratic.
-    if found.len() > 64 {
-        return None;
-    }
-    let distance = |name: &str| strsim::damerau_levenshtein(found, name);
-    names
-        .into_iter()
-        .map(|name| (distance(name), name))
-        .filter(|&(distance, name)| distance <= (name.len() / 3).max(1))
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn close_names_are_suggested_and_others_not() {
-        assert_eq!(nearest("min_slot", ["id", "min_slots", "max_slots"]), Some("min_slots"));
-        assert_eq!(nearest("colour", ["id", "after"]), None);
-        assert_eq!(nearest("relaese", ["weight", "release"]), Some("release"));
+    fn a_flood_of_faults_is_cut() {
+        let word = |k: u32| char::from_u32(u32::from('a') + k).unwrap();
+        let fault = |k| Fault { place: None, path: "flows[0]".into(), what: format!("found {}", word(k)) };
+        let faults = Faults { file: "w".into(), list: (0..25).map(fault).collect() };
+        let text = faults.to_string();
+        assert_eq!(text.lines().count(), 21, "{text}");
+        assert!(text.ends_with("w: 5 more like these"), "{text}");
     }
 
     #[test]
-    fn a_flood_of_faults_is_cut() {
-        let fault = Fault { place: None, path: "flows[0]".into(), what: "found nothing".into() };
-        let faults = Faults { file: "w".into(), list: vec![fault; 50] };
-        let text = faults.to_string();
-        assert_eq!(text.lines().count(), 21);
-        assert!(text.ends_with("w: 30 more like these"));
+    fn two_faults_that_are_alike_stand_for_all() {
+        let alike = |k: u32| Fault {
+            place: None,
+            path: format!("flows[{k}].jobs[0].map"),
+            what: format!("found tasks = {k} beside the seconds of job \"j{k}\""),
+        };
+        let mut list: Vec<Fault> = (0..15).map(alike).collect();
+        list.push(Fault { place: None, path: "flows[3].weight".into(), what: "found -1".into() });
+        let text = Faults { file: "w".into(), list }.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[1].contains("flows[1]") && lines[2].ends_with("flows[3].weight: found -1"), "{text}");
+        assert_eq!(lines[3], "w: 13 more like these");
     }
 }

@@ -1,6 +1,9 @@
 //! The forms that documents of ours come in.
 
 use std::fmt;
+use std::path::Path;
+
+use crate::compression::uncompressed;
 
 /// The form of a document of ours; [`crate::Importers`] has every format that a workload may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +36,7 @@ impl Format {
     }
 
     /// The endings of file names in this form.
-    pub(crate) const fn endings(self) -> &'static [&'static str] {
+    pub const fn endings(self) -> &'static [&'static str] {
         match self {
             Self::Toml => &["toml"],
             Self::Json => &["json"],
@@ -41,7 +44,7 @@ impl Format {
         }
     }
 
-    /// The form of a file by its name (`.gz` set aside) and, where that says nothing, its text.
+    /// The form of a file by its name (that of a compression set aside) and, where that says nothing, its text.
     pub(crate) fn guess(name: &str, text: &str) -> Option<Self> {
         let ending = ending(name);
         let named = |format: &Self| ending.as_deref().is_some_and(|e| format.endings().contains(&e));
@@ -66,10 +69,10 @@ impl fmt::Display for Format {
     }
 }
 
-/// What follows a file name's last dot, in lower case, `.gz` set aside.
-pub(crate) fn ending(name: &str) -> Option<String> {
-    let name = name.strip_suffix(".gz").unwrap_or(name);
-    name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase())
+/// What follows a file name's last dot, in lower case; that of a compression set aside.
+pub fn ending(name: &str) -> Option<String> {
+    let ending = uncompressed(Path::new(name)).extension()?.to_str()?;
+    Some(ending.to_ascii_lowercase())
 }
 
 /// The mark between the key `slackline` and its value, on the first line that begins with it.
@@ -86,6 +89,7 @@ mod tests {
     fn forms_are_guessed_by_name_then_by_content() {
         let cases = [
             ("a.TOML.gz", "", Some(Format::Toml)),
+            ("a.json.zst", "", Some(Format::Json)),
             ("a.yml", "", Some(Format::Yaml)),
             ("-", " \n{", Some(Format::Json)),
             ("-", "# ours\n\nslackline = 1\n", Some(Format::Toml)),

@@ -13,13 +13,17 @@ use crate::format::Format;
 use crate::parse::{VERSION, check_version, parse};
 use crate::source::places;
 use crate::text::text;
-use crate::wire::PhaseName;
+use crate::wire::{PhaseName, SchemaName};
 
 /// What finished tasks took.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline history"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default)]
+    #[expect(dead_code, reason = "it is for editors alone")]
+    schema: SchemaName,
     /// Version of the format: 1.
     slackline: u32,
     /// A row for each phase and group.

@@ -1,6 +1,7 @@
 //! Workloads in, from any format: [`read_workload`].
 
 use slackline_model::Draft;
+use slackline_model::names::{one_of, unknown};
 
 use crate::diagnostic::Diagnostic;
 use crate::error::TraceError;
@@ -24,7 +25,7 @@ pub struct Imported {
     pub importer: Importer,
 }
 
-/// Reads a workload from the bytes of a file, gzip or not. O(bytes).
+/// Reads a workload from the bytes of a file, compressed (gzip, zstd) or not. O(bytes).
 ///
 /// `name` is what messages call the file; `from` names its format (one of [`ImportOptions::importers`]), which
 /// otherwise is guessed from the name and the content. The options shape what an importer makes of a trace and
@@ -46,12 +47,12 @@ pub fn read_workload(
         None => importers.guess(name, &text),
     };
     let Some(&importer) = found else {
-        let found = from.map_or_else(
-            || "neither a known file name nor a known content".to_owned(),
-            |from| format!("format {from:?}"),
+        let known: Vec<&str> = importers.names().collect();
+        let what = from.map_or_else(
+            || format!("found neither a known file name nor a known content, expected {}", one_of(&known)),
+            |from| unknown("format", from, &known),
         );
-        let known = importers.names().collect::<Vec<_>>().join(", ");
-        return Err(TraceError::input(name, None, format!("found {found}, expected one of {known}")));
+        return Err(TraceError::input(name, None, what));
     };
     let settings =
         options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;

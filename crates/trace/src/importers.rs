@@ -73,7 +73,7 @@ impl Importers {
             .map(|(_, pair)| pair)
     }
 
-    /// The format of a file: by the ending of its name (`.gz` set aside), by its text where the ending is
+    /// The format of a file: by the ending of its name (that of a compression set aside), by its text where the ending is
     /// unknown or shared by several formats. A later format goes before an earlier one; where a text fits none
     /// that have its ending, our own documents go before all, since their messages are about what is missing.
     pub fn guess(&self, name: &str, text: &str) -> Option<&Importer> {

@@ -4,7 +4,7 @@
 //!
 //! In reading order:
 //! - [`place`], [`error`]: what is wrong with a document, and where;
-//! - [`format`](mod@format), `text`: the forms of our documents, and the text of a file;
+//! - [`compression`], [`format`](mod@format), `text`: compressed files, the forms of our documents, and the text of a file;
 //! - [`workload`]: the workload document;
 //! - [`importer`], [`importers`]: what an importer is, and the table of them: `swim` (traces of the SWIM project),
 //!   `woha_xml` and `oozie` (workflow files), `wfformat` (workflow instances of WfCommons);
@@ -12,6 +12,7 @@
 //! - [`import`]: [`read_workload`], which takes any format;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
+//! - [`document`]: documents of other crates, in our forms and with our errors;
 //! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all;
@@ -24,8 +25,10 @@
 
 pub mod atomic_file;
 pub mod comparison;
+pub mod compression;
 mod de;
 pub mod diagnostic;
+pub mod document;
 mod durations;
 pub mod error;
 pub mod format;
@@ -55,7 +58,9 @@ pub mod workload;
 pub use comparison::{
     Bounds, ComparisonEntry, ObjectiveResult, read_comparison, write_bounds, write_comparison,
 };
+pub use compression::Compression;
 pub use diagnostic::{Diagnostic, Diagnostics};
+pub use document::Document;
 pub use error::{Fault, Faults, TraceError};
 pub use format::Format;
 pub use history::{read_history, write_history};

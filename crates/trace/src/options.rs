@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use slackline_model::names::unknown;
 use slackline_model::params::{ParamError, Settings};
 use slackline_model::{Seed, Start};
 
-use crate::error::nearest;
 use crate::importer::{Importer, SEED};
 use crate::importers::Importers;
 
@@ -25,7 +25,7 @@ pub struct ImportOptions {
 #[non_exhaustive]
 pub enum OptionError {
     /// No such option.
-    #[error("found import option {name:?}, expected one of {}{}", .known.join(", "), suggestion(.name, .known))]
+    #[error("{}", unknown("import option", .name, .known))]
     Unknown {
         /// What was found.
         name: String,
@@ -35,10 +35,6 @@ pub enum OptionError {
     /// No such value.
     #[error(transparent)]
     Value(#[from] ParamError),
-}
-
-fn suggestion(name: &str, known: &[&'static str]) -> String {
-    nearest(name, known.iter().copied()).map_or_else(String::new, |known| format!("; did you mean {known}?"))
 }
 
 impl ImportOptions {
@@ -171,7 +167,7 @@ mod tests {
     #[test]
     fn unknown_names_and_values_say_what_is_valid() {
         let error = |name, value| ImportOptions::from_pairs([(name, value)]).unwrap_err().to_string();
-        assert!(error("splits", "1").ends_with("; did you mean split?"));
+        assert!(error("splits", "1").ends_with("; did you mean \"split\"?"));
         assert_eq!(error("durations", "short"), "found durations=short, expected one of lognormal, rate");
         for (name, value) in [("split", "0"), ("split", "5 miles"), ("split", "99999999TiB"), ("split", "-1")]
         {

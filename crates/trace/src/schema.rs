@@ -5,24 +5,28 @@
 
 use schemars::{JsonSchema, schema_for};
 
+use crate::parse::VERSION;
 use crate::{comparison, history, schedule, tuning, workload};
 
 /// The schemas by the names of their documents, as JSON text.
 pub(crate) fn schemas() -> [(&'static str, String); 6] {
     [
-        ("workload", text::<workload::wire::Workload>()),
-        ("schedule", text::<schedule::wire::Whole<'_>>()),
-        ("comparison", text::<Vec<comparison::Entry>>()),
-        ("history", text::<history::Document>()),
-        ("tuning", text::<tuning::Tuning>()),
-        ("capacity", text::<tuning::Capacity>()),
+        of::<workload::wire::Workload>("workload"),
+        of::<schedule::wire::Whole<'_>>("schedule"),
+        of::<Vec<comparison::Entry>>("comparison"),
+        of::<history::Document>("history"),
+        of::<tuning::Tuning>("tuning"),
+        of::<tuning::Capacity>("capacity"),
     ]
 }
 
-fn text<T: JsonSchema>() -> String {
-    let mut text = serde_json::to_string_pretty(&schema_for!(T)).expect("invariant: schemas are JSON");
+/// The schema of a document, named after it and the version of the documents.
+fn of<T: JsonSchema>(name: &'static str) -> (&'static str, String) {
+    let mut schema = schema_for!(T);
+    schema.insert("$id".to_owned(), format!("urn:slackline:{name}:{VERSION}").into());
+    let mut text = serde_json::to_string_pretty(&schema).expect("invariant: schemas are JSON");
     text.push('\n');
-    text
+    (name, text)
 }
 
 #[cfg(test)]
@@ -78,5 +82,51 @@ mod tests {
         validator("comparison").validate(&comparison).unwrap();
         let history: Value = serde_json::from_str(&example("history.json")).unwrap();
         validator("history").validate(&history).unwrap();
+    }
+
+    #[test]
+    fn what_the_program_refuses_the_schema_refuses() {
+        let workload: Value = toml::from_str(&example("workload.toml")).unwrap();
+        for (pointer, value) in [
+            ("/cluster/machines/0/count", 0.into()),
+            ("/cluster/machines/0/speed", 0.into()),
+            ("/flows/0/release", (-1).into()),
+            ("/flows/0/deadline", (-1).into()),
+            ("/flows/0/weight", (-1).into()),
+            ("/flows/0/repeat", serde_json::json!({ "every": 1, "times": 0 })),
+            ("/flows/0/jobs", serde_json::json!([])),
+            ("/flows/0/jobs/0/map/tasks", 0.into()),
+            ("/flows/0/jobs/0/map", serde_json::json!({ "work": -1 })),
+            ("/flows/0/jobs/0/map", serde_json::json!({ "splits": [{ "seconds": 1, "count": 0 }] })),
+            ("/flows/0/jobs/0/map", serde_json::json!({ "splits": [{ "seconds": -1 }] })),
+        ] {
+            let (parent, field) = pointer.rsplit_once('/').unwrap();
+            let mut wrong = workload.clone();
+            wrong.pointer_mut(parent).unwrap()[field] = value;
+            assert!(validator("workload").validate(&wrong).is_err(), "{pointer}");
+            let bytes = serde_json::to_vec(&wrong).unwrap();
+            let read = crate::read_workload("w.json", &bytes, None, &crate::ImportOptions::default());
+            let made = read.map(|read| slackline_model::Instance::new(&read.draft).is_ok());
+            assert!(!matches!(made, Ok(true)), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn documents_may_name_their_schema() {
+        let named = |text: &str| text.replacen('{', "{\"$schema\": \"here.schema.json\",", 1);
+        let schedule = named(&example("schedule.json"));
+        crate::read_schedule_head("s.json", schedule.as_bytes()).unwrap();
+        let history = named(&example("history.json"));
+        crate::read_history("h.json", history.as_bytes()).unwrap();
+        let workload = "{\"$schema\": \"w.schema.json\", \"slackline\": 1, \"flows\": []}";
+        crate::read_workload("w.json", workload.as_bytes(), None, &crate::ImportOptions::default()).unwrap();
+        for (name, text) in [("schedule", schedule), ("history", history), ("workload", workload.to_owned())]
+        {
+            validator(name).validate(&serde_json::from_str(&text).unwrap()).unwrap();
+        }
+        let wrong = workload.replace("\"w.schema.json\"", "3");
+        assert!(
+            crate::read_workload("w.json", wrong.as_bytes(), None, &crate::ImportOptions::default()).is_err()
+        );
     }
 }

@@ -115,6 +115,15 @@ enum Step<'a> {
     Index(usize),
 }
 
+impl<'a> Node<'a> {
+    fn step(&self, step: Step<'_>) -> Option<&Node<'a>> {
+        match step {
+            Step::Index(index) => self.item(index),
+            Step::Key(key) => self.get(key),
+        }
+    }
+}
+
 /// The steps of a path such as `flows[3].jobs[1].min_slots`.
 fn steps(path: &str) -> impl Iterator<Item = Step<'_>> {
     path.split(['.', '[']).filter(|step| !step.is_empty()).map(|step| {
@@ -125,16 +134,17 @@ fn steps(path: &str) -> impl Iterator<Item = Step<'_>> {
     })
 }
 
+/// The value at a path, the root's being empty.
+pub(crate) fn node<'n, 'a>(root: &'n Node<'a>, path: &str) -> Option<&'n Node<'a>> {
+    steps(path).try_fold(root, |at, step| at.step(step))
+}
+
 /// Offset of the value at `path` or its nearest ancestor below the root.
 fn find(root: &Node<'_>, path: &str) -> Option<usize> {
     let mut at = root;
     let mut found = None;
     for step in steps(path) {
-        let next = match step {
-            Step::Index(index) => at.item(index),
-            Step::Key(key) => at.get(key),
-        };
-        let Some(next) = next else { break };
+        let Some(next) = at.step(step) else { break };
         found = Some(next.offset);
         at = next;
     }

@@ -5,21 +5,21 @@ use std::io::Read;
 
 use sha2::{Digest, Sha256};
 
+use crate::compression::Compression;
 use crate::error::TraceError;
 use crate::place::Place;
 
 /// Most bytes a compressed file may expand to; beyond it is a bomb, not a workload.
 const EXPANDED_MAX: u64 = 2 << 30;
 
-/// The text of a file: decompressed if it is gzip, checked to be UTF-8, without a byte order mark.
+/// The text of a file: decompressed if it is gzip or zstd, checked to be UTF-8, without a byte order mark.
 ///
 /// # Errors
-/// Damaged or absurdly large gzip, bytes that are no UTF-8 (with their place).
+/// Damaged or absurdly large compressed data, bytes that are no UTF-8 (with their place).
 pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, TraceError> {
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        Cow::Owned(decompress(file, bytes)?)
-    } else {
-        Cow::Borrowed(bytes)
+    let bytes = match Compression::of_content(bytes) {
+        Some(compression) => Cow::Owned(decompress(file, bytes, compression)?),
+        None => Cow::Borrowed(bytes),
     };
     let bad = |bytes: &[u8], error: std::str::Utf8Error| {
         let at = error.valid_up_to();
@@ -39,14 +39,15 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, Trac
     })
 }
 
-fn decompress(file: &str, bytes: &[u8]) -> Result<Vec<u8>, TraceError> {
-    let mut expanded = Vec::new();
-    flate2::read::MultiGzDecoder::new(bytes)
+fn decompress(file: &str, bytes: &[u8], compression: Compression) -> Result<Vec<u8>, TraceError> {
+    let (mut expanded, name) = (Vec::new(), compression.name());
+    compression
+        .of_bytes(bytes)
         .take(EXPANDED_MAX + 1)
         .read_to_end(&mut expanded)
-        .map_err(|error| TraceError::input(file, None, format!("found damaged gzip data: {error}")))?;
+        .map_err(|error| TraceError::input(file, None, format!("found damaged {name} data: {error}")))?;
     if expanded.len() as u64 > EXPANDED_MAX {
-        let what = format!("found gzip data that expands to more than {EXPANDED_MAX} bytes");
+        let what = format!("found {name} data that expands to more than {EXPANDED_MAX} bytes");
         return Err(TraceError::input(file, None, what));
     }
     Ok(expanded)

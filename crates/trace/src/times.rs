@@ -137,12 +137,14 @@ mod schema {
     schema! {
         Duration: json_schema!({
             "description": "A duration: a number of seconds, or a text such as 90s, 1.5h or 2d; a day is 24 hours.",
-            "type": ["number", "string"]
+            "type": ["number", "string"],
+            "minimum": 0
         });
         Moment: json_schema!({
             "description": "A point in time: seconds after the start of the workload, a duration after it, or, where \
                             the start is known, a date and time such as 2026-03-01T06:00[Europe/Berlin] or a time of day such as 06:00.",
-            "type": ["number", "string"]
+            "type": ["number", "string"],
+            "minimum": 0
         });
         Beginning: json_schema!({
             "description": "A date and time with a time zone or an offset such as 2026-03-01T00:00[Europe/Berlin].",

@@ -15,6 +15,32 @@ use crate::times::Duration;
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
+/// `$schema` of a document: what editors write there, read and forgotten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SchemaName;
+
+impl<'de> Deserialize<'de> for SchemaName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let _: Cow<'de, str> = Deserialize::deserialize(deserializer)?;
+        Ok(Self)
+    }
+}
+
+#[cfg(test)]
+impl schemars::JsonSchema for SchemaName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "SchemaName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
+    }
+}
+
 /// The metric of a cost.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]

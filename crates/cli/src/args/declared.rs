@@ -2,11 +2,12 @@
 
 use std::any::TypeId;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command};
 use slackline::run::SWITCH;
 use slackline_model::params::{Param, Settings, Values};
 
+use super::listed::Listed;
 use super::value;
 
 /// Who declares parameters.
@@ -23,7 +24,7 @@ impl Table {
     pub(crate) const fn heading(self) -> &'static str {
         match self {
             Self::Engines => "Engine",
-            Self::Importers => "Import",
+            Self::Importers => "Import options",
         }
     }
 }
@@ -56,7 +57,8 @@ pub(crate) fn takes<T: 'static>(verb: &Command) -> bool {
     verb.get_arguments().any(|arg| arg.get_value_parser().type_id() == TypeId::of::<T>())
 }
 
-/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag.
+/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those of importers
+/// are hidden: `import` shows the ones of the format that is named (`crate::help`).
 pub(crate) fn with_flags(
     mut verb: Command,
     table: Table,
@@ -86,7 +88,8 @@ fn flag(table: Table, declared: Declared) -> Arg {
         .value_name(value_name(param))
         .value_parser(parser(table, declared))
         .help(format!("{owner}: {}{form}{word}{default}", param.help))
-        .help_heading(table.heading());
+        .help_heading(table.heading())
+        .hide(table == Table::Importers);
     if param.values == SWITCH {
         arg.num_args(0..=1).require_equals(true).default_missing_value("on")
     } else {
@@ -109,10 +112,15 @@ fn parser(table: Table, declared: Declared) -> ValueParser {
     let Declared { params, param, .. } = declared;
     let given = move |text: String| Given { table, name: param.name, text };
     match param.values {
-        Values::Choice(_) => PossibleValuesParser::new(param.words()).map(given).into(),
         Values::TextOfFile => ValueParser::new(move |path: &str| value::text_of(path).map(given)),
-        _ => ValueParser::new(move |text: &str| {
-            Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()))
-        }),
+        _ => {
+            let read = move |text: &str| {
+                Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()))
+            };
+            match param.values {
+                Values::Choice(_) => Listed::new(param.words(), read).into(),
+                _ => ValueParser::new(read),
+            }
+        }
     }
 }

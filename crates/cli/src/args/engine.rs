@@ -1,13 +1,12 @@
 //! The flags of engines: which one, and one for each parameter that an engine of the table declares.
 
-use std::ffi::OsStr;
-
 use anyhow::Context;
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use slackline::run::{Backend, EngineSpec, Engines};
+use slackline::run::{Backend, EngineEntry, EngineSpec, Engines};
 
 use super::declared::{self, Declared, Table};
+use super::listed::Listed;
 
 /// The engine that was asked for.
 #[derive(Clone, Debug)]
@@ -28,27 +27,10 @@ impl EngineFlags {
     }
 }
 
-/// Reads an [`EngineSpec`].
-#[derive(Clone)]
-struct EngineParser(Engines);
-
-impl TypedValueParser for EngineParser {
-    type Value = EngineSpec;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<EngineSpec, clap::Error> {
-        let engines = self.0.clone();
-        TypedValueParser::parse_ref(&move |text: &str| engines.parse(text), command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let value = |entry: &slackline::run::EngineEntry| PossibleValue::new(entry.name).help(entry.summary);
-        Some(Box::new(self.0.all().iter().map(value)))
-    }
+fn parser(engines: Engines) -> Listed<EngineSpec> {
+    let name = |entry: &EngineEntry| PossibleValue::new(entry.name).help(entry.summary);
+    let names: Vec<_> = engines.all().iter().map(name).collect();
+    Listed::new(names, move |text| engines.parse(text))
 }
 
 /// A verb that runs flows, with the engines of this table and their flags.
@@ -58,7 +40,7 @@ pub(crate) fn with_engines(verb: Command, engines: &Engines) -> Command {
     }
     let declared =
         engines.params().map(|(entry, param)| Declared { owner: entry.name, params: entry.params, param });
-    let verb = verb.mut_arg("engine", |engine| engine.value_parser(EngineParser(engines.clone())));
+    let verb = verb.mut_arg("engine", |engine| engine.value_parser(parser(engines.clone())));
     declared::with_flags(verb, Table::Engines, declared)
 }
 
@@ -70,8 +52,9 @@ impl Args for EngineFlags {
             .long("engine")
             .value_name("ENGINE")
             .default_value(engines.all()[0].name)
-            .value_parser(EngineParser(engines))
-            .help("What runs the tasks, with parameters as in local:slots=4,split=32MiB; each is a flag as well")
+            .value_parser(parser(engines))
+            .help("What runs the tasks")
+            .long_help("What runs the tasks, with parameters as in local:slots=4,split=32MiB; each is a flag as well")
             .help_heading(Table::Engines.heading());
         command.arg(engine)
     }
@@ -126,6 +109,6 @@ mod tests {
             "engine local: found map-slots=2, expected reduce-slots with it"
         );
         assert!(error(&["--engine=local:slots=1", "--slots=2"]).contains("slots a second time"));
-        assert!(error(&["--engine=yarn"]).contains(r#"found engine "yarn", expected one of local"#));
+        assert!(error(&["--engine=yarn"]).contains(r#"found engine "yarn", expected local"#));
     }
 }

@@ -1,10 +1,11 @@
 //! The flags of importers: the format, and one for each parameter that an importer of the table declares.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use slackline_trace::Importers;
+use slackline_trace::{Importer, Importers};
 
 use super::declared::{self, Declared, Table};
+use super::listed::Listed;
 
 /// How a file is to be imported, as far as flags say so.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,8 +20,12 @@ pub(crate) struct ImportFlags {
 #[derive(Clone, Debug)]
 struct FormatName(String);
 
-fn format_of(importers: &Importers) -> ValueParser {
-    PossibleValuesParser::new(importers.names()).map(FormatName).into()
+fn format_of(importers: &Importers) -> Listed<FormatName> {
+    let name = |importer: &Importer| {
+        let name = PossibleValue::new(importer.name).help(importer.summary);
+        (name, FormatName(importer.name.to_owned()))
+    };
+    Listed::of("format", importers.all().iter().map(name))
 }
 
 /// A verb that imports, with the formats of this table and the flags of their importers.
@@ -44,8 +49,13 @@ impl Args for ImportFlags {
             .long("from")
             .value_name("FORMAT")
             .value_parser(format_of(&Importers::default()))
-            .help("Format of the workload [default: guessed from the name and the content]")
-            .help_heading(Table::Importers.heading());
+            .help("Format of the workload [default: guessed]")
+            .long_help(
+                "Format of the workload [default: guessed from the name and the content]\n\n\
+                 What an importer assumes where a file is silent is set by options of its format, which every verb \
+                 takes and `slackline import --from FORMAT --help` lists.",
+            )
+            .help_heading("Workload");
         command.arg(from)
     }
 
@@ -85,7 +95,7 @@ mod tests {
         assert_eq!(flags.given, [pair("durations", "rate"), pair("split", "64MiB")]);
         let error = |argument: &str| parse(&[argument]).unwrap_err().to_string();
         assert!(error("--split=5 miles").contains("expected a size such as 128MiB"));
-        assert!(error("--durations=short").contains("[possible values: lognormal, rate]"));
+        assert!(error("--durations=short").contains("expected one of lognormal, rate"));
         assert!(error("--properties=/nowhere/at.all").contains("cannot be read"));
         // The seed is a flag of the whole program.
         assert!(parse(&["--seed=1"]).unwrap().given.is_empty());

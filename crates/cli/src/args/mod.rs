@@ -6,12 +6,14 @@
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`policy`]: policies, read by a registry;
 //! - [`plan`]: how a plan is searched for;
+//! - [`listed`]: values that a table has by name;
 //! - [`output`]: in which form, and where to;
 //! - [`value`]: values and what is said when they are wrong.
 
 pub(crate) mod declared;
 pub(crate) mod engine;
 pub(crate) mod import;
+pub(crate) mod listed;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod policy;

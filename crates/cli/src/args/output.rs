@@ -2,46 +2,203 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::builder::PossibleValue;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use slackline_trace::Format;
+use slackline_trace::format::ending;
+
+use super::listed::Listed;
+
+/// The forms that a verb writes.
+pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
+    /// Every one, the usual one first.
+    const ALL: &'static [Self];
+
+    /// Its name.
+    fn name(self) -> &'static str;
+
+    /// The endings of its files.
+    fn endings(self) -> &'static [&'static str];
+}
 
 /// The form of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    // Not doc comments: they would make every help text twice as long.
-    // For people.
+    /// For people.
     Table,
-    // The document, for programs.
+    /// The document, for programs.
     Json,
-    // Rows, for spreadsheets.
+    /// Rows, for spreadsheets.
     Csv,
 }
 
-/// `--format` and `--output`.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArgs {
-    /// Form of the result [default: by the name of the output file, else table]
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<Form>,
-    /// Write the result to FILE, as a whole or not at all, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
+impl Forms for Form {
+    const ALL: &'static [Self] = &[Self::Table, Self::Json, Self::Csv];
 
-impl OutputArgs {
-    /// The file, if one was named.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.output.as_deref()
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
     }
 
-    /// The form that was asked for, or that the file's name asks for.
-    pub(crate) fn form(&self) -> Form {
-        self.format.unwrap_or_else(|| {
-            match self.file().and_then(Path::extension).and_then(|extension| extension.to_str()) {
-                Some("json") => Form::Json,
-                Some("csv") => Form::Csv,
-                _ => Form::Table,
-            }
-        })
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Table => &["txt"],
+            Self::Json => &["json"],
+            Self::Csv => &["csv"],
+        }
+    }
+}
+
+/// The form of a workload document.
+impl Forms for Format {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn name(self) -> &'static str {
+        self.name()
+    }
+
+    fn endings(self) -> &'static [&'static str] {
+        self.endings()
+    }
+}
+
+/// `--format` and `--output`.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputArgs<F = Form> {
+    form: F,
+    file: Option<PathBuf>,
+}
+
+impl<F: Forms> OutputArgs<F> {
+    /// The file, if one was named.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The form that was asked for, or that the file's name asks for, or the usual one.
+    pub(crate) fn form(&self) -> F {
+        self.form
+    }
+}
+
+impl<F: Forms> Args for OutputArgs<F> {
+    fn augment_args(command: Command) -> Command {
+        let names = F::ALL.iter().map(|&form| (PossibleValue::new(form.name()), form));
+        let listed: Vec<&str> = F::ALL.iter().map(|form| form.name()).collect();
+        let format = Arg::new("format")
+            .long("format")
+            .value_name("FORMAT")
+            .value_parser(Listed::of("format", names))
+            .hide_possible_values(true)
+            .help(format!("{} [default: by FILE, else {}]", listed.join(", "), F::ALL[0].name()))
+            .help_heading("Output");
+        let output = Arg::new("output")
+            .short('o')
+            .long("output")
+            .value_name("FILE")
+            .value_parser(clap::value_parser!(PathBuf))
+            .help("Write to FILE instead of standard output")
+            .long_help(
+                "Write to FILE instead of standard output, as a whole or not at all; its ending says the form, and .gz or \
+                 .zst after it compresses",
+            )
+            .help_heading("Output");
+        command.arg(format).arg(output)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<F: Forms> FromArgMatches for OutputArgs<F> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let file = matches.get_one::<PathBuf>("output").cloned();
+        let form = form(matches.get_one::<F>("format").copied(), file.as_deref());
+        let form = form.map_err(|wrong| clap::Error::raw(ErrorKind::ValueValidation, wrong))?;
+        Ok(Self { form, file })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The form of a file, so that no file holds something else than its name says.
+fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
+    let Some((file, ending)) = file.and_then(|file| Some((file, ending(&file.to_string_lossy())?))) else {
+        return Ok(asked.unwrap_or(F::ALL[0]));
+    };
+    let named = F::ALL.iter().copied().find(|form| form.endings().contains(&ending.as_str()));
+    let name = file.display();
+    match (asked, named) {
+        (Some(asked), Some(named)) if asked != named => Err(format!(
+            "--output: found {name} with --format {}, expected a name that ends in .{}",
+            asked.name(),
+            asked.endings()[0]
+        )),
+        (None, None) => {
+            let endings: Vec<String> =
+                F::ALL.iter().flat_map(|form| form.endings()).map(|ending| format!(".{ending}")).collect();
+            Err(format!(
+                "--output: found {name}, which ends in .{ending}, expected {} (.gz or .zst may follow), or --format",
+                endings.join(", ")
+            ))
+        }
+        // Who says the format may call the file whatever they like.
+        (asked, named) => Ok(asked.or(named).unwrap_or(F::ALL[0])),
+    }
+}
+
+/// Reads the name of a file that a JSON document is written to.
+pub(crate) fn json_file(text: &str) -> Result<PathBuf, String> {
+    match ending(text) {
+        Some(ending) if ending != "json" => {
+            Err(format!("found the ending .{ending}, expected .json (.gz or .zst may follow)"))
+        }
+        _ => Ok(PathBuf::from(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_is_asked_for_or_by_the_name() {
+        let of = |asked, name: &str| form::<Form>(asked, Some(Path::new(name)));
+        for (asked, name, expected) in [
+            (None, "a.json", Form::Json),
+            (None, "a.CSV", Form::Csv),
+            (None, "a.json.gz", Form::Json),
+            (None, "a.csv.zst", Form::Csv),
+            (None, "a.txt", Form::Table),
+            (None, "/dev/null", Form::Table),
+            (Some(Form::Json), "/tmp/tmp.Xa81b", Form::Json),
+            (Some(Form::Json), "a.json.gz", Form::Json),
+        ] {
+            assert_eq!(of(asked, name), Ok(expected), "{name}");
+        }
+        assert_eq!(form(None, None), Ok(Form::Table));
+        assert_eq!(form(None, Some(Path::new("w.yml.zst"))), Ok(Format::Yaml));
+    }
+
+    #[test]
+    fn a_name_that_says_something_else_is_refused() {
+        let of = |asked, name: &str| form::<Form>(asked, Some(Path::new(name))).unwrap_err();
+        let expected = ".txt, .json, .csv (.gz or .zst may follow), or --format";
+        assert_eq!(
+            of(None, "a.html"),
+            format!("--output: found a.html, which ends in .html, expected {expected}")
+        );
+        assert!(of(None, "a.jsonl.gz").contains("ends in .jsonl, expected"));
+        let other = of(Some(Form::Json), "a.csv.gz");
+        assert_eq!(other, "--output: found a.csv.gz with --format json, expected a name that ends in .json");
+        assert!(json_file("a.csv").is_err() && json_file("a.json.zst").is_ok() && json_file("a").is_ok());
     }
 }

@@ -16,34 +16,40 @@ use super::value;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's
-    #[arg(long, value_name = "N", value_parser = value::machines, help_heading = "Cluster")]
+    #[arg(long, value_name = "N", value_parser = value::machines, help_heading = "Workload")]
     pub(crate) machines: Option<value::Machines>,
-    /// Map slots of each machine (Hadoop 1); goes with --reduce-slots
-    #[arg(long, value_name = "N", requires = "reduce_slots", help_heading = "Cluster")]
+    /// Map slots of each machine; with --reduce-slots
+    ///
+    /// Slots of two kinds are those of Hadoop 1.
+    #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), requires = "reduce_slots", help_heading = "Workload")]
     pub(crate) map_slots: Option<u32>,
-    /// Reduce slots of each machine; goes with --map-slots
-    #[arg(long, value_name = "N", requires = "map_slots", help_heading = "Cluster")]
+    /// Reduce slots of each machine; with --map-slots
+    #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), requires = "map_slots", help_heading = "Workload")]
     pub(crate) reduce_slots: Option<u32>,
-    /// Universal slots of each machine, for maps and reduces alike
-    #[arg(long, value_name = "N", conflicts_with_all = ["map_slots", "total_slots"], help_heading = "Cluster")]
+    /// Slots of each machine, for maps and reduces alike
+    #[arg(long, value_name = "N", conflicts_with_all = ["map_slots", "total_slots"], value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Workload")]
     pub(crate) slots: Option<u32>,
-    /// Universal slots of the whole cluster, spread evenly over --machines or else one a machine
-    #[arg(long, value_name = "N", conflicts_with = "map_slots", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Cluster")]
+    /// Slots of the whole cluster, for maps and reduces alike
+    ///
+    /// They are spread evenly over --machines, or else one per machine.
+    #[arg(long, hide_short_help = true, value_name = "N", conflicts_with = "map_slots", value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Workload")]
     pub(crate) total_slots: Option<u32>,
     /// Speed of each machine: a task of s seconds takes s / V [default: 1]
-    #[arg(long, value_name = "V", value_parser = value::speed, help_heading = "Cluster")]
+    #[arg(long, hide_short_help = true, value_name = "V", value_parser = value::speed, help_heading = "Workload")]
     pub(crate) speed: Option<f64>,
 
     /// What a flow costs, instead of the workload's metric
     #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Objective")]
     pub(crate) metric: Option<Metric>,
-    /// Whether the sum or the maximum of the costs is to be small
+    /// Whether the sum or the maximum is to be small
     #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Objective")]
     pub(crate) combine: Option<Combine>,
     /// Whether weights count
-    #[arg(long, value_name = "WHETHER", value_parser = value::weights(), help_heading = "Objective")]
+    #[arg(long, hide_short_help = true, value_name = "WHETHER", value_parser = value::weights(), help_heading = "Objective")]
     pub(crate) weights: Option<Weights>,
-    /// Give every flow a deadline: its release + F times its time alone on the cluster
+    /// Give every flow a deadline: F times its time alone
+    ///
+    /// That is its release + F times the time that it takes alone on the cluster.
     #[arg(long, value_name = "F", value_parser = value::factor, help_heading = "Objective")]
     pub(crate) deadlines: Option<f64>,
 
@@ -51,7 +57,7 @@ pub(crate) struct Shape {
     pub(crate) import: ImportFlags,
 
     /// Seed of everything that is drawn [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u64>(0, u64::MAX), help_heading = "Workload")]
     pub(crate) seed: Option<u64>,
 }
 

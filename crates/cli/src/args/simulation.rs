@@ -13,44 +13,57 @@ use super::value;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Simulation")]
 pub(crate) struct SimulationArgs {
-    /// A phase given only as work is cut into equal tasks of at most this many seconds [default: 10]
-    #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero)]
+    /// Longest task that plain work is cut into [default: 10]
+    ///
+    /// A phase that is given only as work is cut into equal tasks of at most this many seconds.
+    #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     pub(crate) grain: Option<f64>,
     /// Machines report, and get work, only this often; 0 for at once
-    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) heartbeat: f64,
-    /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; 1 for not early
+    /// Share of maps before reduces start
+    ///
+    /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; with 1 they wait for all.
     #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction)]
     pub(crate) slowstart: f64,
-    /// Policies believe durations that are off by random factors: standard deviation of their logarithm
-    #[arg(long, value_name = "X", default_value = "0", value_parser = value::deviation)]
+    /// Error of the durations that policies are told
+    ///
+    /// They believe durations that are off by random factors: the standard deviation of their logarithm.
+    #[arg(long, hide_short_help = true, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) noise: f64,
-    /// What policies may know of durations
+    /// What policies know of durations
     #[arg(long, value_name = "KNOWLEDGE", default_value = "mean", value_parser = value::known())]
     pub(crate) knowledge: KnowledgeOption,
-    /// What finished tasks took in earlier runs, for --knowledge learned; `simulate` adds this run's
-    #[arg(long, value_name = "FILE")]
+    /// History document of earlier simulations, for --knowledge learned
+    ///
+    /// What finished tasks took (JSON); `simulate` adds this run's. The store of real runs that `run --history` keeps is
+    /// read as well, and never written.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
-    /// Tasks really take longer or shorter by random factors (mean 1): standard deviation of their logarithm
+    /// Spread of real durations
+    ///
+    /// They take longer or shorter by random factors (mean 1): the standard deviation of their logarithm.
     #[arg(long, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) jitter: f64,
-    /// MACHINE dies at second T and, with +D, is back empty D seconds later; may be given several times
+    /// MACHINE dies at T, and is back after D
+    ///
+    /// In seconds; without +D it stays away. May be given several times.
     #[arg(long, value_name = "MACHINE@T[+D]", value_delimiter = ',', value_parser = value::crash)]
     pub(crate) crash: Vec<CrashAt>,
     /// Every machine dies by itself, on average after this many seconds up
-    #[arg(long, value_name = "DURATION", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", conflicts_with = "crash", requires = "repair", value_parser = value::seconds_above_zero)]
     pub(crate) crash_rate: Option<f64>,
     /// How long a machine that died by --crash-rate is away
-    #[arg(long, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
     /// A task whose input lies on certain machines waits this long for one of them
-    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
-    /// WOHA: follow the plans of FILE, as slackline plan --output writes them; may be given several times
-    #[arg(long, value_name = "FILE")]
+    /// WOHA: follow the plans of FILE, as `slackline plan --output` writes them; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) plan_file: Vec<PathBuf>,
     /// Measure how long things really take; the output is then never the same twice
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) timings: bool,
 }
 

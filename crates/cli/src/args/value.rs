@@ -1,11 +1,12 @@
 //! Values of flags, and what is said when they are wrong.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, duration};
-use slackline_trace::Format;
+
+use super::listed::Listed;
 
 fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
     // Comparisons with NaN are false, so it is in no range.
@@ -20,6 +21,20 @@ fn time(text: &str, range: std::ops::RangeInclusive<f64>, bounds: &str) -> Resul
         .contains(&seconds)
         .then_some(seconds)
         .ok_or_else(|| format!("expected {}, {bounds}", duration::EXPECTED))
+}
+
+/// A whole number from `least` to `most`.
+pub(crate) fn whole<T: TryFrom<u64>>(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number: &u64| (least..=most).contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match most {
+            u64::MAX => format!("expected a whole number from {least}"),
+            most => format!("expected a whole number from {least} to {most}"),
+        })
+    }
 }
 
 /// Seconds from 0.
@@ -92,32 +107,23 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
     })
 }
 
-/// A format of our own documents.
-pub(crate) fn native() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::name))
-        .map(|name| Format::from_name(&name).expect("invariant: possible values are names"))
-}
-
 /// A metric of the objective.
-pub(crate) fn metric() -> impl TypedValueParser<Value = Metric> {
-    let value = |metric: &Metric| match metric {
+pub(crate) fn metric() -> Listed<Metric> {
+    let name = |metric: Metric| match metric {
         Metric::Sla => PossibleValue::new(metric.name()).alias("steps"),
         _ => PossibleValue::new(metric.name()),
     };
-    PossibleValuesParser::new(Metric::ALL.iter().map(value))
-        .map(|name| Metric::from_name(&name).expect("invariant: possible values are names"))
+    Listed::of("metric", Metric::ALL.iter().map(|&metric| (name(metric), metric)))
 }
 
 /// How the costs of the flows become one.
-pub(crate) fn combine() -> impl TypedValueParser<Value = Combine> {
-    PossibleValuesParser::new([Combine::Sum, Combine::Max].map(Combine::name))
-        .map(|name| Combine::from_name(&name).expect("invariant: possible values are names"))
+pub(crate) fn combine() -> Listed<Combine> {
+    Listed::of("combination", [Combine::Sum, Combine::Max].map(|combine| (combine.name(), combine)))
 }
 
 /// Whether weights count.
-pub(crate) fn weights() -> impl TypedValueParser<Value = Weights> {
-    PossibleValuesParser::new(["use", "ignore"])
-        .map(|name| if name == "use" { Weights::Use } else { Weights::Ignore })
+pub(crate) fn weights() -> Listed<Weights> {
+    Listed::of("use of weights", [("use", Weights::Use), ("ignore", Weights::Ignore)])
 }
 
 /// The text of a file.
@@ -137,8 +143,8 @@ pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
 }
 
 /// What a policy may know of durations.
-pub(crate) fn known() -> impl TypedValueParser<Value = KnowledgeOption> {
-    let value = |known: KnowledgeOption| {
+pub(crate) fn known() -> Listed<KnowledgeOption> {
+    let name = |known: KnowledgeOption| {
         PossibleValue::new(known.name()).help(match known {
             KnowledgeOption::Mean => "The mean of each phase, and the machines' speeds",
             KnowledgeOption::Exact => {
@@ -149,13 +155,8 @@ pub(crate) fn known() -> impl TypedValueParser<Value = KnowledgeOption> {
             }
         })
     };
-    PossibleValuesParser::new(
-        [KnowledgeOption::Mean, KnowledgeOption::Exact, KnowledgeOption::Learned].map(value),
-    )
-    .map(|name| {
-        let all = [KnowledgeOption::Mean, KnowledgeOption::Exact, KnowledgeOption::Learned];
-        all.into_iter().find(|known| known.name() == name).expect("invariant: possible values are names")
-    })
+    let all = [KnowledgeOption::Mean, KnowledgeOption::Exact, KnowledgeOption::Learned];
+    Listed::of("knowledge", all.map(|known| (name(known), known)))
 }
 
 #[cfg(test)]
@@ -197,6 +198,16 @@ mod tests {
         assert!(seconds("1mo").unwrap_err().contains("of the calendar"));
         assert!(seconds("-2h").unwrap_err().contains("not negative"));
         assert!(seconds("06:00").is_err() && seconds("").is_err() && seconds(" 2h").is_err());
+    }
+
+    #[test]
+    fn whole_numbers_are_refused_in_words() {
+        let seeds = whole::<u32>(1, 100);
+        assert_eq!(seeds("7"), Ok(7));
+        for text in ["0", "101", "-1", "x", "1.5", "", "99999999999999999999"] {
+            assert_eq!(seeds(text), Err("expected a whole number from 1 to 100".to_owned()), "{text}");
+        }
+        assert_eq!(whole::<u64>(0, u64::MAX)("x"), Err("expected a whole number from 0".to_owned()));
     }
 
     #[test]

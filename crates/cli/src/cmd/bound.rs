@@ -14,7 +14,7 @@ use crate::out;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline bound examples/nightly.toml
   slackline bound examples/nightly.toml --metric makespan --format json")]

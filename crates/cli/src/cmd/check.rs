@@ -15,22 +15,22 @@ use crate::out;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Example:
   slackline simulate examples/nightly.toml --policy edf --output edf.json
   slackline check examples/nightly.toml edf.json
 
-The options that the schedule records (import, cluster, objective, deadlines, grain) are applied
-again, so that none need be repeated; flags given here win. If the schedule is not feasible, the
+The options that the schedule records (import, cluster, objective, deadlines, grain) are applied \
+again, so that none need be repeated; flags given here win. If the schedule is not feasible, the \
 exit code is 1 and the first violation is named. JSON has `valid`, and metrics or the violation.")]
 pub(crate) struct Check {
-    /// Workload document or trace that the schedule was made for; - for standard input
+    /// Workload that the schedule was made for; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Schedule document; - for standard input
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
-    /// A phase given only as work is cut into equal tasks of at most this many seconds
+    /// Longest task that plain work is cut into
     #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero)]
     grain: Option<f64>,
     #[command(flatten)]

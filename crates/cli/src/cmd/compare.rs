@@ -8,12 +8,13 @@ use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
 use slackline::import::{Loaded, bounds};
 use slackline::parallel::processors;
+use slackline::registry::ALL;
 use slackline::report::number::counted;
 use slackline::report::{Figures, Row, comparison, headline, spread, write_schedule};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
+use crate::args::{OutputArgs, Shape, SimulationArgs, policy, value};
 use crate::history::Past;
 use crate::input::{Source, tell, warn_of_load};
 use crate::out;
@@ -21,32 +22,34 @@ use crate::progress::Progress;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline compare examples/nightly.toml
-  slackline compare examples/nightly.toml --policies fifo,fair:by=flow,edf --metric tardiness
+  slackline compare examples/nightly.toml -p fifo,fair:by=flow,edf
   slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
-  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
+  slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
 
-The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be
-better by more. With --seeds, figures are means ± half their 95 % interval. A --history is only read:
+The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
+better by more. With --seeds, figures are means ± half their 95 % interval. A --history is only read: \
 every run begins with the same.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policies, with parameters as in fair:by=flow [default: all]
-    #[arg(long, short, value_name = "P,Q", value_delimiter = ',', value_parser = policy::standard(), help_heading = "Policy")]
-    policies: Vec<PolicySpec>,
+    /// Policies, as in fifo,fair:by=flow
+    #[arg(long, short, value_name = "P,Q", value_delimiter = ',', default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
+    policies: Vec<policy::Several>,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
-    /// Run N seeds, each drawing anew, and give means, intervals and paired differences
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Simulation")]
+    /// Seeds to average over
+    ///
+    /// Each draws by itself; figures are means, intervals and paired differences.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value::whole::<u32>(1, 10_000), help_heading = "Simulation")]
     seeds: u32,
     /// Policies that run at a time [default: as many as there are processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Simulation")]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Simulation")]
     threads: Option<u16>,
     #[command(flatten)]
     output: OutputArgs,
@@ -73,7 +76,7 @@ struct Round {
 pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
-    let policies = if args.policies.is_empty() { tables.policies.policies() } else { args.policies.clone() };
+    let policies: Vec<PolicySpec> = args.policies.iter().flat_map(|several| several.0.clone()).collect();
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;

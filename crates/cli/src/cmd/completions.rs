@@ -3,7 +3,8 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use super::{Answer, command};
+use super::{Answer, command, repro};
+use crate::args::listed::Listed;
 use crate::out;
 use crate::tables::Tables;
 
@@ -19,7 +20,20 @@ pub(crate) struct Completions {
 
 pub(crate) fn run(args: &Completions, tables: &Tables) -> anyhow::Result<Answer> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(tables), "slackline", &mut script);
+    let known = command(tables);
+    let verbs: Vec<String> = known.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    // Names that only a script has a use for.
+    let mut known = known
+        .mut_subcommand("repro", |repro| {
+            repro.mut_arg("figures", |arg| arg.value_parser(listed(repro::figures())))
+        })
+        .mut_subcommand("man", |man| man.mut_arg("verb", |arg| arg.value_parser(listed(verbs))));
+    clap_complete::generate(args.shell, &mut known, "slackline", &mut script);
     out::data(None, |out| out.write_all(&script))?;
     Ok(Answer::Yes)
+}
+
+/// Any text, with these names for completions.
+fn listed(names: Vec<String>) -> Listed<String> {
+    Listed::new(names, |text| Ok::<_, String>(text.to_owned()))
 }

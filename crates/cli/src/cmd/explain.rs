@@ -7,7 +7,7 @@ use clap::Args;
 use slackline::explain::{explain, flow_times};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
-use slackline::names::did_you_mean;
+use slackline::names::{listed, unknown};
 use slackline::report::explain::{Told, csv, json};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, Schedule};
@@ -23,17 +23,14 @@ use crate::tables::Tables;
 /// What a workload beside its schedule is called; the first is what `run` writes.
 const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "workload.yml"];
 
-/// How many names a message lists.
-const NAMES_MAX: usize = 20;
-
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline simulate examples/nightly.toml --policy fair --output fair.json
   slackline explain fair.json billing --workload examples/nightly.toml
-  slackline explain fair.json billing rate --workload examples/nightly.toml --format json
+  slackline explain fair.json billing rate -w examples/nightly.toml
 
-The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where
+The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where \
 `run` leaves it. The options that the schedule records are applied again. CSV has a row a phase.")]
 pub(crate) struct Explain {
     /// Schedule document of plan, simulate or run; - for standard input
@@ -45,7 +42,7 @@ pub(crate) struct Explain {
     /// One job of it [default: all of them]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Workload document or trace that the schedule was made for; - for standard input
+    /// Workload that the schedule was made for [default: beside it]
     #[arg(long, short, value_name = "FILE")]
     workload: Option<PathBuf>,
     #[command(flatten)]
@@ -130,17 +127,13 @@ fn flow_named(instance: &Instance, name: &str) -> anyhow::Result<FlowId> {
     let job = match owners.as_slice() {
         [] => String::new(),
         [only] => format!("; {name} is a job of flow {only}: explain SCHEDULE {only} {name}"),
-        many => format!("; {name} is a job of {} flows: {}", many.len(), names(many)),
+        many => format!("; {name} is a job of {} flows: {}", many.len(), listed(many)),
     };
     let all: Vec<&str> = flows.map(|(_, flow)| flow.id.as_str()).collect();
     if all.is_empty() {
-        bail!("found flow {name:?}, expected a workload with flows: this one has none, so that nobody waits");
+        bail!("found flow {name:?}, expected a workload with flows: this one has none, so that none waits");
     }
-    bail!(
-        "found flow {name:?}, expected one of {}{}{job}",
-        names(&all),
-        did_you_mean(name, all.iter().copied())
-    );
+    bail!("{}{job}", unknown("flow", name, &all));
 }
 
 fn job_named(instance: &Instance, flow: FlowId, name: &str) -> anyhow::Result<JobId> {
@@ -149,19 +142,5 @@ fn job_named(instance: &Instance, flow: FlowId, name: &str) -> anyhow::Result<Jo
         return Ok(job);
     }
     let all: Vec<&str> = of.jobs().map(|job| instance.job(job).id.as_str()).collect();
-    bail!(
-        "found job {name:?} of flow {}, expected one of {}{}",
-        of.id,
-        names(&all),
-        did_you_mean(name, all.iter().copied())
-    );
-}
-
-/// The first names, and how many more there are.
-fn names(all: &[&str]) -> String {
-    let shown = all[..all.len().min(NAMES_MAX)].join(", ");
-    match all.len().saturating_sub(NAMES_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    bail!("flow {}: {}", of.id, unknown("job", name, &all));
 }

@@ -1,76 +1,96 @@
 //! `generate`: a synthetic workload.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use slackline::report::table::list;
+use slackline::report::table::wrapped;
 use slackline_model::Seed;
 use slackline_trace::generate::{Generator, generator, generators};
 use slackline_trace::{Format, write_workload};
 
 use super::Answer;
-use super::import::format_of;
-use crate::args::value;
+use crate::args::listed::Listed;
+use crate::args::{OutputArgs, value};
 use crate::out;
+
+/// Columns that lists are wrapped to.
+const COLUMNS: usize = 80;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  slackline generate --list
+  slackline generate
+  slackline generate facebook-day --help
   slackline generate facebook-day --set jobs=1000 --seed 7 --output day.toml
   slackline generate purdue | slackline compare -
 
-The same name, settings and seed give the same workload.")]
+The same name, settings and seed give the same workload. With a name, --help lists the parameters of that generator.")]
 pub(crate) struct Generate {
-    /// Generator
-    #[arg(value_name = "NAME", required_unless_present = "list")]
-    name: Option<String>,
+    /// Generator; without one, they are listed
+    #[arg(value_name = "NAME", value_parser = name(), hide_possible_values = true)]
+    name: Option<&'static Generator>,
     /// Set a parameter; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting(), hide_possible_values = true, requires = "name")]
     set: Vec<(String, String)>,
     /// Seed of everything that is drawn
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u64>(0, u64::MAX), requires = "name")]
     seed: u64,
-    /// Format of the document [default: by the name of the output file, else toml]
-    #[arg(long, value_name = "FORMAT", value_parser = value::native(), help_heading = "Output")]
-    format: Option<Format>,
-    /// Write the document to FILE, as a whole or not at all, instead of standard output
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
     /// List the generators, or the one named, with parameters and defaults
-    #[arg(long, conflicts_with_all = ["set", "format"])]
+    #[arg(long, conflicts_with_all = ["set", "format", "output"])]
     list: bool,
+    #[command(flatten)]
+    output: OutputArgs<Format>,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
+fn name() -> Listed<&'static Generator> {
+    let name = |generator: &'static Generator| {
+        clap::builder::PossibleValue::new(generator.name).help(generator.summary)
+    };
+    Listed::new(generators().iter().map(name), generator)
+}
+
+fn setting() -> Listed<(String, String)> {
+    let mut names: Vec<String> =
+        generators().iter().flat_map(|one| one.params).map(|param| format!("{}=", param.name)).collect();
+    names.sort();
+    names.dedup();
+    Listed::new(names, |text| {
+        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+        Ok::<_, &str>((key.trim().to_owned(), value.trim().to_owned()))
+    })
 }
 
 pub(crate) fn run(args: &Generate) -> anyhow::Result<Answer> {
-    let file = args.output.as_deref();
-    let one = args.name.as_deref().map(generator).transpose()?;
-    let Some(one) = one.filter(|_| !args.list) else {
-        let listed = one.map_or(generators(), std::slice::from_ref);
-        let texts: Vec<String> = listed.iter().map(describe).collect();
-        out::text(file, &texts.join("\n"))?;
-        return Ok(Answer::Yes);
+    let file = args.output.file();
+    let text = match args.name {
+        Some(one) if args.list => describe(one),
+        Some(one) => {
+            let settings: Vec<(&str, &str)> =
+                args.set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            write_workload(&one.generate(&settings, Seed(args.seed))?, args.output.form())
+        }
+        None if args.list => generators().iter().map(describe).collect::<Vec<_>>().join("\n"),
+        None => {
+            if file.is_some() {
+                anyhow::bail!(
+                    "--output: found no generator, expected one of those that `slackline generate` lists"
+                );
+            }
+            let names = generators().iter().map(|one| (one.name.to_owned(), one.summary.to_owned()));
+            wrapped(&names.collect::<Vec<_>>(), COLUMNS)
+        }
     };
-    let settings: Vec<(&str, &str)> = args.set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    let draft = one.generate(&settings, Seed(args.seed))?;
-    out::text(file, &write_workload(&draft, format_of(args.format, file)))?;
+    out::text(file, &text)?;
     Ok(Answer::Yes)
 }
 
 /// A generator with its parameters, their defaults and what they may be.
 fn describe(generator: &Generator) -> String {
-    let parameters: Vec<(String, String)> = generator
-        .params
-        .iter()
-        .map(|param| {
-            let name = format!("{}={}", param.name, param.default);
-            (name, format!("{} ({})", param.help, param.expected()))
-        })
-        .collect();
-    format!("{}: {}\n{}", generator.name, generator.summary, list(&parameters))
+    format!("{}: {}\n{}", generator.name, generator.summary, parameters(generator))
+}
+
+/// The parameters, one a line.
+pub(crate) fn parameters(generator: &Generator) -> String {
+    let parameter = |param: &slackline_model::params::Param| {
+        (format!("{}={}", param.name, param.default), format!("{} ({})", param.help, param.expected()))
+    };
+    wrapped(&generator.params.iter().map(parameter).collect::<Vec<_>>(), COLUMNS)
 }

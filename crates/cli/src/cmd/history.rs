@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use slackline::report::number::{Unit, column, exact};
 use slackline::report::{Align, Table};
@@ -14,7 +14,7 @@ use slackline_model::PhaseKind;
 use super::Answer;
 use crate::args::OutputArgs;
 use crate::args::output::Form;
-use crate::out;
+use crate::{history, out};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -22,7 +22,7 @@ Examples:
   slackline history past.history
   slackline history past.history --format json --output past.json
 
-The JSON form is the history document that `simulate` and `compare` read with --knowledge learned: the latest
+The JSON form is the history document that `simulate` and `compare` read with --knowledge learned: the latest \
 ten runs of each job together. They read the store itself as well.")]
 pub(crate) struct History {
     /// The store that `run --history FILE` keeps
@@ -35,9 +35,7 @@ pub(crate) struct History {
 pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
-    if !HistoryStore::is_one(&bytes) {
-        bail!("{name}: found another file, expected a store that `run --history` keeps");
-    }
+    history::expect_store(&name, &bytes)?;
     let store = HistoryStore::existing(&args.file);
     match args.output.form() {
         Form::Table => out::text(args.output.file(), &table(&store.runs()?))?,

@@ -1,23 +1,24 @@
 //! `import`: a trace as a workload document.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
 use slackline::report::number::counted;
 use slackline_trace::{Format, write_workload};
 
 use super::Answer;
-use crate::args::{Shape, value};
+use crate::args::{OutputArgs, Shape};
 use crate::input::{self, Source};
 use crate::out;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Example:
-  slackline import trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --output day.toml
+  slackline import trace.tsv --machines 600 --slots 3 --output day.toml
 
-What was repaired or left out is counted on standard error. Without flags for a cluster the
+What was repaired or left out is counted on standard error. Without flags for a cluster the \
 document has none, and flags must give one whenever it is used.")]
 pub(crate) struct Import {
     /// Trace, or a document to be rewritten; - for standard input
@@ -25,12 +26,11 @@ pub(crate) struct Import {
     workload: PathBuf,
     #[command(flatten)]
     shape: Shape,
-    /// Format of the document [default: by the name of the output file, else toml]
-    #[arg(long, value_name = "FORMAT", value_parser = value::native(), help_heading = "Output")]
-    to: Option<Format>,
-    /// Write the document to FILE, as a whole or not at all, instead of standard output
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs<Format>,
+    /// What `--format` was called in the first edition.
+    #[arg(long, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--format"))]
+    to: Option<String>,
 }
 
 pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
@@ -40,17 +40,6 @@ pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };
     out::talk(format_args!("{}: {flows}{cluster}", source.name));
-    let file = args.output.as_deref();
-    out::text(file, &write_workload(&draft, format_of(args.to, file)))?;
+    out::text(args.output.file(), &write_workload(&draft, args.output.form()))?;
     Ok(Answer::Yes)
-}
-
-/// The format that was asked for, or that the file's name asks for, or TOML.
-pub(super) fn format_of(asked: Option<Format>, file: Option<&Path>) -> Format {
-    let named = || {
-        let extension = file?.extension()?.to_str()?;
-        let name = if extension == "yml" { "yaml" } else { extension };
-        Format::from_name(name)
-    };
-    asked.or_else(named).unwrap_or(Format::Toml)
 }

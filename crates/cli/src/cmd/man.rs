@@ -2,8 +2,10 @@
 
 use anyhow::Context;
 use clap::Args;
+use slackline::names::unknown;
 
 use super::{Answer, command};
+use crate::help::with_all_formats;
 use crate::out;
 use crate::tables::Tables;
 
@@ -23,9 +25,16 @@ pub(crate) fn run(args: &Man, tables: &Tables) -> anyhow::Result<Answer> {
     let page = match &args.verb {
         None => command,
         Some(verb) => {
-            let known = command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ");
             let found = command.find_subcommand(verb).cloned();
-            let found = found.with_context(|| format!("found verb {verb:?}, expected one of {known}"))?;
+            let found = found.with_context(|| {
+                unknown(
+                    "verb",
+                    verb,
+                    &command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>(),
+                )
+            })?;
+            // A manual has room for the options of every format.
+            let found = if verb == "import" { with_all_formats(found) } else { found };
             found.display_name(format!("slackline-{verb}"))
         }
     };

@@ -5,8 +5,9 @@ mod capacity;
 mod check;
 mod compare;
 mod completions;
+pub(crate) mod config;
 mod explain;
-mod generate;
+pub(crate) mod generate;
 mod history;
 mod import;
 mod man;
@@ -20,9 +21,11 @@ mod tune;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::{engine, import as import_args, policy};
+use crate::defaults::Defaults;
+use crate::help;
 use crate::tables::Tables;
 
 /// What a verb found; not to be confused with an error, which keeps it from finding anything.
@@ -34,17 +37,32 @@ pub(crate) enum Answer {
     No,
 }
 
+/// The version, and the commit where there is one.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("SLACKLINE_COMMIT_SHORT"));
+/// The same with all that is known of the build.
+const VERSION_LONG: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("SLACKLINE_COMMIT"),
+    "\nbuilt for: ",
+    env!("SLACKLINE_TARGET")
+);
+
+/// The policy of `run` unless another is asked for.
+pub(crate) const RUN_POLICY: &str = "flowflex";
+
 /// Schedules flows of MapReduce-style jobs, and says what each policy would have given
 #[derive(Debug, Parser)]
 #[command(
     name = "slackline",
-    version,
+    version = VERSION,
+    long_version = VERSION_LONG,
     max_term_width = 110,
     after_help = "\
 Start here:
   slackline compare examples/nightly.toml
   slackline plan examples/purdue-30.toml --slots 4
-  slackline compare trace.tsv --machines 600 --map-slots 2 --reduce-slots 1 --deadlines 3
+  slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
 
 Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input."
 )]
@@ -83,6 +101,8 @@ enum Verb {
     Repro(repro::Repro),
     /// List the policies, what they take and their parameters
     Policies(policies::Policies),
+    /// Show the defaults that are in force, and where they come from
+    Config(config::Config),
     /// Print a completion script for a shell
     Completions(completions::Completions),
     /// Print the manual page of the program or of a verb
@@ -94,8 +114,33 @@ pub(crate) fn command(tables: &Tables) -> clap::Command {
     Cli::command().mut_subcommands(|verb| {
         let verb = policy::with_policies(verb, &tables.policies);
         let verb = engine::with_engines(verb, &tables.engines);
-        import_args::with_importers(verb, &tables.importers)
+        let verb = import_args::with_importers(verb, &tables.importers);
+        // What is no number is refused with the reason, and is not taken for a flag.
+        verb.mut_args(|arg| if takes_value(&arg) { arg.allow_negative_numbers(true) } else { arg })
     })
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_long().is_some() && arg.get_action().takes_values()
+}
+
+/// A command line that was read.
+pub(crate) struct Parsed {
+    /// What it asks for.
+    pub(crate) cli: Cli,
+    /// What is to be said of defaults that are in force.
+    pub(crate) remark: Option<String>,
+}
+
+impl Cli {
+    /// Whether it is done whatever the defaults file says.
+    pub(crate) fn needs_no_defaults(&self) -> bool {
+        match &self.verb {
+            Verb::Config(verb) => config::is_path(verb),
+            Verb::Completions(_) | Verb::Man(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Reads arguments, the name of the program first.
@@ -104,18 +149,26 @@ pub(crate) fn command(tables: &Tables) -> clap::Command {
 /// Arguments that are none; a wish for help or the version.
 pub(crate) fn parse(
     tables: &Tables,
+    defaults: &Defaults,
     arguments: impl IntoIterator<Item = OsString>,
-) -> Result<Cli, clap::Error> {
-    let mut command = command(tables);
+) -> Result<Parsed, clap::Error> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut command = help::shown(defaults.apply(command(tables)), &arguments, &tables.importers);
     let mut matches = command.try_get_matches_from_mut(arguments)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let remark = defaults.remark(&matches);
+    let verb = matches.subcommand_name().map(str::to_owned);
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| {
+        let verb = verb.as_deref().and_then(|verb| command.find_subcommand(verb).cloned());
+        error.format(&mut verb.unwrap_or(command))
+    })?;
+    Ok(Parsed { cli, remark })
 }
 
 /// Does what was asked for.
 ///
 /// # Errors
 /// Whatever keeps the verb from an answer: wrong use, wrong input, a file that cannot be written.
-pub(crate) fn run(cli: Cli, tables: &Tables) -> anyhow::Result<Answer> {
+pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     match cli.verb {
         Verb::Compare(verb) => compare::run(&verb, tables),
         Verb::Simulate(verb) => simulate::run(&verb, tables),
@@ -126,11 +179,12 @@ pub(crate) fn run(cli: Cli, tables: &Tables) -> anyhow::Result<Answer> {
         Verb::Bound(verb) => bound::run(&verb, tables),
         Verb::Import(verb) => import::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
-        Verb::Run(verb) => run::run(&verb, tables),
+        Verb::Run(verb) => run::run(&verb, tables, defaults),
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),
         Verb::Policies(verb) => policies::run(&verb, tables),
+        Verb::Config(verb) => config::run(&verb, tables, defaults),
         Verb::Completions(verb) => completions::run(&verb, tables),
         Verb::Man(verb) => man::run(&verb, tables),
     }

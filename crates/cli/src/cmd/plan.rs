@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
-use slackline::PolicySpec;
 use slackline::import::{Loaded, WorkloadOptions, add_budget};
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, plan_remarks, requirements, write_schedule};
+use slackline::{PlanForm, PolicySpec};
 use slackline_model::Instance;
 
 use super::Answer;
-use crate::args::output::Form;
+use crate::args::output::Forms;
 use crate::args::{OutputArgs, PlanArgs, Shape, policy, value};
 use crate::input::{Source, tell};
 use crate::out;
@@ -22,38 +22,74 @@ use crate::tables::Tables;
 const SHOWN: usize = 20;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline plan examples/purdue-30.toml --slots 4
-  slackline plan examples/nightly.toml --policy fair --metric tardiness --combine max
+  slackline plan examples/nightly.toml --policy fair --metric tardiness
   slackline plan examples/purdue-30.toml --slots 4 --policy flowflex --speed 2
   slackline plan report.toml --policy woha-lpf --output report.plan
 
-JSON is the schedule document, which `slackline check` decides on (of woha-… it is the requirements, which
-are no schedule); CSV has a row a flow. `slackline
-policies` says what each policy plans: allocations of slots, tasks, or (woha) the progress that a
-scheduler should see, which --output writes in a compact form. Without --policy it is the first of
+JSON is the schedule document, which `slackline check` decides on (of woha-… it is the requirements, which \
+are no schedule); CSV has a row a flow. `slackline \
+policies` says what each policy plans: allocations of slots, tasks, or (woha) the progress that a \
+scheduler should see, which --output writes in a compact form. Without --policy it is the first of \
 flex, flowflex, dmrs, edf and woha-lpf that plans such flows on such machines.")]
 pub(crate) struct PlanVerb {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policy, with parameters as in fair:by=flow [default: the first of flex, flowflex, dmrs, edf and woha-lpf that plans the workload]
+    /// Policy, as in fair:by=flow [default: by the workload]
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: Option<PolicySpec>,
     #[command(flatten)]
     plan: PlanArgs,
-    /// Where tasks are planned, a phase given only as work is cut into tasks of at most this many seconds
-    /// [default: 10]
+    /// Longest task that plain work is cut into [default: 10]
+    ///
+    /// Only where tasks are planned.
     #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     grain: Option<f64>,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
-    output: OutputArgs,
+    output: OutputArgs<Form>,
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
+}
+
+/// The form of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// For people.
+    Table,
+    /// The schedule document, or the requirements.
+    Json,
+    /// Rows, for spreadsheets.
+    Csv,
+    /// Progress requirements in few bytes, for a scheduler.
+    Plan,
+}
+
+impl Forms for Form {
+    const ALL: &'static [Self] = &[Self::Table, Self::Json, Self::Csv, Self::Plan];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Plan => "plan",
+        }
+    }
+
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Table => &["txt"],
+            Self::Json => &["json"],
+            Self::Csv => &["csv"],
+            Self::Plan => &["plan"],
+        }
+    }
 }
 
 pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
@@ -71,6 +107,12 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
             )
         })?,
     };
+    if args.output.form() == Form::Plan && policy.plan_form() != PlanForm::Progress {
+        bail!(
+            "--format: found plan with policy {}, expected a policy that plans progress (woha-…)",
+            policy.spec()
+        );
+    }
     if policy.plan_form().needs_tasks() {
         loaded.prepare(args.grain)?;
     }
@@ -138,7 +180,7 @@ fn write(
             out::talk(slackline::report::table::list(&remarks).trim_end());
             out::text(file, &flows::csv(instance, &schedule))
         }
-        Form::Json => {
+        Form::Json | Form::Plan => {
             out::talk(summary.trim_end());
             out::talk(slackline::report::table::list(&remarks).trim_end());
             out::data(file, |out| write_schedule(out, instance, &mut schedule, &figures, &meta))
@@ -156,12 +198,10 @@ fn write_requirements(
 ) -> anyhow::Result<Answer> {
     let (output, file) = (&args.output, args.output.file());
     let summary = headline::lines(name, instance) + &requirements::outcome(instance, policy, plans);
-    // A file without a form of its own is for a scheduler.
-    let compact = file.is_some() && output.format.is_none() && output.form() == Form::Table;
-    if compact || output.form() != Form::Table {
+    if output.form() != Form::Table {
         out::talk(summary.trim_end());
     }
-    if compact {
+    if output.form() == Form::Plan {
         let bytes = requirements::plan_file(instance, policy, plans).encode();
         let (plans, size) = (counted(plans.len() as u64, "plan"), counted(bytes.len() as u64, "byte"));
         out::talk(format_args!("{plans} in {size}"));
@@ -170,7 +210,7 @@ fn write_requirements(
         let text = match output.form() {
             Form::Table => format!("{summary}\n{}", requirements::table(instance, plans, args.all)),
             Form::Csv => requirements::csv(instance, plans),
-            Form::Json => requirements::json(instance, policy, plans),
+            Form::Json | Form::Plan => requirements::json(instance, policy, plans),
         };
         out::text(file, &text)?;
     }

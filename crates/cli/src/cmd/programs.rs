@@ -1,10 +1,12 @@
 //! `programs`: what jobs can run without anything installed.
 
 use clap::Args;
+use clap::builder::PossibleValue;
 use slackline::report::table::list;
 use slackline_local::task::{Info, programs};
 
 use super::Answer;
+use crate::args::listed::Listed;
 use crate::out;
 
 #[derive(Args, Debug)]
@@ -15,29 +17,27 @@ Examples:
 
 A job runs one with
   run = { program = \"wordcount\", inputs = [\"in/*.txt\"], output = \"out\", reducers = 4 }
-and arguments in args = { name = value }. Lines end with a newline; a carriage return before it is
+and arguments in args = { name = value }. Lines end with a newline; a carriage return before it is \
 part of the line.
 
 Commands do without a program, by the contract of Hadoop Streaming:
   run = { mapper = \"cmd\", combiner = \"cmd\", reducer = \"cmd\", inputs = [\"in\"], output = \"out\" }
-They find in their environment SLACKLINE_TASK (the number of the map or reduce) and, in maps,
-SLACKLINE_INPUT (which of the inputs, from 0) and mapreduce_map_input_file. Small files share a map,
+They find in their environment SLACKLINE_TASK (the number of the map or reduce) and, in maps, \
+SLACKLINE_INPUT (which of the inputs, from 0) and mapreduce_map_input_file. Small files share a map, \
 which reads one after the other: the variable then names the first.")]
 pub(crate) struct Programs {
     /// Only this program
-    #[arg(value_name = "NAME")]
-    name: Option<String>,
+    #[arg(value_name = "NAME", value_parser = name())]
+    name: Option<&'static Info>,
+}
+
+fn name() -> Listed<&'static Info> {
+    let name = |info: &'static Info| (PossibleValue::new(info.name).help(info.about), info);
+    Listed::of("program", programs().iter().map(name))
 }
 
 pub(crate) fn run(args: &Programs) -> anyhow::Result<Answer> {
-    let known = || programs().iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
-    let chosen: Vec<&Info> = match &args.name {
-        None => programs().iter().collect(),
-        Some(name) => match programs().iter().find(|info| info.name == name) {
-            Some(info) => vec![info],
-            None => anyhow::bail!("found program {name:?}, expected one of {}", known()),
-        },
-    };
+    let chosen: Vec<&Info> = args.name.map_or_else(|| programs().iter().collect(), |info| vec![info]);
     let texts: Vec<String> = chosen.into_iter().map(describe).collect();
     out::text(None, &texts.join("\n"))?;
     Ok(Answer::Yes)

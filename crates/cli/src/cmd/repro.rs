@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
+use slackline::names::unknown;
 use slackline::report::table::list;
 use slackline::report::{Align, Table};
 use slackline_lab::provenance::{self, Maker, Provenance};
-use slackline_lab::{Artifact, Context, Figure, Spec, experiment, experiments, make};
+use slackline_lab::{Artifact, Context, Experiment, Figure, Spec, experiments, make};
 
 use super::Answer;
+use crate::args::listed::Listed;
+use crate::args::value;
 use crate::out;
 use crate::progress::Cells;
 
@@ -21,24 +24,24 @@ Examples:
   slackline repro baselines --output experiments/baselines
   slackline repro --spec mine.toml --output results
 
-Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same
-specification gives the same bytes. DIR also gets made.toml, which says what version and commit of the
+Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same \
+specification gives the same bytes. DIR also gets made.toml, which says what version and commit of the \
 program made each file.")]
 pub(crate) struct Repro {
     /// Experiment; without one, they are listed
-    #[arg(value_name = "EXPERIMENT")]
-    experiment: Option<String>,
+    #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
+    experiment: Option<Experiment>,
     /// Figures of it [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
-    /// A specification of your own instead of one that comes with the program
+    /// A specification of your own (docs/experiments.md)
     #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
     spec: Option<PathBuf>,
     /// Average over seeds 0 to N-1 instead of as many as the figure says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = value::whole::<u32>(1, 100_000))]
     seeds: Option<u32>,
     /// Threads that work on a figure [default: as many as there are processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()))]
     threads: Option<u16>,
     /// Write the files of every figure into DIR instead of printing tables
     #[arg(long, short, value_name = "DIR")]
@@ -46,6 +49,16 @@ pub(crate) struct Repro {
     /// Commit this program was built from, for the made.toml that DIR keeps
     #[arg(long, value_name = "COMMIT", requires = "output")]
     commit: Option<String>,
+}
+
+fn name() -> Listed<Experiment> {
+    Listed::of("experiment", experiments().iter().map(|experiment| (experiment.id, *experiment)))
+}
+
+/// The names of all figures that come with the program, for completions.
+pub(crate) fn figures() -> Vec<String> {
+    let specs = experiments().iter().filter_map(|experiment| experiment.spec().ok());
+    specs.flat_map(|spec| spec.figures).map(|figure| figure.id).collect()
 }
 
 pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
@@ -87,12 +100,7 @@ fn specification(args: &Repro) -> anyhow::Result<Option<Spec>> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
         return Ok(Some(Spec::parse(&name, &text, &slackline_lab::kinds::names())?));
     }
-    let Some(id) = &args.experiment else { return Ok(None) };
-    let Some(known) = experiment(id) else {
-        let ids: Vec<&str> = experiments().iter().map(|experiment| experiment.id).collect();
-        bail!("found experiment {id:?}, expected one of {}", ids.join(", "));
-    };
-    Ok(Some(known.spec()?))
+    Ok(args.experiment.map(|experiment| experiment.spec()).transpose()?)
 }
 
 fn chosen<'a>(spec: &'a Spec, ids: &[String]) -> anyhow::Result<Vec<&'a Figure>> {
@@ -102,7 +110,7 @@ fn chosen<'a>(spec: &'a Spec, ids: &[String]) -> anyhow::Result<Vec<&'a Figure>>
     let find = |id: &String| {
         spec.figures.iter().find(|figure| figure.id == *id).with_context(|| {
             let known: Vec<&str> = spec.figures.iter().map(|figure| figure.id.as_str()).collect();
-            format!("found figure {id:?}, expected one of {}", known.join(", "))
+            unknown("figure", id, &known)
         })
     };
     ids.iter().map(find).collect()

@@ -17,59 +17,72 @@ use slackline_model::{Combine, Metric};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{EngineFlags, OutputArgs, policy, value};
+use crate::defaults::Defaults;
+use crate::history::expect_store;
 use crate::input::Source;
 use crate::out;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline run examples/first-run.toml
   slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=06:00
   slackline run flows.toml --history past.history
 
-A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or
-run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write key TAB value lines.
-An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline
+A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or \
+run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write key TAB value lines. \
+An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline \
 programs` lists what is built in.
 
-Killed at any moment, the same command goes on where the run was. The journal, the logs of failed attempts,
+Killed at any moment, the same command goes on where the run was. The journal, the logs of failed attempts, \
 the resolved workload and the schedule of what happened are in the directory of --state.")]
 pub(crate) struct Run {
-    /// Flow file: a workload document whose jobs say what they run, or WOHA XML with commands
+    /// Flow file, whose jobs say what they run; - for standard input
+    ///
+    /// A workload document whose jobs have a `run` section, or WOHA XML with commands.
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policy, with parameters as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", default_value = "flowflex", value_parser = policy::standard(), help_heading = "Policy")]
+    /// Policy, as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric
-    #[arg(long, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
+    #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
     /// Whether the sum or the maximum of the costs is to be small
-    #[arg(long, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
+    #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
     combine: Option<Combine>,
-    /// A deadline: seconds or a duration after the start of the run, a time of day such as 06:00, or a date and time
-    /// such as 2026-03-01T06:00:00Z; may be given several times
+    /// A deadline; may be given several times
+    ///
+    /// WHEN is seconds or a duration after the start of the run, a time of day such as 06:00, or a date and time such as
+    /// 2026-03-01T06:00:00Z.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<Deadline>,
-    /// A store of what jobs took in earlier runs, begun if it is not there; read at the start, told what this run
-    /// took when it ends or is stopped. `slackline history FILE` shows it
+    /// Store of what jobs took in earlier runs
+    ///
+    /// It is begun if it is not there, read at the start, and told what this run took when it ends or is stopped; `slackline history FILE` shows it. It
+    /// is no history document (JSON), which `simulate --history` keeps.
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
     #[command(flatten)]
     engine: EngineFlags,
-    /// How often a task may fail before its flow is given up
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Engine")]
+    /// How often a task may fail before its flow fails
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Engine")]
     attempts: u16,
-    /// Reduces may take slots once this fraction of their job's maps is done; 1 for not early
-    #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
+    /// Fraction of maps after which reduces may take slots; 1 for not early
+    #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
     slowstart: f64,
 
-    /// Where the run keeps its files [default: .slackline/ and the name of the flow file]
+    /// Where the run keeps its files
+    ///
+    /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the directory that is
+    /// meant instead of .slackline.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
-    /// Begin anew: remove what an earlier run of this state left, its outputs included
+    /// Start over: remove what an earlier run left
+    ///
+    /// Its outputs are removed as well.
     #[arg(long, help_heading = "Output")]
     again: bool,
     #[command(flatten)]
@@ -87,7 +100,7 @@ fn deadline(text: &str) -> Result<Deadline, String> {
     }
 }
 
-pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
     let source = Source::read(&args.workload)?;
     // What cannot be written is better known before the run than after it.
@@ -97,7 +110,13 @@ pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
     {
         bail!("--output: found no directory {}, expected one", directory.display());
     }
-    let mut request = args.request(source);
+    if let Some(history) = &args.history
+        && let Ok(bytes) = std::fs::read(history)
+        && !bytes.is_empty()
+    {
+        expect_store(&history.display().to_string(), &bytes)?;
+    }
+    let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
     let name = request.short_name().to_owned();
     let mut live = live::Live::new(&request);
@@ -139,8 +158,9 @@ pub(crate) fn run(args: &Run, tables: &Tables) -> anyhow::Result<Answer> {
 }
 
 impl Run {
-    fn request(&self, source: Source) -> Request {
-        let state = self.state.clone().unwrap_or_else(|| default_state(&self.workload));
+    /// What is asked for; `states` is where runs have their state directories.
+    fn request(&self, source: Source, states: &Path) -> Request {
+        let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
         let mut request = Request::new(source.name, source.bytes, self.policy.clone(), state);
         request.metric = self.metric;
         request.combine = self.combine;
@@ -153,9 +173,10 @@ impl Run {
     }
 }
 
-fn default_state(workload: &Path) -> PathBuf {
+/// The name of a run's state directory.
+fn state_name(workload: &Path) -> String {
     let stem = workload.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
-    Path::new(".slackline").join(if stem == "-" { "run".to_owned() } else { stem })
+    if stem == "-" { "run".to_owned() } else { stem }
 }
 
 /// An error in the words of the command line.

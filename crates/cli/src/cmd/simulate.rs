@@ -22,20 +22,20 @@ use crate::tables::Tables;
 const SHOWN: usize = 20;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline simulate examples/nightly.toml --policy edf
-  slackline simulate examples/nightly.toml --policy fair:by=flow --output fair.json
+  slackline simulate examples/nightly.toml -p fair:by=flow -o fair.json
   slackline check examples/nightly.toml fair.json
-  slackline simulate examples/nightly.toml --policy flex --knowledge learned --history past.json
-  slackline simulate examples/nightly.toml --policy woha-lpf --plan-file nightly.plan
+  slackline simulate nightly.toml -p flex --knowledge learned --history past.json
+  slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
 
 JSON is the schedule document; CSV has a row a flow. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policy, with parameters as in fair:by=flow
+    /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use slackline::PolicySpec;
 use slackline::capacity::Condition;
@@ -14,54 +13,62 @@ use slackline_model::Instance;
 
 use super::Answer;
 use super::capacity::{self, Capacity};
-use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
+use crate::args::listed::Listed;
+use crate::args::output::{Form, json_file};
+use crate::args::{OutputArgs, Shape, SimulationArgs, policy, value};
 use crate::input::{Source, tell};
 use crate::out;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline tune examples/purdue-30.toml --total-slots 80
-  slackline tune examples/purdue-30.toml --machines 19 --slots 4 --method mk-tct-sf-jr --format json
+  slackline tune examples/purdue-30.toml --machines 19 --slots 4
   slackline tune examples/purdue-30.toml --total-slots 80 --schedule best.json
-  slackline tune examples/nightly.toml --machines 1..50 --until missed=0 --policy edf
+  slackline tune examples/nightly.toml --machines 1..50 --until missed:0 -p edf
 
-Splits: --total-slots divides slots one by one; --machines with --slots gives every machine the same m map
-and r reduce slots, m + r = --slots. Without either, the workload's own machines are divided so. Flows are
+Splits: --total-slots divides slots one by one; --machines with --slots gives every machine the same m map \
+and r reduce slots, m + r = --slots. Without either, the workload's own machines are divided so. Flows are \
 of one job and all there at 0.
 
-Capacity: every size of --machines A..B is simulated under --policy, smallest first, until one meets the
-condition; none is skipped, as more machines may do worse, so sizes above the answer may fail again.
-Deadlines that --deadlines F makes are those of the largest cluster, for all sizes. If no size does, the exit
+Capacity: every size of --machines A..B is simulated under --policy, smallest first, until one meets the \
+condition; none is skipped, as more machines may do worse, so sizes above the answer may fail again. \
+Deadlines that --deadlines F makes are those of the largest cluster, for all sizes. If no size does, the exit \
 code is 1.")]
 pub(crate) struct Tune {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Least makespan by Johnson's rule (mk-sf-jr), with small jobs first (mk-tct-sf-jr), or over all orders
-    /// of up to nine jobs (ex-mk-sf-jr)
+    /// How the order and the split are found
+    ///
+    /// Least makespan by Johnson's rule (mk-sf-jr), with small jobs first (mk-tct-sf-jr), or over all orders of up to nine
+    /// jobs (ex-mk-sf-jr).
     #[arg(long, value_name = "METHOD", default_value = "mk-sf-jr", value_parser = method(), help_heading = "Tuning")]
     method: Method,
-    /// Times that make the orders: work over slots, whole waves, or the better [default: best; mk-tct-sf-jr: area]
+    /// Times that make the orders [default: best]
+    ///
+    /// Work over slots (area), whole waves (stage), or the better of both (best); of mk-tct-sf-jr the default is area.
     #[arg(long, value_enum, help_heading = "Tuning")]
     times: Option<TimesArg>,
     /// Whether reduces go to the first job that is ready (wc), or strictly in order (strict)
-    #[arg(long, value_enum, default_value = "wc", help_heading = "Tuning")]
+    #[arg(long, hide_short_help = true, value_enum, default_value = "wc", help_heading = "Tuning")]
     mode: ModeArg,
     /// Scale the best split of N slots instead of searching, and say what that loses
-    #[arg(long, value_name = "N", help_heading = "Tuning")]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Tuning")]
     proportional: Option<u32>,
-    /// Write the schedule of the best split to FILE, for check
-    #[arg(long, value_name = "FILE", help_heading = "Tuning")]
+    /// Write the schedule of the best split to FILE
+    #[arg(long, value_name = "FILE", value_parser = json_file, help_heading = "Tuning")]
     schedule: Option<PathBuf>,
 
-    /// Find the smallest number of machines with which a metric is so: missed=0, mean_response<300
-    #[arg(long, value_name = "METRIC<NUMBER", requires = "policy", help_heading = "Capacity",
+    /// Find the fewest machines with METRIC at most N
+    ///
+    /// Such as missed:0 or mean_response:300. For another comparison write one of < <= = >= > instead of the colon and
+    /// quote it for the shell: 'utilisation>=0.5'.
+    #[arg(long, value_name = "METRIC:N", requires = "policy", value_parser = condition(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
     until: Option<Condition>,
-    /// Policy that runs the cluster, with parameters as in fair:by=flow
+    /// Policy that runs the cluster, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), requires = "until", help_heading = "Capacity")]
     policy: Option<PolicySpec>,
     #[command(flatten)]
@@ -93,11 +100,12 @@ enum ModeArg {
     Strict,
 }
 
-fn method() -> impl TypedValueParser<Value = Method> {
-    PossibleValuesParser::new(Method::ALL.map(Method::name)).map(|name| {
-        let found = Method::ALL.into_iter().find(|method| method.name() == name);
-        found.expect("invariant: possible values are names")
-    })
+fn method() -> Listed<Method> {
+    Listed::of("method", Method::ALL.map(|method| (method.name(), method)))
+}
+
+fn condition() -> Listed<Condition> {
+    Listed::new(Condition::metrics().map(|metric| format!("{metric}:")), str::parse::<Condition>)
 }
 
 pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {

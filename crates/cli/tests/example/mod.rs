@@ -16,7 +16,7 @@ fn program(name: &str) -> PathBuf {
 
 /// Runs the example in a directory.
 pub(crate) fn run(name: &str, dir: &Path, args: &[&str]) -> Output {
-    Command::new(program(name)).args(args).current_dir(dir).output().unwrap()
+    Command::new(program(name)).args(args).current_dir(dir).env("SLACKLINE_CONFIG", "").output().unwrap()
 }
 
 /// What the example says, which has to do what it is told.

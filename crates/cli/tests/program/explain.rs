@@ -82,7 +82,7 @@ fn the_workload_beside_the_schedule_is_found() {
     .unwrap();
     assert!(done(&["explain", text(&file), "a"]).starts_with("a under fifo: done at "));
     let other = refused(&["explain", text(&file), "a", "--workload", NIGHTLY]);
-    assert!(other.contains("made for a workload with SHA-256"), "{other}");
+    assert!(other.contains("made for another workload (SHA-256 "), "{other}");
 }
 
 #[test]

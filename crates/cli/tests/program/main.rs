@@ -9,6 +9,10 @@
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
+//! - `help`: help fits the terminal; scripts for shells know the names;
+//! - `files`: what a file is called is what it holds;
+//! - `names`: what is mistyped is answered with what was meant;
+//! - `config`: the user's defaults file;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
 //! - `times`: durations and clock times, from documents and options to tables;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
@@ -16,8 +20,12 @@
 
 mod checks;
 mod edges;
+mod config;
 mod explain;
+mod files;
+mod help;
 mod history;
+mod names;
 mod plans;
 mod processes;
 #[path = "../../../../testdata/real.rs"]
@@ -46,6 +54,8 @@ struct Ran {
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    // Nothing of the user's own.
+    command.env("SLACKLINE_CONFIG", "");
     command
 }
 

@@ -15,7 +15,7 @@ fn slackline(dir: &Path, args: &[&str]) -> Ran {
 
 pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
-    command.current_dir(dir).args(args);
+    command.current_dir(dir).args(args).env("SLACKLINE_CONFIG", "");
     command
 }
 

@@ -143,7 +143,7 @@ fn import_writes_a_document_that_gives_the_same() {
 
 #[test]
 fn import_without_a_cluster_leaves_it_to_later() {
-    let ran = run_with(&["import", "-", "--to", "json"], TRACE.as_bytes());
+    let ran = run_with(&["import", "-", "--format", "json"], TRACE.as_bytes());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.contains("no cluster"), "{}", ran.err);
     let args = ["bound", "-", "--machines", "3", "--slots", "2"];
@@ -210,7 +210,6 @@ fn completions_and_pages_name_the_verbs() {
     assert!(done(&["man", "compare"]).contains("seeds"));
     assert_eq!(run(&["man", "nonsense"]).code, Some(2));
     assert!(done(&["compare", "--help"]).contains("Examples:"));
-    assert!(done(&["--version"]).starts_with("slackline "));
 }
 
 #[test]

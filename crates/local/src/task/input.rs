@@ -1,15 +1,12 @@
 //! Records of splits: lines, or records of a fixed length, out of plain and compressed files.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use slackline_trace::Compression;
 
 use super::error::at;
-use super::split::{Compression, compression};
 use super::{Split, TaskError};
 
 /// How much is read at once, bytes.
@@ -120,11 +117,8 @@ impl Records {
         let path = &split.path;
         let mut file = File::open(path).map_err(at("cannot read", path))?;
         let end = split.length.map(|length| split.offset + length);
-        let (blocks, position) = match compression(path) {
-            Some(Compression::Gzip) => {
-                (boxed(MultiGzDecoder::new(BufReader::with_capacity(BLOCK, file)), limit), 0)
-            }
-            Some(Compression::Zstd) => (boxed(ZstdFrames::new(file), limit), 0),
+        let (blocks, position) = match Compression::of_name(path) {
+            Some(compression) => (Blocks::new(compression.reader(file), limit), 0),
             None => {
                 let bytes = file.metadata().map_err(at("cannot read", path))?.len();
                 if end.is_some_and(|end| bytes < end) {
@@ -141,7 +135,7 @@ impl Records {
                     Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
                 };
                 file.seek(SeekFrom::Start(position)).map_err(at("cannot read", path))?;
-                (boxed(file, limit), position)
+                (Blocks::new(Box::new(file) as Box<dyn Read + Send>, limit), position)
             }
         };
         let mut records = Records { blocks, format, path: path.clone(), position, end };
@@ -183,10 +177,6 @@ impl Records {
     }
 }
 
-fn boxed(source: impl Read + Send + 'static, limit: usize) -> Blocks<Box<dyn Read + Send>> {
-    Blocks::new(Box::new(source), limit)
-}
-
 /// The largest record under a memory limit: a reader needs room for one whole record.
 pub(super) fn record_limit(memory_bytes: u64) -> usize {
     memory_bytes.clamp(1 << 20, 1 << 30) as usize
@@ -195,74 +185,6 @@ pub(super) fn record_limit(memory_bytes: u64) -> usize {
 /// The name of a split for a command's environment.
 pub(super) fn display(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// All frames of a zstd file, with their checksums held against their content.
-struct ZstdFrames {
-    source: BufReader<File>,
-    decoder: FrameDecoder,
-    started: bool,
-}
-
-impl ZstdFrames {
-    fn new(file: File) -> Self {
-        ZstdFrames {
-            source: BufReader::with_capacity(BLOCK, file),
-            decoder: FrameDecoder::new(),
-            started: false,
-        }
-    }
-
-    /// Goes to the next frame that holds data; false at the end of the file.
-    fn next_frame(&mut self) -> io::Result<bool> {
-        while !self.source.fill_buf()?.is_empty() {
-            match self.decoder.reset(&mut self.source) {
-                Ok(()) => {
-                    self.started = true;
-                    return Ok(true);
-                }
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => {
-                    io::copy(&mut (&mut self.source).take(u64::from(length)), &mut io::sink())?;
-                }
-                Err(e) => return Err(io::Error::new(io::ErrorKind::InvalidData, e)),
-            }
-        }
-        Ok(false)
-    }
-
-    fn end_frame(&mut self) -> io::Result<()> {
-        self.started = false;
-        match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
-            (Some(written), Some(found)) if written != found => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("a frame with checksum {found:08x}, expected {written:08x}"),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Read for ZstdFrames {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if !self.started && !self.next_frame()? {
-                return Ok(0);
-            }
-            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                self.decoder
-                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBytes(out.len()))
-                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-            }
-            let read = self.decoder.read(out)?;
-            if read > 0 || out.is_empty() {
-                return Ok(read);
-            }
-            self.end_frame()?;
-        }
-    }
 }
 
 #[cfg(test)]

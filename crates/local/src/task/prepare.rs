@@ -9,12 +9,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use slackline_trace::Compression;
+
 use super::emit::{Emit, Sink};
 use super::error::at;
 use super::input::{Records, record_limit};
 use super::partition::Boundaries;
 use super::program::{Program, Resources, build_program};
-use super::split::compression;
 use super::{Job, Split, TaskError};
 
 /// Places that are looked at.
@@ -90,7 +91,7 @@ fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
     let (mut places, mut before, mut next) = (Vec::new(), 0, 0);
     for (split, bytes) in sized {
         let end = before + bytes;
-        if next < end && compression(&split.path).is_some() {
+        if next < end && Compression::of_name(&split.path).is_some() {
             let weight = (end - next).div_ceil(step);
             places.push(Place { split: split.clone(), weight });
             next += weight * step;

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use slackline_trace::Compression;
+
 use super::error::at;
 use super::{Job, Shape, Split, TaskError, describe};
 
@@ -69,22 +71,6 @@ pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>,
     Ok(maps)
 }
 
-/// Whether a file is read through a decoder, which its name tells.
-pub(super) fn compression(path: &Path) -> Option<Compression> {
-    match path.extension()?.to_str()? {
-        "gz" => Some(Compression::Gzip),
-        "zst" | "zstd" => Some(Compression::Zstd),
-        _ => None,
-    }
-}
-
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compression {
-    Gzip,
-    Zstd,
-}
-
 /// Splits that are going to share a map.
 struct Batch {
     splits: Vec<Split>,
@@ -112,7 +98,7 @@ impl Batch {
 /// The splits of one file.
 fn of_file(path: &Path, bytes: u64, input: u32, split_bytes: u64) -> Vec<Split> {
     let split = |offset, length| Split { path: path.to_owned(), offset, length, input };
-    if compression(path).is_some() {
+    if Compression::of_name(path).is_some() {
         return vec![split(0, None)];
     }
     let (mut splits, mut offset) = (Vec::new(), 0);

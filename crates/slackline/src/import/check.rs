@@ -24,7 +24,7 @@ pub struct ScheduleDocument<'a> {
 
 /// A workload that a schedule was not made for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{schedule}: made for a workload with SHA-256 {made_for}, found {found} in {workload}")]
+#[error("{schedule}: made for another workload (SHA-256 {made_for}) than {workload} (SHA-256 {found})")]
 pub struct WrongWorkload {
     /// The schedule.
     pub schedule: String,
@@ -123,16 +123,14 @@ impl<'a> ScheduleDocument<'a> {
 /// alone. What `options` and `grain` give goes before what the schedule records.
 ///
 /// # Errors
-/// Whatever keeps either document from being read.
+/// Whatever keeps either document from being read; a schedule of another workload.
 pub fn check(
     document: &ScheduleDocument<'_>,
     workload: &Source,
     options: WorkloadOptions,
     grain: Option<f64>,
 ) -> Result<Verdict, ImportError> {
-    if let Err(wrong) = document.made_for(workload) {
-        return Ok(Verdict::Not { kind: "workload", why: wrong.to_string() });
-    }
+    document.made_for(workload)?;
     let loaded = document.load(workload, options, grain)?;
     let schedule = match document.read(&loaded.instance) {
         Ok(schedule) => schedule,

@@ -3,6 +3,7 @@
 use slackline_model::Invalid;
 use slackline_trace::TraceError;
 
+use super::check::WrongWorkload;
 use crate::woha::{PlanFileError, PlanMismatch};
 
 /// Why there is no instance, or no way to simulate it as was asked.
@@ -20,6 +21,9 @@ pub enum ImportError {
     /// A document that is none, or that does not describe an instance.
     #[error(transparent)]
     Document(#[from] TraceError),
+    /// A schedule of another workload.
+    #[error(transparent)]
+    AnotherWorkload(#[from] WrongWorkload),
     /// An instance that cannot be.
     #[error(transparent)]
     Invalid(#[from] Invalid),

@@ -9,7 +9,7 @@ use slackline_local::run::EngineError;
 use slackline_local::this_machine;
 use slackline_model::params::{Param, ParamError, Settings};
 
-use crate::names::did_you_mean;
+use crate::names::unknown;
 
 /// The engines of this library, the usual one first.
 const TABLE: &[EngineEntry] = &[this_machine::ENTRY];
@@ -23,11 +23,7 @@ pub struct Engines(Vec<EngineEntry>);
 #[non_exhaustive]
 pub enum EngineSpecError {
     /// No such engine.
-    #[error(
-        "found engine {found:?}, expected one of {}{}",
-        .known.join(", "),
-        did_you_mean(.found, .known.iter().copied())
-    )]
+    #[error("{}", unknown("engine", .found, .known))]
     Unknown {
         /// What was asked for.
         found: String,
@@ -174,7 +170,7 @@ mod tests {
     #[test]
     fn what_cannot_be_says_what_can() {
         let error = |spec: &str| options(spec).unwrap_err();
-        assert_eq!(error("lokal"), r#"found engine "lokal", expected one of local; did you mean "local"?"#);
+        assert_eq!(error("lokal"), r#"found engine "lokal", expected local; did you mean "local"?"#);
         assert!(
             error("local:queue=a").starts_with(r#"engine local: found parameter "queue", expected one of"#)
         );

@@ -6,6 +6,7 @@ use slackline_judge::Violation;
 use slackline_local::journal::Difference;
 use slackline_local::{LogError, run::EngineError};
 use slackline_model::Invalid;
+use slackline_model::names::unknown;
 use slackline_trace::TraceError;
 
 /// Why a run cannot begin, be resumed or be reported.
@@ -80,7 +81,7 @@ pub enum DeadlineError {
         flow: String,
     },
     /// No such flow.
-    #[error("deadline: found flow {flow:?}, expected one of {}", known.join(", "))]
+    #[error("deadline: {}", unknown("flow", .flow, .known))]
     Unknown {
         /// The flow.
         flow: String,

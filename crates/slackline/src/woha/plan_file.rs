@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use slackline_algo::woha::plan::Mismatch;
 use slackline_algo::woha::{Plan, PlanError};
+use slackline_model::names::unknown;
 use slackline_model::{FlowId, Instance};
 
 const MAGIC: &[u8] = b"SLKPLAN";
@@ -65,11 +66,11 @@ pub enum PlanFileError {
 #[non_exhaustive]
 pub enum PlanMismatch {
     /// No such flow.
-    #[error("found a plan of flow {found:?}, expected a flow of the workload: {}", .known.join(", "))]
+    #[error("found a plan of another workload: {}", unknown("flow", .found, .known))]
     Flow {
         /// Whose it is.
         found: String,
-        /// Some of the flows there are.
+        /// The flows there are.
         known: Vec<String>,
     },
     /// A second plan of one flow.
@@ -145,14 +146,12 @@ impl PlanFile {
         instance: &Instance,
         plans: &mut BTreeMap<FlowId, Plan>,
     ) -> Result<(), PlanMismatch> {
-        const SHOWN: usize = 10;
         let flows: BTreeMap<&str, FlowId> =
             instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id)).collect();
         for (name, plan) in &self.plans {
             let Some(&flow) = flows.get(name.as_str()) else {
-                let known = instance.flows().iter().take(SHOWN).map(|flow| flow.id.clone());
-                let more = (instance.flows().len() > SHOWN).then(|| "…".to_owned());
-                return Err(PlanMismatch::Flow { found: name.clone(), known: known.chain(more).collect() });
+                let known = instance.flows().iter().map(|flow| flow.id.clone()).collect();
+                return Err(PlanMismatch::Flow { found: name.clone(), known });
             };
             plan.fits(instance, flow)
                 .map_err(|mismatch| PlanMismatch::Shape { flow: name.clone(), mismatch })?;

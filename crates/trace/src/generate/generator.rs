@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use slackline_model::names::unknown;
 use slackline_model::params::{Param, ParamError, Settings};
 use slackline_model::{Draft, Invalid, Seed};
 
@@ -34,12 +35,12 @@ impl Generator {
 #[non_exhaustive]
 pub enum GenerateError {
     /// No generator has that name.
-    #[error("found generator {found:?}, expected one of {expected}")]
+    #[error("{}", unknown("generator", .found, .known))]
     UnknownGenerator {
         /// The name given.
         found: String,
         /// The names there are.
-        expected: String,
+        known: Vec<&'static str>,
     },
     /// A parameter is unknown, set twice or out of range.
     #[error("{generator}: {problem}")]

@@ -54,6 +54,6 @@ pub fn generators() -> &'static [Generator] {
 pub fn generator(name: &str) -> Result<&'static Generator, GenerateError> {
     generators().iter().find(|g| g.name == name).ok_or_else(|| GenerateError::UnknownGenerator {
         found: name.to_owned(),
-        expected: generators().iter().map(|g| g.name).collect::<Vec<_>>().join(", "),
+        known: generators().iter().map(|generator| generator.name).collect(),
     })
 }

@@ -26,7 +26,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
 use crate::diagnostic::Diagnostics;
-use crate::error::{TraceError, nearest};
+use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
 use crate::importers::hadoop::TASK_COUNTS;
 use crate::importers::xml::{self, Xml, elements};
@@ -314,9 +314,4 @@ impl Reader<'_> {
 
 fn child<'a, 'd>(node: Node<'a, 'd>, name: &str) -> Option<Node<'a, 'd>> {
     elements(node).find(|child| child.tag_name().name() == name)
-}
-
-/// `; did you mean …?`, if there is something to mean.
-fn suggestion<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> String {
-    nearest(found, names).map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
 }

@@ -1,8 +1,9 @@
 //! XML with positions: what the importers of workflow files share.
 
 use roxmltree::{Document, Node, ParsingOptions};
+use slackline_model::names::{did_you_mean, one_of};
 
-use crate::error::{TraceError, nearest};
+use crate::error::TraceError;
 use crate::importer::Input;
 use crate::place::Place;
 
@@ -145,13 +146,5 @@ pub(super) fn elements<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<
 }
 
 fn expected(found: &str, names: &[&str]) -> String {
-    let known = match names {
-        [] => "none".to_owned(),
-        [only] => (*only).to_owned(),
-        _ => format!("one of {}", names.join(", ")),
-    };
-    match nearest(found, names.iter().copied()) {
-        Some(name) => format!(", expected {known}; did you mean {name}?"),
-        None => format!(", expected {known}"),
-    }
+    format!(", expected {}{}", one_of(names), did_you_mean(found, names.iter().copied()))
 }

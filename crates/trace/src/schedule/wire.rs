@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::times::Beginning;
-use crate::wire::{Aim, Name, Named, PhaseName};
+use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
 
 fn one() -> f64 {
     1.0
@@ -22,6 +22,10 @@ fn single() -> u32 {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline schedule", rename = "Schedule"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document<Flows, Allocations, Tasks> {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default)]
+    #[expect(dead_code, reason = "it is for editors alone")]
+    schema: SchemaName,
     /// Version of the document.
     #[cfg_attr(test, schemars(extend("const" = 1)))]
     pub(crate) slackline: u32,

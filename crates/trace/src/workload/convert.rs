@@ -12,7 +12,7 @@ use slackline_model::{Objective, Start};
 use super::{run, wire};
 use crate::parse::VERSION;
 use crate::times::{Beginning, Duration, Moment};
-use crate::wire::{MetricName, Numbers, Pair, Seconds};
+use crate::wire::{MetricName, Numbers, Pair, SchemaName, Seconds};
 
 /// Path and what is wrong there.
 type Fault = (String, String);
@@ -208,6 +208,7 @@ fn split(split: wire::Split) -> SplitDraft {
 pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
     let machines: Vec<_> = draft.machines.iter().map(from_machine).collect();
     wire::Workload {
+        schema: SchemaName,
         slackline: VERSION,
         start: draft.start.clone().map(Beginning),
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),

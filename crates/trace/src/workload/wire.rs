@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::times::{Beginning, Duration, Moment};
-use crate::wire::{CombineName, MetricName, Numbers, Seconds};
+use crate::wire::{CombineName, MetricName, Numbers, SchemaName, Seconds};
 
 fn one() -> f64 {
     1.0
@@ -26,6 +26,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline workload"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default, skip_serializing)]
+    #[expect(dead_code, reason = "it is for editors alone")]
+    pub(crate) schema: SchemaName,
     /// Version of the document.
     #[cfg_attr(test, schemars(extend("const" = 1)))]
     pub(crate) slackline: u32,
@@ -64,9 +68,11 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     /// How many machines.
     #[serde(default = "single")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) count: u32,
     /// A task of s seconds takes s / speed.
     #[serde(default = "one")]
+    #[cfg_attr(test, schemars(range(min = 1e-6, max = 1e6)))]
     pub(crate) speed: f64,
     /// Slots of each machine: a number of universal slots, or typed ones by kind.
     pub(crate) slots: Numbers,
@@ -125,6 +131,7 @@ pub(crate) struct Flow {
     pub(crate) release: Moment,
     /// Its weight.
     #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub(crate) weight: f64,
     /// When it should be done; a time of day is the first one after the release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,6 +146,7 @@ pub(crate) struct Flow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<Repeat>,
     /// Its jobs.
+    #[cfg_attr(test, schemars(length(min = 1)))]
     pub(crate) jobs: Vec<Job>,
 }
 
@@ -173,6 +181,7 @@ pub(crate) struct Repeat {
     /// Time between releases.
     pub(crate) every: Duration,
     /// How many copies in all.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) times: u32,
 }
 
@@ -300,6 +309,7 @@ impl fmt::Display for Arg {
 pub(crate) struct Phase {
     /// How many tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) tasks: Option<u32>,
     /// Time a task takes on a slot of speed 1: of every task, or a list with one a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -327,6 +337,7 @@ pub(crate) struct Split {
     pub(crate) seconds: Duration,
     /// How many tasks.
     #[serde(default = "single", skip_serializing_if = "is_single")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) count: u32,
     /// Machines that hold the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

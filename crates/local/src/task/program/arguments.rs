@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use slackline_model::bytes;
+use slackline_model::names::{did_you_mean, one_of, unknown};
 
 use super::super::{Args, TaskError};
 
@@ -34,8 +35,7 @@ impl<'a> Arguments<'a> {
     ) -> Result<Self, TaskError> {
         let names: Vec<_> = known.iter().map(|argument| argument.name).collect();
         if let Some(name) = args.keys().find(|name| !names.contains(&name.as_str())) {
-            let expected = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(TaskError::Job(format!("{program}: found argument {name:?}, expected {expected}")));
+            return Err(TaskError::Job(format!("{program}: {}", unknown("argument", name, &names))));
         }
         Ok(Arguments { program, args })
     }
@@ -54,7 +54,10 @@ impl<'a> Arguments<'a> {
     pub(super) fn choice(&self, name: &str, words: &[&'static str]) -> Result<&'static str, TaskError> {
         let Some(found) = self.args.get(name) else { return Ok(words[0]) };
         let known = words.iter().find(|word| found.as_str() == Some(word));
-        known.copied().ok_or_else(|| self.wrong(name, found, &format!("one of {}", words.join(", "))))
+        known.copied().ok_or_else(|| {
+            let meant = found.as_str().map(|found| did_you_mean(found, words.iter().copied()));
+            self.wrong(name, found, &format!("{}{}", one_of(words), meant.unwrap_or_default()))
+        })
     }
 
     /// True or false; false where it is not given.

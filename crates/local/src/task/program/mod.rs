@@ -23,6 +23,8 @@ mod wordcount;
 
 use std::ops::RangeInclusive;
 
+use slackline_model::names::unknown;
+
 use super::{Args, Job, TaskError};
 pub use arguments::Argument;
 use arguments::Arguments;
@@ -127,7 +129,7 @@ pub(super) fn build_program(name: &str, args: &Args, resources: Resources<'_>) -
 fn info(name: &str) -> Result<&'static Info, TaskError> {
     PROGRAMS.iter().find(|info| info.name == name).ok_or_else(|| {
         let names: Vec<_> = PROGRAMS.iter().map(|info| info.name).collect();
-        TaskError::Job(format!("found program {name:?}, expected one of {}", names.join(", ")))
+        TaskError::Job(unknown("program", name, &names))
     })
 }
 
@@ -163,7 +165,11 @@ mod tests {
                 "join: kind: found \"outer\", expected one of inner, left, right, full",
             ),
             ("histogram", json!({"width": 0}), "histogram: width: found 0, expected a number above 0"),
-            ("histogram", json!({"feld": 0}), "histogram: found argument \"feld\", expected field, width"),
+            (
+                "histogram",
+                json!({"feld": 0}),
+                "histogram: found argument \"feld\", expected one of field, width; did you mean \"field\"?",
+            ),
             (
                 "generate-text",
                 json!({"bytes": "3 apples"}),

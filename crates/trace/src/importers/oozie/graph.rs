@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Item, Kind, Transition, suggestion};
+use slackline_model::names::{did_you_mean, one_of};
+
+use super::{Item, Kind, Transition};
 use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importers::xml::Xml;
@@ -29,7 +31,7 @@ pub(super) fn order(
     for (item, (target, node)) in items.iter().flat_map(|item| targets(item, true).map(move |t| (item, t))) {
         if !index.contains_key(target.as_str()) {
             let from = if item.name.is_empty() { "start".to_owned() } else { format!("{:?}", item.name) };
-            let known = suggestion(target, index.keys().copied());
+            let known = did_you_mean(target, index.keys().copied());
             let what =
                 format!("found a transition from {from} to {target:?}, expected the name of a node{known}");
             return Err(xml.error(*node, what));
@@ -91,7 +93,7 @@ fn check_case(
     let found = index.get(decision).map(|&k| &items[k]);
     let Some(item @ Item { kind: Kind::Decision { .. }, .. }) = found else {
         let known = items.iter().filter(|i| matches!(i.kind, Kind::Decision { .. })).map(|i| i.name.as_str());
-        let known = suggestion(decision, known);
+        let known = did_you_mean(decision, known);
         let what =
             format!("found cases = {decision}={case}, expected the name of a decision before ={known}");
         return Err(xml.error(items[0].node, what));
@@ -100,7 +102,8 @@ fn check_case(
         return Ok(());
     }
     let known: Vec<&str> = targets(item, false).map(|(target, _)| target.as_str()).collect();
-    let what = format!("found cases = {decision}={case}, expected one of {}", known.join(", "));
+    let meant = did_you_mean(case, known.iter().copied());
+    let what = format!("found cases = {decision}={case}, expected {}{meant}", one_of(&known));
     Err(xml.error(item.node, what))
 }
 

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use slackline_model::duration;
+use slackline_model::names::did_you_mean;
 
-use super::suggestion;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::parse::parse;
@@ -153,7 +153,7 @@ impl Side {
         let unknown = self.actions.keys().find(|name| !names().any(|known| known == name.as_str()));
         let Some(name) = unknown else { return Ok(()) };
         let what =
-            format!("found action {name:?}, expected one of the workflow{}", suggestion(name, names()));
+            format!("found action {name:?}, expected one of the workflow{}", did_you_mean(name, names()));
         Err(TraceError::input(ACTIONS, None, what))
     }
 }

@@ -85,12 +85,12 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "weight=\"3\"",
             "wieght=\"3\"",
-            "w.xml:3:1: found attribute \"wieght\" of <workflow>, expected one of name, deadline, release, weight; did you mean weight?",
+            "w.xml:3:1: found attribute \"wieght\" of <workflow>, expected one of name, deadline, release, weight; did you mean \"weight\"?",
         ),
         (
             "<dataset path=\"/logs/raw/\"/>",
             "<datasets/>",
-            "w.xml:4:3: found element <datasets>, expected one of dataset, job; did you mean dataset?",
+            "w.xml:4:3: found element <datasets>, expected one of dataset, job; did you mean \"dataset\"?",
         ),
         (
             "<dataset path=\"/logs/raw/\"/>",
