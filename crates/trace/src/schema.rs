@@ -68,7 +68,12 @@ mod tests {
     fn examples_follow_the_schemas() {
         let workload: Value = toml::from_str(&example("workload.toml")).unwrap();
         validator("workload").validate(&workload).unwrap();
+        let clock_times = std::fs::read_to_string(format!("{ROOT}/examples/morning.toml")).unwrap();
+        validator("workload").validate(&toml::from_str(&clock_times).unwrap()).unwrap();
         let mut wrong = workload;
+        wrong["flows"][0]["release"] = true.into();
+        assert!(validator("workload").validate(&wrong).is_err());
+        wrong["flows"][0]["release"] = 0.into();
         wrong["flows"][0]["jobs"][0]["map"]["second"] = 3.into();
         assert!(validator("workload").validate(&wrong).is_err());
         let schedule: Value = serde_json::from_str(&example("schedule.json")).unwrap();
