@@ -47,7 +47,7 @@ impl Targets {
         self.0[phase]
     }
 
-    /// A phase is to hold so many slots, which is pushed if it is news.
+    /// How many slots a phase should hold; pushed if that has changed.
     pub(crate) fn push(&mut self, phase: PhaseId, slots: f64, out: &mut Vec<Action>) {
         if self.0[phase] != slots {
             self.0[phase] = slots;

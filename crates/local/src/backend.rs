@@ -83,12 +83,12 @@ pub struct Fault {
     pub problem: String,
 }
 
-/// A job that cannot be run as things are.
+/// A job that cannot be run now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnrunnableJob {
     /// Its flow.
     pub flow: String,
-    /// Where the document says what it runs, and what is in the way.
+    /// Where the document says what it runs, and what prevents it.
     pub fault: Fault,
 }
 
@@ -97,7 +97,7 @@ pub trait Prepared {
     /// The workload with all phases, task by task.
     fn workload(&self) -> &Draft;
 
-    /// Jobs that cannot be run as things are.
+    /// Jobs that cannot be run now.
     fn unrunnable(&self) -> Vec<UnrunnableJob>;
 
     /// Removes the run of a state directory, with the outputs it made, to make room for this one. Says whether there
@@ -140,7 +140,7 @@ pub trait Session {
     /// What resuming it found.
     fn recovered(&self) -> Recovered;
 
-    /// What is in the way of jobs that are not done; their flows have failed from the start.
+    /// What prevents unfinished jobs from running; their flows have failed from the start.
     fn obstacles(&self) -> &[Obstacle];
 
     /// What the jobs took that are done, for later runs.

@@ -15,7 +15,7 @@ use crate::task_id::TaskId;
 /// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
 
-/// What is in the way of a job.
+/// What prevents a job from running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// Index of the job among the run's jobs.
@@ -24,7 +24,7 @@ pub struct Obstacle {
     pub problem: String,
 }
 
-/// The first thing in the way of each job; tasks that are `done` need nothing any more. O(files).
+/// What first prevents each job from running; tasks that are `done` need nothing any more. O(files).
 pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
     let of_job = |(job, plan): (usize, &JobPlan)| {
         let index = job as u32;

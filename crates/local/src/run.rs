@@ -103,7 +103,7 @@ impl Session {
         &self.attempts
     }
 
-    /// What is in the way of jobs that are not done; their flows have failed from the start.
+    /// What prevents unfinished jobs from running; their flows have failed from the start.
     pub fn obstacles(&self) -> &[Obstacle] {
         &self.obstacles
     }

@@ -1,4 +1,4 @@
-//! What an engine is: it runs tasks on slots and reports what became of them.
+//! What an engine is: it runs tasks on slots and reports how they ended.
 //!
 //! The simulator, the local engine and the adapters of real clusters implement [`Engine`]; none of
 //! them takes a scheduling decision.

@@ -1,6 +1,6 @@
 //! Malleable jobs: what the exact tests and relaxations of FLEX talk about.
 //!
-//! All jobs are there from the plan's time 0 on; a job works at any rate between its minimum and its
+//! All jobs are released at the plan's time 0; a job works at any rate between its minimum and its
 //! maximum number of slots until it is done. Plan time and workload time differ by each job's `base`.
 
 use std::ops::RangeInclusive;

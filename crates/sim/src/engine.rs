@@ -15,11 +15,11 @@ use crate::options::Options;
 use crate::queue::{Pending, Queue};
 
 /// Machine failures in a row without any batch ending after which a simulation gives up: tasks that
-/// outlast every machine would otherwise be tried for ever.
+/// outlast every machine would otherwise be tried forever.
 const FAILURES_IN_VAIN: u32 = 1_000_000;
 
 /// Wakes in a row, with nothing running and neither a flow nor a machine about to come, after which a
-/// simulation gives up: a policy that plans by epochs would otherwise do so for ever on dead machines.
+/// simulation is abandoned: a policy that plans by epochs would otherwise do so forever on dead machines.
 const WAKES_IN_VAIN: u32 = 100_000;
 
 /// A batch that is followed one by one, because it waits, or its machine may die or reports late.

@@ -73,8 +73,8 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
         },
         speeds: match (can.speeds, form) {
             (Speeds::Known, _) => "yes",
-            (Speeds::Ignored, PlanForm::Allocations) => "online only, speeds ignored",
-            (Speeds::Ignored, _) => "yes, speeds ignored",
+            (Speeds::Ignored, PlanForm::Allocations) => "online, as equal",
+            (Speeds::Ignored, _) => "yes, as equal",
         },
         plan: match form {
             PlanForm::Allocations => "allocations on one speed",

@@ -64,7 +64,7 @@ impl PlanForm {
 }
 
 impl PolicySpec {
-    /// A policy of one's own. Its plan is what it does if everything goes as it is known.
+    /// Your own policy. Its plan is its simulation on what is known.
     pub fn new<F>(name: &'static str, make: F) -> Self
     where
         F: Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync + 'static,

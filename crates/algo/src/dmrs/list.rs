@@ -102,7 +102,7 @@ struct Class {
     free: BTreeSet<Free>,
 }
 
-/// When a slot is free, and its number, in one word: it is compared in one go.
+/// When a slot is free, and its number, in one word, so that it is compared in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Free(u128);
 

@@ -12,7 +12,7 @@
 //! 3. Maps, then reduces of each job, the largest first, each where it ends earliest ([`list`]).
 //! 4. Online the jobs are the ready jobs of all flows; each slot serves its queue, and the list is
 //!    rebuilt when the best slot of the next task is no longer the planned one ([`online`]).
-//! 5. The baselines of §VI are planned with what they know and followed as it comes (`replay`).
+//! 5. The baselines of §VI are planned with what they know and followed in simulated time (`replay`).
 //! 6. Speeds and task times are the driver's estimates, which may be learned
 //!    ([`slackline_policy::learning`], the execution database).
 //!
@@ -26,7 +26,7 @@
 //! **Invariants**: I1 a slot's tasks do not overlap, I2 no reduce before its maps, I3 no phase above
 //! its cap (the judge, in tests); I4 LP ≤ cost, Lemma 2 and Theorem 1 (tests); I5 a slot is handed a
 //! task only when it is free and the task can run, so that what is planned is what runs if all
-//! jobs are there from the start (tests).
+//! jobs are released at 0 (tests).
 //!
 //! **Symbols**: p_j `Job::work`, w_j `weight`, r_j `release`, p_{j,1} `Side::longest`, m
 //! `Machines::count`, v_l `speed`, v_1 `Machines::fastest`, μ `Machines::capacity`, μ_j

@@ -1,6 +1,6 @@
 //! FLEX plans for instances of the model: flows of one job each, typed or universal slots.
 //!
-//! If every flow is a single phase that is there from the start, each lane is a FLEX instance of its
+//! If every flow is a single phase released at 0, each lane is a FLEX instance of its
 //! own and everything in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools,
 //! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::phases`]); the
 //! orders come from the same rules, applied to each flow's share of the cluster, and from the deadlines
@@ -65,7 +65,7 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
     Ok(plan)
 }
 
-/// Whether every flow is a single phase that is there from the start and whose minimum never moves.
+/// Whether every flow is a single phase released at 0 whose minimum never moves.
 fn is_plain(instance: &Instance) -> bool {
     let fits = |&lane: &Lane| {
         let minima = (instance.phases().iter_enumerated())

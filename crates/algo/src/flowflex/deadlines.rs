@@ -27,14 +27,14 @@ pub type Histograms = Vec<Vec<Stretch>>;
 /// Work left that is no more than rounding, relative to the pseudo-job's.
 const NEAR: f64 = 1e-12;
 
-/// Free slots over time: from each instant to the next this many, the last for ever.
+/// Free slots over time: from each instant to the next this many, the last forever.
 #[derive(Clone, Debug)]
 pub struct Profile {
     steps: Vec<(f64, u32)>,
 }
 
 impl Profile {
-    /// All `slots` free for ever.
+    /// All `slots` free forever.
     pub fn new(slots: u32) -> Self {
         Self { steps: vec![(0.0, slots)] }
     }

@@ -61,7 +61,7 @@ impl fmt::Display for Promise {
 }
 
 /// What FlowFlex promises of its plans on slots `factor` times as fast as those of the optimum, for universal
-/// slots and flows that are there from the start. Theorem 4 is for maxima, Theorem 3 for sums; their
+/// slots and flows that are all released at 0. Theorem 4 is for maxima, Theorem 3 for sums; their
 /// corollaries need no faster slots where costs grow in proportion to completions.
 pub fn promise(instance: &Instance, factor: f64) -> Option<Promise> {
     let theory = !instance.cluster().is_typed() && instance.flows().iter().all(|flow| flow.release.0 == 0);

@@ -57,11 +57,11 @@ pub struct CrashAt {
     pub machine: String,
     /// When it dies.
     pub at: f64,
-    /// How long it is away; for good without it.
+    /// How long it is away; forever without it.
     pub away: Option<f64>,
 }
 
-/// Machines that die by themselves.
+/// Random machine failures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashRate {
     /// Time up on average.

@@ -1,6 +1,6 @@
 //! Queues on an indexed 4-ary heap: keys lie in one array, and a table says where each flow is.
 //!
-//! The head is at hand, a key changes in place by sifting one entry, and four children share a cache
+//! The head is found at once, a key changes in place by sifting one entry, and four children share a cache
 //! line or two. Walking past the head costs more than in a list: best first, O(k log k) for k steps;
 //! the two that are nearly always all need no memory.
 
