@@ -129,7 +129,7 @@ pub fn sampled_jobs(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
 /// whole seconds on each slot.
 pub fn mixed_speeds(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
     let phases: Vec<Option<TasksDraft>> =
-        [&[][..], &[2.0], &[4.0], &[2.0, 2.0], &[2.0, 4.0], &[4.0, 4.0], &[2.0, 2.0, 4.0]]
+        [&[][..], &[2.0], &[4.0], &[2.0, 2.0], &[2.0, 4.0], &[4.0, 4.0], &[2.0, 6.0]]
             .map(|list| (!list.is_empty()).then(|| TasksDraft::Each(list.to_vec())))
             .into();
     let jobs = jobs_of(&phases);
