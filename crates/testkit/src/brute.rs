@@ -4,36 +4,66 @@
 //! best schedule starts every task as early as the tasks before it allow: with tasks and releases of
 //! whole seconds, at whole seconds. At each of them the search tries every number of tasks of every
 //! ready phase, none at all included (deliberate idling can pay: Graham's anomalies). Equal tasks of
-//! a phase are interchangeable. What is left to pay depends only on the second and on how many tasks
-//! of each kind are unstarted or have how long to run, and is remembered.
+//! a phase are interchangeable, and so are slots of one speed. What is left to pay depends only on the second and
+//! on how many tasks of each kind are unstarted or have how long to run, and is remembered.
 //!
 //! Minima are ignored: they are a guarantee of some policies, not a condition on schedules.
 
 use std::collections::BTreeMap;
 
 use slackline_model::time::MICROS;
-use slackline_model::{Combine, Instance, PhaseId, PhaseKind};
+use slackline_model::{Combine, Instance, Lane, PhaseId, PhaseKind};
 
 /// Most states remembered before the search is abandoned.
 const STATES_MAX: usize = 400_000;
 /// Counters of a state.
 const COUNTERS_MAX: usize = 40;
+/// Lanes times speeds.
+const KINDS_MAX: usize = 4;
 
 /// Equal tasks of one phase.
 struct Class {
     phase: PhaseId,
-    /// Whole seconds at the cluster's speed.
-    seconds: usize,
     count: u8,
-    /// Counters of the state: unstarted, then running with 1, 2, … `seconds - 1` seconds to go.
+    /// The counter of those that have not started.
+    at: usize,
+    /// The ways to run them.
+    ways: std::ops::Range<usize>,
+}
+
+/// Tasks of a class on slots of one speed.
+struct Way {
+    class: usize,
+    kind: usize,
+    /// Whole seconds on these slots.
+    seconds: usize,
+    /// The counters of those that run with 1, 2, … `seconds - 1` seconds to go.
     at: usize,
 }
 
+impl Way {
+    /// How many run.
+    fn running(&self, state: &State) -> u32 {
+        state[self.at..self.at + self.seconds - 1].iter().map(|&n| u32::from(n)).sum()
+    }
+}
+
+/// Slots of one lane and speed.
+#[derive(Clone, Copy)]
+struct Kind {
+    lane: Lane,
+    speed: f64,
+    slots: u32,
+}
+
 type State = [u8; COUNTERS_MAX];
+type Free = [u32; KINDS_MAX];
 
 struct Search<'a> {
     instance: &'a Instance,
+    kinds: Vec<Kind>,
     classes: Vec<Class>,
+    ways: Vec<Way>,
     /// Classes of each phase.
     of_phase: Vec<std::ops::Range<usize>>,
     /// Bits of each counter in a key.
@@ -45,8 +75,8 @@ struct Search<'a> {
 
 /// The optimal value of the instance's objective over all non-preemptive schedules of its tasks.
 ///
-/// `None` if the instance is out of reach: tasks or releases that are not whole seconds, tasks of no
-/// length, mixed speeds, or too many states.
+/// `None` if the instance is out of reach: releases, or tasks on some slot, that are not whole seconds, tasks of no
+/// length, many speeds, or too many states.
 pub fn brute(instance: &Instance) -> Option<f64> {
     let mut search = Search::new(instance)?;
     let mut start = [0; COUNTERS_MAX];
@@ -59,7 +89,26 @@ pub fn brute(instance: &Instance) -> Option<f64> {
     search.best(0, &start)
 }
 
-/// A second that begins: how far everything is, and how many tasks of each class start now.
+/// The slots of an instance by lane and speed.
+fn kinds(instance: &Instance) -> Vec<Kind> {
+    let cluster = instance.cluster();
+    let mut kinds: Vec<Kind> = Vec::new();
+    for &lane in cluster.lanes() {
+        let mut slot = 0;
+        while slot < cluster.slots(lane) {
+            let (speed, next) = cluster.speed_of(lane, slot);
+            let slots = next - slot;
+            slot = next;
+            match kinds.iter_mut().find(|kind| kind.lane == lane && kind.speed == speed) {
+                Some(kind) => kind.slots += slots,
+                None => kinds.push(Kind { lane, speed, slots }),
+            }
+        }
+    }
+    kinds
+}
+
+/// A second that begins: how far everything is, and how many tasks start now in each way.
 struct Second<'a> {
     now: u64,
     state: &'a State,
@@ -68,22 +117,32 @@ struct Second<'a> {
 
 impl<'a> Search<'a> {
     fn new(instance: &'a Instance) -> Option<Self> {
-        let speed = instance.cluster().uniform_speed()?;
+        let kinds = kinds(instance);
+        if kinds.len() > KINDS_MAX {
+            return None;
+        }
         let whole = |micros: u64| micros.is_multiple_of(MICROS).then_some(micros / MICROS);
-        let mut classes: Vec<Class> = Vec::new();
+        let (mut classes, mut ways): (Vec<Class>, Vec<Way>) = (Vec::new(), Vec::new());
         let mut of_phase = Vec::new();
         let mut bits = Vec::new();
         for (phase, info) in instance.phases().iter_enumerated() {
             let first = classes.len();
             let mut counts = BTreeMap::new();
             for run in info.tasks()?.runs() {
-                let seconds = whole(run.span.at_speed_nearest(speed).0).filter(|&s| (1..=20).contains(&s))?;
-                *counts.entry(seconds as usize).or_insert(0u32) += run.count;
+                *counts.entry(run.span).or_insert(0u32) += run.count;
             }
-            for (seconds, count) in counts {
-                let (at, count) = (bits.len(), u8::try_from(count).ok()?);
-                classes.push(Class { phase, seconds, count, at });
-                bits.extend(std::iter::repeat_n(u8::BITS - count.leading_zeros(), seconds));
+            for (span, count) in counts {
+                let count = u8::try_from(count).ok()?;
+                let (at, first, of_count) = (bits.len(), ways.len(), u8::BITS - count.leading_zeros());
+                bits.push(of_count);
+                let lane = instance.lane_of(phase);
+                for (kind, slots) in kinds.iter().enumerate().filter(|(_, kind)| kind.lane == lane) {
+                    let seconds = whole(span.at_speed_nearest(slots.speed).0)?;
+                    let seconds = usize::try_from(seconds).ok().filter(|s| (1..=20).contains(s))?;
+                    ways.push(Way { class: classes.len(), kind, seconds, at: bits.len() });
+                    bits.extend(std::iter::repeat_n(of_count, seconds - 1));
+                }
+                classes.push(Class { phase, count, at, ways: first..ways.len() });
             }
             of_phase.push(first..classes.len());
         }
@@ -93,7 +152,9 @@ impl<'a> Search<'a> {
         let last_release = releases.iter().copied().max().unwrap_or(0);
         fits.then(|| Self {
             instance,
+            kinds,
             classes,
+            ways,
             of_phase,
             bits,
             releases,
@@ -118,51 +179,50 @@ impl<'a> Search<'a> {
         if self.memo.len() >= STATES_MAX || now >= 1 << 15 {
             return None;
         }
-        let ready: Vec<usize> =
-            (0..self.classes.len()).filter(|&c| self.is_ready(now, state, self.classes[c].phase)).collect();
-        let mut free = [0; 2];
-        for &lane in self.instance.cluster().lanes() {
-            free[lane.index()] = self.instance.cluster().slots(lane);
+        let is_ready = |&w: &usize| self.is_ready(now, state, self.classes[self.ways[w].class].phase);
+        let ready: Vec<usize> = (0..self.ways.len()).filter(is_ready).collect();
+        let mut free = [0; KINDS_MAX];
+        for (free, kind) in free.iter_mut().zip(&self.kinds) {
+            *free = kind.slots;
         }
-        for class in &self.classes {
-            let running: u32 =
-                state[class.at + 1..class.at + class.seconds].iter().map(|&n| u32::from(n)).sum();
-            free[self.instance.lane_of(class.phase).index()] -= running;
+        for way in &self.ways {
+            free[way.kind] -= way.running(state);
         }
         let mut least = f64::INFINITY;
-        let mut second = Second { now, state, starts: vec![0; self.classes.len()] };
+        let mut second = Second { now, state, starts: vec![0; self.ways.len()] };
         self.choose(&mut second, &ready, free, &mut least)?;
         self.memo.insert(key, least);
         Some(least)
     }
 
-    /// Tries every number of tasks of the classes in `ready`, then lets a second pass.
+    /// Tries every number of tasks in each of the ways in `ready`, then lets a second pass.
     fn choose(
         &mut self,
         second: &mut Second<'_>,
         ready: &[usize],
-        free: [u32; 2],
+        free: Free,
         least: &mut f64,
     ) -> Option<()> {
-        let Some((&c, rest)) = ready.split_first() else {
+        let Some((&w, rest)) = ready.split_first() else {
             return self.pass(second, least);
         };
-        let (phase, at, state) = (self.classes[c].phase, self.classes[c].at, second.state);
-        let lane = self.instance.lane_of(phase).index();
-        let cap = self.instance.phase(phase).cap;
-        let held: u32 = self.of_phase[phase.index()]
-            .clone()
-            .map(|c| &self.classes[c])
-            .map(|c| state[c.at + 1..c.at + c.seconds].iter().map(|&n| u32::from(n)).sum::<u32>())
-            .sum();
-        let started: u32 = self.of_phase[phase.index()].clone().map(|c| u32::from(second.starts[c])).sum();
-        let most = u32::from(state[at]).min(free[lane]).min(cap - held - started);
+        let (way, state) = (&self.ways[w], second.state);
+        let class = &self.classes[way.class];
+        let starts =
+            |class: &Class| second.starts[class.ways.clone()].iter().map(|&n| u32::from(n)).sum::<u32>();
+        let running =
+            |class: &Class| self.ways[class.ways.clone()].iter().map(|way| way.running(state)).sum::<u32>();
+        let of_phase = &self.classes[self.of_phase[class.phase.index()].clone()];
+        let held: u32 = of_phase.iter().map(|class| running(class) + starts(class)).sum();
+        let (kind, cap) = (way.kind, self.instance.phase(class.phase).cap);
+        let most = (u32::from(state[class.at]) - starts(class)).min(free[kind]).min(cap - held);
         for n in (0..=most).rev() {
-            second.starts[c] = n as u8;
+            second.starts[w] = n as u8;
             let mut left = free;
-            left[lane] -= n;
+            left[kind] -= n;
             self.choose(second, rest, left, least)?;
         }
+        second.starts[w] = 0;
         Some(())
     }
 
@@ -171,18 +231,16 @@ impl<'a> Search<'a> {
         let &Second { now, state, ref starts } = second;
         let mut next = [0; COUNTERS_MAX];
         let mut running = false;
-        for (class, &n) in self.classes.iter().zip(starts) {
-            let after = &mut next[class.at..class.at + class.seconds];
-            after[0] = state[class.at] - n;
-            running |= n > 0;
-            for to_go in 1..class.seconds {
-                running |= state[class.at + to_go] > 0;
-                if to_go > 1 {
-                    after[to_go - 1] = state[class.at + to_go];
-                }
-            }
-            if class.seconds > 1 {
-                after[class.seconds - 1] = n;
+        for class in &self.classes {
+            next[class.at] = state[class.at];
+        }
+        for (way, &n) in self.ways.iter().zip(starts) {
+            next[self.classes[way.class].at] -= n;
+            running |= n > 0 || way.running(state) > 0;
+            let to_go = way.at..way.at + way.seconds - 1;
+            if let Some(last) = to_go.clone().next_back() {
+                next[to_go.start..last].copy_from_slice(&state[to_go.start + 1..=last]);
+                next[last] = n;
             }
         }
         // Waiting for nothing is never better than having started a second earlier.
@@ -210,8 +268,11 @@ impl<'a> Search<'a> {
     }
 
     fn is_phase_done(&self, state: &State, phase: PhaseId) -> bool {
-        let classes = &self.classes[self.of_phase[phase.index()].clone()];
-        classes.iter().all(|class| state[class.at..class.at + class.seconds].iter().all(|&n| n == 0))
+        let is_done = |class: &Class| {
+            let ways = &self.ways[class.ways.clone()];
+            state[class.at] == 0 && ways.iter().all(|way| way.running(state) == 0)
+        };
+        self.classes[self.of_phase[phase.index()].clone()].iter().all(is_done)
     }
 
     fn is_complete(&self, state: &State, flow: slackline_model::FlowId) -> bool {
@@ -231,11 +292,12 @@ impl<'a> Search<'a> {
 
 #[cfg(test)]
 mod tests {
+    use slackline_model::cluster::Slots;
     use slackline_model::draft::{Draft, FlowDraft, TasksDraft};
     use slackline_model::{Metric, Objective};
 
     use super::*;
-    use crate::instances::{job, universal};
+    use crate::instances::{job, machines as machines_of, universal};
 
     fn best(draft: &Draft) -> f64 {
         brute(&Instance::new(draft).unwrap()).unwrap()
@@ -285,6 +347,25 @@ mod tests {
         capped.max_slots.map = Some(1);
         let flows = vec![FlowDraft::new("f", vec![capped])];
         assert_eq!(best(&draft(3, Metric::Makespan, Combine::Max, flows)), 3.0);
+    }
+
+    #[test]
+    fn the_long_task_goes_to_the_fast_machine_and_nobody_divides_it() {
+        let flow = |seconds: &[f64]| FlowDraft::new("f", vec![job("j", &[], Some(maps(seconds)), None)]);
+        let on = |seconds: &[f64], slow: u32| {
+            let machines = [("fast", 4.0, 1), ("slow", 1.0, slow)];
+            let machine = |(name, speed, slots)| machines_of(name, 1, speed, Slots::Universal(slots));
+            best(&Draft {
+                machines: machines.map(machine).into(),
+                objective: Objective::new(Metric::Completion, Combine::Sum),
+                flows: vec![flow(seconds)],
+                ..Draft::default()
+            })
+        };
+        assert_eq!(on(&[8.0, 4.0], 1), 3.0, "both on the fast one");
+        assert_eq!(on(&[8.0, 8.0, 8.0], 1), 6.0);
+        assert_eq!(on(&[16.0, 4.0, 4.0], 1), 5.0, "one on the slow one");
+        assert_eq!(on(&[16.0, 4.0, 4.0], 2), 4.0);
     }
 
     #[test]

@@ -125,6 +125,35 @@ pub fn sampled_jobs(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
     })
 }
 
+/// Instances of `n` jobs on machines of two speeds: every DAG, each with `sample` draws of phases, whose tasks are of
+/// whole seconds on each slot.
+pub fn mixed_speeds(n: usize, sample: u64) -> impl Iterator<Item = Draft> {
+    let phases: Vec<Option<TasksDraft>> =
+        [&[][..], &[2.0], &[4.0], &[2.0, 2.0], &[2.0, 4.0], &[4.0, 4.0], &[2.0, 6.0]]
+            .map(|list| (!list.is_empty()).then(|| TasksDraft::Each(list.to_vec())))
+            .into();
+    let jobs = jobs_of(&phases);
+    let group = |name: &str, speed: f64, slots: Slots| machines(name, 1, speed, slots);
+    let typed = |map: u32, reduce: u32| Slots::Typed { map, reduce };
+    let clusters = vec![
+        vec![group("fast", 2.0, Slots::Universal(1)), group("slow", 1.0, Slots::Universal(1))],
+        vec![group("slow", 1.0, Slots::Universal(2)), group("fast", 2.0, Slots::Universal(1))],
+        vec![group("fast", 2.0, typed(1, 1)), group("slow", 1.0, typed(1, 0))],
+        vec![group("fast", 2.0, typed(1, 0)), group("slow", 1.0, typed(0, 1))],
+    ];
+    let all = clusters.into_iter().flat_map(move |cluster| {
+        dags(n).flat_map(move |dag| {
+            let cluster = cluster.clone();
+            (0..sample).map(move |_| (cluster.clone(), dag.clone()))
+        })
+    });
+    all.enumerate().map(move |(k, (cluster, dag))| {
+        let draw = |part: u64| Seed(n as u64).stream("mixed", k as u64 * 8 + part) as usize % jobs.len();
+        let phases: Vec<Phases> = (0..n as u64).map(|part| jobs[draw(part)].clone()).collect();
+        build(k as u64, cluster, &dag, &phases)
+    })
+}
+
 /// The objectives in turn.
 fn objective(index: u64) -> Objective {
     let metrics = Metric::ALL.len() as u64;

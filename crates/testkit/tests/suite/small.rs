@@ -2,6 +2,7 @@
 //! and the judge's metrics are the oracle's.
 #![expect(clippy::print_stdout, reason = "how much was enumerated is worth a line")]
 
+use slackline::algo::dmrs::{self, lp::Form};
 use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 use slackline_model::draft::Draft;
@@ -110,6 +111,31 @@ fn two_jobs() {
 fn three_jobs() {
     let counts = check_all("three jobs", instances::sampled_jobs(3, sample(12.0)), usize::MAX);
     assert!(counts.out_of_reach * 20 < counts.instances);
+}
+
+/// The bound is at least that of LP-MapReduce with either floors and tails, and at most the optimum.
+#[test]
+fn on_mixed_speeds_the_bound_is_between_lp_mapreduce_and_the_optimum() {
+    let policies = harness::registered(&Registry::standard());
+    let (mut counts, mut programs) = (Counts::default(), 0);
+    for (k, draft) in instances::mixed_speeds(2, sample(100.0)).enumerate() {
+        let turn = [policies[k % policies.len()].clone()];
+        if let Err(message) = check_instance(&draft, &turn, &mut counts) {
+            panic!("{message}\n{draft:#?}");
+        }
+        let instance = Instance::new(&draft).unwrap();
+        let bound = slackline_relax::best(&instance);
+        for form in [Form::Strong, Form::Paper] {
+            // The program is one of one-job flows whose costs are linear and added up.
+            let plan = dmrs::plan(&instance, dmrs::Config { form, ..dmrs::Config::default() });
+            let Some(lp) = plan.ok().and_then(|plan| plan.lower_bound) else { continue };
+            assert!(harness::at_most(lp, bound), "{form:?}: {bound} is below {lp}\n{draft:#?}");
+            programs += 1;
+        }
+    }
+    println!("mixed speeds: {} instances, {} tight, {programs} programs", counts.instances, counts.tight);
+    assert_eq!(counts.out_of_reach, 0);
+    assert!(programs > 100);
 }
 
 #[test]
