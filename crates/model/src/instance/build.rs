@@ -85,6 +85,7 @@ pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
             phases: TiVec::new(),
             pools,
             topological: Vec::new(),
+            n_cut: 0,
         },
         problems,
         work: 0.0,
@@ -313,6 +314,9 @@ impl Builder {
             problems
                 .add(format!("{path}.pool"), format!("found {pool:?}, expected one of the pools {known:?}"));
         }
+        if let Some(user) = &flow.user {
+            problems.name(|| format!("{path}.user"), user);
+        }
         if let Some(repeat) = flow.repeat {
             if repeat.times == 0 {
                 problems.add(format!("{path}.repeat.times"), "found 0, expected at least 1");
@@ -517,6 +521,7 @@ impl Builder {
             deadline: draft.deadline.map(|d| Time::from_seconds_nearest(d + shift)),
             cost: CostFn::zero(),
             pool: draft.pool.as_ref().and_then(|name| instance.pools.position(|p| p.id == *name)),
+            user: draft.user.clone(),
             work: Work::ZERO,
             critical_path: 0.0,
             alone: 0.0,

@@ -72,6 +72,7 @@ fn to_flow(path: &str, flow: wire::Flow, faults: &mut Vec<Fault>) -> FlowDraft {
         deadline: flow.deadline,
         cost,
         pool: flow.pool,
+        user: flow.user,
         repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every, times }),
         jobs: jobs.map(|(k, job)| to_job(&format!("{path}.jobs[{k}]"), job, faults)).collect(),
     }
@@ -207,6 +208,7 @@ fn from_flow(flow: &FlowDraft) -> wire::Flow {
         deadline: flow.deadline,
         cost: flow.cost.as_ref().map(from_cost),
         pool: flow.pool.clone(),
+        user: flow.user.clone(),
         repeat: flow.repeat.map(|Repeat { every, times }| wire::Repeat { every, times }),
         jobs: flow.jobs.iter().map(from_job).collect(),
     }
