@@ -96,7 +96,7 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     let costs: Vec<f64> = done.filter_map(|(flow, fact)| Some(flow.cost.eval(fact.completion?))).collect();
     Ok(Report {
         failed: instance.flows().len() - costs.len(),
-        cost: instance.objective().combine.of(costs.into_iter()),
+        cost: instance.objective().combine.of(costs),
         rows,
         tasks: summary.tasks.iter().sum(),
         metrics,

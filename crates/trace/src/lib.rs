@@ -50,9 +50,7 @@ pub mod tuning;
 mod wire;
 pub mod workload;
 
-pub use comparison::{
-    Bounds, ComparisonEntry, ObjectiveResult, read_comparison, write_bounds, write_comparison,
-};
+pub use comparison::{Bounds, Comparison, read_comparison, write_bounds, write_comparison};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use error::{Fault, Faults, TraceError};
 pub use format::Format;

@@ -12,7 +12,7 @@ pub(crate) fn schemas() -> [(&'static str, String); 6] {
     [
         ("workload", text::<workload::wire::Workload>()),
         ("schedule", text::<schedule::wire::Whole<'_>>()),
-        ("comparison", text::<Vec<comparison::Entry>>()),
+        ("comparison", text::<comparison::Document>()),
         ("history", text::<history::Document>()),
         ("tuning", text::<tuning::Tuning>()),
         ("capacity", text::<tuning::Capacity>()),
@@ -72,10 +72,6 @@ mod tests {
         let mut wrong = schedule;
         wrong["flows"][0]["status"] = "lost".into();
         assert!(validator("schedule").validate(&wrong).is_err());
-        let entry =
-            crate::comparison::ComparisonEntry::Refused { policy: "flex".into(), reason: "why".into() };
-        let comparison: Value = serde_json::from_str(&comparison::write_comparison(&[entry])).unwrap();
-        validator("comparison").validate(&comparison).unwrap();
         let history: Value = serde_json::from_str(&example("history.json")).unwrap();
         validator("history").validate(&history).unwrap();
     }

@@ -145,11 +145,11 @@ fn a_tampered_schedule_is_a_no_with_the_reason() {
 }
 
 #[test]
-fn another_workload_is_refused() {
+fn a_schedule_of_another_workload_is_the_wrong_file_and_not_infeasible() {
     let (file, _) = schedule("check_other");
     let ran = check(NIGHTLY, &file);
-    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("SHA-256"), "{}", ran.out);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+    assert!(ran.err.contains("made for a workload with SHA-256"), "{}", ran.err);
 }
 
 #[test]

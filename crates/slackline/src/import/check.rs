@@ -122,16 +122,15 @@ impl<'a> ScheduleDocument<'a> {
 /// alone. What `options` and `grain` give goes before what the schedule records.
 ///
 /// # Errors
-/// Whatever keeps either document from being read.
+/// Whatever keeps either document from being read; a workload that the schedule was not made for, of which it can be
+/// neither feasible nor not.
 pub fn check(
     document: &ScheduleDocument<'_>,
     workload: &Source,
     options: WorkloadOptions,
     grain: Option<f64>,
 ) -> Result<Verdict, ImportError> {
-    if let Err(wrong) = document.made_for(workload) {
-        return Ok(Verdict::Not { kind: "workload", why: wrong.to_string() });
-    }
+    document.made_for(workload)?;
     let loaded = document.load(workload, options, grain)?;
     let schedule = match document.read(&loaded.instance) {
         Ok(schedule) => schedule,

@@ -3,6 +3,7 @@
 use slackline_model::Invalid;
 use slackline_trace::TraceError;
 
+use super::check::WrongWorkload;
 use crate::woha::{PlanFileError, PlanMismatch};
 
 /// Why there is no instance, or no way to simulate it as was asked.
@@ -55,6 +56,9 @@ pub enum ImportError {
         /// What was found and what is expected.
         problem: String,
     },
+    /// A schedule of another workload.
+    #[error(transparent)]
+    WrongWorkload(#[from] WrongWorkload),
     /// A workload beyond what can be simulated.
     #[error("{name}: {problem}")]
     TooLarge {

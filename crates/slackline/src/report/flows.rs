@@ -5,8 +5,8 @@ use slackline_model::schedule::{FlowRow, FlowStatus};
 use slackline_model::{Instance, Schedule};
 
 use crate::report::comparison::Figures;
-use crate::report::number::{NOTHING, Unit, column, exact, number};
-use crate::report::table::{Align, Table, list};
+use crate::report::number::{NOTHING, Unit, exact, number};
+use crate::report::table::{Column, Table, View, list};
 
 /// `late`, `on time`, `failed`, or nothing without a deadline.
 fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
@@ -19,37 +19,31 @@ fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
     }
 }
 
-/// The first `most` flows in the order of the schedule, and how many more there are.
-pub fn table(instance: &Instance, schedule: &Schedule, most: usize) -> String {
-    let shown = &schedule.flows[..schedule.flows.len().min(most)];
-    let of = |get: &dyn Fn(&FlowRow) -> Option<f64>| {
-        column(&shown.iter().map(get).collect::<Vec<_>>(), Unit::Measure)
+/// What may be asked for with `--columns`.
+pub const COLUMNS: [&str; 9] =
+    ["flow", "release", "start", "wait", "completion", "response", "deadline", "cost", "status"];
+
+/// The first `most` flows in the order of the schedule or of the view, and how many more there are.
+pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View) -> String {
+    let flow = |row: &FlowRow| instance.flow(row.flow);
+    let words = |get: &dyn Fn(&FlowRow) -> String| schedule.flows.iter().map(get).collect::<Vec<_>>();
+    let numbers = |name: &str, get: &dyn Fn(&FlowRow) -> Option<f64>| {
+        Column::numbers(name, &schedule.flows.iter().map(get).collect::<Vec<_>>(), Unit::Measure)
     };
-    let columns = [
-        of(&|row| Some(row.release)),
-        of(&|row| row.start),
-        of(&|row| row.completion),
-        of(&|row| row.completion.map(|c| c - row.release)),
-        of(&|row| instance.flow(row.flow).deadline.map(slackline_model::Time::seconds)),
-        of(&|row| row.cost),
-    ];
-    let mut table = Table::new(&[
-        ("flow", Align::Left),
-        ("release", Align::Right),
-        ("start", Align::Right),
-        ("completion", Align::Right),
-        ("response", Align::Right),
-        ("deadline", Align::Right),
-        ("cost", Align::Right),
-        ("", Align::Left),
+    let deadline = |row: &FlowRow| flow(row).deadline.map(slackline_model::Time::seconds);
+    let table = Table::of(vec![
+        Column::words("flow", words(&|row| flow(row).id.clone())),
+        numbers("release", &|row| Some(row.release)).rank(4),
+        numbers("start", &|row| row.start).rank(5),
+        numbers("wait", &|row| row.start.map(|start| start - row.release)).if_asked(),
+        numbers("completion", &|row| row.completion).rank(1),
+        numbers("response", &|row| row.completion.map(|c| c - row.release)).rank(2),
+        numbers("deadline", &deadline).rank(1),
+        numbers("cost", &|row| row.cost).rank(3),
+        Column::words("status", words(&|row| verdict(instance, row).to_owned())).heading("").rank(1),
     ]);
-    for (k, row) in shown.iter().enumerate() {
-        let name = std::iter::once(instance.flow(row.flow).id.clone());
-        let cells = columns.iter().map(|column| column[k].clone());
-        table.row(name.chain(cells).chain(std::iter::once(verdict(instance, row).to_owned())));
-    }
-    let mut out = table.render();
-    let more = schedule.flows.len() - shown.len();
+    let mut out = table.render_first(view, most);
+    let more = schedule.flows.len().saturating_sub(most);
     if more > 0 {
         out.extend(["… ", &more.to_string(), " more (--all shows them)\n"]);
     }
@@ -95,6 +89,7 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
                 measure("p99_response"),
             ),
         ),
+        ("wait", format!("mean {}, p95 {}", measure("mean_wait"), measure("p95_wait"))),
         ("slowdown", format!("mean {}, max {}", measure("mean_slowdown"), measure("max_slowdown"))),
     ]);
     if let (Some(missed), Some(deadlines)) = (figures.metric("missed"), figures.metric("deadlines"))

@@ -1,5 +1,7 @@
 //! Numbers for people. Programs read JSON and CSV, which have all digits.
 
+use slackline_trace::schedule::gap_text;
+
 /// What stands where there is no number.
 pub const NOTHING: &str = "–";
 
@@ -12,6 +14,8 @@ pub enum Unit {
     Count,
     /// Fractions, written as percentages.
     Percent,
+    /// Gaps to a lower bound: percentages that are rounded up ([`slackline_trace::schedule::gap_text`]).
+    Gap,
 }
 
 /// A column of numbers with the same digits after the point, so that they can be compared at a glance:
@@ -30,6 +34,7 @@ fn write(value: f64, unit: Unit, largest: f64) -> String {
     match unit {
         Unit::Count => grouped(value, 0),
         Unit::Percent => format!("{} %", grouped(value * 100.0, digits(largest * 100.0).min(1))),
+        Unit::Gap => gap_text(value),
         Unit::Measure => grouped(value, digits(largest)),
     }
 }
