@@ -1,11 +1,12 @@
 //! Everything that is printed or written: data to standard output or a file, remarks to standard error.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use slackline::atomic_file;
+use slackline::report::View;
 use slackline_trace::Compression;
 
 /// Writes data to a file, compressed if its name says so, or to standard output if none is named.
@@ -31,6 +32,24 @@ pub(crate) fn data(
 /// Writes text; see [`data`].
 pub(crate) fn text(file: Option<&Path>, text: &str) -> anyhow::Result<()> {
     data(file, |out| out.write_all(text.as_bytes()))
+}
+
+/// How tables look there: as wide as the environment (`COLUMNS`) or the terminal says, in colour where standard output
+/// is a terminal that wants colours (`NO_COLOR`). A file is always the same.
+pub(crate) fn view(file: Option<&Path>) -> View {
+    let usual = View::default();
+    if file.is_some() {
+        return usual;
+    }
+    let stdout = io::stdout();
+    let given = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&width| width > 0);
+    let width = given.or_else(|| {
+        let (width, _) = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout))??;
+        Some(usize::from(width.0)).filter(|&width| width > 0)
+    });
+    let colour =
+        stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+    View { width: width.unwrap_or(usual.width), colour, ..usual }
 }
 
 /// Says something on standard error; if nobody listens, so be it.

@@ -38,10 +38,11 @@ mod summary;
 mod tolerance;
 pub mod violation;
 
+use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowStatus, Schedule};
 use slackline_model::{FlowId, Instance};
 
-pub use metrics::{Metrics, completions, metrics};
+pub use metrics::{FlowFacts, Metrics, completions, metrics, metrics_of};
 pub use violation::Violation;
 
 use ledger::Ledger;
@@ -63,6 +64,8 @@ pub struct Report {
     pub tasks: u64,
     /// Every metric of the schedule.
     pub metrics: Metrics,
+    /// What the rows say of each flow, for metrics of a part of the flows ([`metrics_of`]).
+    pub flows: TiVec<FlowId, FlowFacts>,
 }
 
 /// Whether `schedule` is a feasible schedule of `instance` and claims nothing false.
@@ -84,15 +87,18 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
         Form::Allocations => (check_allocations(instance, schedule, failed)?, schedule.allocations.len()),
     };
     claims::check(instance, schedule, &flows, &summary)?;
-    let metrics = metrics::of_summary(instance, schedule, &summary);
+    let facts = metrics::facts(instance, schedule, &summary);
+    let metrics = metrics::of_all(instance, &facts);
     claims::check_metrics(schedule, &metrics)?;
-    let done = metrics::counted(instance, schedule, &summary);
+    let done = instance.flows().iter().zip(&facts);
+    let costs: Vec<f64> = done.filter_map(|(flow, fact)| Some(flow.cost.eval(fact.completion?))).collect();
     Ok(Report {
-        cost: instance.objective().combine.of(done.iter().map(|&(flow, c)| instance.flow(flow).cost.eval(c))),
-        failed: instance.flows().len() - done.len(),
+        failed: instance.flows().len() - costs.len(),
+        cost: instance.objective().combine.of(costs),
         rows,
-        tasks: summary.tasks,
+        tasks: summary.tasks.iter().sum(),
         metrics,
+        flows: facts,
     })
 }
 

@@ -84,9 +84,13 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Slot-seconds in use.
-    pub(crate) fn busy(&self) -> f64 {
-        self.rows.iter().map(|(_, row)| f64::from(row.slots) * (row.end - row.start)).sum()
+    /// Slot-seconds that each flow uses.
+    pub(crate) fn busy(&self) -> TiVec<FlowId, f64> {
+        let mut busy = TiVec::from(vec![0.0; self.instance.flows().len()]);
+        for (_, row) in &self.rows {
+            busy[self.instance.flow_of(row.phase)] += f64::from(row.slots) * (row.end - row.start);
+        }
+        busy
     }
 
     fn job_done(&self, job: JobId) -> Option<f64> {

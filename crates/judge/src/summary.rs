@@ -1,4 +1,4 @@
-//! What really happened, from the rows alone: when flows started and completed, how busy slots were.
+//! What really happened, from the rows alone: when flows started and completed, how much they used.
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Outcome, Schedule};
@@ -34,10 +34,10 @@ pub(crate) struct Summary {
     pub(crate) starts: TiVec<FlowId, Option<f64>>,
     /// When each flow was complete, if it ever was.
     pub(crate) completions: TiVec<FlowId, Option<f64>>,
-    /// Slot-seconds in use, waiting reduces not counted.
-    pub(crate) busy: f64,
-    /// Tasks done; 0 in allocations.
-    pub(crate) tasks: u64,
+    /// Slot-seconds that each flow used, waiting reduces not counted.
+    pub(crate) busy: TiVec<FlowId, f64>,
+    /// Tasks of each flow that are done; 0 in allocations.
+    pub(crate) tasks: TiVec<FlowId, u64>,
 }
 
 impl Summary {
@@ -55,15 +55,16 @@ impl Summary {
 
     /// Summary of task rows. O(rows).
     pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Self {
-        let mut busy = 0.0;
-        let mut tasks = 0;
+        let n = ledger.instance.flows().len();
+        let (mut busy, mut tasks) = (TiVec::from(vec![0.0; n]), TiVec::from(vec![0; n]));
         for &i in ledger.by_start() {
             let row = ledger.row(i);
+            let flow = ledger.instance.flow_of(row.phase);
             if let Some(from) = computes_from(ledger.instance, progress, row) {
-                busy += row.end.since(from).seconds() * f64::from(row.count);
+                busy[flow] += row.end.since(from).seconds() * f64::from(row.count);
             }
             if row.outcome == Outcome::Done {
-                tasks += u64::from(row.count);
+                tasks[flow] += u64::from(row.count);
             }
         }
         let start = |phase| ledger.of(phase).next().map(|row| row.start.seconds());
@@ -76,7 +77,8 @@ impl Summary {
     pub(crate) fn of_plan(plan: &Plan<'_>) -> Self {
         let (starts, completions) =
             by_flow(plan.instance, |phase| plan.starts[phase], |phase| plan.finishes[phase]);
-        Self { starts, completions, busy: plan.busy(), tasks: 0 }
+        let tasks = TiVec::from(vec![0; plan.instance.flows().len()]);
+        Self { starts, completions, busy: plan.busy(), tasks }
     }
 }
 

@@ -88,6 +88,8 @@ pub struct FlowDraft {
     pub cost: Option<CostDraft>,
     /// The pool it belongs to.
     pub pool: Option<String>,
+    /// Whose it is; results are told by user too.
+    pub user: Option<String>,
     /// Recurrence.
     pub repeat: Option<Repeat>,
     /// Its jobs.
@@ -104,6 +106,7 @@ impl FlowDraft {
             deadline: None,
             cost: None,
             pool: None,
+            user: None,
             repeat: None,
             jobs,
         }

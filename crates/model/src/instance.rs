@@ -34,6 +34,8 @@ pub struct Instance {
     phases: TiVec<PhaseId, Phase>,
     pools: TiVec<PoolId, Pool>,
     topological: Vec<JobId>,
+    /// Tasks that [`Instance::cut`] made of work.
+    n_cut: u64,
 }
 
 /// A flow: a DAG of jobs, released and (with a deadline) due together.
@@ -51,6 +53,8 @@ pub struct Flow {
     pub cost: CostFn,
     /// The pool it belongs to.
     pub pool: Option<PoolId>,
+    /// Whose it is, if that is known.
+    pub user: Option<String>,
     /// Work of all its phases.
     pub work: Work,
     /// Longest chain of phases in seconds, each at its cap on the fastest slots of its lane.
@@ -262,6 +266,17 @@ impl Instance {
         self.phases.iter().filter_map(Phase::tasks).map(|t| u64::from(t.count())).sum()
     }
 
+    /// How many of the tasks [`Self::cut`] made of work.
+    pub fn n_cut(&self) -> u64 {
+        self.n_cut
+    }
+
+    /// Work that is not cut into tasks.
+    pub fn work_uncut(&self) -> Work {
+        let uncut = self.phases.iter().filter(|phase| phase.tasks().is_none());
+        uncut.map(Phase::work).fold(Work::ZERO, |all, work| Work(all.0 + work.0))
+    }
+
     /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`.
     #[must_use]
     pub fn cut(mut self, grain: Span) -> Self {
@@ -271,6 +286,7 @@ impl Instance {
                 let count = u32::try_from(work.0.div_ceil(grain)).unwrap_or(u32::MAX).max(1);
                 phase.amount = Amount::Tasks(Tasks::share(work, count));
                 phase.cap = phase.cap.min(count);
+                self.n_cut += u64::from(count);
             }
         }
         self

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use slackline::import::{ScheduleDocument, Source, WorkloadOptions, check};
 use slackline::plan::{self, Plan};
-use slackline::report::{Figures, flows, verdict, write_schedule};
+use slackline::report::{Figures, View, flows, verdict, write_schedule};
 use slackline::trace::Importers;
 use slackline::{Registry, model, trace};
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (mut schedule, figures) =
         (planned.schedule.clone(), Figures::of_schedule(&planned.schedule, &planned.metrics));
-    println!("{}", flows::table(&loaded.instance, &schedule, 10));
+    println!("{}", flows::table(&loaded.instance, &schedule, 10, &View::default()));
 
     let mut bytes = Vec::new();
     let meta = loaded.meta(loaded.options.clone(), 0, &schedule);

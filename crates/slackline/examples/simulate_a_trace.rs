@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use slackline::import::{SlotOptions, Source, WorkloadOptions};
-use slackline::report::{Figures, Row, comparison, headline};
+use slackline::report::{Figures, Row, View, comparison, headline};
 use slackline::{Options, Registry, SideBySide, compare};
 
 /// Job, submit time, gap; bytes of map input, shuffle and output.
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         policy: one.policy.spec().to_owned(),
         result: one.result.as_ref().map(Figures::of_simulation).map_err(ToString::to_string),
     });
-    let table = comparison::table(&rows.collect::<Vec<_>>());
+    let table = comparison::table(&rows.collect::<Vec<_>>(), &View::default());
     println!("{}\n{table}", headline::lines(source.short_name(), instance));
     Ok(())
 }

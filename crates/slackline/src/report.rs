@@ -2,7 +2,7 @@
 //!
 //! In reading order:
 //! - [`number`]: numbers for people: how many digits, what stands for nothing;
-//! - [`table`]: columns that line up, whatever the terminal;
+//! - [`table`]: columns that line up and fit the width they are shown at;
 //! - [`headline`](mod@headline): what a table is about: the workload, the cluster, the load;
 //! - [`comparison`]: policies against metrics;
 //! - [`spread`]: the same over several seeds: means, intervals, paired differences;
@@ -36,7 +36,7 @@ use slackline_model::{Instance, Schedule};
 use slackline_trace::Meta;
 
 pub use comparison::{Figures, Row};
-pub use table::{Align, Table};
+pub use table::{Align, Column, Table, View};
 
 /// Rows of text cells as CSV, the header first.
 pub fn csv<R, C>(header: &[&str], rows: R) -> String

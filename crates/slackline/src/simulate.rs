@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slackline_judge::{Metrics, Violation};
+use slackline_judge::{FlowFacts, Metrics, Report, Violation};
+use slackline_model::id::TiVec;
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, History, Instance, Schedule, Span};
 use slackline_policy::{Admission, Config, Estimates, Learning};
@@ -122,6 +123,8 @@ pub struct Simulated {
     pub schedule: Schedule,
     /// What it amounts to.
     pub metrics: Metrics,
+    /// What became of each flow.
+    pub flows: TiVec<FlowId, FlowFacts>,
     /// How many times a phase was chosen for free slots.
     pub decisions: u64,
     /// How many reports the engine sent.
@@ -185,9 +188,9 @@ pub fn simulate(
     if options.clock() == Clock::Exact {
         schedule.claim_bound(bound);
     }
-    let metrics = slackline_judge::check(instance, &schedule)?.metrics;
+    let Report { metrics, flows, .. } = slackline_judge::check(instance, &schedule)?;
     let admissions = built.admissions().to_vec();
-    Ok(Simulated { schedule, metrics, decisions, reports, history, admissions, timings })
+    Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
 }
 
 /// What the policy knows at the start, and what will correct it.

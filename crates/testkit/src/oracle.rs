@@ -140,6 +140,14 @@ pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static st
     let over = |value: f64, size: f64| if size > 0.0 { value / size } else { 0.0 };
     let stretch = |f: FlowId, c: f64| over(response(f, c), work_of(instance, f));
     let slowdown = |f: FlowId, c: f64| over(response(f, c), alone(instance, f));
+    let bounded = |f: FlowId, c: f64| match alone(instance, f) {
+        0.0 => 0.0,
+        alone => response(f, c) / alone.max(10.0),
+    };
+    let wait = |f: FlowId, _: f64| {
+        let mine = attempts(schedule).into_iter().filter(|a| instance.flow_of(a.phase) == f);
+        mine.map(|a| a.start - instance.flow(f).release.seconds()).reduce(f64::min).unwrap_or(0.0)
+    };
     let deadline = |flow: FlowId| instance.flow(flow).deadline.map(slackline_model::Time::seconds);
     let tardiness = |f: FlowId, c: f64| deadline(f).map_or(0.0, |d| (c - d).max(0.0));
     let late = |f: FlowId, c: f64| deadline(f).is_some_and(|d| c - d > 2e-6 + 1e-9 * d);
@@ -149,8 +157,7 @@ pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static st
     let sum = |values: Vec<f64>| values.iter().sum::<f64>();
     let max = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
     let mean = |values: Vec<f64>| over(values.iter().sum::<f64>(), values.len() as f64);
-    let percentile = |percent: usize| {
-        let mut values = each(&response);
+    let percentile = |percent: usize, mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
         let n = values.len();
         // Nearest rank: the first value at or below which at least that share of all values lies.
@@ -163,13 +170,17 @@ pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static st
         ("total_completion", sum(each(&|_, c| c))),
         ("weighted_completion", sum(each(&|f, c| instance.flow(f).weight * c))),
         ("mean_response", mean(each(&response))),
-        ("p50_response", percentile(50)),
-        ("p95_response", percentile(95)),
-        ("p99_response", percentile(99)),
+        ("p50_response", percentile(50, each(&response))),
+        ("p95_response", percentile(95, each(&response))),
+        ("p99_response", percentile(99, each(&response))),
+        ("mean_wait", mean(each(&wait))),
+        ("p95_wait", percentile(95, each(&wait))),
         ("mean_stretch", mean(each(&stretch))),
         ("max_stretch", max(each(&stretch))),
         ("mean_slowdown", mean(each(&slowdown))),
         ("max_slowdown", max(each(&slowdown))),
+        ("mean_bounded_slowdown", mean(each(&bounded))),
+        ("max_bounded_slowdown", max(each(&bounded))),
         ("deadlines", with_deadline.len() as f64),
         ("missed", (with_deadline.len() - in_time) as f64),
         ("total_tardiness", sum(each(&tardiness))),

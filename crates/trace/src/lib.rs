@@ -55,9 +55,7 @@ pub mod tuning;
 mod wire;
 pub mod workload;
 
-pub use comparison::{
-    Bounds, ComparisonEntry, ObjectiveResult, read_comparison, write_bounds, write_comparison,
-};
+pub use comparison::{Bounds, Comparison, read_comparison, write_bounds, write_comparison};
 pub use compression::Compression;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;

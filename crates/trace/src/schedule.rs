@@ -38,9 +38,9 @@ pub struct Head {
     pub has_tasks: bool,
 }
 
-/// How close to optimal the claims put a schedule: `optimal`, `within 18.8 % of optimal`,
-/// `within 3.5 of optimal` (where the bound is not positive and a ratio says nothing), `no bound`
-/// or `no cost`. Percentages are rounded up, so that the words stay true.
+/// How close to optimal the claims put a schedule: `optimal`, `at most 18.8 % above optimal`,
+/// `at most 3.5 above optimal` (where the bound is not positive and a ratio says nothing), `no bound`
+/// or `no cost`.
 pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
     let (Some(cost), Some(bound)) = (cost, lower_bound) else {
         return if cost.is_none() { "no cost" } else { "no bound" }.to_owned();
@@ -49,10 +49,20 @@ pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
         return "optimal".to_owned();
     }
     match gap(cost, bound) {
-        // A hair less than the value, or 18.8 % itself would be rounded up.
-        Some(gap) => format!("within {:.1} % of optimal", (gap * 1000.0 - 1e-6).ceil() / 10.0),
-        None => format!("within {} of optimal", cost - bound),
+        Some(gap) => format!("at most {} above optimal", gap_text(gap)),
+        None => format!("at most {} above optimal", rounded_up(cost - bound, 10.0)),
     }
+}
+
+/// A gap for people, everywhere: percent with one digit after the point, rounded up, so that what is said of the
+/// distance to the optimum stays true.
+pub fn gap_text(gap: f64) -> String {
+    format!("{:.1} %", rounded_up(100.0 * gap, 10.0))
+}
+
+/// The value in the next `1 / parts` above it. A hair less is taken of it first, or 18.8 itself would be rounded up.
+fn rounded_up(value: f64, parts: f64) -> f64 {
+    (value * parts - 1e-6).ceil() / parts
 }
 
 /// The difference that stands for a gap that has no ratio.

@@ -281,7 +281,7 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// Named numbers in the order of the document, each name once; with `Option<f64>`, some of them null.
+/// Named numbers in the order of the document, each name once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named<V = f64>(pub(crate) Vec<(String, V)>);
 
@@ -294,12 +294,6 @@ pub(crate) trait Number {
 impl Number for f64 {
     fn number(&self) -> Option<f64> {
         Some(*self)
-    }
-}
-
-impl Number for Option<f64> {
-    fn number(&self) -> Option<f64> {
-        *self
     }
 }
 

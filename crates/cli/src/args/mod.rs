@@ -7,7 +7,7 @@
 //! - [`policy`]: policies, read by a registry;
 //! - [`plan`]: how a plan is searched for;
 //! - [`listed`]: values that a table has by name;
-//! - [`output`]: in which form, and where to;
+//! - [`output`]: in which form, where to, and how tables look;
 //! - [`value`]: values and what is said when they are wrong.
 
 pub(crate) mod declared;
@@ -22,7 +22,7 @@ pub(crate) mod simulation;
 pub(crate) mod value;
 
 pub(crate) use engine::EngineFlags;
-pub(crate) use output::OutputArgs;
+pub(crate) use output::{OutputArgs, TableArgs};
 pub(crate) use plan::PlanArgs;
 pub(crate) use shape::Shape;
 pub(crate) use simulation::SimulationArgs;

@@ -1,14 +1,18 @@
-//! In which form results come, and where to.
+//! In which form results come, where to, and how tables of them look.
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, bail};
 use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use slackline::report::View;
+use slackline::report::table::Sort;
 use slackline_trace::Format;
 use slackline_trace::format::ending;
 
 use super::listed::Listed;
+use crate::out;
 
 /// The forms that a verb writes.
 pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
@@ -200,5 +204,41 @@ mod tests {
         let other = of(Some(Form::Json), "a.csv.gz");
         assert_eq!(other, "--output: found a.csv.gz with --format json, expected a name that ends in .json");
         assert!(json_file("a.csv").is_err() && json_file("a.json.zst").is_ok() && json_file("a").is_ok());
+    }
+}
+
+/// `--columns` and `--sort`, of verbs whose tables have many columns or rows.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TableArgs {
+    /// Show these columns of the table, named as in JSON and CSV, instead of as many as fit
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// Order the rows by this column, the least first; -NAME for the largest first
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    sort: Option<String>,
+}
+
+impl TableArgs {
+    /// How the table is shown, if its columns have these names.
+    ///
+    /// # Errors
+    /// Unknown names; another form than a table.
+    pub(crate) fn view<F: Forms>(&self, output: &OutputArgs<F>, names: &[&str]) -> anyhow::Result<View> {
+        let flags = [("columns", !self.columns.is_empty()), ("sort", self.sort.is_some())];
+        let is_table = output.form() == F::ALL[0];
+        if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !is_table) {
+            let form = output.form().name();
+            bail!("--{flag}: found --format {form}, expected a table: {form} has everything");
+        }
+        let columns = View { columns: self.columns.clone(), ..out::view(output.file()) };
+        columns.check(names).context("--columns")?;
+        let sort = self.sort.as_deref().map(|text| match text.strip_prefix('-') {
+            Some(column) => Sort { column: column.to_owned(), descending: true },
+            None => Sort { column: text.to_owned(), descending: false },
+        });
+        let sorted = View { sort, ..View::default() };
+        sorted.check(names).context("--sort")?;
+        Ok(View { sort: sorted.sort, hint: "--columns chooses", ..columns })
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use slackline::import::bounds;
+use slackline::report::table::fitted;
 use slackline::report::{self, headline};
 
 use super::Answer;
@@ -35,7 +36,10 @@ pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     let bounds = bounds(&loaded.instance);
     let head = headline::lines(source.short_name(), &loaded.instance);
     let body = match args.output.form() {
-        Form::Table => format!("{head}\n{}", report::bounds::table(&bounds)),
+        Form::Table => {
+            let view = out::view(args.output.file());
+            format!("{}\n{}", fitted(&head, view.width), report::bounds::table(&bounds, &view))
+        }
         Form::Csv => report::bounds::csv(&bounds),
         Form::Json => report::bounds::json(&bounds),
     };

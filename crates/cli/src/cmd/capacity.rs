@@ -5,12 +5,14 @@ use slackline::PolicySpec;
 use slackline::capacity::{CapacityError, Condition, Search, smallest};
 use slackline::import::grain_span;
 use slackline::report::capacity as report;
+use slackline::report::headline;
 use slackline::report::number::counted;
+use slackline::report::table::fitted;
 use slackline_trace::Importers;
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs};
+use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
 use crate::input::{Source, tell};
 use crate::out;
@@ -26,12 +28,14 @@ pub(super) struct Capacity<'a> {
     pub(super) importers: &'a Importers,
     pub(super) simulation: &'a SimulationArgs,
     pub(super) output: &'a OutputArgs,
+    pub(super) table: &'a TableArgs,
     /// Whether to show every size that was tried.
     pub(super) all: bool,
 }
 
 pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let Capacity { source, policy, condition, .. } = *asked;
+    let view = asked.table.view(asked.output, &[report::MACHINES, condition.metric()])?;
     let machines = asked.shape.machines.context("--until: found no --machines, expected --machines A..B")?;
     let any = Shape { machines: None, ..asked.shape.clone() }.options(asked.importers)?;
     let sized = |count| any.clone().with_machines(count);
@@ -65,12 +69,15 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         source.short_name(),
         counted(loaded.instance.flows().len() as u64, "flow"),
         counted(loaded.instance.jobs().len() as u64, "job"),
-        counted(loaded.instance.n_tasks(), "task"),
+        headline::tasks(&loaded.instance),
         policy.spec(),
         report::outcome(&found, condition, &machines.to_string())
     );
     let body = match asked.output.form() {
-        Form::Table => format!("{head}\n{}", report::table(&found, condition, asked.all)),
+        Form::Table => {
+            let table = report::table(&found, condition, asked.all, &view);
+            format!("{}\n{table}", fitted(&head, view.width))
+        }
         Form::Csv => report::csv(&found, condition),
         Form::Json => report::json(&found, policy, condition),
     };

@@ -6,15 +6,18 @@ use anyhow::Context;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
-use slackline::import::{Loaded, bounds};
+use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::parallel::processors;
 use slackline::registry::ALL;
+use slackline::report::comparison::About;
 use slackline::report::number::counted;
-use slackline::report::{Figures, Row, comparison, headline, spread, write_schedule};
+use slackline::report::table::fitted;
+use slackline::report::{Figures, Row, View, comparison, headline, spread, write_schedule};
+use slackline_model::{Instance, Objective};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs, policy, value};
+use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::history::Past;
 use crate::input::{Source, tell, warn_of_load};
 use crate::out;
@@ -53,6 +56,8 @@ pub(crate) struct Compare {
     threads: Option<u16>,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    table: TableArgs,
     /// Keep every schedule as DIR/POLICY.json
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     schedules: Option<PathBuf>,
@@ -71,9 +76,14 @@ struct Round {
     rows: Vec<Row>,
     bound: Option<f64>,
     headlines: String,
+    objective: Objective,
+    options: RecordedOptions,
+    sha256: String,
 }
 
 pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
+    // What cannot be shown is better known before the simulations than after them.
+    let view = args.table.view(&args.output, &comparison::column_names())?;
     let past = Past::read(&args.simulation)?;
     let source = Source::read(&args.workload)?;
     let policies: Vec<PolicySpec> = args.policies.iter().flat_map(|several| several.0.clone()).collect();
@@ -101,7 +111,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         rounds.push(round(&setting, &loaded, seed, &|policy, done| progress.at(base + policy, done))?);
     }
     drop(progress);
-    write(args, &policies, &seeds, &rounds)?;
+    write(args, &view, &policies, &seeds, &rounds)?;
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();
     let no = rounds.iter().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
@@ -143,12 +153,24 @@ fn round(
     }
     let objective = headline::objective(instance.objective());
     let headlines = format!("{}{objective}, ", headline::lines(source.short_name(), instance));
-    Ok(Round { rows: compared.iter().map(row).collect(), bound, headlines })
+    let mut options = loaded.options.clone();
+    args.simulation.options().record(&mut options, past.sha256.as_deref());
+    Ok(Round {
+        rows: compared.iter().map(|one| row(instance, one)).collect(),
+        bound,
+        headlines,
+        objective: instance.objective(),
+        options,
+        sha256: loaded.sha256.clone(),
+    })
 }
 
-fn row(compared: &Compared) -> Row {
+fn row(instance: &Instance, compared: &Compared) -> Row {
     let result = match &compared.result {
-        Ok(simulated) => Ok(Figures::of_simulation(simulated)),
+        Ok(simulated) => {
+            let groups = comparison::groups(instance, &simulated.flows);
+            Ok(Figures { groups, ..Figures::of_simulation(simulated) })
+        }
         Err(violation) => Err(format!("its schedule is not feasible: {violation}")),
     };
     Row { policy: compared.policy.spec().to_owned(), result }
@@ -176,31 +198,55 @@ fn safe(policy: &str) -> String {
     policy.replace(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'), "-")
 }
 
-fn write(args: &Compare, policies: &[PolicySpec], seeds: &[u64], rounds: &[Round]) -> anyhow::Result<()> {
+fn write(
+    args: &Compare,
+    view: &View,
+    policies: &[PolicySpec],
+    seeds: &[u64],
+    rounds: &[Round],
+) -> anyhow::Result<()> {
     let form = args.output.form();
+    let runs = || by_policy(policies, rounds);
     let mut head = rounds[0].headlines.clone();
-    let body = if let [only] = rounds {
-        head.extend([headline::bound(only.bound).as_str(), "; times are seconds\n"]);
-        match form {
-            Form::Table => comparison::table(&only.rows),
-            Form::Csv => comparison::csv(&only.rows),
-            Form::Json => comparison::json(&only.rows),
-        }
+    if let [only] = rounds {
+        head.extend([headline::bound(only.bound).as_str(), "; times are seconds unless they show units"]);
     } else {
         let (n, from) = (counted(seeds.len() as u64, "seed"), seeds[0].to_string());
-        head.extend([&n, " from ", &from, ": means ± half their 95 % interval; times are seconds\n"]);
-        let runs = by_policy(policies, rounds);
-        match form {
-            Form::Table => spread::table(&runs),
-            Form::Csv => spread::csv(&runs),
-            Form::Json => spread::json(&runs, seeds),
-        }
+        head.extend([
+            &n,
+            " from ",
+            &from,
+            ": means ± half their 95 % interval; times are seconds unless they show units",
+        ]);
+    }
+    let body = match (form, rounds) {
+        (Form::Table, [only]) => comparison::table(&only.rows, view),
+        (Form::Table, _) => spread::table(&runs(), view),
+        (Form::Csv, [only]) => comparison::csv(&only.rows),
+        (Form::Csv, _) => spread::csv(&runs()),
+        (Form::Json, _) => comparison::json(&about(seeds, rounds), &runs()),
     };
     if form == Form::Table {
+        let head = fitted(&head, view.width);
         return out::text(args.output.file(), &format!("{head}\n{body}"));
     }
-    out::talk(head.trim_end());
+    out::talk(head);
     out::text(args.output.file(), &body)
+}
+
+/// What all rounds are about.
+fn about(seeds: &[u64], rounds: &[Round]) -> About {
+    let first = &rounds[0];
+    let mut options = first.options.clone();
+    // A workload that was drawn records its seed, but here there are several.
+    options.retain(|name, _| name != "seed" || rounds.len() == 1);
+    About {
+        sha256: first.sha256.clone(),
+        options,
+        seeds: seeds.to_vec(),
+        lower_bounds: rounds.iter().map(|round| round.bound).collect(),
+        objective: first.objective,
+    }
 }
 
 /// The rounds of each policy.

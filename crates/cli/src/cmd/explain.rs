@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Explain, tables: &Tables) -> anyhow::Result<Answer> {
     let plan = is_plan(&schedule, &document.meta);
     let told = Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows };
     let text = match args.output.form() {
-        Form::Table => told.text(),
+        Form::Table => told.text(&out::view(args.output.file())),
         Form::Json => json(&told),
         Form::Csv => csv(&told),
     };

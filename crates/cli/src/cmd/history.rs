@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use slackline::report::number::{Unit, column, exact};
-use slackline::report::{Align, Table};
+use slackline::report::number::{Unit, exact};
+use slackline::report::{Column, Table, View};
 use slackline_local::HistoryStore;
 use slackline_local::history::PastRun;
 use slackline_local::job_cost::{JobCost, JobName, records};
 use slackline_model::PhaseKind;
 
 use super::Answer;
-use crate::args::OutputArgs;
 use crate::args::output::Form;
+use crate::args::{OutputArgs, TableArgs};
 use crate::{history, out};
 
 #[derive(Args, Debug)]
@@ -30,15 +30,33 @@ pub(crate) struct History {
     file: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
+/// What may be asked for with `--columns`.
+const COLUMNS: [&str; 11] = [
+    "started",
+    "workload",
+    "policy",
+    "flow",
+    "job",
+    "maps",
+    "seconds_per_map",
+    "reduces",
+    "seconds_per_reduce",
+    "mb_read",
+    "mb_written",
+];
+
 pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
+    let view = args.table.view(&args.output, &COLUMNS)?;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
     history::expect_store(&name, &bytes)?;
     let store = HistoryStore::existing(&args.file);
     match args.output.form() {
-        Form::Table => out::text(args.output.file(), &table(&store.runs()?))?,
+        Form::Table => out::text(args.output.file(), &table(&store.runs()?, &view))?,
         Form::Csv => out::text(args.output.file(), &csv(&store.runs()?))?,
         Form::Json => {
             let known = records(&store.latest()?);
@@ -72,38 +90,32 @@ fn words(run: &PastRun, name: &JobName) -> [String; 5] {
 }
 
 /// A line a job of each run.
-fn table(runs: &[PastRun]) -> String {
+fn table(runs: &[PastRun], view: &View) -> String {
     if runs.is_empty() {
         return "no run yet\n".to_owned();
     }
-    let of = |value: &dyn Fn(&JobCost) -> Option<f64>, unit| {
-        column(&rows(runs).map(|(_, _, cost)| value(cost)).collect::<Vec<_>>(), unit)
+    let [started, workload, policy, flow, job, maps, per_map, reduces, per_reduce, read, written] = COLUMNS;
+    let said = |k: usize| rows(runs).map(move |(run, name, _)| words(run, name)[k].clone());
+    let of = |column: &str, unit, value: &dyn Fn(&JobCost) -> Option<f64>| {
+        let values: Vec<Option<f64>> = rows(runs).map(|(_, _, cost)| value(cost)).collect();
+        Column::numbers(column, &values, unit)
     };
-    let columns = [
-        of(&|cost| Some(cost.maps as f64), Unit::Count),
-        of(&|cost| mean(cost, PhaseKind::Map), Unit::Measure),
-        of(&|cost| Some(cost.reduces as f64), Unit::Count),
-        of(&|cost| mean(cost, PhaseKind::Reduce), Unit::Measure),
-        of(&|cost| Some(cost.bytes_in as f64 / 1e6), Unit::Measure),
-        of(&|cost| Some(cost.bytes_out as f64 / 1e6), Unit::Measure),
-    ];
-    let mut table = Table::new(&[
-        ("started", Align::Left),
-        ("workload", Align::Left),
-        ("policy", Align::Left),
-        ("flow", Align::Left),
-        ("job", Align::Left),
-        ("maps", Align::Right),
-        ("seconds\na map", Align::Right),
-        ("reduces", Align::Right),
-        ("seconds\na reduce", Align::Right),
-        ("read\nMB", Align::Right),
-        ("written\nMB", Align::Right),
+    let table = Table::of(vec![
+        Column::words(started, said(0)),
+        Column::words(workload, said(1)).rank(4),
+        Column::words(policy, said(2)).rank(5),
+        Column::words(flow, said(3)),
+        Column::words(job, said(4)),
+        of(maps, Unit::Count, &|cost| Some(cost.maps as f64)).rank(2),
+        of(per_map, Unit::Measure, &|cost| mean(cost, PhaseKind::Map)).heading("seconds\na map").rank(1),
+        of(reduces, Unit::Count, &|cost| Some(cost.reduces as f64)).rank(2),
+        of(per_reduce, Unit::Measure, &|cost| mean(cost, PhaseKind::Reduce))
+            .heading("seconds\na reduce")
+            .rank(1),
+        of(read, Unit::Measure, &|cost| Some(cost.bytes_in as f64 / 1e6)).heading("read\nMB").rank(3),
+        of(written, Unit::Measure, &|cost| Some(cost.bytes_out as f64 / 1e6)).heading("written\nMB").rank(3),
     ]);
-    for (k, (run, name, _)) in rows(runs).enumerate() {
-        table.row(words(run, name).into_iter().chain(columns.iter().map(|column| column[k].clone())));
-    }
-    table.render()
+    table.render(view)
 }
 
 /// The same with exact numbers: seconds of all tasks together, bytes.

@@ -7,13 +7,14 @@ use clap::Args;
 use slackline::import::{Loaded, WorkloadOptions, add_budget};
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
 use slackline::report::number::counted;
+use slackline::report::table::fitted;
 use slackline::report::{Figures, flows, headline, plan_remarks, requirements, write_schedule};
 use slackline::{PlanForm, PolicySpec};
 use slackline_model::Instance;
 
 use super::Answer;
 use crate::args::output::Forms;
-use crate::args::{OutputArgs, PlanArgs, Shape, policy, value};
+use crate::args::{OutputArgs, PlanArgs, Shape, TableArgs, policy, value};
 use crate::input::{Source, tell};
 use crate::out;
 use crate::tables::Tables;
@@ -52,6 +53,8 @@ pub(crate) struct PlanVerb {
     shape: Shape,
     #[command(flatten)]
     output: OutputArgs<Form>,
+    #[command(flatten)]
+    table: TableArgs,
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
@@ -93,6 +96,7 @@ impl Forms for Form {
 }
 
 pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
+    args.table.view(&args.output, &flows::COLUMNS)?;
     let source = Source::read(&args.workload)?;
     let options = args.shape.options(&tables.importers)?;
     let mut loaded = source.load(&options)?;
@@ -172,7 +176,9 @@ fn write(
     match args.output.form() {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
-            let flows = flows::table(instance, &schedule, most);
+            let view = args.table.view(&args.output, &flows::COLUMNS)?;
+            let flows = flows::table(instance, &schedule, most, &view);
+            let summary = fitted(&summary, view.width);
             out::text(file, &format!("{summary}{}\n{flows}", flows::figures(&figures, &remarks)))
         }
         Form::Csv => {
@@ -208,7 +214,11 @@ fn write_requirements(
         out::data(file, |out| out.write_all(&bytes))?;
     } else {
         let text = match output.form() {
-            Form::Table => format!("{summary}\n{}", requirements::table(instance, plans, args.all)),
+            Form::Table => {
+                let view = out::view(file);
+                let table = requirements::table(instance, plans, args.all, &view);
+                format!("{}\n{table}", fitted(&summary, view.width))
+            }
             Form::Csv => requirements::csv(instance, plans),
             Form::Json | Form::Plan => requirements::json(instance, policy, plans),
         };

@@ -29,9 +29,10 @@ pub(crate) fn run(args: &Policies, tables: &Tables) -> anyhow::Result<Answer> {
     let one = args.name.as_ref().map(PolicySpec::name);
     let entries: Vec<_> =
         tables.policies.iter().filter(|entry| one.is_none_or(|name| name == entry.name)).collect();
+    let view = out::view(args.output.file());
     let text = match (args.output.form(), entries.as_slice()) {
-        (Form::Table, [only]) if one.is_some() => policies::details(only),
-        (Form::Table, all) => policies::table(all),
+        (Form::Table, [only]) if one.is_some() => policies::details(only, &view),
+        (Form::Table, all) => policies::table(all, &view),
         (Form::Csv, all) => policies::csv(all),
         (Form::Json, all) => policies::json(all),
     };

@@ -178,5 +178,5 @@ fn table(text: &str) -> String {
         };
         table.row(kept.iter().map(cell));
     }
-    table.render()
+    table.render(&out::view(None))
 }

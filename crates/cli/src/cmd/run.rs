@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
             let head = headline::lines(&name, &outcome.instance);
             let predicted = run.prediction().map_err(worded)?;
             let columns = table::Columns { policy: &args.policy, has_history: args.history.is_some() };
-            let text = columns.table(predicted.as_ref(), &outcome, figures);
+            let text = columns.table(predicted.as_ref(), &outcome, figures, &out::view(args.output.file()));
             let files = format!(
                 "\nschedule of what happened: {}\nits workload: {}\n",
                 outcome.schedule_file.display(),

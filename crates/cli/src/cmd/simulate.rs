@@ -6,12 +6,13 @@ use clap::Args;
 use slackline::PolicySpec;
 use slackline::import::{Loaded, bounds};
 use slackline::report::number::counted;
-use slackline::report::{Figures, comparison, flows, headline, write_schedule};
+use slackline::report::table::fitted;
+use slackline::report::{Figures, View, comparison, flows, headline, write_schedule};
 use slackline::simulate::{Simulated, simulate};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs, policy};
+use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::history::Past;
 use crate::input::{Source, tell, warn_of_load};
 use crate::out;
@@ -44,12 +45,15 @@ pub(crate) struct Simulate {
     simulation: SimulationArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    table: TableArgs,
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
 }
 
 pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
+    let view = args.table.view(&args.output, &flows::COLUMNS)?;
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     let source = Source::read(&args.workload)?;
@@ -74,7 +78,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let failed = comparison::failed(&simulated.schedule);
     let known = simulated.history.take();
     // What was learned is worth keeping even if nobody reads the result.
-    let written = write(args, source.short_name(), &loaded, &past, simulated);
+    let written = write(args, &view, source.short_name(), &loaded, &past, simulated);
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
     }
@@ -98,6 +102,7 @@ fn say(text: &str) {
 
 fn write(
     args: &Simulate,
+    view: &View,
     name: &str,
     loaded: &Loaded,
     past: &Past,
@@ -114,7 +119,8 @@ fn write(
     match args.output.form() {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
-            let flows = flows::table(instance, schedule, most);
+            let flows = flows::table(instance, schedule, most, view);
+            let summary = fitted(&summary, view.width);
             out::text(file, &format!("{summary}{}\n{flows}{warnings}", flows::figures(&figures, &[])))
         }
         Form::Csv => {

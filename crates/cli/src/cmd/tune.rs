@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use slackline::PolicySpec;
 use slackline::capacity::Condition;
 use slackline::import::{KnowledgeOption, RecordedOptions, SlotOptions, bounds};
+use slackline::report::table::fitted;
 use slackline::report::tuning;
 use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
 use slackline_model::Instance;
@@ -15,7 +16,7 @@ use super::Answer;
 use super::capacity::{self, Capacity};
 use crate::args::listed::Listed;
 use crate::args::output::{Form, json_file};
-use crate::args::{OutputArgs, Shape, SimulationArgs, policy, value};
+use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::input::{Source, tell};
 use crate::out;
 use crate::tables::Tables;
@@ -77,6 +78,8 @@ pub(crate) struct Tune {
     simulation: SimulationArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    table: TableArgs,
     /// Show the whole order, or every size that was tried
     #[arg(long, help_heading = "Output")]
     all: bool,
@@ -119,9 +122,11 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
             importers: &tables.importers,
             simulation: &args.simulation,
             output: &args.output,
+            table: &args.table,
             all: args.all,
         });
     }
+    let view = args.table.view(&args.output, &tuning::COLUMNS)?;
     refuse_without_effect(args)?;
     let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
@@ -132,7 +137,10 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
     let instance = &loaded.instance;
     let body = match args.output.form() {
-        Form::Table => format!("{head}\n{}", tuning::table(instance, &request, &tuned, args.all)),
+        Form::Table => {
+            let table = tuning::table(instance, &request, &tuned, args.all, &view);
+            format!("{}\n{table}", fitted(&head, view.width))
+        }
         Form::Csv => tuning::csv(instance, &tuned),
         Form::Json => tuning::json(instance, &tuned),
     };

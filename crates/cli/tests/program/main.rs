@@ -14,13 +14,15 @@
 //! - `names`: what is mistyped is answered with what was meant;
 //! - `config`: the user's defaults file;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
+//! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the comparison
+//!   document follows its schema;
 //! - `times`: durations and clock times, from documents and options to tables;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
-mod edges;
 mod config;
+mod edges;
 mod explain;
 mod files;
 mod help;
@@ -35,6 +37,7 @@ mod runs;
 mod runs_faults;
 mod runs_state;
 mod same;
+mod tables;
 mod times;
 mod verbs;
 

@@ -1,6 +1,6 @@
 //! Claims: each is recomputed from the rows and believed in nothing.
 
-use slackline_judge::metrics;
+use slackline_judge::{check, metrics, metrics_of};
 use slackline_model::cost::Objective;
 use slackline_model::draft::{CostDraft, FlowDraft};
 use slackline_model::schedule::Clock;
@@ -105,8 +105,9 @@ fn the_metrics_of_the_comparison_document_in_its_order() {
     let (instance, schedule) = honest();
     let names: Vec<_> = metrics(&instance, &schedule).entries().into_iter().map(|e| e.0).collect();
     let expected = "makespan total_completion weighted_completion mean_response p50_response p95_response \
-        p99_response mean_stretch max_stretch mean_slowdown max_slowdown deadlines missed total_tardiness \
-        max_tardiness utilisation tasks";
+        p99_response mean_wait p95_wait mean_stretch max_stretch mean_slowdown max_slowdown \
+        mean_bounded_slowdown max_bounded_slowdown deadlines missed total_tardiness max_tardiness utilisation \
+        tasks";
     assert_eq!(names.join(" "), expected);
 }
 
@@ -135,4 +136,30 @@ fn a_completion_rounded_over_a_step_may_cost_either_level() {
     accepts(&instance, &schedule);
     flow_row(&mut schedule, 0).cost = Some(3.0);
     refuses(&instance, &schedule, "flow-cost");
+}
+
+/// Flow a arrives at 3 and starts at 10, flow b waits for nothing; alone either takes a few seconds.
+#[test]
+fn waits_and_bounded_slowdowns_follow_from_the_rows() {
+    let a = FlowDraft { release: 3.0, ..flow("a", uniform(4, 2.0), None) };
+    let instance = instance(two_by_two(), vec![a, flow("b", uniform(4, 10.0), None)]);
+    let schedule = plan(&instance, &[("b/b/map", 0.0, 10.0, 4), ("a/a/map", 10.0, 12.0, 4)]);
+    let found = metrics(&instance, &schedule);
+    assert_eq!((found.mean_wait, found.p95_wait), (3.5, 7.0));
+    // a: 9 s for what takes 2 s alone, so over 10 s; b: 10 s for 10 s.
+    assert_eq!((found.max_slowdown, found.max_bounded_slowdown), (4.5, 1.0));
+    assert!((found.mean_bounded_slowdown - 0.95).abs() < 1e-12, "{}", found.mean_bounded_slowdown);
+}
+
+/// Every flow counts in one part, so that counts and shares of the slots add up to those of the whole.
+#[test]
+fn metrics_of_parts_add_up() {
+    let (instance, schedule) = honest();
+    let report = check(&instance, &schedule).unwrap();
+    let part = |flow| metrics_of(&instance, &report.flows, &[FlowId(flow)]);
+    let (a, b, all) = (part(0), part(1), report.metrics);
+    assert_eq!((a.makespan, b.makespan, all.makespan), (17.5, 15.0, 17.5));
+    assert_eq!(a.total_completion + b.total_completion, all.total_completion);
+    assert!((a.utilisation + b.utilisation - all.utilisation).abs() < 1e-12);
+    assert_eq!(metrics_of(&instance, &report.flows, &[]).mean_response, 0.0);
 }

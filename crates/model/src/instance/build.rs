@@ -23,6 +23,7 @@ pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
         phases: TiVec::new(),
         pools: draft.pools.iter().map(pool).collect(),
         topological: Vec::new(),
+        n_cut: 0,
     };
     for (i, flow) in draft.flows.iter().enumerate() {
         for (name, shift) in recurrences(flow) {
@@ -82,6 +83,7 @@ fn add_flow(instance: &mut Instance, given_as: usize, draft: &FlowDraft, shift: 
         deadline: draft.deadline.map(|d| Time::from_seconds_nearest(d + shift)),
         cost: CostFn::zero(),
         pool: draft.pool.as_ref().and_then(|name| instance.pools.position(|p| p.id == *name)),
+        user: draft.user.clone(),
         work: Work::ZERO,
         critical_path: 0.0,
         alone: 0.0,

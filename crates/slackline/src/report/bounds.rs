@@ -4,10 +4,10 @@ use slackline_trace::Bounds;
 
 use crate::report::headline;
 use crate::report::number::{Unit, column, exact};
-use crate::report::table::{Align, Table};
+use crate::report::table::{Align, Table, View};
 
 /// One row a bound, the best one marked.
-pub fn table(bounds: &Bounds) -> String {
+pub fn table(bounds: &Bounds, view: &View) -> String {
     let objective = headline::objective(bounds.objective);
     let mut table =
         Table::new(&[("bound", Align::Left), (objective.as_str(), Align::Right), ("", Align::Left)]);
@@ -17,7 +17,7 @@ pub fn table(bounds: &Bounds) -> String {
         let mark = if Some(k) == best { "best" } else { "" };
         table.row([bounds.bounds[k].0.clone(), cell, mark.to_owned()]);
     }
-    table.render()
+    table.render(view)
 }
 
 /// One row a bound with all digits.

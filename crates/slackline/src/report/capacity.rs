@@ -4,8 +4,9 @@ use slackline_trace::tuning::{Capacity as Document, TriedSize, write_capacity};
 
 use crate::capacity::{Capacity, Condition};
 use crate::policy_spec::PolicySpec;
-use crate::report::number::{Unit, column, counted, exact};
-use crate::report::table::{Align, Table};
+use crate::report::comparison;
+use crate::report::number::{Unit, counted, exact};
+use crate::report::table::{Column, Table, View};
 
 /// Sizes that the table shows unless all are asked for: the last ones.
 const SHOWN: usize = 20;
@@ -22,18 +23,27 @@ pub fn outcome(found: &Capacity, condition: &Condition, machines: &str) -> Strin
     }
 }
 
-/// The sizes that were tried: all, or the last ones.
-pub fn table(found: &Capacity, condition: &Condition, all: bool) -> String {
-    let values: Vec<Option<f64>> = found.tried.iter().map(|&(_, value)| value).collect();
-    let cells = column(&values, Unit::Measure);
-    let from = if all { 0 } else { cells.len().saturating_sub(SHOWN) };
-    let mut table = Table::new(&[("machines", Align::Right), (condition.metric(), Align::Right)]);
-    for (&(count, _), cell) in found.tried.iter().zip(&cells).skip(from) {
-        table.row([count.to_string(), cell.clone()]);
-    }
-    let hidden =
-        if from > 0 { format!("({from} smaller sizes failed; --all shows them)\n") } else { String::new() };
-    table.render() + &hidden
+/// What may be asked for with `--columns`, beside the condition's metric.
+pub const MACHINES: &str = "machines";
+
+/// The sizes that were tried: all, or the last ones; ordered otherwise, all or the first ones.
+pub fn table(found: &Capacity, condition: &Condition, all: bool, view: &View) -> String {
+    let from = if all || view.sort.is_some() { 0 } else { found.tried.len().saturating_sub(SHOWN) };
+    let tried = &found.tried[from..];
+    let most = if all { usize::MAX } else { SHOWN };
+    let sizes: Vec<Option<f64>> = tried.iter().map(|&(count, _)| Some(f64::from(count))).collect();
+    let values: Vec<Option<f64>> = tried.iter().map(|&(_, value)| value).collect();
+    let metric = condition.metric();
+    let table = Table::of(vec![
+        Column::numbers(MACHINES, &sizes, Unit::Count),
+        Column::numbers(metric, &values, comparison::unit_of(metric)),
+    ]);
+    let hidden = match (from, tried.len().saturating_sub(most)) {
+        (0, 0) => String::new(),
+        (0, more) => format!("… {more} more (--all shows them)\n"),
+        (from, _) => format!("({from} smaller sizes failed; --all shows them)\n"),
+    };
+    table.render_first(view, most) + &hidden
 }
 
 /// One row a size with all digits.

@@ -1,13 +1,18 @@
 //! Policies against metrics: one row a policy.
 
+mod document;
+mod groups;
+
 use slackline_judge::Metrics;
 use slackline_model::Schedule;
 use slackline_model::schedule::FlowStatus;
-use slackline_trace::{ComparisonEntry, ObjectiveResult};
 
 use crate::report::number::{NOTHING, Unit, column, exact};
-use crate::report::table::{Align, Table};
+use crate::report::table::{Best, Column, Table, View};
 use crate::simulate::Simulated;
+
+pub use document::{About, json};
+pub use groups::{Group, groups};
 
 /// What became of one policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +22,10 @@ pub struct Row {
     /// Its figures, or why there are none.
     pub result: Result<Figures, String>,
 }
+
+/// Metrics by their names in the comparison document, in its order; `None` where they are about flows that are done
+/// and none is.
+pub type Named = Vec<(&'static str, Option<f64>)>;
 
 /// What a schedule amounts to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,9 +38,10 @@ pub struct Figures {
     pub gap: Option<f64>,
     /// Flows that failed.
     pub failed: usize,
-    /// Metrics by their names in the comparison document, in its order; `None` where they are about flows
-    /// that are done and none is.
-    pub metrics: Vec<(&'static str, Option<f64>)>,
+    /// Metrics.
+    pub metrics: Named,
+    /// The metrics of parts of the flows, where they are wanted ([`groups()`]).
+    pub groups: Vec<Group>,
 }
 
 impl Figures {
@@ -49,16 +59,13 @@ impl Figures {
     /// The figures of a schedule. Those of flows that are done are none if none is.
     pub fn of_schedule(schedule: &Schedule, metrics: &Metrics) -> Self {
         let failed = failed(schedule);
-        let nothing = failed > 0 && failed == schedule.flows.len();
-        let of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
-        let known =
-            |&(name, value): &(&'static str, f64)| (name, Some(value).filter(|_| !nothing || of_all(name)));
         Self {
             cost: schedule.cost,
             lower_bound: schedule.lower_bound,
             gap: schedule.gap,
             failed,
-            metrics: metrics.entries().iter().map(known).collect(),
+            metrics: known(metrics, failed > 0 && failed == schedule.flows.len()),
+            groups: Vec::new(),
         }
     }
 
@@ -66,6 +73,25 @@ impl Figures {
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|(known, _)| *known == name)?.1
     }
+
+    /// The number of that name in the documents.
+    pub(crate) fn value(&self, name: &str) -> Option<f64> {
+        match name {
+            "cost" => self.cost,
+            "lower_bound" => self.lower_bound,
+            "gap" => self.gap,
+            "gap_absolute" if self.gap.is_none() => Some(self.cost? - self.lower_bound?),
+            "failed" => Some(self.failed as f64),
+            _ => self.metric(name),
+        }
+    }
+}
+
+/// Metrics by name; where nothing was done, only those that are not about flows that are done.
+fn known(metrics: &Metrics, nothing_done: bool) -> Named {
+    let of_all = |name: &str| matches!(name, "deadlines" | "missed" | "tasks");
+    let entry = |(name, value)| (name, Some(value).filter(|_| !nothing_done || of_all(name)));
+    metrics.entries().into_iter().map(entry).collect()
 }
 
 /// How many flows failed.
@@ -73,66 +99,119 @@ pub fn failed(schedule: &Schedule) -> usize {
     schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count()
 }
 
-/// A column of the table of policies: its heading, the metric, how it is written.
-const COLUMNS: [(&str, &str, Unit); 8] = [
-    ("mean\nresponse", "mean_response", Unit::Measure),
-    ("p95\nresponse", "p95_response", Unit::Measure),
-    ("mean\nslowdown", "mean_slowdown", Unit::Measure),
-    ("max\nslowdown", "max_slowdown", Unit::Measure),
-    ("missed\ndeadlines", "missed", Unit::Count),
-    ("max\ntardiness", "max_tardiness", Unit::Measure),
-    ("makespan", "makespan", Unit::Measure),
-    ("utili-\nsation", "utilisation", Unit::Percent),
+/// A column of the table of policies.
+pub(crate) struct Spec {
+    /// Its name in the documents.
+    pub(crate) name: &'static str,
+    /// Its heading.
+    heading: &'static str,
+    /// How it is written.
+    pub(crate) unit: Unit,
+    /// When it is left out, the highest first; 0 for only where it is asked for.
+    rank: u8,
+}
+
+const fn spec(name: &'static str, heading: &'static str, unit: Unit, rank: u8) -> Spec {
+    Spec { name, heading, unit, rank }
+}
+
+/// Every number of the comparison document, in the order of the table.
+const SPECS: [Spec; 28] = [
+    spec("cost", "cost", Unit::Measure, 1),
+    spec("lower_bound", "lower\nbound", Unit::Measure, 0),
+    spec("gap", "gap", Unit::Gap, 2),
+    spec("missed", "missed\ndeadlines", Unit::Count, 3),
+    spec("deadlines", "deadlines", Unit::Count, 0),
+    spec("total_tardiness", "total\ntardiness", Unit::Seconds, 16),
+    spec("max_tardiness", "max\ntardiness", Unit::Seconds, 9),
+    spec("mean_response", "mean\nresponse", Unit::Seconds, 6),
+    spec("p50_response", "p50\nresponse", Unit::Seconds, 0),
+    spec("p95_response", "p95\nresponse", Unit::Seconds, 8),
+    spec("p99_response", "p99\nresponse", Unit::Seconds, 14),
+    spec("mean_wait", "mean\nwait", Unit::Seconds, 10),
+    spec("p95_wait", "p95\nwait", Unit::Seconds, 15),
+    spec("mean_slowdown", "mean\nslowdown", Unit::Measure, 0),
+    spec("max_slowdown", "max\nslowdown", Unit::Measure, 0),
+    spec("mean_bounded_slowdown", "mean bounded\nslowdown", Unit::Measure, 11),
+    spec("max_bounded_slowdown", "max bounded\nslowdown", Unit::Measure, 13),
+    spec("mean_stretch", "mean\nstretch", Unit::Measure, 0),
+    spec("max_stretch", "max\nstretch", Unit::Measure, 0),
+    spec("makespan", "makespan", Unit::Seconds, 7),
+    spec("total_completion", "total\ncompletion", Unit::Seconds, 0),
+    spec("weighted_completion", "weighted\ncompletion", Unit::Measure, 0),
+    spec("utilisation", "utilisation", Unit::Percent, 12),
+    spec("tasks", "tasks", Unit::Count, 0),
+    spec("failed", "failed", Unit::Count, 0),
+    spec("decisions", "decisions", Unit::Count, 0),
+    spec("decision_seconds_p99", "decision\np99 [µs]", Unit::Measure, 5),
+    spec("seconds", "run\n[s]", Unit::Measure, 4),
 ];
 
-/// Whether a metric says nothing where no flow has a deadline.
-fn of_deadlines(metric: &str) -> bool {
-    matches!(metric, "missed" | "max_tardiness")
+/// What may be asked for with `--columns`, in the order of the table.
+pub fn column_names() -> Vec<&'static str> {
+    std::iter::once("policy").chain(SPECS.iter().map(|spec| spec.name)).collect()
 }
 
-/// The columns that say something about these results.
-pub(crate) fn columns(figures: &[&Figures]) -> Vec<(&'static str, &'static str, Unit)> {
-    let deadlines = figures.iter().any(|f| f.metric("deadlines").is_some_and(|n| n > 0.0));
-    let timed = figures.iter().any(|f| f.metric("seconds").is_some());
-    let mut columns = COLUMNS.to_vec();
-    columns.retain(|&(_, metric, _)| deadlines || !of_deadlines(metric));
-    if timed {
-        columns.push(("decision\np99 [µs]", "decision_seconds_p99", Unit::Measure));
-        columns.push(("run\n[s]", "seconds", Unit::Measure));
+/// How the number of that name is written.
+pub(crate) fn unit_of(name: &str) -> Unit {
+    SPECS.iter().find(|spec| spec.name == name).map_or(Unit::Measure, |spec| spec.unit)
+}
+
+impl Spec {
+    /// A column of these numbers; shown only where it is asked for if it says nothing about these results.
+    pub(crate) fn column(&self, values: &[Option<f64>], texts: Vec<String>, figures: &[&Figures]) -> Column {
+        let column = Column::written(self.name, values, texts).heading(self.heading);
+        let any = |name: &str| figures.iter().any(|f| f.value(name).is_some_and(|value| value > 0.0));
+        let says_something = match self.name {
+            "missed" | "total_tardiness" | "max_tardiness" => any("deadlines"),
+            "gap" => figures.iter().any(|f| f.gap.is_some()),
+            "seconds" | "decision_seconds_p99" => any("seconds"),
+            _ => self.rank > 0,
+        };
+        if says_something { column.rank(self.rank) } else { column.if_asked() }
     }
-    columns
+
+    /// Which value is the best.
+    pub(crate) fn best(&self) -> Option<Best> {
+        match self.name {
+            "utilisation" => Some(Best::Largest),
+            "lower_bound" | "deadlines" | "tasks" | "decisions" => None,
+            _ => Some(Best::Least),
+        }
+    }
+
+    /// What is shown of a figure: decisions take microseconds.
+    pub(crate) fn value(&self, figures: &Figures) -> Option<f64> {
+        let factor = if self.name == "decision_seconds_p99" { 1e6 } else { 1.0 };
+        Some(figures.value(self.name)? * factor)
+    }
 }
 
-/// The table of policies; times are seconds. Reasons of refused policies follow below it.
-pub fn table(rows: &[Row]) -> String {
+/// The columns of the table of policies.
+pub(crate) fn specs() -> &'static [Spec] {
+    &SPECS
+}
+
+/// The table of policies with the best values marked; times are seconds, or have units where seconds are unreadable. Reasons of refused policies follow below it.
+pub fn table(rows: &[Row], view: &View) -> String {
+    columns(rows, Spec::best).render(view) + &notes(rows)
+}
+
+/// The same without marks, for rows between which there is nothing to choose.
+pub fn table_unmarked(rows: &[Row], view: &View) -> String {
+    columns(rows, |_| None).render(view) + &notes(rows)
+}
+
+fn columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Table {
     let figures: Vec<&Figures> = rows.iter().filter_map(|row| row.result.as_ref().ok()).collect();
-    let columns = columns(&figures);
-    let mut headings = vec![("policy", Align::Left), ("cost", Align::Right)];
-    let gaps = figures.iter().any(|f| f.gap.is_some());
-    if gaps {
-        headings.push(("gap", Align::Right));
-    }
-    headings.extend(columns.iter().map(|&(heading, ..)| (heading, Align::Right)));
-    let mut table = Table::new(&headings);
-    let of = |get: &dyn Fn(&Figures) -> Option<f64>| -> Vec<Option<f64>> {
-        rows.iter().map(|row| row.result.as_ref().ok().and_then(get)).collect()
+    let of = |spec: &Spec| {
+        let value = |row: &Row| row.result.as_ref().ok().and_then(|figures| spec.value(figures));
+        let values: Vec<Option<f64>> = rows.iter().map(value).collect();
+        let texts = if spec.name == "missed" { missed(rows) } else { column(&values, spec.unit) };
+        spec.column(&values, texts, &figures).best(best(spec))
     };
-    let mut cells = vec![column(&of(&|f| f.cost), Unit::Measure)];
-    if gaps {
-        cells.push(column(&of(&|f| f.gap), Unit::Percent));
-    }
-    for &(_, metric, unit) in &columns {
-        cells.push(match metric {
-            "missed" => missed(rows),
-            "decision_seconds_p99" => column(&of(&|f| f.metric(metric).map(|s| s * 1e6)), unit),
-            _ => column(&of(&|f| f.metric(metric)), unit),
-        });
-    }
-    for (k, row) in rows.iter().enumerate() {
-        let name = std::iter::once(row.policy.clone());
-        table.row(name.chain(cells.iter().map(|column| column[k].clone())));
-    }
-    table.render() + &notes(rows)
+    let names = Column::words("policy", rows.iter().map(|row| row.policy.clone()));
+    Table::of(std::iter::once(names).chain(SPECS.iter().map(of)).collect())
 }
 
 /// `3/8`: deadlines missed, of how many.
@@ -181,25 +260,4 @@ pub fn csv(rows: &[Row]) -> String {
         cells
     };
     crate::report::csv(&header, rows.iter().map(record))
-}
-
-/// The comparison document.
-pub fn json(rows: &[Row]) -> String {
-    let entries: Vec<ComparisonEntry> = rows.iter().map(entry).collect();
-    slackline_trace::write_comparison(&entries)
-}
-
-fn entry(row: &Row) -> ComparisonEntry {
-    let policy = row.policy.clone();
-    match &row.result {
-        Err(reason) => ComparisonEntry::Refused { policy, reason: reason.clone() },
-        Ok(f) => ComparisonEntry::Ran {
-            policy,
-            objective: ObjectiveResult::new(f.cost, f.lower_bound),
-            metrics: (f.metrics.iter())
-                .map(|&(name, value)| (name.to_owned(), value))
-                .chain([("failed".to_owned(), Some(f.failed as f64))])
-                .collect(),
-        },
-    }
 }

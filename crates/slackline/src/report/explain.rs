@@ -12,7 +12,7 @@ use slackline_model::id::TiVec;
 use slackline_model::{FlowId, Instance, JobId, PhaseId, Time};
 
 use crate::report::number::{NOTHING, Unit, column, counted, duration, instant, instants, number};
-use crate::report::table::{Align, Table, list, wrapped};
+use crate::report::table::{Align, Table, View, fitted, wrapped};
 
 pub use document::{csv, json};
 
@@ -22,8 +22,6 @@ const BLOCKERS: usize = 5;
 const PHASES: usize = 20;
 /// How many tasks that failed are named.
 const FAILURES: usize = 5;
-/// The width of sentences.
-const WIDTH: usize = 110;
 /// The share of slots that nobody held from which on it is worth a remark.
 const IDLE: f64 = 0.01;
 
@@ -87,20 +85,20 @@ impl Told<'_> {
     }
 
     /// The text.
-    pub fn text(&self) -> String {
-        let mut out = format!("{}\n{}\n{}", self.verdict(), self.place(), self.why());
-        out.push_str(&self.failures());
-        out.push_str(&self.waits());
-        out.push_str(&self.blockers());
+    pub fn text(&self, view: &View) -> String {
+        let sentences = format!("{}\n{}\n{}{}", self.verdict(), self.place(), self.why(), self.failures());
+        let mut out = fitted(&sentences, view.width);
+        out.push_str(&self.waits(view));
+        out.push_str(&self.blockers(view));
         let advice = self.advice();
         if !advice.is_empty() {
             out.extend([
                 "\n",
                 self.say("what would have made the deadline\n", "what would make the deadline\n"),
             ]);
-            out.push_str(&wrapped(&advice, WIDTH));
+            out.push_str(&wrapped(&advice, view.width));
         }
-        out.push_str(&self.phases());
+        out.push_str(&self.phases(view));
         out
     }
 
@@ -200,7 +198,7 @@ impl Told<'_> {
     }
 
     /// How the time is divided.
-    fn waits(&self) -> String {
+    fn waits(&self, view: &View) -> String {
         let explanation = self.explanation;
         let (waits, total) = (explanation.waits, explanation.until - explanation.released);
         if explanation.chain.is_empty() {
@@ -221,7 +219,7 @@ impl Told<'_> {
         for ((name, value), cell) in entries.iter().zip(column(&values, Unit::Seconds)) {
             table.row([(*name).to_owned(), cell, share(*value, total)]);
         }
-        let mut out = format!("\n{}", table.render());
+        let mut out = format!("\n{}", table.render(view));
         if explanation.job.is_some() {
             let decides = if explanation.decides {
                 "This job is one of those that decide when its flow is done."
@@ -234,7 +232,7 @@ impl Told<'_> {
     }
 
     /// Who held the slots.
-    fn blockers(&self) -> String {
+    fn blockers(&self, view: &View) -> String {
         let blocked = &self.explanation.blocked;
         if blocked.seconds <= 0.0 {
             if self.explanation.chain.is_empty() {
@@ -288,7 +286,7 @@ impl Told<'_> {
                 table.row([name, cell, share(value, all)]);
             }
         }
-        format!("\n{}{}", table.render(), Self::idle(blocked))
+        format!("\n{}{}", table.render(view), Self::idle(blocked, view))
     }
 
     /// When a flow is done, and as which.
@@ -319,17 +317,17 @@ impl Told<'_> {
     }
 
     /// A remark on slots that nobody held.
-    fn idle(blocked: &Blocked) -> String {
+    fn idle(blocked: &Blocked, view: &View) -> String {
         if blocked.idle <= IDLE * blocked.slot_seconds() {
             return String::new();
         }
-        "Slots that nobody holds while there are tasks to start are kept for minima or for input nearby, are \
-         less\nthan the policy gives out, wait for a heartbeat, or are on machines that are down.\n"
-            .to_owned()
+        let why = "Slots that nobody holds while there are tasks to start are kept for minima or for input nearby, \
+                   are less than the policy gives out, wait for a heartbeat, or are on machines that are down.";
+        fitted(why, view.width)
     }
 
     /// The phases: those that decide, then the others.
-    fn phases(&self) -> String {
+    fn phases(&self, view: &View) -> String {
         let explanation = self.explanation;
         let mut out = String::new();
         let on_chain: BTreeSet<PhaseId> = explanation.chain.iter().copied().collect();
@@ -337,11 +335,11 @@ impl Told<'_> {
         let others = explanation.phases.iter().filter(|story| !on_chain.contains(&story.phase));
         let others: Vec<&PhaseStory> = others.collect();
         if !chain.is_empty() {
-            out.extend(["\n", &self.phase_table("decided by", "decided by", &chain)]);
+            out.extend(["\n", &self.phase_table("decided by", "decided by", &chain, view)]);
         }
         if !others.is_empty() {
             let shown = &others[..others.len().min(PHASES)];
-            out.extend(["\n", &self.phase_table("also", "also", shown)]);
+            out.extend(["\n", &self.phase_table("also", "also", shown, view)]);
             if shown.len() < others.len() {
                 let _ = writeln!(out, "… {} more (JSON has all)", others.len() - shown.len());
             }
@@ -356,17 +354,20 @@ impl Told<'_> {
             return String::new();
         }
         out + "\n"
-            + &list(&[
-                ("ready", "when all that comes before was done (after: what was done last)"),
-                (
-                    "no slot, too few, all, last",
-                    "time from ready to done with no slot, fewer slots than it could use, all, its last tasks",
-                ),
-                ("mean, most, may", "slots held on average and at most, and how many it may hold"),
-            ])
+            + &wrapped(
+                &[
+                    ("ready", "when all that comes before was done (after: what was done last)"),
+                    (
+                        "no slot, too few, all, last",
+                        "time from ready to done with no slot, fewer slots than it could use, all, its last tasks",
+                    ),
+                    ("mean, most, may", "slots held on average and at most, and how many it may hold"),
+                ],
+                view.width,
+            )
     }
 
-    fn phase_table(&self, past: &str, future: &str, stories: &[&PhaseStory]) -> String {
+    fn phase_table(&self, past: &str, future: &str, stories: &[&PhaseStory], view: &View) -> String {
         let values = |get: &dyn Fn(&PhaseStory) -> Option<f64>| {
             stories.iter().map(|story| get(story)).collect::<Vec<_>>()
         };
@@ -398,7 +399,7 @@ impl Told<'_> {
             let counts = [story.most, story.cap].map(|n| number(f64::from(n), Unit::Count));
             table.row(name.into_iter().chain(columns.iter().map(|column| column[k].clone())).chain(counts));
         }
-        table.render()
+        table.render(view)
     }
 }
 

@@ -6,7 +6,7 @@ use slackline_model::{Instance, Schedule};
 
 use crate::report::comparison::Figures;
 use crate::report::number::{NOTHING, Unit, column, duration, exact, instants, number};
-use crate::report::table::{Align, Table, list};
+use crate::report::table::{Column, Table, View, list};
 
 /// `late`, `on time`, `failed`, or nothing without a deadline.
 fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
@@ -19,36 +19,35 @@ fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
     }
 }
 
-/// The first `most` flows in the order of the schedule, and how many more there are.
-pub fn table(instance: &Instance, schedule: &Schedule, most: usize) -> String {
-    let shown = &schedule.flows[..schedule.flows.len().min(most)];
-    let of = |get: &dyn Fn(&FlowRow) -> Option<f64>| shown.iter().map(get).collect::<Vec<_>>();
-    let at = |get: &dyn Fn(&FlowRow) -> Option<f64>| instants(&of(get), instance.start());
-    let columns = [
-        at(&|row| Some(row.release)),
-        at(&|row| row.start),
-        at(&|row| row.completion),
-        column(&of(&|row| row.completion.map(|c| c - row.release)), Unit::Seconds),
-        at(&|row| instance.flow(row.flow).deadline.map(slackline_model::Time::seconds)),
-        column(&of(&|row| row.cost), Unit::Measure),
-    ];
-    let mut table = Table::new(&[
-        ("flow", Align::Left),
-        ("release", Align::Right),
-        ("start", Align::Right),
-        ("completion", Align::Right),
-        ("response", Align::Right),
-        ("deadline", Align::Right),
-        ("cost", Align::Right),
-        ("", Align::Left),
+/// What may be asked for with `--columns`.
+pub const COLUMNS: [&str; 9] =
+    ["flow", "release", "start", "wait", "completion", "response", "deadline", "cost", "status"];
+
+/// The first `most` flows in the order of the schedule or of the view, and how many more there are.
+pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View) -> String {
+    let flow = |row: &FlowRow| instance.flow(row.flow);
+    let words = |get: &dyn Fn(&FlowRow) -> String| schedule.flows.iter().map(get).collect::<Vec<_>>();
+    let values = |get: &dyn Fn(&FlowRow) -> Option<f64>| schedule.flows.iter().map(get).collect::<Vec<_>>();
+    let numbers =
+        |name: &str, unit, get: &dyn Fn(&FlowRow) -> Option<f64>| Column::numbers(name, &values(get), unit);
+    let at = |name: &str, get: &dyn Fn(&FlowRow) -> Option<f64>| {
+        let values = values(get);
+        Column::written(name, &values, instants(&values, instance.start()))
+    };
+    let deadline = |row: &FlowRow| flow(row).deadline.map(slackline_model::Time::seconds);
+    let table = Table::of(vec![
+        Column::words("flow", words(&|row| flow(row).id.clone())),
+        at("release", &|row| Some(row.release)).rank(4),
+        at("start", &|row| row.start).rank(5),
+        numbers("wait", Unit::Seconds, &|row| row.start.map(|start| start - row.release)).if_asked(),
+        at("completion", &|row| row.completion).rank(1),
+        numbers("response", Unit::Seconds, &|row| row.completion.map(|c| c - row.release)).rank(2),
+        at("deadline", &deadline).rank(1),
+        numbers("cost", Unit::Measure, &|row| row.cost).rank(3),
+        Column::words("status", words(&|row| verdict(instance, row).to_owned())).heading("").rank(1),
     ]);
-    for (k, row) in shown.iter().enumerate() {
-        let name = std::iter::once(instance.flow(row.flow).id.clone());
-        let cells = columns.iter().map(|column| column[k].clone());
-        table.row(name.chain(cells).chain(std::iter::once(verdict(instance, row).to_owned())));
-    }
-    let mut out = table.render();
-    let more = schedule.flows.len() - shown.len();
+    let mut out = table.render_first(view, most);
+    let more = schedule.flows.len().saturating_sub(most);
     if more > 0 {
         out.extend(["… ", &more.to_string(), " more (--all shows them)\n"]);
     }
@@ -94,6 +93,7 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
                 responses[0], responses[1], responses[2], responses[3]
             ),
         ),
+        ("wait", format!("mean {}, p95 {}", measure("mean_wait"), measure("p95_wait"))),
         ("slowdown", format!("mean {}, max {}", measure("mean_slowdown"), measure("max_slowdown"))),
     ]);
     if let (Some(missed), Some(deadlines)) = (figures.metric("missed"), figures.metric("deadlines"))

@@ -13,9 +13,23 @@ pub fn headline(name: &str, instance: &Instance) -> String {
         "{name}: {}, {}, {} on {}",
         counted(instance.flows().len() as u64, "flow"),
         counted(instance.jobs().len() as u64, "job"),
-        counted(instance.n_tasks(), "task"),
+        tasks(instance),
         cluster(instance),
     )
+}
+
+/// `2,099 tasks (150 of them cut from work)`, or `1,949 tasks and 1,500 slot-seconds of work` where that work is not
+/// cut into tasks: how many tasks there are depends on whether the work has to be cut.
+pub fn tasks(instance: &Instance) -> String {
+    let (cut, uncut) = (instance.n_cut(), instance.work_uncut().slot_seconds());
+    let mut text = counted(instance.n_tasks(), "task");
+    if cut > 0 {
+        text.extend([" (", &number(cut as f64, Unit::Count), " of them cut from work)"]);
+    }
+    if uncut > 0.0 {
+        text.extend([" and ", &number(uncut, Unit::Measure), " slot-seconds of work"]);
+    }
+    text
 }
 
 /// `8 machines (16 map and 8 reduce slots)`, with the speeds where they are not all 1.
@@ -93,7 +107,7 @@ pub fn bound(bound: Option<f64>) -> String {
     bound.map_or_else(|| "no lower bound".to_owned(), |b| format!("lower bound {}", number(b, Unit::Measure)))
 }
 
-/// `edf: sum of response 1,234, lower bound 1,000: within 23.4 % of optimal`.
+/// `edf: sum of response 1,234, lower bound 1,000: at most 23.4 % above optimal`.
 pub fn outcome(schedule: &Schedule, status: &str) -> String {
     let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
     let bound = bound(schedule.lower_bound);

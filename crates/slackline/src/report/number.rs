@@ -7,6 +7,8 @@
 use jiff::{RoundMode, Span, SpanRound, Unit as Part, Zoned, ZonedRound};
 use slackline_model::Start;
 
+use slackline_trace::schedule::gap_text;
+
 /// What stands where there is no number.
 pub const NOTHING: &str = "–";
 
@@ -21,6 +23,8 @@ pub enum Unit {
     Count,
     /// Fractions, written as percentages.
     Percent,
+    /// Gaps to a lower bound: percentages that are rounded up ([`slackline_trace::schedule::gap_text`]).
+    Gap,
 }
 
 /// A column of numbers with the same digits after the point, so that they can be compared at a glance:
@@ -58,6 +62,7 @@ fn write(value: f64, unit: Unit, largest: f64) -> String {
     match unit {
         Unit::Count => grouped(value, 0),
         Unit::Percent => format!("{} %", grouped(value * 100.0, digits(largest * 100.0).min(1))),
+        Unit::Gap => gap_text(value),
         Unit::Seconds if largest >= LONG => in_units(value),
         Unit::Measure | Unit::Seconds => grouped(value, digits(largest)),
     }

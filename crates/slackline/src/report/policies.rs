@@ -5,10 +5,7 @@ use slackline_algo::registry::PolicyEntry;
 
 use crate::capabilities::{Feature, planned, sentences, values};
 use crate::policy_spec::PlanForm;
-use crate::report::table::{Align, Table, wrapped};
-
-/// Columns that a terminal has.
-const WIDTH: usize = 110;
+use crate::report::table::{Align, Table, View, wrapped};
 
 /// Name and value of everything that is said of a policy.
 fn cells(entry: &PolicyEntry) -> [(&'static str, &'static str); 9] {
@@ -32,7 +29,7 @@ fn short(text: &str) -> &str {
 }
 
 /// A row a policy, and a line on each below.
-pub fn table(entries: &[&PolicyEntry]) -> String {
+pub fn table(entries: &[&PolicyEntry], view: &View) -> String {
     // Sentences go below, and the rest into the details.
     const SHOWN: [&str; 6] =
         ["policy", "flows of jobs", "typed slots", "mixed speeds", "plan gives", "minima"];
@@ -44,18 +41,18 @@ pub fn table(entries: &[&PolicyEntry]) -> String {
     }
     let summaries: Vec<_> = entries.iter().map(|entry| (entry.name, entry.summary)).collect();
     let more = "\n`slackline policies NAME` says more, and lists the parameters.\n";
-    table.render() + "\n" + &wrapped(&summaries, WIDTH) + more
+    table.render(view) + "\n" + &wrapped(&summaries, view.width) + more
 }
 
 /// Everything on one policy.
-pub fn details(entry: &PolicyEntry) -> String {
+pub fn details(entry: &PolicyEntry, view: &View) -> String {
     let mut lines: Vec<(&str, &str)> = cells(entry).into_iter().skip(1).collect();
     lines.rotate_right(1);
-    let mut text = format!("{}\n{}", entry.name, wrapped(&lines, WIDTH));
+    let mut text = format!("{}\n{}", entry.name, wrapped(&lines, view.width));
     for param in entry.params {
         let what = format!("{} [default: {}]", param.help, param.default);
         text.extend(["\n", entry.name, ":", param.name, "=", &values(param), "\n"]);
-        text += &wrapped(&[("", what)], WIDTH);
+        text += &wrapped(&[("", what)], view.width);
     }
     text
 }

@@ -6,7 +6,7 @@ use slackline_model::{Instance, Time};
 use crate::plan::Requirements;
 use crate::policy_spec::PolicySpec;
 use crate::report::number::{Unit, column, counted, exact, instants};
-use crate::report::table::{Align, Table};
+use crate::report::table::{Align, Table, View};
 use crate::woha::PlanFile;
 
 /// How many flows there are whose deadline cannot be met.
@@ -32,12 +32,12 @@ pub fn plan_file(instance: &Instance, policy: &PolicySpec, plans: &[Requirements
 }
 
 /// A row a flow, and the requirements of the only flow, or of all.
-pub fn table(instance: &Instance, plans: &[Requirements], all: bool) -> String {
-    flows(instance, plans) + &steps(instance, plans, all)
+pub fn table(instance: &Instance, plans: &[Requirements], all: bool, view: &View) -> String {
+    flows(instance, plans, view) + &steps(instance, plans, all, view)
 }
 
 /// A row a flow.
-fn flows(instance: &Instance, plans: &[Requirements]) -> String {
+fn flows(instance: &Instance, plans: &[Requirements], view: &View) -> String {
     let of = |get: &dyn Fn(&Requirements) -> Option<f64>, unit| {
         column(&plans.iter().map(get).collect::<Vec<_>>(), unit)
     };
@@ -68,11 +68,11 @@ fn flows(instance: &Instance, plans: &[Requirements]) -> String {
         let cells = columns.iter().map(|column| column[k].clone());
         table.row(std::iter::once(flow.id.clone()).chain(cells).chain(std::iter::once(verdict.to_owned())));
     }
-    table.render()
+    table.render(view)
 }
 
 /// The requirements of the only flow, or of all.
-fn steps(instance: &Instance, plans: &[Requirements], all: bool) -> String {
+fn steps(instance: &Instance, plans: &[Requirements], all: bool, view: &View) -> String {
     if plans.len() > 1 && !all {
         return "\n--all shows the requirements of each flow\n".to_owned();
     }
@@ -93,7 +93,7 @@ fn steps(instance: &Instance, plans: &[Requirements], all: bool) -> String {
             ": jobs in the order ",
             &order,
             "\n",
-            &table.render(),
+            &table.render(view),
         ]);
     }
     text

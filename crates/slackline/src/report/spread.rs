@@ -1,11 +1,9 @@
 //! The same comparison over several seeds: means with 95 % intervals, and differences to the first
 //! policy seed by seed, which say more because both met the same luck.
 
-use serde_json::{Map, Value, json};
-
-use crate::report::comparison::{self, Figures};
-use crate::report::number::{NOTHING, Unit, exact, number};
-use crate::report::table::{Align, Table};
+use crate::report::comparison::{self, Figures, Spec};
+use crate::report::number::{NOTHING, Unit, column, exact};
+use crate::report::table::{Best, Column, Table, View};
 
 /// What became of one policy, seed by seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,50 +60,43 @@ fn student_975(freedom: usize) -> f64 {
     }
 }
 
-/// A number of a schedule by its name in the documents.
-fn value(figures: &Figures, name: &str) -> Option<f64> {
-    match name {
-        "cost" => figures.cost,
-        "lower_bound" => figures.lower_bound,
-        "gap" => figures.gap,
-        "failed" => Some(figures.failed as f64),
-        _ => figures.metric(name),
+impl Spread {
+    /// Spread of a number over the seeds that have it.
+    pub(crate) fn over(runs: &[Figures], get: &dyn Fn(&Figures) -> Option<f64>) -> Option<Self> {
+        Self::of(&runs.iter().filter_map(get).collect::<Vec<_>>())
+    }
+
+    /// Spread of the differences to `first`, over the seeds that both have.
+    pub(crate) fn of_differences(
+        runs: &[Figures],
+        first: &[Figures],
+        get: &dyn Fn(&Figures) -> Option<f64>,
+    ) -> Option<Self> {
+        let pairs = runs.iter().zip(first).filter_map(|(a, b)| Some(get(a)? - get(b)?));
+        Self::of(&pairs.collect::<Vec<_>>())
     }
 }
 
-/// Spread of a number over the seeds that have it.
-fn spread(runs: &[Figures], name: &str) -> Option<Spread> {
-    Spread::of(&runs.iter().filter_map(|f| value(f, name)).collect::<Vec<_>>())
-}
-
-/// Spread of the differences to `first`, over the seeds that both have.
-fn difference(runs: &[Figures], first: &[Figures], name: &str) -> Option<Spread> {
-    let pairs = runs.iter().zip(first).filter_map(|(a, b)| Some(value(a, name)? - value(b, name)?));
-    Spread::of(&pairs.collect::<Vec<_>>())
-}
-
-/// Two tables: means ± half the 95 % interval, and the paired differences to the first policy.
-pub fn table(all: &[Runs]) -> String {
-    let figures: Vec<&Figures> = all.iter().filter_map(|runs| runs.result.as_ref().ok()).flatten().collect();
-    let mut columns = vec![("cost", "cost", Unit::Measure)];
-    if figures.iter().any(|f| f.gap.is_some()) {
-        columns.push(("gap", "gap", Unit::Percent));
-    }
-    columns.extend(comparison::columns(&figures));
-    // ± needs the width.
-    columns.retain(|(_, name, _)| {
-        !matches!(*name, "max_slowdown" | "p95_response" | "utilisation" | "decision_seconds_p99")
-    });
-    let mut out =
-        part("policy", &columns, all.iter().map(|runs| (runs, runs.result.as_deref().ok())), spread);
+/// Two tables: means ± half the 95 % interval with the best means marked, and the paired differences to the first
+/// policy.
+pub fn table(all: &[Runs], view: &View) -> String {
+    let rows: Vec<&Runs> = all.iter().collect();
+    let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
+    let mut out = columns(&rows, own, |spec| (spec.unit, spec.best())).render(view);
     let first = all.iter().find_map(|runs| Some((&runs.policy, runs.result.as_deref().ok()?)));
     if let Some((name, base)) = first
         && all.len() > 1
     {
-        let others = all.iter().filter(|runs| &runs.policy != name);
-        let rows = others.map(|runs| (runs, runs.result.as_deref().ok()));
+        let others: Vec<&Runs> = all.iter().filter(|runs| &runs.policy != name).collect();
+        let to_first = |runs: &[Figures], spec: &Spec| {
+            Spread::of_differences(runs, base, &|figures| spec.value(figures))
+        };
+        // A difference of gaps is none that must stay true: it is rounded to the nearest.
+        let unit = |spec: &Spec| if spec.unit == Unit::Gap { Unit::Percent } else { spec.unit };
         out.extend(["\ndifference to ", name, ", seed by seed\n"]);
-        out += &part("policy", &columns, rows, |runs, column| difference(runs, base, column));
+        // What does not fit has just been named.
+        let view = View { note: false, ..view.clone() };
+        out += &columns(&others, to_first, |spec| (unit(spec), None)).render(&view);
     }
     out.extend(all.iter().filter_map(note));
     out
@@ -123,30 +114,44 @@ fn note(runs: &Runs) -> Option<String> {
     }
 }
 
-fn part<'a>(
-    corner: &str,
-    columns: &[(&str, &str, Unit)],
-    rows: impl Iterator<Item = (&'a Runs, Option<&'a [Figures]>)>,
-    get: impl Fn(&[Figures], &str) -> Option<Spread>,
-) -> String {
-    let mut headings = vec![(corner, Align::Left)];
-    headings.extend(columns.iter().map(|&(heading, ..)| (heading, Align::Right)));
-    let mut table = Table::new(&headings);
-    for (runs, figures) in rows {
-        let cell = |&(_, name, unit): &(&str, &str, Unit)| {
-            let unit = if unit == Unit::Count { Unit::Measure } else { unit };
-            let Some(spread) = figures.and_then(|f| get(f, name)) else { return NOTHING.to_owned() };
-            plus_minus(spread, unit)
-        };
-        table.row(std::iter::once(runs.policy.clone()).chain(columns.iter().map(cell)));
-    }
-    table.render()
+fn columns(
+    rows: &[&Runs],
+    get: impl Fn(&[Figures], &Spec) -> Option<Spread>,
+    how: impl Fn(&Spec) -> (Unit, Option<Best>),
+) -> Table {
+    let figures: Vec<&Figures> = rows.iter().filter_map(|runs| runs.result.as_ref().ok()).flatten().collect();
+    let of = |spec: &Spec| {
+        let spreads = rows.iter().map(|runs| runs.result.as_deref().ok().and_then(|runs| get(runs, spec)));
+        let spreads: Vec<Option<Spread>> = spreads.collect();
+        let (unit, best) = how(spec);
+        let means: Vec<Option<f64>> = spreads.iter().map(|spread| Some((*spread)?.mean)).collect();
+        spec.column(&means, plus_minus(&spreads, unit), &figures).best(best)
+    };
+    let names = Column::words("policy", rows.iter().map(|runs| runs.policy.clone()));
+    Table::of(std::iter::once(names).chain(comparison::specs().iter().map(of)).collect())
 }
 
-fn plus_minus(spread: Spread, unit: Unit) -> String {
-    let mean = number(spread.mean, unit);
-    let half = number(spread.ci95, unit);
-    format!("{} ± {half}", mean.strip_suffix(" %").unwrap_or(&mean))
+/// `12.5 ± 0.4`, `15.6 ± 1.2 %`, with the same digits after the point in a column; means of counts are no counts.
+fn plus_minus(spreads: &[Option<Spread>], unit: Unit) -> Vec<String> {
+    let (of_mean, of_half) = match unit {
+        Unit::Count | Unit::Measure => (Unit::Measure, Unit::Measure),
+        Unit::Seconds => (unit, unit),
+        Unit::Percent | Unit::Gap => (unit, Unit::Percent),
+    };
+    let means = spreads.iter().map(|spread| Some((*spread)?.mean));
+    let halves = spreads.iter().map(|spread| Some((*spread)?.ci95));
+    // Written together, so that the largest of all says how many digits there are.
+    let both: Vec<Option<f64>> = means.chain(halves).collect();
+    let (means, halves) = (column(&both, of_mean), column(&both, of_half));
+    let halves = &halves[spreads.len()..];
+    let wide = halves.iter().map(|half| half.chars().count()).max().unwrap_or(0);
+    let text = |k: usize| match spreads[k] {
+        None => NOTHING.to_owned(),
+        Some(_) => {
+            format!("{} ± {:>wide$}", means[k].strip_suffix(" %").unwrap_or(&means[k]), halves[k])
+        }
+    };
+    (0..spreads.len()).map(text).collect()
 }
 
 /// Names of everything that was measured, in order.
@@ -178,7 +183,9 @@ pub fn csv(all: &[Runs]) -> String {
             }
             Ok(figures) => {
                 for name in names(all) {
-                    let (own, to) = (spread(figures, name), difference(figures, base, name));
+                    let get = |figures: &Figures| figures.value(name);
+                    let own = Spread::over(figures, &get);
+                    let to = Spread::of_differences(figures, base, &get);
                     let numbers = [own.map(|s| s.mean), own.map(|s| s.sd), own.map(|s| s.ci95)];
                     let differences = [to.map(|s| s.mean), to.map(|s| s.ci95)];
                     let mut cells = vec![runs.policy.clone(), name.to_owned(), figures.len().to_string()];
@@ -190,31 +197,6 @@ pub fn csv(all: &[Runs]) -> String {
         }
     }
     crate::report::csv(&header, rows)
-}
-
-/// A list with an entry a policy: for every number its mean, standard deviation, 95 % interval and the paired
-/// difference to the first policy.
-pub fn json(all: &[Runs], seeds: &[u64]) -> String {
-    let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
-    let entry = |runs: &Runs| match &runs.result {
-        Err(reason) => json!({"policy": runs.policy, "refused": reason}),
-        Ok(figures) => {
-            let table = |names: &mut dyn Iterator<Item = &'static str>| -> Map<String, Value> {
-                names.map(|name| (name.to_owned(), summary(figures, base, name))).collect()
-            };
-            let all = names(all);
-            let objective = table(&mut all.iter().copied().take(3));
-            let metrics = table(&mut all.iter().copied().skip(3));
-            json!({"policy": runs.policy, "seeds": seeds, "objective": objective, "metrics": metrics})
-        }
-    };
-    crate::report::pretty(&Value::Array(all.iter().map(entry).collect()))
-}
-
-fn summary(figures: &[Figures], base: &[Figures], name: &str) -> Value {
-    let Some(own) = spread(figures, name) else { return Value::Null };
-    let to = difference(figures, base, name).map(|s| json!({"mean": s.mean, "sd": s.sd, "ci95": s.ci95}));
-    json!({"mean": own.mean, "sd": own.sd, "ci95": own.ci95, "difference": to})
 }
 
 #[cfg(test)]
@@ -232,9 +214,18 @@ mod tests {
     }
 
     #[test]
+    fn means_and_intervals_of_a_column_have_the_same_digits() {
+        let spread = |mean, ci95| Some(Spread { mean, sd: 0.0, ci95 });
+        let found = plus_minus(&[spread(2_529.0, 128.25), None, spread(7.5, 0.0)], Unit::Count);
+        assert_eq!(found, ["2,529 ± 128", NOTHING, "8 ±   0"]);
+        assert_eq!(plus_minus(&[spread(0.1551, 0.012)], Unit::Gap), ["15.6 ± 1.2 %"]);
+    }
+
+    #[test]
     fn paired_differences_cancel_what_both_met() {
         let runs = |costs: [f64; 3]| costs.map(|c| Figures { cost: Some(c), ..Figures::default() }).to_vec();
-        let difference = difference(&runs([11.0, 101.0, 6.0]), &runs([10.0, 100.0, 5.0]), "cost").unwrap();
+        let (own, first) = (runs([11.0, 101.0, 6.0]), runs([10.0, 100.0, 5.0]));
+        let difference = Spread::of_differences(&own, &first, &|figures| figures.cost).unwrap();
         assert_eq!((difference.mean, difference.ci95), (1.0, 0.0));
     }
 }

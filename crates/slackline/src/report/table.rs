@@ -1,7 +1,84 @@
-//! Columns that line up: a header, a rule, rows. The width follows from the content alone, so that the
-//! same results are the same bytes on every terminal.
+//! Columns that line up and fit the width they are shown at.
+//!
+//! A [`Table`] is made of columns; a [`View`] says how wide it may be, which columns are wanted and by which the rows
+//! are ordered. Where not all columns fit, the least important are left out, and a last line says which.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthStr;
+
+use crate::names::did_you_mean;
+use crate::report::number::{self, Unit};
+
+/// The width where there is no terminal, so that the same results are the same bytes in every file.
+pub const WIDTH: usize = 100;
+
+/// What stands between columns; a mark takes the first of it.
+const GAP: usize = 2;
+
+/// How tables are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether it shows colours, as ANSI escape codes.
+    pub colour: bool,
+    /// Names of the columns to show, in this order, whether they fit or not; empty for those that fit.
+    pub columns: Vec<String>,
+    /// The column by which rows are ordered; without it they stay as they are.
+    pub sort: Option<Sort>,
+    /// Whether the columns that are left out are named.
+    pub note: bool,
+    /// What is said there of how to choose columns, where that is possible.
+    pub hint: &'static str,
+}
+
+/// By which column rows are ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sort {
+    /// The name of the column.
+    pub column: String,
+    /// Whether the largest comes first.
+    pub descending: bool,
+}
+
+/// A name that no column has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "found column {found:?}, expected one of {}{}",
+    .known.join(", "),
+    did_you_mean(.found, .known.iter().map(String::as_str))
+)]
+pub struct UnknownColumn {
+    /// What was asked for.
+    pub found: String,
+    /// The names there are.
+    pub known: Vec<String>,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { width: WIDTH, colour: false, columns: Vec::new(), sort: None, note: true, hint: "" }
+    }
+}
+
+impl View {
+    /// Whether every column that is asked for is one of these.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check<S: AsRef<str>>(&self, known: &[S]) -> Result<(), UnknownColumn> {
+        let asked = self.columns.iter().chain(self.sort.as_ref().map(|sort| &sort.column));
+        let unknown = asked.into_iter().find(|name| !known.iter().any(|known| known.as_ref() == *name));
+        let Some(found) = unknown else { return Ok(()) };
+        let known = known.iter().map(|name| name.as_ref().to_owned()).collect();
+        Err(UnknownColumn { found: found.clone(), known })
+    }
+}
 
 /// On which side a column is flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,56 +89,315 @@ pub enum Align {
     Right,
 }
 
-/// A table under construction.
+/// Which value of a column is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Best {
+    /// The least.
+    Least,
+    /// The largest.
+    Largest,
+}
+
+/// A column: a name, a heading, and a cell a row.
 #[derive(Clone, Debug)]
+pub struct Column {
+    name: String,
+    heading: String,
+    align: Align,
+    rank: Option<u8>,
+    best: Option<Best>,
+    cells: Vec<Cell>,
+}
+
+#[derive(Clone, Debug)]
+struct Cell {
+    text: String,
+    /// What rows are ordered by, and what is best; words are ordered as they are.
+    value: Option<f64>,
+}
+
+impl Cell {
+    /// Characters that would break the line are replaced.
+    fn new(text: impl Into<String>, value: Option<f64>) -> Self {
+        Self { text: text.into().replace(|c: char| c.is_control(), "�"), value }
+    }
+}
+
+impl Column {
+    /// A column of words. Until it is told more, its heading is its name, and it is never left out.
+    pub fn words<S: Into<String>>(name: impl Into<String>, cells: impl IntoIterator<Item = S>) -> Self {
+        let cells = cells.into_iter().map(|text| Cell::new(text, None)).collect();
+        Self::new(name.into(), Align::Left, cells)
+    }
+
+    /// A column of numbers with the same digits after the point.
+    pub fn numbers(name: impl Into<String>, values: &[Option<f64>], unit: Unit) -> Self {
+        Self::written(name, values, number::column(values, unit))
+    }
+
+    /// A column of numbers that are written so.
+    pub fn written(name: impl Into<String>, values: &[Option<f64>], texts: Vec<String>) -> Self {
+        let cells = texts.into_iter().zip(values).map(|(text, &value)| Cell::new(text, value)).collect();
+        Self::new(name.into(), Align::Right, cells)
+    }
+
+    fn new(name: String, align: Align, cells: Vec<Cell>) -> Self {
+        Self { heading: name.clone(), name, align, rank: Some(0), best: None, cells }
+    }
+
+    /// The same under this heading, which may have several lines.
+    pub fn heading(self, heading: impl Into<String>) -> Self {
+        Self { heading: heading.into(), ..self }
+    }
+
+    /// The same, left out before columns of a lower rank; those of rank 0 are never left out.
+    pub fn rank(self, rank: u8) -> Self {
+        Self { rank: Some(rank), ..self }
+    }
+
+    /// The same, shown only where it is asked for by name.
+    pub fn if_asked(self) -> Self {
+        Self { rank: None, ..self }
+    }
+
+    /// The same with its best value marked.
+    pub fn best(self, best: Option<Best>) -> Self {
+        Self { best, ..self }
+    }
+
+    /// Widths of its heading and of its cells in these rows.
+    fn width(&self, rows: &[usize]) -> usize {
+        let cells = rows.iter().map(|&row| self.cells[row].text.width());
+        self.heading.lines().map(str::width).chain(cells).max().unwrap_or(0)
+    }
+
+    /// Whether each of these rows has the best value; none if all have the same, as far as can be read.
+    fn marks(&self, rows: &[usize]) -> Vec<bool> {
+        let known = || rows.iter().map(|&row| &self.cells[row]).filter(|cell| cell.value.is_some());
+        let order =
+            |a: &&Cell, b: &&Cell| a.value.unwrap_or_default().total_cmp(&b.value.unwrap_or_default());
+        let best = match self.best {
+            None => None,
+            Some(Best::Least) => known().min_by(order),
+            Some(Best::Largest) => known().max_by(order),
+        };
+        let best = best.filter(|best| known().any(|cell| cell.text != best.text));
+        rows.iter().map(|&row| best.is_some_and(|best| self.cells[row].text == best.text)).collect()
+    }
+
+    fn order(&self, a: usize, b: usize, descending: bool) -> Ordering {
+        let (a, b) = (&self.cells[a], &self.cells[b]);
+        let turned = |order: Ordering| if descending { order.reverse() } else { order };
+        match (a.value, b.value) {
+            (Some(x), Some(y)) => turned(x.total_cmp(&y)),
+            // Where there is no number there is nothing to compare: such rows come last.
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => turned(a.text.cmp(&b.text)),
+        }
+    }
+}
+
+/// A table. The first column names the rows and is always shown.
+#[derive(Clone, Debug, Default)]
 pub struct Table {
-    align: Vec<Align>,
-    inner: comfy_table::Table,
+    columns: Vec<Column>,
 }
 
 impl Table {
-    /// A table with these headings; a heading may have several lines.
-    pub fn new(columns: &[(&str, Align)]) -> Self {
-        let mut inner = comfy_table::Table::new();
-        inner.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
-        inner.set_content_arrangement(ContentArrangement::Disabled);
-        inner.set_header(columns.iter().map(|(name, _)| *name));
-        let align: Vec<Align> = columns.iter().map(|&(_, align)| align).collect();
-        let last = align.len();
-        for (k, (column, align)) in inner.column_iter_mut().zip(&align).enumerate() {
-            column.set_padding((0, if k + 1 < last { 2 } else { 0 }));
-            column.set_cell_alignment(match align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
-            });
-        }
-        Self { align, inner }
+    /// A table of these columns, which have equally many cells.
+    pub fn of(columns: Vec<Column>) -> Self {
+        debug_assert!(columns.windows(2).all(|two| two[0].cells.len() == two[1].cells.len()));
+        Self { columns }
     }
 
-    /// Adds a row; missing cells are empty, and characters that would break the line are replaced.
+    /// A table with these headings, to be filled row by row; later columns are left out first, but a column of remarks,
+    /// which needs no heading, last.
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        let column = |(k, &(heading, align)): (usize, &(&str, Align))| {
+            let (name, rank) = match heading {
+                "" => ("remarks".to_owned(), 1),
+                _ => (heading.replace('\n', " "), u8::try_from(k + 1).unwrap_or(u8::MAX)),
+            };
+            Column::new(name, align, Vec::new()).heading(heading).rank(rank)
+        };
+        Self { columns: columns.iter().enumerate().map(column).collect() }
+    }
+
+    /// Adds a row; missing cells are empty.
     pub fn row<I: IntoIterator<Item = S>, S: Into<String>>(&mut self, cells: I) {
-        let clean = |cell: S| cell.into().replace(|c: char| c.is_control(), "�");
-        self.inner.add_row(cells.into_iter().map(clean).take(self.align.len()));
+        let mut cells = cells.into_iter();
+        for column in &mut self.columns {
+            column.cells.push(Cell::new(cells.next().map(Into::into).unwrap_or_default(), None));
+        }
     }
 
     /// The text, each line ended.
-    pub fn render(&self) -> String {
-        let mut out = String::new();
-        for line in self.inner.lines() {
-            out.push_str(line.trim_end());
-            out.push('\n');
+    pub fn render(&self, view: &View) -> String {
+        self.render_first(view, usize::MAX)
+    }
+
+    /// The same with at most so many rows, the first ones in the order of the view.
+    pub fn render_first(&self, view: &View, most: usize) -> String {
+        let mut rows: Vec<usize> = (0..self.columns.first().map_or(0, |first| first.cells.len())).collect();
+        if let Some((by, sort)) = view.sort.as_ref().and_then(|sort| Some((self.named(&sort.column)?, sort)))
+        {
+            rows.sort_by(|&a, &b| by.order(a, b, sort.descending));
+        }
+        rows.truncate(most);
+        let shown = |column| Shown::new(column, &rows);
+        let wanted: Vec<&Column> = view.columns.iter().filter_map(|name| self.named(name)).collect();
+        if !wanted.is_empty() {
+            let first = self.columns.first().filter(|first| !view.columns.contains(&first.name));
+            let columns: Vec<Shown<'_>> = first.into_iter().chain(wanted).map(shown).collect();
+            return lines(&columns, &rows, view.colour);
+        }
+        let usual = self.columns.iter().filter(|column| column.rank.is_some());
+        let columns: Vec<Shown<'_>> = usual.map(shown).collect();
+        let needed = width(columns.iter());
+        let fits = fitting(&columns, view.width);
+        let (columns, left_out): (Vec<_>, Vec<_>) =
+            columns.into_iter().zip(fits).partition(|(_, fits)| *fits);
+        let columns: Vec<Shown<'_>> = columns.into_iter().map(|(column, _)| column).collect();
+        let mut out = lines(&columns, &rows, view.colour);
+        if !left_out.is_empty() && view.note {
+            let names: Vec<&str> = left_out.iter().map(|(of, _)| of.column.name.as_str()).collect();
+            let hint = if view.hint.is_empty() { String::new() } else { format!("; {}", view.hint) };
+            let note = format!("(too narrow for {}: all fit into {needed} columns{hint})", names.join(", "));
+            for line in broken(&note, view.width) {
+                out.extend([line.as_str(), "\n"]);
+            }
         }
         out
     }
+
+    fn named(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+}
+
+/// A column that is shown.
+struct Shown<'a> {
+    column: &'a Column,
+    /// Of its heading and its cells, without marks.
+    width: usize,
+    /// Whether each of the rows has the best value.
+    marks: Vec<bool>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(column: &'a Column, rows: &[usize]) -> Self {
+        Self { column, width: column.width(rows), marks: column.marks(rows) }
+    }
+
+    /// Adds a cell to a line, in this style; a mark stands in the gap that follows.
+    fn cell(&self, line: &mut String, text: &str, mark: &str, style: Style) {
+        let pad = " ".repeat(self.width.saturating_sub(text.width()));
+        let gap = " ".repeat(GAP - mark.len());
+        let (before, after) = match self.column.align {
+            Align::Left => ("", pad.as_str()),
+            Align::Right => (pad.as_str(), ""),
+        };
+        if text.is_empty() {
+            line.extend([before, after, gap.as_str()]);
+        } else {
+            let cell = format!("{before}{style}{text}{mark}{style:#}{after}{gap}");
+            line.push_str(&cell);
+        }
+    }
+}
+
+/// How wide these columns are together.
+fn width<'a>(columns: impl Iterator<Item = &'a Shown<'a>>) -> usize {
+    let (mut all, mut mark) = (0, false);
+    for column in columns {
+        all += column.width + if all > 0 { GAP } else { 0 };
+        mark = column.marks.contains(&true);
+    }
+    all + usize::from(mark)
+}
+
+/// Which of these columns fit: the first and those of rank 0 always, then by rank whatever finds room.
+fn fitting(columns: &[Shown<'_>], room: usize) -> Vec<bool> {
+    let rank = |k: usize| if k == 0 { 0 } else { columns[k].column.rank.unwrap_or(u8::MAX) };
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|&k| rank(k));
+    let mut fits = vec![false; columns.len()];
+    for k in order {
+        fits[k] = true;
+        let together = columns.iter().zip(&fits).filter(|(_, fits)| **fits).map(|(column, _)| column);
+        fits[k] = rank(k) == 0 || width(together) <= room;
+    }
+    fits
+}
+
+/// Headings above a rule above the rows.
+fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
+    let style = |style: Style| if colour { style } else { Style::new() };
+    let bold = style(Style::new().bold());
+    let best = style(Style::new().bold().fg_color(Some(AnsiColor::Green.into())));
+    let headings: Vec<Vec<&str>> = columns.iter().map(|of| of.column.heading.lines().collect()).collect();
+    let height = headings.iter().map(Vec::len).max().unwrap_or(0);
+    let mut out = String::new();
+    let mut end = |line: &str| out.extend([line.trim_end(), "\n"]);
+    for k in 0..height {
+        let mut line = String::new();
+        for (of, heading) in columns.iter().zip(&headings) {
+            // Short headings stand right above the rule.
+            let text = (k + heading.len()).checked_sub(height).map_or("", |k| heading[k]);
+            of.cell(&mut line, text, "", bold);
+        }
+        end(&line);
+    }
+    end(&"─".repeat(width(columns.iter())));
+    for (k, &row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for of in columns {
+            let (mark, style) = if of.marks[k] { ("*", best) } else { ("", Style::new()) };
+            of.cell(&mut line, &of.column.cells[row].text, mark, style);
+        }
+        end(&line);
+    }
+    out
+}
+
+/// Text on lines of at most `width` columns, broken between words.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+/// Lines that are too long for `width` columns, each broken between words and indented further from its second line on.
+pub fn fitted(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        for (k, part) in broken(words, width.saturating_sub(indent + 2)).iter().enumerate() {
+            let indent = if part.is_empty() { 0 } else { indent + if k > 0 { 2 } else { 0 } };
+            out.extend([" ".repeat(indent).as_str(), part, "\n"]);
+        }
+    }
+    out
 }
 
 /// Rows of a name and what it is, lined up, without a header.
 pub fn list<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)]) -> String {
-    let width = entries.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
+    let width = entries.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
     let mut out = String::new();
     for (name, what) in entries {
         let (name, what) = (name.as_ref(), what.as_ref());
-        out.push_str(format!("  {name:width$}  {what}").trim_end());
+        let pad = " ".repeat(width - name.width());
+        out.push_str(format!("  {name}{pad}  {what}").trim_end());
         out.push('\n');
     }
     out
@@ -69,54 +405,12 @@ pub fn list<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)]) -> String {
 
 /// The same, with what does not fit into `width` columns on lines of its own below.
 pub fn wrapped<N: AsRef<str>, W: AsRef<str>>(entries: &[(N, W)], width: usize) -> String {
-    let names = entries.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
+    let names = entries.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
     let room = width.saturating_sub(names + 4).max(20);
     let mut lines: Vec<(&str, String)> = Vec::new();
     for (name, what) in entries {
-        lines.push((name.as_ref(), String::new()));
-        for word in what.as_ref().split(' ') {
-            let line = &lines[lines.len() - 1].1;
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-                lines.push(("", String::new()));
-            }
-            let at = lines.len() - 1;
-            let line = &mut lines[at].1;
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
+        let names = std::iter::once(name.as_ref()).chain(std::iter::repeat(""));
+        lines.extend(names.zip(broken(what.as_ref(), room)));
     }
     list(&lines)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let mut table = Table::new(&[("policy", Align::Left), ("mean\nresponse", Align::Right)]);
-        table.row(["fifo", "12.5"]);
-        table.row(["fair:by=flow", "9,112.5"]);
-        table.row(["a\nb"]);
-        let expected = "\
-policy            mean
-              response
-──────────────────────
-fifo              12.5
-fair:by=flow   9,112.5
-a�b
-";
-        assert_eq!(table.render(), expected);
-    }
-
-    #[test]
-    fn a_list_lines_up() {
-        assert_eq!(list(&[("a", "x"), ("long", "")]), "  a     x\n  long\n");
-    }
-
-    #[test]
-    fn long_lines_are_broken_between_words() {
-        let found = wrapped(&[("a", "one two three four five six"), ("bb", "x")], 24);
-        assert_eq!(found, "  a   one two three four\n      five six\n  bb  x\n");
-    }
 }

@@ -3,9 +3,13 @@
 use slackline_model::Instance;
 use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
 
-use crate::report::number::{Unit, column, counted, exact, number};
-use crate::report::table::{Align, Table};
+use crate::report::headline;
+use crate::report::number::{Unit, counted, exact, number};
+use crate::report::table::{Best, Column, Table, View, fitted};
 use crate::tune::{Choice, Method, Mode, Request, Rule, Times, Tuned};
+
+/// What may be asked for with `--columns`.
+pub const COLUMNS: [&str; 5] = ["map_slots", "reduce_slots", "makespan", "total_completion", "order"];
 
 /// Flows of the order that the table shows unless all are asked for.
 const SHOWN: usize = 40;
@@ -22,7 +26,7 @@ pub fn headlines(name: &str, instance: &Instance, request: &Request, tuned: &Tun
     format!(
         "{name}: {}, {} on {}\n{}{mode}: {}, {} of them estimated, the others ruled out by bounds\n",
         counted(instance.flows().len() as u64, "flow"),
-        counted(instance.n_tasks(), "task"),
+        headline::tasks(instance),
         counted(u64::from(half.map()) + u64::from(half.reduce()), "slot"),
         request.method.name(),
         counted(u64::from(tuned.candidates), "split"),
@@ -67,7 +71,7 @@ fn compared<'a>(request: &Request, tuned: &'a Tuned) -> Rows<'a> {
 
 /// The splits that are compared, what the best one gains, its order (all of it, or its beginning) and the
 /// Pareto front.
-pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool) -> String {
+pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool, view: &View) -> String {
     let order = flows(instance, &tuned.best);
     let shown = if all { order.len() } else { order.len().min(SHOWN) };
     let more = match order.len() - shown {
@@ -75,10 +79,10 @@ pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool) -
         more => format!(", … ({more} more; --all shows them)"),
     };
     [
-        choices(&compared(request, tuned)),
+        choices(&compared(request, tuned), view),
         gains(tuned),
-        format!("order: {}{more}\n", order[..shown].join(", ")),
-        front(tuned),
+        fitted(&format!("order: {}{more}", order[..shown].join(", ")), view.width),
+        front(tuned, view),
     ]
     .join("\n")
 }
@@ -102,7 +106,7 @@ fn gains(tuned: &Tuned) -> String {
 }
 
 /// The Pareto front, with the paper's choice marked.
-fn front(tuned: &Tuned) -> String {
+fn front(tuned: &Tuned, view: &View) -> String {
     let value = |choice: &Choice| (choice.makespan, choice.total_completion);
     let is_paper = |choice: &Choice| value(choice) == value(&tuned.paper);
     let mark = |choice: &Choice| if is_paper(choice) { "Algorithm 5" } else { "" };
@@ -113,29 +117,25 @@ fn front(tuned: &Tuned) -> String {
         rows.push(("Algorithm 5", &tuned.paper, order_name(&tuned.paper)));
         note = "Algorithm 5, the paper's choice, is beaten in both by one of the others\n";
     }
-    format!("not beaten in both makespan and total completion time:\n{}{note}", choices(&rows))
+    format!("not beaten in both makespan and total completion time:\n{}{note}", choices(&rows, view))
 }
 
-fn choices(rows: &Rows<'_>) -> String {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("map\nslots", Align::Right),
-        ("reduce\nslots", Align::Right),
-        ("makespan", Align::Right),
-        ("total\ncompletion", Align::Right),
-        ("order", Align::Left),
-    ]);
-    let cells = |unit, value: &dyn Fn(&Choice) -> f64| {
-        column(&rows.iter().map(|(_, choice, _)| Some(value(choice))).collect::<Vec<_>>(), unit)
+fn choices(rows: &Rows<'_>, view: &View) -> String {
+    let numbers = |name: &str, unit, value: &dyn Fn(&Choice) -> f64| {
+        let values: Vec<Option<f64>> = rows.iter().map(|(_, choice, _)| Some(value(choice))).collect();
+        Column::numbers(name, &values, unit).heading(name.replace('_', "\n"))
     };
-    let maps = cells(Unit::Count, &|choice| choice.split.map().into());
-    let reduces = cells(Unit::Count, &|choice| choice.split.reduce().into());
-    let makespans = cells(Unit::Seconds, &|choice| seconds(choice).0);
-    let totals = cells(Unit::Seconds, &|choice| seconds(choice).1);
-    for (k, (name, _, order)) in rows.iter().enumerate() {
-        table.row([name, maps[k].as_str(), &reduces[k], &makespans[k], &totals[k], order]);
-    }
-    table.render()
+    let table = Table::of(vec![
+        Column::words("", rows.iter().map(|&(name, ..)| name)),
+        numbers("map_slots", Unit::Count, &|choice| choice.split.map().into()).rank(1),
+        numbers("reduce_slots", Unit::Count, &|choice| choice.split.reduce().into()).rank(1),
+        numbers("makespan", Unit::Seconds, &|choice| seconds(choice).0).rank(1).best(Some(Best::Least)),
+        numbers("total_completion", Unit::Seconds, &|choice| seconds(choice).1)
+            .rank(1)
+            .best(Some(Best::Least)),
+        Column::words("order", rows.iter().map(|&(.., order)| order)).rank(2),
+    ]);
+    table.render(view)
 }
 
 /// One row a split with all digits.

@@ -6,7 +6,7 @@ use slackline_judge::Report;
 use crate::import::Verdict;
 use crate::report::comparison::Figures;
 use crate::report::headline;
-use crate::report::number::{counted, exact};
+use crate::report::number::{Unit, counted, exact, number};
 
 /// The answer in a line.
 pub fn line(verdict: &Verdict) -> String {
@@ -19,7 +19,7 @@ pub fn line(verdict: &Verdict) -> String {
         headline::objective(schedule.objective),
         schedule.policy,
         if report.failed > 0 { "cost of the flows that are done" } else { "cost" },
-        cost(report),
+        number(cost(report), Unit::Measure),
         counted(report.rows as u64, "row"),
     );
     if report.tasks > 0 {

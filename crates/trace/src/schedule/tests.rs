@@ -68,11 +68,14 @@ fn a_row_that_is_a_list_is_refused_in_every_form() {
 
 #[test]
 fn words_for_how_close_it_is() {
-    assert_eq!(status(Some(47.5), Some(40.0)), "within 18.8 % of optimal");
+    assert_eq!(status(Some(47.5), Some(40.0)), "at most 18.8 % above optimal");
     assert_eq!(status(Some(40.0), Some(40.0)), "optimal");
-    assert_eq!(status(Some(44.0), Some(40.0)), "within 10.0 % of optimal");
-    assert_eq!(status(Some(40.01), Some(40.0)), "within 0.1 % of optimal");
-    assert_eq!(status(Some(1.5), Some(-2.0)), "within 3.5 of optimal");
+    assert_eq!(status(Some(44.0), Some(40.0)), "at most 10.0 % above optimal");
+    assert_eq!(status(Some(40.01), Some(40.0)), "at most 0.1 % above optimal");
+    assert_eq!(status(Some(1.5), Some(-2.0)), "at most 3.5 above optimal");
+    assert_eq!(status(Some(587.536_781_926_407), Some(0.0)), "at most 587.6 above optimal");
+    assert_eq!(status(Some(4.635), Some(1.0)), "at most 363.5 % above optimal");
+    assert_eq!(gap_text(0.155_01), "15.6 %");
     assert_eq!(status(Some(1.0), None), "no bound");
     assert_eq!(status(None, Some(1.0)), "no cost");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::times::Beginning;
 use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
@@ -83,15 +83,15 @@ pub(crate) struct Document<Flows, Allocations, Tasks> {
 /// The document with its lists.
 pub(crate) type Whole<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>>;
 
-/// The workload a schedule is for.
-#[derive(Debug, Default, Deserialize)]
+/// The workload that a document is about.
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WorkloadReference"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
     /// SHA-256 of the file, lower-case hexadecimal.
     #[serde(default)]
     pub(crate) sha256: String,
-    /// Every option that shaped the workload or the schedule.
+    /// Every option that shaped the workload or what was made of it.
     #[serde(default)]
     pub(crate) options: BTreeMap<String, serde_json::Value>,
 }

@@ -84,6 +84,7 @@ fn to_flow(path: &str, flow: wire::Flow, start: Option<&Start>, faults: &mut Vec
         deadline,
         cost,
         pool: flow.pool,
+        user: flow.user,
         repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every: every.0, times }),
         jobs: jobs.map(|(k, job)| to_job(&format!("{path}.jobs[{k}]"), job, faults)).collect(),
     }
@@ -258,6 +259,7 @@ fn from_flow(flow: &FlowDraft) -> wire::Flow {
         deadline: flow.deadline.map(Moment::after_start),
         cost: flow.cost.as_ref().map(from_cost),
         pool: flow.pool.clone(),
+        user: flow.user.clone(),
         repeat: flow.repeat.map(|Repeat { every, times }| wire::Repeat { every: Duration(every), times }),
         jobs: flow.jobs.iter().map(from_job).collect(),
     }

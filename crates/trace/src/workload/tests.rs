@@ -392,15 +392,17 @@ fn jobs() -> impl Strategy<Value = JobDraft> {
 fn flows() -> impl Strategy<Value = FlowDraft> {
     let repeat = (numbers(), any::<u32>()).prop_map(|(every, times)| Repeat { every, times });
     let times = (numbers(), prop_oneof![Just(1.0), numbers()], prop::option::of(numbers()));
-    let extras = (prop::option::of(costs()), prop::option::of(names()), prop::option::of(repeat));
+    let owners = (prop::option::of(names()), prop::option::of(names()));
+    let extras = (prop::option::of(costs()), owners, prop::option::of(repeat));
     (names(), times, extras, prop::collection::vec(jobs(), 0..3)).prop_map(
-        |(id, (release, weight, deadline), (cost, pool, repeat), jobs)| FlowDraft {
+        |(id, (release, weight, deadline), (cost, (pool, user), repeat), jobs)| FlowDraft {
             id,
             release,
             weight,
             deadline,
             cost,
             pool,
+            user,
             repeat,
             jobs,
         },

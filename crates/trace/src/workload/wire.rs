@@ -142,6 +142,9 @@ pub(crate) struct Flow {
     /// The pool it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<String>,
+    /// Whose it is; comparisons tell the results of each user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<String>,
     /// Recurrence: copies `id#0`, `id#1`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<Repeat>,

@@ -81,6 +81,7 @@ impl Entries<'_> {
         self.put_some("deadline", flow.deadline.as_ref());
         self.put_some("cost", flow.cost.as_ref());
         self.put_some("pool", flow.pool.as_ref());
+        self.put_some("user", flow.user.as_ref());
         self.put_some("repeat", flow.repeat.as_ref());
     }
 

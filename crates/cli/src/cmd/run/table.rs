@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slackline::PolicySpec;
 use slackline::report::number::{Unit, duration, instants, number};
-use slackline::report::{Align, Figures, Row, Table, comparison};
+use slackline::report::{Align, Figures, Row, Table, View, comparison};
 use slackline::run::{Outcome, Prediction};
 
 /// Below that many seconds a run is told without the clock.
@@ -18,7 +18,13 @@ pub(super) struct Columns<'a> {
 
 impl Columns<'_> {
     /// The flows, how far the prediction was off, and the figures of both.
-    pub(super) fn table(&self, predicted: Option<&Prediction>, real: &Outcome, figures: Figures) -> String {
+    pub(super) fn table(
+        &self,
+        predicted: Option<&Prediction>,
+        real: &Outcome,
+        figures: Figures,
+        view: &View,
+    ) -> String {
         let row = |name: &str, figures: Figures| Row {
             policy: format!("{} {name}", self.policy.spec()),
             result: Ok(figures),
@@ -26,7 +32,7 @@ impl Columns<'_> {
         let expected =
             predicted.map(|predicted| row("predicted", Figures::of_simulation(&predicted.simulated)));
         let rows: Vec<Row> = expected.into_iter().chain([row("ran", figures)]).collect();
-        let compared = comparison::table(&rows);
+        let compared = comparison::table_unmarked(&rows, view);
         let error =
             predicted.and_then(|predicted| real.error_of(predicted)).map_or_else(String::new, |off| {
                 format!(
@@ -41,12 +47,12 @@ impl Columns<'_> {
                 )
             });
         let predicted = predicted.map(Prediction::completions).unwrap_or_default();
-        format!("{}{error}\n{compared}", flow_table(&predicted, real))
+        format!("{}{error}\n{compared}", flow_table(&predicted, real, view))
     }
 }
 
 /// Flow by flow: predicted and actual completion against the deadline.
-fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome) -> String {
+fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome, view: &View) -> String {
     let rows = &real.schedule.flows;
     let id = |k: usize| real.instance.flow(rows[k].flow).id.as_str();
     let deadline = |k: usize| real.instance.flow(rows[k].flow).deadline.map(slackline_model::Time::seconds);
@@ -81,5 +87,5 @@ fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome) -> String {
         let cells = columns.iter().map(|column| column[k].clone());
         table.row(name.chain(cells).chain(std::iter::once(verdict.to_owned())));
     }
-    table.render()
+    table.render(view)
 }

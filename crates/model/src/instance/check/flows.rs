@@ -120,6 +120,9 @@ impl Flows<'_> {
             problems
                 .add(format!("{path}.pool"), format!("found {pool:?}, expected one of the pools {known:?}"));
         }
+        if let Some(user) = &flow.user {
+            problems.name(|| format!("{path}.user"), user);
+        }
         if let Some(repeat) = flow.repeat {
             if repeat.times == 0 {
                 problems.add(format!("{path}.repeat.times"), "found 0, expected at least 1");

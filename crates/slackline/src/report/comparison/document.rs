@@ -1,0 +1,131 @@
+//! The comparison document: numbers of one seed, or means and spreads over several.
+
+use std::collections::BTreeMap;
+
+use slackline_model::Objective;
+use slackline_trace::comparison::{
+    Comparison, ComparisonEntry, Difference, Figure, GroupResult, ObjectiveResult,
+};
+use slackline_trace::write_comparison;
+
+use super::{Figures, unit_of};
+use crate::report::number::Unit;
+use crate::report::spread::{Runs, Spread};
+
+/// What a comparison is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Hash of the workload.
+    pub sha256: String,
+    /// Every option that shaped the workload or the simulations, by name.
+    pub options: BTreeMap<String, serde_json::Value>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// A lower bound on the cost of any schedule, for each seed.
+    pub lower_bounds: Vec<Option<f64>>,
+    /// What was to be small.
+    pub objective: Objective,
+}
+
+/// The comparison document, of policies with as many figures each as there are seeds.
+pub fn json(about: &About, all: &[Runs]) -> String {
+    let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
+    let entry = |runs: &Runs| {
+        let policy = runs.policy.clone();
+        match &runs.result {
+            Err(reason) => ComparisonEntry::Refused { policy, reason: reason.clone() },
+            Ok(figures) => {
+                let of = Of { figures, base, several: about.seeds.len() > 1 };
+                ComparisonEntry::Ran {
+                    policy,
+                    objective: of.objective(),
+                    metrics: of.metrics(),
+                    groups: of.groups(),
+                }
+            }
+        }
+    };
+    let lower_bound = match about.lower_bounds.as_slice() {
+        [only] => only.map_or(Figure::Nothing, Figure::Number),
+        several => {
+            let spread = Spread::of(&several.iter().flatten().copied().collect::<Vec<_>>());
+            spread.map_or(Figure::Nothing, |own| figure(own, None))
+        }
+    };
+    write_comparison(&Comparison {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sha256: about.sha256.clone(),
+        options: about.options.clone(),
+        seeds: about.seeds.clone(),
+        objective: about.objective,
+        lower_bound,
+        policies: all.iter().map(entry).collect(),
+    })
+}
+
+fn figure(own: Spread, difference: Option<Spread>) -> Figure {
+    let Spread { mean, sd, ci95 } = own;
+    let difference = difference.map(|Spread { mean, sd, ci95 }| Difference { mean, sd, ci95 });
+    Figure::Spread(slackline_trace::comparison::Spread { mean, sd, ci95, difference })
+}
+
+/// One policy's figures for each seed, and those of the first policy.
+struct Of<'a> {
+    figures: &'a [Figures],
+    base: &'a [Figures],
+    several: bool,
+}
+
+impl Of<'_> {
+    fn figure(&self, name: &str, get: &dyn Fn(&Figures) -> Option<f64>) -> Figure {
+        if self.several {
+            let own = Spread::over(self.figures, get);
+            return own.map_or(Figure::Nothing, |own| {
+                figure(own, Spread::of_differences(self.figures, self.base, get))
+            });
+        }
+        match self.figures.first().and_then(get) {
+            None => Figure::Nothing,
+            Some(value) if unit_of(name) == Unit::Count => Figure::Count(value as u64),
+            Some(value) => Figure::Number(value),
+        }
+    }
+
+    fn objective(&self) -> ObjectiveResult {
+        let of = |name: &'static str| self.figure(name, &|figures| figures.value(name));
+        ObjectiveResult {
+            cost: of("cost"),
+            lower_bound: of("lower_bound"),
+            gap: of("gap"),
+            gap_absolute: of("gap_absolute"),
+        }
+    }
+
+    fn metrics(&self) -> Vec<(String, Figure)> {
+        let names = self.figures.first().into_iter().flat_map(|figures| &figures.metrics);
+        let names = names.map(|(name, _)| *name).chain(["failed"]);
+        names.map(|name| (name.to_owned(), self.figure(name, &|figures| figures.value(name)))).collect()
+    }
+
+    /// The groups of the first seed; where other seeds give other sizes, over those that have the group.
+    fn groups(&self) -> Vec<GroupResult> {
+        let groups = self.figures.first().into_iter().flat_map(|figures| &figures.groups);
+        let result = |group: &super::Group| {
+            let metric = |&(name, _): &(&'static str, Option<f64>)| {
+                let get = |figures: &Figures| {
+                    let same = |other: &&super::Group| other.by == group.by && other.name == group.name;
+                    let found = figures.groups.iter().find(same)?;
+                    found.metrics.iter().find(|(known, _)| *known == name)?.1
+                };
+                (name.to_owned(), self.figure(name, &get))
+            };
+            GroupResult {
+                by: group.by.to_owned(),
+                name: group.name.clone(),
+                flows: group.flows as u64,
+                metrics: group.metrics.iter().map(metric).collect(),
+            }
+        };
+        groups.map(result).collect()
+    }
+}
