@@ -79,10 +79,17 @@ impl Minima {
 pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId, u32)> {
     let ready: Vec<(PhaseId, u32)> = state
         .ready(lane)
+        .filter(|&p| may_have_minimum(instance, p))
         .filter(|&p| state.phase(p).running() > 0 || state.runnable(instance, p) > 0)
         .map(|p| (p, state.phase(p).unstarted() + state.phase(p).running()))
         .collect();
     among(instance, lane, &ready)
+}
+
+/// Whether anything is guaranteed to a phase, by itself or with its pool. Most have nothing, and an instant looks
+/// at all that are ready.
+fn may_have_minimum(instance: &Instance, phase: PhaseId) -> bool {
+    instance.phase(phase).min_slots > 0 || instance.flow(instance.flow_of(phase)).pool.is_some()
 }
 
 /// The effective minima of these phases of a lane, each with its tasks left, in order of id; those that

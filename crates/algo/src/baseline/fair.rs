@@ -14,8 +14,6 @@
 //! phases, only at instants at which a share can have changed. **Deviations**: shares stay fractions
 //! and ties go to the phase served longest ago, so that more phases than slots still take turns.
 
-use std::collections::BTreeMap;
-
 use slackline_model::{Lane, PhaseId};
 use slackline_policy::minima;
 use slackline_policy::{Action, Event, Policy, Style, View};
@@ -74,11 +72,11 @@ impl Fair {
     }
 
     fn share_out(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {
-        let minima: BTreeMap<PhaseId, u32> =
-            minima::effective(view.instance, view.state, lane).into_iter().collect();
-        let claims: Vec<(PhaseId, Claim)> = (view.state.ready(lane))
-            .map(|phase| (phase, claim(phase, minima.get(&phase).copied().unwrap_or(0), view)))
-            .collect();
+        let mut minima = minima::effective(view.instance, view.state, lane).into_iter().peekable();
+        // Both come in the order of ids.
+        let mut min = |phase| minima.next_if(|&(of, _)| of == phase).map_or(0, |(_, min)| min);
+        let claims: Vec<(PhaseId, Claim)> =
+            view.state.ready(lane).map(|phase| (phase, claim(phase, min(phase), view))).collect();
         let capacity = f64::from(view.state.alive(lane));
         let shares = match self.by {
             By::Job => {

@@ -1,5 +1,9 @@
 //! Max-min fair shares with minima, maxima and weights: the water-line of Hadoop's Fair Scheduler.
 
+use std::cmp::Reverse;
+
+use slackline_model::Key;
+
 /// What one claimant may get.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
@@ -38,23 +42,42 @@ pub fn water_line(claims: &[Claim], capacity: f64) -> Vec<f64> {
     claims.iter().map(|claim| claim.at(level)).collect()
 }
 
+/// A level at which a claim begins or ceases to grow, and what that changes of the slope of the sum.
+#[derive(Clone, Copy)]
+struct Corner {
+    level: f64,
+    change: f64,
+}
+
+impl Corner {
+    /// By level; at one level, claims that begin before those that cease, the heaviest beginning first and the
+    /// lightest ceasing first. Levels are not negative, so that their bits order as they do.
+    fn key(&self) -> (u64, Reverse<Key>) {
+        (self.level.to_bits(), Reverse(Key::new(self.change)))
+    }
+}
+
 /// The level at which the claims add up to the capacity; infinite if they never do.
 fn level(claims: &[Claim], capacity: f64) -> f64 {
-    // Corners: at level min/w a claim begins to grow with slope w, at max/w it stops.
-    let mut corners: Vec<(f64, f64)> = Vec::with_capacity(2 * claims.len());
-    for claim in claims.iter().filter(|c| c.weight > 0.0) {
-        corners.push((claim.min / claim.weight, claim.weight));
-        corners.push((claim.max / claim.weight, -claim.weight));
+    let most = |claim: &Claim| if claim.weight == 0.0 { claim.min } else { claim.max };
+    if claims.iter().map(most).sum::<f64>() < capacity {
+        return f64::INFINITY;
     }
-    corners.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    // At level min/w a claim begins to grow with slope w, at max/w it ceases.
+    let mut corners: Vec<Corner> = Vec::with_capacity(2 * claims.len());
+    for claim in claims.iter().filter(|c| c.weight > 0.0) {
+        corners.push(Corner { level: claim.min / claim.weight, change: claim.weight });
+        corners.push(Corner { level: claim.max / claim.weight, change: -claim.weight });
+    }
+    corners.sort_unstable_by_key(Corner::key);
     let mut total: f64 = claims.iter().map(|c| c.min).sum();
     let (mut slope, mut at) = (0.0, 0.0);
-    for (corner, change) in corners {
-        let grown = total + slope * (corner - at);
+    for Corner { level, change } in corners {
+        let grown = total + slope * (level - at);
         if grown >= capacity && slope > 0.0 {
             return at + ((capacity - total) / slope).max(0.0);
         }
-        (total, at) = (grown, corner);
+        (total, at) = (grown, level);
         slope += change;
     }
     if total >= capacity { at } else { f64::INFINITY }

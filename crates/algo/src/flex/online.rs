@@ -9,8 +9,6 @@
 //! Universal slots are one instance over both kinds of phases. Machine speeds are averaged: the policy
 //! ignores which machine a slot is on.
 
-use std::collections::BTreeMap;
-
 use slackline_model::{Instance, Lane, PhaseId, Span};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
 use slackline_relax::malleable::Job;
@@ -64,17 +62,30 @@ impl Flex {
         if phases.is_empty() || slots == 0 {
             return;
         }
-        let shares = allocate(&instance_of(&phases, lane, slots, view), self.hand);
+        // Without scarcity every order packs alike.
+        let most: Vec<u32> = phases.iter().map(|&phase| usable(phase, view).clamp(1, slots)).collect();
+        let is_scarce = most.iter().map(|&most| u64::from(most)).sum::<u64>() > u64::from(slots);
+        let shares = if is_scarce {
+            allocate(&instance_of(&phases, lane, slots, view), self.hand)
+        } else {
+            most.into_iter().map(f64::from).collect()
+        };
         for (&phase, slots) in phases.iter().zip(shares) {
             self.targets.push(phase, slots, out);
         }
     }
 }
 
+/// Tasks left of a phase, and no more than its cap.
+fn usable(phase: PhaseId, view: &View<'_>) -> u32 {
+    let state = view.phase(phase);
+    (state.unstarted() + state.running()).min(view.instance.phase(phase).cap)
+}
+
 /// The ready phases of a lane as an instance that begins now.
 fn instance_of(phases: &[PhaseId], lane: Lane, slots: u32, view: &View<'_>) -> FlexInstance {
     let instance = view.instance;
-    let minima: BTreeMap<PhaseId, u32> = minima::effective(instance, view.state, lane).into_iter().collect();
+    let mut minima = minima::effective(instance, view.state, lane).into_iter().peekable();
     let cluster = instance.cluster();
     let speed = cluster.capacity(lane) / f64::from(cluster.slots(lane));
     let job = |&id: &PhaseId| {
@@ -82,8 +93,9 @@ fn instance_of(phases: &[PhaseId], lane: Lane, slots: u32, view: &View<'_>) -> F
         let left = state.unstarted() + state.running();
         // Work that is believed to be nothing still needs its slots once.
         let work = (view.work_left(id) / speed).max(1e-6 * f64::from(left));
-        let min = minima.get(&id).copied().unwrap_or(0);
-        let max = left.min(instance.phase(id).cap).max(min);
+        // Both come in the order of ids.
+        let min = minima.next_if(|&(of, _)| of == id).map_or(0, |(_, min)| min);
+        let max = usable(id, view).max(min);
         let cost = instance.flow(instance.flow_of(id)).cost.clone();
         Job { base: view.now.seconds(), ..Job::new(work, (min, max), cost) }
     };
