@@ -84,7 +84,8 @@ fn what_a_policy_does_not_plan_is_refused_with_the_reason() {
 fn documents(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(format!("{}/../../{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let names = entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy()));
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    let mut names: Vec<String> =
+        names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "toml")).collect();
     names.sort();
     names
 }
