@@ -1,8 +1,6 @@
 //! The commit that the program is built from, for `--version`: of the checkout, or as the package that it came in
 //! records it. Without either there is none, and nothing fails.
 
-#![expect(clippy::print_stdout, reason = "that is how a build script speaks to cargo")]
-
 use std::path::Path;
 use std::process::Command;
 

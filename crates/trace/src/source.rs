@@ -110,6 +110,7 @@ pub(crate) fn places(text: &str, format: Format, paths: &[&str]) -> Vec<Option<P
 }
 
 /// One step of a path.
+#[derive(Clone, Copy)]
 enum Step<'a> {
     Key(&'a str),
     Index(usize),

@@ -111,16 +111,13 @@ fn value_name(param: &Param) -> &'static str {
 fn parser(table: Table, declared: Declared) -> ValueParser {
     let Declared { params, param, .. } = declared;
     let given = move |text: String| Given { table, name: param.name, text };
+    if param.values == Values::TextOfFile {
+        return ValueParser::new(move |path: &str| value::text_of(path).map(given));
+    }
+    let read =
+        move |text: &str| Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()));
     match param.values {
-        Values::TextOfFile => ValueParser::new(move |path: &str| value::text_of(path).map(given)),
-        _ => {
-            let read = move |text: &str| {
-                Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()))
-            };
-            match param.values {
-                Values::Choice(_) => Listed::new(param.words(), read).into(),
-                _ => ValueParser::new(read),
-            }
-        }
+        Values::Choice(_) => Listed::new(param.words(), read).into(),
+        _ => ValueParser::new(read),
     }
 }

@@ -8,11 +8,13 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use slackline::names::unknown;
 
+type Read<T> = dyn Fn(&str) -> Result<T, String> + Send + Sync;
+
 /// Reads a value of a table.
 #[derive(Clone)]
 pub(crate) struct Listed<T> {
     names: Arc<[PossibleValue]>,
-    read: Arc<dyn Fn(&str) -> Result<T, String> + Send + Sync>,
+    read: Arc<Read<T>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> Listed<T> {

@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow
             let rows = rows.iter().map(|(name, value, from)| {
                 ((*name).to_owned(), serde_json::json!({ "value": value, "from": from }))
             });
-            let document = serde_json::json!({ "file": file, "defaults": serde_json::Map::from_iter(rows) });
+            let document =
+                serde_json::json!({ "file": file, "defaults": rows.collect::<serde_json::Map<_, _>>() });
             format!("{document:#}\n")
         }
     };

@@ -229,7 +229,7 @@ fn a_plan_made_elsewhere_is_followed_and_checked() {
     fs::write(&document, chain(20).replace("tasks = 4", "tasks = 5")).unwrap();
     refused(&file, "woha-lpf", "flow \"f\": found a plan of 2 jobs and 5 tasks, expected 2 jobs and 6 tasks");
     fs::write(&document, chain(20).replace("id = \"f\"", "id = \"g\"")).unwrap();
-    refused(&file, "woha-lpf", "found a plan of flow \"f\", expected a flow of the workload: g");
+    refused(&file, "woha-lpf", "found a plan of another workload: found flow \"f\", expected g");
 }
 
 #[test]

@@ -379,7 +379,11 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     assert_eq!(simulated.code, Some(0), "{}", simulated.err);
     // Another file is refused before anything runs, and left alone.
     let wrong = slackline(&dir, &[&RUN[..], &["--history", "past.json"]].concat());
-    assert!(wrong.code == Some(2) && wrong.err.contains("history past.json: "), "{}", wrong.err);
+    assert!(
+        wrong.code == Some(2) && wrong.err.contains("past.json: found a history document"),
+        "{}",
+        wrong.err
+    );
     let wrong = slackline(&dir, &["history", "in.txt"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("expected a store"), "{}", wrong.err);
+    assert!(wrong.code == Some(2) && wrong.err.contains("expected the store"), "{}", wrong.err);
 }

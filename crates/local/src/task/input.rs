@@ -117,26 +117,25 @@ impl Records {
         let path = &split.path;
         let mut file = File::open(path).map_err(at("cannot read", path))?;
         let end = split.length.map(|length| split.offset + length);
-        let (blocks, position) = match Compression::of_name(path) {
-            Some(compression) => (Blocks::new(compression.reader(file), limit), 0),
-            None => {
-                let bytes = file.metadata().map_err(at("cannot read", path))?.len();
-                if end.is_some_and(|end| bytes < end) {
-                    return Err(TaskError::Damaged {
-                        path: path.clone(),
-                        problem: format!(
-                            "the file has {bytes} bytes, expected {}: it was cut since the job was planned",
-                            end.unwrap_or(0)
-                        ),
-                    });
-                }
-                let position = match format {
-                    Format::Lines => split.offset,
-                    Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
-                };
-                file.seek(SeekFrom::Start(position)).map_err(at("cannot read", path))?;
-                (Blocks::new(Box::new(file) as Box<dyn Read + Send>, limit), position)
+        let (blocks, position) = if let Some(compression) = Compression::of_name(path) {
+            (Blocks::new(compression.reader(file), limit), 0)
+        } else {
+            let bytes = file.metadata().map_err(at("cannot read", path))?.len();
+            if end.is_some_and(|end| bytes < end) {
+                return Err(TaskError::Damaged {
+                    path: path.clone(),
+                    problem: format!(
+                        "the file has {bytes} bytes, expected {}: it was cut since the job was planned",
+                        end.unwrap_or(0)
+                    ),
+                });
             }
+            let position = match format {
+                Format::Lines => split.offset,
+                Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
+            };
+            file.seek(SeekFrom::Start(position)).map_err(at("cannot read", path))?;
+            (Blocks::new(Box::new(file) as Box<dyn Read + Send>, limit), position)
         };
         let mut records = Records { blocks, format, path: path.clone(), position, end };
         if format == Format::Lines && split.offset > 0 {
