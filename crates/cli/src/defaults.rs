@@ -45,7 +45,7 @@ pub(crate) struct Defaults {
 }
 
 /// One of them, for people.
-pub(crate) struct Default {
+pub(crate) struct InForce {
     /// Its name in the file.
     pub(crate) name: &'static str,
     /// Its value.
@@ -106,9 +106,9 @@ impl Defaults {
     }
 
     /// Each that there is, with the value in force.
-    pub(crate) fn all(&self, tables: &Tables) -> [Default; 4] {
+    pub(crate) fn all(&self, tables: &Tables) -> [InForce; 4] {
         let Said { state, history, engine, policy } = self.said.clone();
-        let of = |name, said: Option<String>, usual: Option<&str>| Default {
+        let of = |name, said: Option<String>, usual: Option<&str>| InForce {
             name,
             is_said: said.is_some(),
             value: said.or(usual.map(str::to_owned)),

@@ -134,5 +134,5 @@ fn a_program_can_have_an_importer_of_its_own() {
     assert_eq!(options.recorded(&imported.importer).unwrap()["stretch"], "2.5");
     assert_eq!(read("a,4\nb\n").unwrap_err().to_string(), "jobs.csv:2:1: found \"b\", expected name,seconds");
     let unknown = options.set("strech", "2").unwrap_err().to_string();
-    assert!(unknown.ends_with("did you mean stretch?"), "{unknown}");
+    assert!(unknown.ends_with(r#"did you mean "stretch"?"#), "{unknown}");
 }

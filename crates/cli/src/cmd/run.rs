@@ -35,7 +35,7 @@ run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines
 An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline \
 programs` lists what is built in.
 
-Killed at any moment, the same command goes on where the run was. The journal, the logs of failed attempts, \
+If the run is killed, the same command resumes it. The journal, the logs of failed attempts, \
 the resolved workload and the schedule of what happened are in the directory of --state.")]
 pub(crate) struct Run {
     /// Flow file, whose jobs say what they run; - for standard input
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let end = run.go(&mut live);
     drop(live);
     if end.map_err(worded)? == RunEnd::Interrupted {
-        out::talk("stopped; the same command goes on from here");
+        out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);
     }
     let mut outcome = run.outcome().map_err(worded)?;
@@ -189,7 +189,7 @@ fn worded(error: RunError) -> anyhow::Error {
                 other => other,
             };
             anyhow::Error::from(RunError::Another { path, difference })
-                .context("another --state keeps both runs, --again begins this one anew")
+                .context("another --state keeps both runs, --again starts this one over")
         }
         other => other.into(),
     }

@@ -70,7 +70,7 @@ fn a_condition_needs_no_quotes() {
 fn a_negative_number_is_a_number() {
     for (flag, expected) in [
         ("--jitter", "expected a number from 0 to 3"),
-        ("--heartbeat", "expected seconds from 0"),
+        ("--heartbeat", "expected seconds or a duration such as 90s, 1.5h or 2d, from 0"),
         ("--speed", "expected a number from 0.000001"),
         ("--machines", "expected a number from 1"),
         ("--slots", "expected a whole number from 0"),

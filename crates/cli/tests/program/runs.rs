@@ -127,7 +127,7 @@ fn results_are_those_of_an_independent_computation() {
         fs::remove_dir_all(dir.join(output)).expect("an output can go");
     }
     let anew = slackline(&dir, &RUN);
-    assert!(anew.code == Some(0) && anew.err.contains("begins anew"), "{}", anew.err);
+    assert!(anew.code == Some(0) && anew.err.contains("starts over"), "{}", anew.err);
     fs::remove_dir_all(dir.join("words")).expect("an output can go");
     let partly = slackline(&dir, &RUN);
     assert!(
@@ -196,7 +196,7 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
             });
             pause((state >> 33) % 60);
         }
-        // A run that had ended by then was not killed: its results are looked at, and it begins anew.
+        // A run that had ended by then was not killed: its results are looked at, and it starts over.
         let is_over = has_ended(&mut child, &dir);
         child.kill().expect("it can be killed");
         child.wait().expect("it is gone");

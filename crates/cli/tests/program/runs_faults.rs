@@ -63,7 +63,7 @@ fn a_run_that_is_told_to_stop_leaves_nothing_behind_and_goes_on() {
         signal(name, engine.id());
         let stopped = ended(engine);
         assert_eq!(stopped.code, Some(1), "{name}: {}{}", stopped.out, stopped.err);
-        assert!(stopped.err.contains("the same command goes on from here"), "{name}: {}", stopped.err);
+        assert!(stopped.err.contains("the same command resumes it"), "{name}: {}", stopped.err);
         family.is_gone();
         let left =
             fs::read_dir(dir.join("slow")).expect("the output").map(|e| e.expect("an entry").file_name());

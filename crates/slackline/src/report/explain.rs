@@ -22,7 +22,7 @@ const BLOCKERS: usize = 5;
 const PHASES: usize = 20;
 /// How many tasks that failed are named.
 const FAILURES: usize = 5;
-/// The share of slots that nobody held from which on it is worth a remark.
+/// The share of slots that no job held from which on it is worth a remark.
 const IDLE: f64 = 0.01;
 
 /// Everything that is told from.
@@ -279,7 +279,7 @@ impl Told<'_> {
         let last = [
             (counted(others as u64, "other job"), rest, others > 0),
             ("itself".to_owned(), blocked.own, blocked.own > 0.0),
-            ("nobody".to_owned(), blocked.idle, blocked.idle > 0.0),
+            ("no job".to_owned(), blocked.idle, blocked.idle > 0.0),
         ];
         for ((name, value, there), cell) in last.into_iter().zip(cells) {
             if there {
@@ -316,12 +316,12 @@ impl Told<'_> {
         format!("{word}{comma}{} by reduces that wait for maps", number(waiting, Unit::Percent))
     }
 
-    /// A remark on slots that nobody held.
+    /// A remark on slots that no job held.
     fn idle(blocked: &Blocked, view: &View) -> String {
         if blocked.idle <= IDLE * blocked.slot_seconds() {
             return String::new();
         }
-        let why = "Slots that nobody holds while there are tasks to start are kept for minima or for input nearby, \
+        let why = "Slots that no job holds while there are tasks to start are kept for minima or for input nearby, \
                    are less than the policy gives out, wait for a heartbeat, or are on machines that are down.";
         fitted(why, view.width)
     }

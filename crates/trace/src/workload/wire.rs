@@ -119,7 +119,7 @@ pub(crate) struct Pool {
     pub(crate) min_slots: Option<Numbers>,
 }
 
-/// A flow: a DAG of jobs somebody waits for.
+/// A flow: a DAG of jobs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

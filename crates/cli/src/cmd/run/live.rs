@@ -196,7 +196,7 @@ impl Sink for Live {
                 "{}: the earlier run is removed, with its outputs",
                 self.state.display()
             )),
-            Note::OutputsGone => out::talk("the outputs of the earlier run are gone, so it begins anew"),
+            Note::OutputsGone => out::talk("the outputs of the earlier run are gone, so it starts over"),
             Note::Resumed(recovered) => out::talk(format_args!(
                 "going on with a run that was begun: {} done, {} cut short",
                 counted(recovered.done as u64, "task"),
@@ -205,7 +205,7 @@ impl Sink for Live {
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
-            Note::NothingLeft => out::talk("nothing is left to do; --again begins anew"),
+            Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
             _ => {}
         }
     }
