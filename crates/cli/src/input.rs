@@ -1,6 +1,9 @@
 //! What is said of workloads and options on the command line: remarks of importers, warnings, and errors with
 //! the flags that would mend them.
 
+use std::path::Path;
+
+use anyhow::bail;
 use slackline::import::{ImportError, MissingOption};
 use slackline::report::headline;
 use slackline_model::Instance;
@@ -9,6 +12,20 @@ use slackline_trace::Diagnostic;
 use crate::out;
 
 pub(crate) use slackline::import::Source;
+
+/// Reads a file that results are made of, which must not be the one they go to: it would be lost.
+///
+/// # Errors
+/// A file that cannot be read, or that is the output.
+pub(crate) fn read(input: &Path, output: Option<&Path>) -> anyhow::Result<Source> {
+    let place = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    if let Some(output) = output
+        && place(input).is_some_and(|input| Some(input) == place(output))
+    {
+        bail!("--output: found {}, which is read here, expected another file", output.display());
+    }
+    Ok(Source::read(input)?)
+}
 
 /// Says on standard error what an importer has to say.
 pub(crate) fn tell(name: &str, diagnostics: &[Diagnostic]) {

@@ -73,6 +73,15 @@ impl Spec {
                 )
                 .into());
             }
+            // It becomes the name of a file.
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            if !figure.id.chars().all(is_name)
+                || figure.id.trim_start_matches('.') != figure.id
+                || figure.id.is_empty()
+            {
+                let expected = "letters, digits, - and _, and dots not at the beginning";
+                return Err(wrong("id", format!("found {:?}, expected {expected}", figure.id)).into());
+            }
             if figure.seeds == 0 {
                 return Err(wrong("seeds", "found 0, expected at least 1".to_owned()).into());
             }
@@ -136,6 +145,10 @@ mod tests {
             (
                 spec(first, "kind = 'sweep'\nseeds = 0"),
                 "spec.toml:8:9: figures[0].seeds: found 0, expected at least 1",
+            ),
+            (
+                spec(first, "kind = 'sweep'\nseeds = 1").replace("id = 'f'", "id = '../f'"),
+                "spec.toml:5:6: figures[0].id: found \"../f\", expected letters, digits",
             ),
             (spec(first, "kinds = 'sweep'\nseeds = 1"), "spec.toml:7:1: figures[0]: unknown field `kinds`"),
             ("slackline = ".to_owned(), "spec.toml:1:"),

@@ -102,6 +102,11 @@ impl Condition {
         self.metric
     }
 
+    /// Whether it says nothing of a workload without deadlines.
+    pub fn is_about_deadlines(&self) -> bool {
+        matches!(self.metric, "deadlines" | "missed" | "total_tardiness" | "max_tardiness")
+    }
+
     fn of(&self, metrics: &Metrics) -> f64 {
         let entry = metrics.entries().into_iter().find(|(name, _)| *name == self.metric);
         entry.expect("invariant: conditions are on metrics there are").1

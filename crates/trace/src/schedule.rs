@@ -62,7 +62,8 @@ pub fn gap_text(gap: f64) -> String {
 
 /// The value in the next `1 / parts` above it. A hair less is taken of it first, or 18.8 itself would be rounded up.
 fn rounded_up(value: f64, parts: f64) -> f64 {
-    (value * parts - 1e-6).ceil() / parts
+    // Plus nothing, which makes nothing of minus nothing.
+    (value * parts - 1e-6).ceil() / parts + 0.0
 }
 
 /// The difference that stands for a gap that has no ratio.

@@ -10,7 +10,7 @@ use slackline::report::{self, headline};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape};
-use crate::input::{Source, tell};
+use crate::input::{self, tell};
 use crate::out;
 use crate::tables::Tables;
 
@@ -30,7 +30,7 @@ pub(crate) struct Bound {
 }
 
 pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
-    let source = Source::read(&args.workload)?;
+    let source = input::read(&args.workload, args.output.file())?;
     let loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
     let bounds = bounds(&loaded.instance);

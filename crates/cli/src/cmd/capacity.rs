@@ -43,6 +43,13 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
     loaded.prepare(asked.simulation.grain)?;
+    if condition.is_about_deadlines() && loaded.instance.flows().iter().all(|flow| flow.deadline.is_none()) {
+        bail!(
+            "--until: found {condition} for a workload without deadlines, which any cluster meets, expected deadlines in \
+             {} or --deadlines",
+            source.name
+        );
+    }
     // Crashes are of machines that every size has.
     let past = Past::read(asked.simulation)?;
     let smallest_instance = source.load(&small)?.instance;

@@ -10,7 +10,7 @@ use slackline::report::verdict;
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, value};
-use crate::input::Source;
+use crate::input;
 use crate::out;
 use crate::tables::Tables;
 
@@ -55,9 +55,9 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     if [&args.workload, &args.schedule].iter().all(|path| path.as_os_str() == "-") {
         bail!("found - twice, expected only one of WORKLOAD and SCHEDULE from standard input");
     }
-    let written = Source::read(&args.schedule)?;
+    let written = input::read(&args.schedule, args.output.file())?;
     let document = ScheduleDocument::open(&written, &tables.importers)?;
-    let workload = Source::read(&args.workload)?;
+    let workload = input::read(&args.workload, args.output.file())?;
     if !document.names_workload() {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
     }

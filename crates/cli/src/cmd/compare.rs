@@ -19,7 +19,7 @@ use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::history::Past;
-use crate::input::{Source, tell, warn_of_load};
+use crate::input::{self, Source, tell, warn_of_load};
 use crate::out;
 use crate::progress::Progress;
 use crate::tables::Tables;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     // What cannot be shown is better known before the simulations than after them.
     let view = args.table.view(&args.output, &comparison::column_names())?;
     let past = Past::read(&args.simulation)?;
-    let source = Source::read(&args.workload)?;
+    let source = input::read(&args.workload, args.output.file())?;
     let policies: Vec<PolicySpec> = args.policies.iter().flat_map(|several| several.0.clone()).collect();
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {

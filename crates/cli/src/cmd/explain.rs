@@ -16,7 +16,7 @@ use slackline_trace::Meta;
 use super::Answer;
 use crate::args::OutputArgs;
 use crate::args::output::Form;
-use crate::input::Source;
+use crate::input::{self, Source};
 use crate::out;
 use crate::tables::Tables;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Explain, tables: &Tables) -> anyhow::Result<Answer> {
     if args.schedule.as_os_str() == "-" && args.workload.as_deref() == Some(Path::new("-")) {
         bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
     }
-    let written = Source::read(&args.schedule)?;
+    let written = input::read(&args.schedule, args.output.file())?;
     let document = ScheduleDocument::open(&written, &tables.importers)?;
     let loaded = workload(args, tables, &written, &document)?;
     let instance = &loaded.instance;
@@ -92,7 +92,7 @@ fn workload(
         Some(path) => path.clone(),
         None => beside(&args.schedule, &written.name)?,
     };
-    let source = Source::read(&path)?;
+    let source = input::read(&path, args.output.file())?;
     if !document.names_workload() {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
     }

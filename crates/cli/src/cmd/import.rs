@@ -9,7 +9,7 @@ use slackline_trace::{Format, write_workload};
 
 use super::Answer;
 use crate::args::{OutputArgs, Shape};
-use crate::input::{self, Source};
+use crate::input;
 use crate::out;
 use crate::tables::Tables;
 
@@ -34,7 +34,7 @@ pub(crate) struct Import {
 }
 
 pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
-    let source = Source::read(&args.workload)?;
+    let source = input::read(&args.workload, args.output.file())?;
     let (draft, diagnostics) = source.shape(&args.shape.options(&tables.importers)?)?.into_draft()?;
     input::tell(&source.name, &diagnostics);
     let flows = counted(draft.flows.len() as u64, "flow");

@@ -15,7 +15,7 @@ use slackline_model::Instance;
 use super::Answer;
 use crate::args::output::Forms;
 use crate::args::{OutputArgs, PlanArgs, Shape, TableArgs, policy, value};
-use crate::input::{Source, tell};
+use crate::input::{self, Source, tell};
 use crate::out;
 use crate::tables::Tables;
 
@@ -97,7 +97,7 @@ impl Forms for Form {
 
 pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     args.table.view(&args.output, &flows::COLUMNS)?;
-    let source = Source::read(&args.workload)?;
+    let source = input::read(&args.workload, args.output.file())?;
     let options = args.shape.options(&tables.importers)?;
     let mut loaded = source.load(&options)?;
     tell(&source.name, &loaded.diagnostics);

@@ -14,7 +14,7 @@ use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::history::Past;
-use crate::input::{Source, tell, warn_of_load};
+use crate::input::{self, tell, warn_of_load};
 use crate::out;
 use crate::progress::Progress;
 use crate::tables::Tables;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &flows::COLUMNS)?;
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
-    let source = Source::read(&args.workload)?;
+    let source = input::read(&args.workload, args.output.file())?;
     let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
     loaded.prepare(args.simulation.grain)?;

@@ -17,7 +17,7 @@ use super::capacity::{self, Capacity};
 use crate::args::listed::Listed;
 use crate::args::output::{Form, json_file};
 use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
-use crate::input::{Source, tell};
+use crate::input::{self, Source, tell};
 use crate::out;
 use crate::tables::Tables;
 
@@ -112,7 +112,7 @@ fn condition() -> Listed<Condition> {
 }
 
 pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
-    let source = Source::read(&args.workload)?;
+    let source = input::read(&args.workload, args.output.file())?;
     if let (Some(condition), Some(policy)) = (&args.until, &args.policy) {
         return capacity::run(&Capacity {
             source: &source,

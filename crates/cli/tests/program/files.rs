@@ -120,3 +120,29 @@ fn the_two_kinds_of_history_are_called_by_their_names() {
         );
     }
 }
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let dir = scratch("own_input");
+    let file = dir.join("w.json");
+    done(&["import", NIGHTLY, "--output", text(&file)]);
+    let before = fs::read(&file).unwrap();
+    let same = dir.join("./w.json");
+    for args in
+        [&["simulate", text(&file), "-p", "edf"][..], &["bound", text(&file)], &["import", text(&file)]]
+    {
+        let ran = run(&[args, &["--output", text(&same)]].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("which is read here, expected another file"), "{}", ran.err);
+        assert_eq!(fs::read(&file).unwrap(), before, "{args:?}");
+    }
+}
+
+#[test]
+fn a_cluster_for_deadlines_that_there_are_not_is_refused() {
+    let purdue = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/purdue-30.toml");
+    let ran =
+        run(&["tune", purdue, "--machines", "5..9", "--slots", "4", "--until", "missed:0", "-p", "edf"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+    assert!(ran.err.contains("a workload without deadlines"), "{}", ran.err);
+}

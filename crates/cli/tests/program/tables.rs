@@ -133,7 +133,10 @@ fn columns_that_there_are_not_are_refused_before_anything_runs() {
         ),
         (&["compare", "none.toml", "--sort=-mised"], "; did you mean \"missed\"?"),
         (&["simulate", "none.toml", "--policy", "edf", "--sort", "relase"], "did you mean \"release\"?"),
-        (&["compare", "none.toml", "--columns", "cost", "--format", "json"], "--columns: found --format json"),
+        (
+            &["compare", "none.toml", "--columns", "cost", "--format", "json"],
+            "--columns: found --format json",
+        ),
         (
             &["tune", PURDUE, "--total-slots", "8", "--sort", "missed"],
             "--sort: found column \"missed\", expected one of map_slots",

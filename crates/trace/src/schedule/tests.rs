@@ -72,6 +72,7 @@ fn words_for_how_close_it_is() {
     assert_eq!(status(Some(40.0), Some(40.0)), "optimal");
     assert_eq!(status(Some(44.0), Some(40.0)), "at most 10.0 % above optimal");
     assert_eq!(status(Some(40.01), Some(40.0)), "at most 0.1 % above optimal");
+    assert_eq!(gap_text(2.4e-14), "0.0 %");
     assert_eq!(status(Some(1.5), Some(-2.0)), "at most 3.5 above optimal");
     assert_eq!(status(Some(587.536_781_926_407), Some(0.0)), "at most 587.6 above optimal");
     assert_eq!(status(Some(4.635), Some(1.0)), "at most 363.5 % above optimal");

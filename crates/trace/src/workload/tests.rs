@@ -482,7 +482,9 @@ fn block(value: &Value, indent: usize, out: &mut String) {
     };
     match value {
         Value::Array(list) if !list.is_empty() => {
-            list.iter().for_each(|value| deeper("-".into(), value, out));
+            for value in list {
+                deeper("-".into(), value, out);
+            }
         }
         Value::Object(table) if !table.is_empty() => {
             table.iter().for_each(|(key, value)| deeper(format!("{}:", Value::from(&**key)), value, out));
