@@ -60,14 +60,13 @@ fn its_engine_is_wherever_engines_are() {
     // Lines end where the terminal does.
     let help: Vec<_> = said(&dir, &["run", "--help"]).split_whitespace().map(str::to_owned).collect();
     let help = help.join(" ");
-    for words in
-        ["share: which share [default: 0.5]", "a share of this machine's processors", "local: tasks at"]
-    {
+    for words in ["share: which share [default: 0.5]", "[possible values: local, share]", "local: tasks at"] {
         assert!(help.contains(words), "{words:?} in\n{help}");
     }
     for shell in ["bash", "zsh", "fish"] {
         assert!(said(&dir, &["completions", shell]).contains("share"), "{shell}");
     }
+    assert!(said(&dir, &["completions", "zsh"]).contains("a share of this machine"));
     let run = |more: &[&str]| refused(&dir, &[&["run", "none.toml"][..], more].concat());
     assert!(run(&["--engine", "shared"]).contains("expected one of local, share; did you mean \"share\"?"));
     assert!(run(&["--engine", "share:share=2"]).contains("expected a number from 0.01 to 1"));

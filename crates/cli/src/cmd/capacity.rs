@@ -43,7 +43,9 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
     loaded.prepare(asked.simulation.grain)?;
-    if condition.is_about_deadlines() && loaded.instance.flows().iter().all(|flow| flow.deadline.is_none()) {
+    let flows = loaded.instance.flows();
+    let is_idle = condition.is_about_deadlines() && flows.iter().all(|flow| flow.deadline.is_none());
+    if is_idle && !flows.is_empty() {
         bail!(
             "--until: found {condition} for a workload without deadlines, which any cluster meets, expected deadlines in \
              {} or --deadlines",
