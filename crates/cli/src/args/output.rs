@@ -183,7 +183,7 @@ mod tests {
             (None, "a.csv.zst", Form::Csv),
             (None, "a.txt", Form::Table),
             (None, "/dev/null", Form::Table),
-            (Some(Form::Json), "/tmp/tmp.Xa81b", Form::Json),
+            (Some(Form::Json), "somewhere/tmp.Xa81b", Form::Json),
             (Some(Form::Json), "a.json.gz", Form::Json),
         ] {
             assert_eq!(of(asked, name), Ok(expected), "{name}");
