@@ -71,7 +71,7 @@ impl<'a> Plan<'a> {
             plan.starts[row.phase] = Some(plan.starts[row.phase].map_or(row.start, |t| t.min(row.start)));
             ends[row.phase] = Some(ends[row.phase].map_or(row.end, |t: f64| t.max(row.end)));
         }
-        for &job in instance.topological() {
+        for job in instance.topological() {
             let mut ready = plan.job_ready(job);
             for phase in instance.job(job).phases() {
                 let expected = instance.phase(phase).work().slot_seconds();

@@ -2,14 +2,18 @@
 //!
 //! [`Instance::new`] turns a [`Draft`] into tables indexed by id, or says everything that is wrong
 //! with it. What can be derived once (topological order, work, critical path, time alone, cost
-//! functions) is derived here, so that algorithms after it are total.
+//! functions) is derived here, so that algorithms after it are total. An instance may also grow, flow by flow, and
+//! give up what is done ([`Instance::admit`], [`Instance::retire`]): ids then follow the order of arrival.
 
 mod build;
 mod check;
 mod derive;
+mod grow;
 mod order;
 #[cfg(test)]
 mod tests;
+
+pub use grow::Arrival;
 
 use std::ops::Range;
 
@@ -19,6 +23,7 @@ use crate::cost::{CostFn, Objective};
 use crate::draft::{CostDraft, Draft, Weights};
 use crate::error::Invalid;
 use crate::id::{FlowId, JobId, PhaseId, PhaseKind, PoolId, TiVec};
+use crate::table::Table;
 use crate::tasks::Tasks;
 use crate::time::{Span, Time, Work};
 
@@ -29,11 +34,10 @@ pub struct Instance {
     cluster: Cluster,
     objective: Objective,
     weights: Weights,
-    flows: TiVec<FlowId, Flow>,
-    jobs: TiVec<JobId, Job>,
-    phases: TiVec<PhaseId, Phase>,
+    flows: Table<FlowId, Flow>,
+    jobs: Table<JobId, Job>,
+    phases: Table<PhaseId, Phase>,
     pools: TiVec<PoolId, Pool>,
-    topological: Vec<JobId>,
     /// Tasks that [`Instance::cut`] made of work.
     n_cut: u64,
 }
@@ -62,7 +66,13 @@ pub struct Flow {
     /// Seconds it takes alone on the whole cluster at best: the larger of the critical path and,
     /// for each lane, its work there over the lane's capacity.
     pub alone: f64,
+    /// Which flow of its document it is: its own id in the instance of the document, and in one that grows as flows
+    /// arrive the id in the instance it came from.
+    pub place: FlowId,
     jobs: Range<u32>,
+    phases: Range<u32>,
+    /// Its jobs, each after those it comes `after`; ties by id.
+    topological: Vec<JobId>,
     /// Which flow of the document it was, before recurrences were written out.
     given_as: usize,
     given_weight: f64,
@@ -73,6 +83,11 @@ impl Flow {
     /// Its jobs, in the order of the document.
     pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobId> + ExactSizeIterator + use<> {
         self.jobs.clone().map(JobId)
+    }
+
+    /// The phases of its jobs, in the order of the document.
+    pub fn phases(&self) -> impl DoubleEndedIterator<Item = PhaseId> + ExactSizeIterator + use<> {
+        self.phases.clone().map(PhaseId)
     }
 }
 
@@ -193,17 +208,17 @@ impl Instance {
     }
 
     /// All flows.
-    pub fn flows(&self) -> &TiVec<FlowId, Flow> {
+    pub fn flows(&self) -> &Table<FlowId, Flow> {
         &self.flows
     }
 
     /// All jobs.
-    pub fn jobs(&self) -> &TiVec<JobId, Job> {
+    pub fn jobs(&self) -> &Table<JobId, Job> {
         &self.jobs
     }
 
     /// All phases.
-    pub fn phases(&self) -> &TiVec<PhaseId, Phase> {
+    pub fn phases(&self) -> &Table<PhaseId, Phase> {
         &self.phases
     }
 
@@ -238,14 +253,13 @@ impl Instance {
     }
 
     /// All jobs, flow by flow, each after those it comes `after`; ties by id.
-    pub fn topological(&self) -> &[JobId] {
-        &self.topological
+    pub fn topological(&self) -> impl DoubleEndedIterator<Item = JobId> {
+        self.flows.iter().flat_map(|flow| flow.topological.iter().copied())
     }
 
     /// The jobs of `flow`, each after those it comes `after`; ties by id.
     pub fn topological_of(&self, flow: FlowId) -> &[JobId] {
-        let jobs = &self.flows[flow].jobs;
-        &self.topological[jobs.start as usize..jobs.end as usize]
+        &self.flows[flow].topological
     }
 
     /// `flow/job/map`, for messages.
@@ -281,7 +295,7 @@ impl Instance {
     #[must_use]
     pub fn cut(mut self, grain: Span) -> Self {
         let grain = grain.0.max(1);
-        for phase in &mut self.phases {
+        for phase in self.phases.iter_mut() {
             if let Amount::Malleable(work) = phase.amount {
                 let count = u32::try_from(work.0.div_ceil(grain)).unwrap_or(u32::MAX).max(1);
                 phase.amount = Amount::Tasks(Tasks::share(work, count));
@@ -296,7 +310,7 @@ impl Instance {
     /// nearest microsecond.
     #[must_use]
     pub fn with_deadlines(mut self, factor: f64) -> Self {
-        for flow in &mut self.flows {
+        for flow in self.flows.iter_mut() {
             flow.deadline = Some(flow.release + Span::from_seconds_nearest(factor * flow.alone));
         }
         let (objective, weights) = (self.objective, self.weights);

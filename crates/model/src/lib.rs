@@ -4,6 +4,7 @@
 //!
 //! In reading order:
 //! - [`id`]: newtypes for everything that is counted or named;
+//! - [`table`]: rows by ids that come and go;
 //! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
 //! - [`cluster`]: machines, slots, lanes;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
@@ -38,6 +39,7 @@ pub mod params;
 pub mod random;
 pub mod schedule;
 pub mod seed;
+pub mod table;
 pub mod tasks;
 pub mod time;
 pub mod tolerance;
@@ -53,4 +55,5 @@ pub use instance::Instance;
 pub use key::Key;
 pub use schedule::Schedule;
 pub use seed::Seed;
+pub use table::Table;
 pub use time::{Span, Time, Work};

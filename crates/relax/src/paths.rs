@@ -57,7 +57,7 @@ impl Paths {
 fn heads(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
     let mut head: TiVec<PhaseId, f64> = vec![0.0; elapsed.len()].into();
     let mut end: TiVec<JobId, f64> = vec![0.0; instance.jobs().len()].into();
-    for &id in instance.topological() {
+    for id in instance.topological() {
         let job = instance.job(id);
         let mut at = job.after.iter().map(|&a| end[a]).fold(0.0, f64::max);
         for phase in job.phases() {
@@ -73,7 +73,7 @@ fn heads(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f
 fn tails(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f64> {
     let mut tail: TiVec<PhaseId, f64> = vec![0.0; elapsed.len()].into();
     let mut from: TiVec<JobId, f64> = vec![0.0; instance.jobs().len()].into();
-    for &id in instance.topological().iter().rev() {
+    for id in instance.topological().rev() {
         let job = instance.job(id);
         let mut left = job.before.iter().map(|&b| from[b]).fold(0.0, f64::max);
         for phase in [job.reduce, job.map].into_iter().flatten() {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use super::check::{cluster_of, limits, recurrences};
 use super::derive::{amount, derive, resolve_costs, shifted};
 use super::order::topological;
-use super::{Amount, Flow, Instance, Job, Phase, Pool};
+use super::{Amount, Arrival, Flow, Instance, Job, Phase, Pool};
 use crate::cost::{CostFn, Objective};
 use crate::draft::{Draft, FlowDraft, PhaseDraft, PoolDraft};
 use crate::error::Invalid;
-use crate::id::{FlowId, JobId, PhaseId, PhaseKind, TiVec};
+use crate::id::{FlowId, JobId, PhaseId, PhaseKind};
+use crate::table::Table;
 use crate::time::{Time, Work};
 
 pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
@@ -18,16 +19,17 @@ pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
         cluster: cluster_of(draft)?,
         objective: Objective::new(draft.objective.metric, draft.objective.combine),
         weights: draft.weights,
-        flows: TiVec::new(),
-        jobs: TiVec::new(),
-        phases: TiVec::new(),
+        flows: Table::new(),
+        jobs: Table::new(),
+        phases: Table::new(),
         pools: draft.pools.iter().map(pool).collect(),
-        topological: Vec::new(),
         n_cut: 0,
     };
     for (i, flow) in draft.flows.iter().enumerate() {
         for (name, shift) in recurrences(flow) {
-            add_flow(&mut instance, i, flow, shift, name);
+            let arrival = arrival(&instance, i, flow, shift, name);
+            let id = instance.admit(arrival);
+            derive(&mut instance, id);
         }
     }
     resolve_costs(&mut instance)?;
@@ -42,10 +44,9 @@ fn pool(pool: &PoolDraft) -> Pool {
     }
 }
 
-/// Adds the recurrence of a checked flow that comes `shift` seconds after the first.
-fn add_flow(instance: &mut Instance, given_as: usize, draft: &FlowDraft, shift: f64, name: String) {
-    let flow = FlowId::from(instance.flows.len());
-    let base = instance.jobs.len();
+/// The recurrence of a checked flow that comes `shift` seconds after the first, for an instance of that cluster and
+/// those pools.
+fn arrival(instance: &Instance, given_as: usize, draft: &FlowDraft, shift: f64, name: String) -> Arrival {
     let index: BTreeMap<_, _> = draft.jobs.iter().enumerate().map(|(k, j)| (j.id.as_str(), k)).collect();
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(draft.jobs.len());
     for job in &draft.jobs {
@@ -54,29 +55,28 @@ fn add_flow(instance: &mut Instance, given_as: usize, draft: &FlowDraft, shift: 
         list.dedup();
         after.push(list);
     }
+    let (mut jobs, mut phases) = (Vec::with_capacity(draft.jobs.len()), Vec::new());
     for (k, job) in draft.jobs.iter().enumerate() {
-        let id = JobId::from(base + k);
         let mut phase = |kind: PhaseKind, draft: &Option<PhaseDraft>| {
             let draft = draft.as_ref()?;
             let (min_slots, max_slots) = limits(job, kind);
             let amount = amount(&draft.tasks, &instance.cluster);
             let tasks = if let Amount::Tasks(tasks) = &amount { tasks.count() } else { u32::MAX };
             let cap = max_slots.unwrap_or(u32::MAX).min(tasks);
-            instance.phases.push(Phase { job: id, kind, amount, min_slots, cap });
-            Some(PhaseId::from(instance.phases.len() - 1))
+            phases.push(Phase { job: JobId::from(k), kind, amount, min_slots, cap });
+            Some(PhaseId::from(phases.len() - 1))
         };
         let (map, reduce) = (phase(PhaseKind::Map, &job.map), phase(PhaseKind::Reduce, &job.reduce));
-        let after = after[k].iter().map(|&a| JobId::from(base + a)).collect();
-        instance.jobs.push(Job { id: job.id.clone(), flow, after, before: Vec::new(), map, reduce });
+        let after = after[k].iter().map(|&a| JobId::from(a)).collect();
+        jobs.push(Job { id: job.id.clone(), flow: FlowId(0), after, before: Vec::new(), map, reduce });
     }
     for (k, list) in after.iter().enumerate() {
         for &a in list {
-            instance.jobs[JobId::from(base + a)].before.push(JobId::from(base + k));
+            jobs[a].before.push(JobId::from(k));
         }
     }
     let order = topological(&after).expect("invariant: cycles were refused");
-    instance.topological.extend(order.into_iter().map(|k| JobId::from(base + k)));
-    instance.flows.push(Flow {
+    let flow = Flow {
         id: name,
         release: Time::from_seconds_nearest(draft.release + shift),
         weight: draft.weight,
@@ -87,10 +87,13 @@ fn add_flow(instance: &mut Instance, given_as: usize, draft: &FlowDraft, shift: 
         work: Work::ZERO,
         critical_path: 0.0,
         alone: 0.0,
-        jobs: base as u32..instance.jobs.len() as u32,
+        place: FlowId::from(instance.flows.len()),
+        jobs: 0..jobs.len() as u32,
+        phases: 0..phases.len() as u32,
+        topological: order.into_iter().map(JobId::from).collect(),
         given_as,
         given_weight: draft.weight,
         given_cost: draft.cost.as_ref().map(|cost| shifted(cost, shift)),
-    });
-    derive(instance, flow);
+    };
+    Arrival::new(flow, jobs, phases)
 }

@@ -53,7 +53,7 @@ fn derived_numbers_follow_the_definitions() {
     assert_eq!(flow.work, Work(100_000_000));
     // Each job: 4 maps on 4 slots in 10 s, 2 reduces on 2 slots in 5 s.
     assert_eq!((flow.critical_path, flow.alone), (30.0, 30.0));
-    assert_eq!(instance.topological(), [JobId(1), JobId(0)]);
+    assert!(instance.topological().eq([JobId(1), JobId(0)]));
     assert_eq!(instance.job(JobId(0)).after, [JobId(1)]);
     assert_eq!(instance.job(JobId(1)).before, [JobId(0)]);
     assert_eq!(instance.phase_name(PhaseId(3)), "f/a/reduce");

@@ -133,7 +133,7 @@ pub(super) fn extents(instance: &Instance, held: &[Held]) -> TiVec<PhaseId, Exte
         };
     }
     let is_plan = is_plan(held);
-    for &id in instance.topological() {
+    for id in instance.topological() {
         let job = instance.job(id);
         let release = instance.flow(job.flow).release.seconds();
         let of_job = |&before: &_| instance.job(before).phases().map(|p| extents[p]).collect::<Vec<_>>();

@@ -105,9 +105,8 @@ impl Lists {
         let jobs = view
             .instance
             .topological()
-            .iter()
-            .filter(|&&j| self.arrived.contains(&view.instance.job(j).flow));
-        for phase in jobs.flat_map(|&job| view.instance.job(job).phases()) {
+            .filter(|&j| self.arrived.contains(&view.instance.job(j).flow));
+        for phase in jobs.flat_map(|job| view.instance.job(job).phases()) {
             let lane = view.instance.lane_of(phase);
             for task in (0..view.phase(phase).total()).filter(|&task| view.phase(phase).is_pending(task)) {
                 let seconds = view.estimates.task[phase].seconds();

@@ -1,0 +1,188 @@
+//! Instances that grow: a flow on its way from one instance to another, arriving there and being given up.
+
+use super::{Flow, Instance, Job, Phase};
+use crate::id::{FlowId, JobId, PhaseId};
+use crate::table::Table;
+
+/// A flow by itself: what arrives in an instance that grows ([`Instance::admit`]). What was derived of it holds on the
+/// cluster of the instance it was made for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrival {
+    /// Ids in it count from 0.
+    flow: Flow,
+    jobs: Vec<Job>,
+    phases: Vec<Phase>,
+}
+
+impl Arrival {
+    /// A flow with its jobs and phases, whose ids count from 0.
+    pub(super) fn new(flow: Flow, jobs: Vec<Job>, phases: Vec<Phase>) -> Self {
+        Self { flow, jobs, phases }
+    }
+
+    /// What is known of the flow; its ids mean nothing before it is admitted.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// How many jobs it has.
+    pub fn n_jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// How many phases it has.
+    pub fn n_phases(&self) -> usize {
+        self.phases.len()
+    }
+}
+
+/// Moves the ids of a flow that count from `from` so that they count from `to`.
+#[derive(Clone, Copy)]
+struct Shift<I> {
+    from: I,
+    to: I,
+}
+
+impl Shift<JobId> {
+    fn job(self, id: JobId) -> JobId {
+        JobId(id.0 - self.from.0 + self.to.0)
+    }
+}
+
+impl Shift<PhaseId> {
+    fn phase(self, id: PhaseId) -> PhaseId {
+        PhaseId(id.0 - self.from.0 + self.to.0)
+    }
+}
+
+fn moved_job(job: &mut Job, flow: FlowId, jobs: Shift<JobId>, phases: Shift<PhaseId>) {
+    job.flow = flow;
+    job.after.iter_mut().chain(&mut job.before).for_each(|id| *id = jobs.job(*id));
+    job.map = job.map.map(|id| phases.phase(id));
+    job.reduce = job.reduce.map(|id| phases.phase(id));
+}
+
+fn moved_flow(flow: &mut Flow, jobs: Shift<JobId>, phases: Shift<PhaseId>) {
+    flow.jobs = jobs.to.0..jobs.to.0 + flow.jobs.len() as u32;
+    flow.phases = phases.to.0..phases.to.0 + flow.phases.len() as u32;
+    flow.topological.iter_mut().for_each(|id| *id = jobs.job(*id));
+}
+
+impl Instance {
+    /// The same cluster, pools and objective without any flow: what an instance that grows begins with.
+    #[must_use]
+    pub fn without_flows(&self) -> Self {
+        Self {
+            start: self.start.clone(),
+            cluster: self.cluster.clone(),
+            objective: self.objective,
+            weights: self.weights,
+            flows: Table::new(),
+            jobs: Table::new(),
+            phases: Table::new(),
+            pools: self.pools.clone(),
+            n_cut: 0,
+        }
+    }
+
+    /// A copy of a flow, for an instance of the same cluster and pools. O(its jobs and phases).
+    pub fn excerpt(&self, id: FlowId) -> Arrival {
+        let mut flow = self.flows[id].clone();
+        let jobs = Shift { from: JobId(flow.jobs.start), to: JobId(0) };
+        let phases = Shift { from: PhaseId(flow.phases.start), to: PhaseId(0) };
+        let copy_job = |id| {
+            let mut job = self.jobs[id].clone();
+            moved_job(&mut job, FlowId(0), jobs, phases);
+            job
+        };
+        let copy_phase = |id| {
+            let phase = &self.phases[id];
+            Phase { job: jobs.job(phase.job), ..phase.clone() }
+        };
+        let copies = (flow.jobs().map(copy_job).collect(), flow.phases().map(copy_phase).collect());
+        moved_flow(&mut flow, jobs, phases);
+        Arrival::new(flow, copies.0, copies.1)
+    }
+
+    /// A flow arrives: it gets the next id, and so do its jobs and phases. O(its jobs and phases).
+    pub fn admit(&mut self, arrival: Arrival) -> FlowId {
+        let Arrival { mut flow, jobs, phases } = arrival;
+        let id = FlowId::from(self.flows.len());
+        let job_shift = Shift { from: JobId(0), to: JobId::from(self.jobs.len()) };
+        let phase_shift = Shift { from: PhaseId(0), to: PhaseId::from(self.phases.len()) };
+        moved_flow(&mut flow, job_shift, phase_shift);
+        for mut job in jobs {
+            moved_job(&mut job, id, job_shift, phase_shift);
+            self.jobs.push(job);
+        }
+        for phase in phases {
+            self.phases.push(Phase { job: job_shift.job(phase.job), ..phase });
+        }
+        self.flows.push(flow)
+    }
+
+    /// A flow is given up, its jobs and phases with it; their ids are never used again. Nothing if it is not there.
+    /// O(its jobs and phases).
+    pub fn retire(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.remove(id) else { return };
+        for job in flow.jobs() {
+            self.jobs.remove(job);
+        }
+        for phase in flow.phases() {
+            self.phases.remove(phase);
+        }
+    }
+
+    /// The phase of `other` that a phase here came from, where its flow came from there ([`Flow::place`]).
+    pub fn phase_in(&self, other: &Self, phase: PhaseId) -> PhaseId {
+        let flow = &self.flows[self.flow_of(phase)];
+        PhaseId(phase.0 - flow.phases.start + other.flows[flow.place].phases.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Slots;
+    use crate::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+
+    /// Flows of two jobs of two phases each, one after the other.
+    fn instance(names: &[&str]) -> Instance {
+        let phase = || Some(TasksDraft::Uniform { tasks: 2, seconds: 1.0 }.into());
+        let job = |id: &str, after: &[&str]| {
+            let after = after.iter().map(|&a| a.to_owned()).collect();
+            JobDraft { id: id.into(), after, map: phase(), reduce: phase(), ..JobDraft::default() }
+        };
+        let flow = |&id: &&str| FlowDraft::new(id, vec![job("b", &["a"]), job("a", &[])]);
+        let slots = Slots::Universal(2);
+        let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+        let flows = names.iter().map(flow).collect();
+        Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
+    }
+
+    #[test]
+    fn flows_that_arrive_in_their_order_make_the_same_instance() {
+        let whole = instance(&["f", "g"]);
+        let mut grown = whole.without_flows();
+        for id in whole.flows().keys() {
+            assert_eq!(grown.admit(whole.excerpt(id)), id);
+        }
+        assert_eq!(grown, whole);
+    }
+
+    #[test]
+    fn ids_follow_arrivals_and_are_never_used_twice() {
+        let whole = instance(&["f", "g"]);
+        let mut grown = whole.without_flows();
+        let g = grown.admit(whole.excerpt(FlowId(1)));
+        grown.retire(g);
+        let f = grown.admit(whole.excerpt(FlowId(0)));
+        assert_eq!((f, grown.flow(f).place, grown.flow(f).id.as_str()), (FlowId(1), FlowId(0), "f"));
+        assert_eq!(grown.topological_of(f), [JobId(3), JobId(2)]);
+        assert_eq!(grown.job(JobId(2)).after, [JobId(3)]);
+        assert_eq!(grown.job(JobId(3)).before, [JobId(2)]);
+        assert_eq!(grown.phase_name(PhaseId(7)), "f/a/reduce");
+        assert_eq!(grown.phase_in(&whole, PhaseId(7)), PhaseId(3));
+        assert_eq!((grown.flows().get(g), grown.jobs().get(JobId(0)), grown.phases().get(PhaseId(3))), (None, None, None));
+    }
+}

@@ -1,0 +1,246 @@
+//! Rows by ids that only grow, in memory that follows what is still there.
+//!
+//! Flows come and go for as long as a cluster lives, and an id is never used twice. A vector would grow for ever; here
+//! ids are grouped to pages, and a page without rows is given back. Memory is that of the pages with a row on them.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// Ids on a page.
+const PAGE: usize = 64;
+
+/// A table of `T` by ids `I`. Reading, writing and removing are O(1), amortised.
+///
+/// ```
+/// use slackline_model::{FlowId, Table};
+///
+/// let mut names: Table<FlowId, &str> = Table::new();
+/// let (a, b) = (names.push("a"), names.push("b"));
+/// names.remove(a);
+/// assert_eq!((names.get(a), names[b], names.push("c")), (None, "b", FlowId(2)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table<I, T> {
+    /// The pages from the first that has a row on; `None` for those in between that have none.
+    pages: VecDeque<Option<Box<Page<T>>>>,
+    /// The number of the page at the front.
+    front: usize,
+    len: usize,
+    ids: PhantomData<fn(I)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Page<T> {
+    /// How many rows there are.
+    rows: u32,
+    row: [Option<T>; PAGE],
+}
+
+impl<T> Page<T> {
+    fn new() -> Box<Self> {
+        Box::new(Self { rows: 0, row: [const { None }; PAGE] })
+    }
+}
+
+impl<I, T> Default for Table<I, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I, T> Table<I, T> {
+    /// No rows; the first id is 0.
+    pub fn new() -> Self {
+        Self { pages: VecDeque::new(), front: 0, len: 0, ids: PhantomData }
+    }
+
+    /// One more than the largest id that ever had a row: what a plain vector by the same ids would need.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no id ever had a row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<I: Copy + From<usize>, T> Table<I, T>
+where
+    usize: From<I>,
+{
+    /// Adds a row under the next id.
+    pub fn push(&mut self, row: T) -> I {
+        let id = I::from(self.len);
+        self.insert(id, row);
+        id
+    }
+
+    /// Sets the row of an id; returns the one it had.
+    pub fn insert(&mut self, id: I, row: T) -> Option<T> {
+        let index = usize::from(id);
+        self.len = self.len.max(index + 1);
+        let page = self.page_to_write(index / PAGE);
+        let old = page.row[index % PAGE].replace(row);
+        page.rows += u32::from(old.is_none());
+        old
+    }
+
+    fn page_to_write(&mut self, number: usize) -> &mut Page<T> {
+        if self.pages.is_empty() {
+            self.front = number;
+        }
+        while number < self.front {
+            self.pages.push_front(None);
+            self.front -= 1;
+        }
+        while self.pages.len() <= number - self.front {
+            self.pages.push_back(None);
+        }
+        self.pages[number - self.front].get_or_insert_with(Page::new)
+    }
+
+    /// Takes the row of an id out, if there is one.
+    pub fn remove(&mut self, id: I) -> Option<T> {
+        let index = usize::from(id);
+        let at = (index / PAGE).checked_sub(self.front)?;
+        let place = self.pages.get_mut(at)?;
+        let page = place.as_mut()?;
+        let row = page.row[index % PAGE].take()?;
+        page.rows -= 1;
+        if page.rows == 0 {
+            *place = None;
+            while self.pages.front().is_some_and(Option::is_none) {
+                self.pages.pop_front();
+                self.front += 1;
+            }
+        }
+        Some(row)
+    }
+
+    /// The row of an id, if there is one.
+    pub fn get(&self, id: I) -> Option<&T> {
+        let index = usize::from(id);
+        let at = (index / PAGE).checked_sub(self.front)?;
+        self.pages.get(at)?.as_ref()?.row[index % PAGE].as_ref()
+    }
+
+    /// The row of an id, if there is one.
+    pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        let index = usize::from(id);
+        let at = (index / PAGE).checked_sub(self.front)?;
+        self.pages.get_mut(at)?.as_mut()?.row[index % PAGE].as_mut()
+    }
+
+    /// Whether an id has a row.
+    pub fn contains(&self, id: I) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// The rows with their ids, by id. O(pages with rows), and what is looked at.
+    pub fn iter_enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + Clone {
+        let front = self.front;
+        let pages = self.pages.iter().enumerate();
+        pages.filter_map(|(k, page)| Some((k, page.as_ref()?))).flat_map(move |(k, page)| {
+            let base = (front + k) * PAGE;
+            let rows = page.row.iter().enumerate();
+            rows.filter_map(move |(at, row)| Some((I::from(base + at), row.as_ref()?)))
+        })
+    }
+
+    /// The rows, by id.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
+        self.iter_enumerated().map(|(_, row)| row)
+    }
+
+    /// The ids that have a row, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = I> + Clone {
+        self.iter_enumerated().map(|(id, _)| id)
+    }
+
+    /// The rows, by id, to be changed.
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
+        let pages = self.pages.iter_mut().flatten();
+        pages.flat_map(|page| page.row.iter_mut().flatten())
+    }
+
+    /// The first id whose row is so.
+    pub fn position(&self, is_it: impl Fn(&T) -> bool) -> Option<I> {
+        self.iter_enumerated().find_map(|(id, row)| is_it(row).then_some(id))
+    }
+}
+
+impl<I: Copy + From<usize>, T> Index<I> for Table<I, T>
+where
+    usize: From<I>,
+{
+    type Output = T;
+
+    fn index(&self, id: I) -> &T {
+        self.get(id).expect("invariant: an id that is used has a row")
+    }
+}
+
+impl<I: Copy + From<usize>, T> IndexMut<I> for Table<I, T>
+where
+    usize: From<I>,
+{
+    fn index_mut(&mut self, id: I) -> &mut T {
+        self.get_mut(id).expect("invariant: an id that is used has a row")
+    }
+}
+
+impl<I: Copy + From<usize>, T> FromIterator<T> for Table<I, T>
+where
+    usize: From<I>,
+{
+    fn from_iter<R: IntoIterator<Item = T>>(rows: R) -> Self {
+        let mut table = Self::new();
+        rows.into_iter().for_each(|row| {
+            table.push(row);
+        });
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::JobId;
+
+    /// Ids of the rows, and how many pages there are.
+    fn shape(table: &Table<JobId, u32>) -> (Vec<u32>, usize) {
+        (table.keys().map(|id| id.0).collect(), table.pages.len())
+    }
+
+    #[test]
+    fn pages_without_rows_are_given_back_at_both_ends_and_between() {
+        let mut table: Table<JobId, u32> = (0..200).collect();
+        assert_eq!((table.len(), table.pages.len()), (200, 4));
+        (64..128).for_each(|k| assert_eq!(table.remove(JobId(k)), Some(k)));
+        assert!(table.pages[1].is_none());
+        (0..63).for_each(|k| assert!(table.remove(JobId(k)).is_some()));
+        assert_eq!(table.pages.len(), 4, "one row holds the first page");
+        table.remove(JobId(63));
+        assert_eq!((table.front, table.pages.len()), (2, 2));
+        (128..200).for_each(|k| assert!(table.remove(JobId(k)).is_some()));
+        assert_eq!((table.pages.len(), table.len(), table.push(7)), (0, 200, JobId(200)));
+        assert_eq!(shape(&table), (vec![200], 1));
+    }
+
+    #[test]
+    fn rows_are_found_changed_and_listed_by_id() {
+        let mut table: Table<JobId, u32> = Table::new();
+        assert_eq!(table.insert(JobId(130), 1), None);
+        assert_eq!(table.insert(JobId(130), 2), Some(1));
+        table.insert(JobId(3), 9);
+        assert_eq!((table.get(JobId(4)), table.get(JobId(64)), table.get(JobId(1_000))), (None, None, None));
+        assert_eq!(shape(&table), (vec![3, 130], 3));
+        table.iter_mut().for_each(|row| *row += 1);
+        table[JobId(3)] += 1;
+        assert_eq!(table.iter().rev().copied().collect::<Vec<_>>(), [3, 11]);
+        assert_eq!((table.position(|&row| row == 3), table.position(|&row| row == 4)), (Some(JobId(130)), None));
+        assert_eq!((table.remove(JobId(5)), table.remove(JobId(3)), table.remove(JobId(3))), (None, Some(11), None));
+    }
+}
