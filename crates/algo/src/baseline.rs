@@ -21,7 +21,7 @@ pub use fifo::Fifo;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Rows;
 use slackline_model::{Instance, JobId, PhaseId, Time};
-use slackline_policy::{Grown, View};
+use slackline_policy::{Event, Grown, View};
 
 use crate::registry::{Capabilities, Flows, Proposal, Refused, Speeds, Typed};
 
@@ -64,6 +64,13 @@ impl By {
 struct JobReady(Grown<JobId, Option<Time>>);
 
 impl JobReady {
+    /// Forgets jobs of flows that are over.
+    fn note(&mut self, events: &[Event], view: &View<'_>) {
+        for flow in events.iter().filter_map(Event::over) {
+            self.0.forget(view.instance.flow(flow).jobs());
+        }
+    }
+
     /// The ready time of the job of a phase that is ready now.
     fn of(&mut self, phase: PhaseId, view: &View<'_>) -> Time {
         *self.0[view.instance.phase(phase).job].get_or_insert(view.now)

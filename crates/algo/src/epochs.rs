@@ -1,7 +1,7 @@
 //! What policies that push targets share: when they plan, and which of their targets are news.
 
-use slackline_model::{PhaseId, Span, Time};
-use slackline_policy::{Action, Grown};
+use slackline_model::{Instance, PhaseId, Span, Time};
+use slackline_policy::{Action, Event, Grown};
 
 /// At most one plan an epoch: the first at once, the next when something has changed and the epoch is over.
 #[derive(Clone, Debug)]
@@ -45,6 +45,13 @@ impl Targets {
     /// How many slots a phase was to hold.
     pub(crate) fn of(&self, phase: PhaseId) -> f64 {
         self.0[phase]
+    }
+
+    /// A phase of a flow that is over wants nothing any more.
+    pub(crate) fn note(&mut self, event: &Event, instance: &Instance) {
+        if let Some(flow) = event.over() {
+            self.0.forget(instance.flow(flow).phases());
+        }
     }
 
     /// How many slots a phase should hold; pushed if that has changed.

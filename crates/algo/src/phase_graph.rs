@@ -20,7 +20,7 @@ pub(crate) fn of(instance: &Instance, speed: f64) -> Graph {
         }
     };
     let mut arcs = Vec::new();
-    for job in instance.jobs() {
+    for job in instance.jobs().iter() {
         let phases: Vec<u32> = job.phases().map(|phase| phase.0).collect();
         arcs.extend(phases.windows(2).map(|pair| (pair[0], pair[1])));
         let last = |&before: &JobId| instance.job(before).phases().last().map(|phase| phase.0);

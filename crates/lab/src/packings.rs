@@ -102,7 +102,7 @@ fn objective(text: &str) -> Result<(Objective, Weights), Problem> {
 }
 
 fn jobs(instance: &Instance) -> FlexInstance {
-    let jobs = instance.flows().iter().zip(instance.phases()).map(|(flow, phase)| {
+    let jobs = instance.flows().iter().zip(instance.phases().iter()).map(|(flow, phase)| {
         Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
     });
     let lane = instance.cluster().lanes()[0];

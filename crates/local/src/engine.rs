@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use slackline_model::{FlowId, Instance, PhaseKind, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
 use crate::job_plan::JobPlan;
@@ -353,7 +353,7 @@ impl<'a> Local<'a> {
         while let Some(&flow) = self.arrivals.front()
             && self.work.instance.flow(flow).release <= self.now
         {
-            reports.push(Report::Arrived(flow));
+            reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
             self.arrivals.pop_front();
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
@@ -365,7 +365,7 @@ impl<'a> Local<'a> {
 
 impl Engine for Local<'_> {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { batch: Batch::Task, faults: false, offers: Offers::Immediate }
+        Capabilities { batch: Batch::Task, faults: Faults::Never, offers: Offers::Immediate }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -394,12 +394,12 @@ impl Engine for Local<'_> {
         }
     }
 
-    fn start(&mut self, start: &Start<'_>) {
-        let id = self.work.numbers.id(start.phase, start.first);
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
         let number = self.work.next_number;
         self.work.next_number += 1;
         let slot = start.places[0].first;
-        self.make_room(self.work.instance.lane_of(start.phase), slot);
+        self.make_room(live.lane_of(start.phase), slot);
         let running = Running::new(number, id, slot, self.now);
         self.observer.happened(self.now, Happening::Started(id));
         if start.held {
@@ -419,8 +419,8 @@ impl Engine for Local<'_> {
                     self.set_to_work(row, running);
                 }
             }
-            // Map output on this machine is not lost while the machine is there.
-            Order::Hold(_) => {}
+            // Map output on this machine is not lost while the machine is there, and nothing runs that was not ordered.
+            Order::Hold(_) | Order::Adopt { .. } | Order::Refuse(_) => {}
             Order::Kill(row) => {
                 let Some(mut running) = self.running.remove(&row) else { return };
                 if let Some(second) = running.second.take() {
@@ -433,5 +433,9 @@ impl Engine for Local<'_> {
 
     fn wake_at(&mut self, at: Time) {
         self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        !self.arrivals.is_empty()
     }
 }

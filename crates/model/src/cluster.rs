@@ -5,6 +5,8 @@
 //! lane are numbered from 0, machine by machine in the order of the document, so a machine's slots
 //! are a range, and so are the slots of a group: no table per slot is kept.
 
+use std::ops::Range;
+
 use crate::id::{GroupId, MachineId, PhaseKind, TiVec};
 
 /// What a machine's slots may run.
@@ -98,13 +100,24 @@ struct Stretch {
     first: u32,
     per_machine: u32,
     machines: u32,
+    /// How many of them are gone for good.
+    gone: u32,
     first_machine: MachineId,
     /// Number of the lane's first slot within a machine (reduce slots come after map slots).
     offset: u32,
     speed: f64,
 }
 
+impl Stretch {
+    /// Slots of machines that are not gone.
+    fn slots(&self) -> u32 {
+        self.per_machine * (self.machines - self.gone)
+    }
+}
+
 /// A valid cluster: at least one machine with a slot, all slots universal or all typed.
+///
+/// Machines may join it and leave it. Ids of machines and numbers of slots only grow and are never used twice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     groups: TiVec<GroupId, Group>,
@@ -117,33 +130,62 @@ pub struct Cluster {
 impl Cluster {
     /// Lays out the lanes. The groups were checked by the instance builder: same typing throughout,
     /// positive speeds, at least one slot, totals below 2^31.
-    pub(crate) fn new(mut groups: Vec<Group>) -> Self {
-        let typed = matches!(groups[0].slots, Slots::Typed { .. });
-        let mut lanes = [Vec::new(), Vec::new()];
-        let mut totals = [0u32; 2];
-        let mut n_machines = 0;
-        for group in &mut groups {
-            group.first = MachineId(n_machines);
-            let per = match group.slots {
-                Slots::Universal(n) => [(n, 0), (0, 0)],
-                Slots::Typed { map, reduce } => [(map, 0), (reduce, map)],
-            };
-            for (lane, (per_machine, offset)) in per.into_iter().enumerate() {
-                if per_machine > 0 {
-                    lanes[lane].push(Stretch {
-                        first: totals[lane],
-                        per_machine,
-                        machines: group.count,
-                        first_machine: group.first,
-                        offset,
-                        speed: group.speed,
-                    });
-                    totals[lane] += per_machine * group.count;
-                }
+    pub(crate) fn new(groups: Vec<Group>) -> Self {
+        let mut cluster = Self {
+            typed: matches!(groups[0].slots, Slots::Typed { .. }),
+            groups: TiVec::new(),
+            n_machines: 0,
+            lanes: [Vec::new(), Vec::new()],
+            totals: [0; 2],
+        };
+        groups.into_iter().for_each(|group| cluster.add(group));
+        cluster
+    }
+
+    fn add(&mut self, mut group: Group) {
+        group.first = MachineId(self.n_machines);
+        let per = match group.slots {
+            Slots::Universal(n) => [(n, 0), (0, 0)],
+            Slots::Typed { map, reduce } => [(map, 0), (reduce, map)],
+        };
+        for (lane, (per_machine, offset)) in per.into_iter().enumerate() {
+            if per_machine > 0 {
+                self.lanes[lane].push(Stretch {
+                    first: self.totals[lane],
+                    per_machine,
+                    machines: group.count,
+                    gone: 0,
+                    first_machine: group.first,
+                    offset,
+                    speed: group.speed,
+                });
+                self.totals[lane] += per_machine * group.count;
             }
-            n_machines += group.count;
         }
-        Self { groups: groups.into(), typed, n_machines, lanes, totals }
+        self.n_machines += group.count;
+        self.groups.push(group);
+    }
+
+    /// Machines join: they get the next ids, which are returned, and their slots the next numbers.
+    ///
+    /// # Panics
+    /// If their slots are not of the cluster's kind, or there is none, or their speed is not positive.
+    pub fn join(&mut self, group: Group) -> Range<u32> {
+        assert_eq!(matches!(group.slots, Slots::Typed { .. }), self.typed, "slots of one kind");
+        assert!(group.speed > 0.0 && group.speed.is_finite() && group.count > 0, "machines that can run tasks");
+        let first = self.n_machines;
+        self.add(group);
+        first..self.n_machines
+    }
+
+    /// A machine that is there leaves for good: its slots no longer count. O(groups).
+    pub fn leave(&mut self, machine: MachineId) {
+        for stretch in self.lanes.iter_mut().flatten() {
+            let last = stretch.first_machine.0 + stretch.machines;
+            if (stretch.first_machine.0..last).contains(&machine.0) {
+                stretch.gone += 1;
+            }
+        }
     }
 
     /// The machine groups, in the order of the document.
@@ -156,7 +198,7 @@ impl Cluster {
         self.typed
     }
 
-    /// How many machines.
+    /// How many machines, those that left included: ids are below it.
     pub fn n_machines(&self) -> u32 {
         self.n_machines
     }
@@ -175,19 +217,24 @@ impl Cluster {
         }
     }
 
-    /// Slots of `lane` in the whole cluster.
+    /// Slots of `lane` in the whole cluster. O(groups).
     pub fn slots(&self, lane: Lane) -> u32 {
+        self.lanes[lane.index()].iter().map(Stretch::slots).sum()
+    }
+
+    /// Numbers that slots of `lane` have are below it; as [`Self::slots`] where no machine ever left.
+    pub fn slot_numbers(&self, lane: Lane) -> u32 {
         self.totals[lane.index()]
     }
 
     /// Sum of the speeds of the slots of `lane`: slot-seconds of work per second.
     pub fn capacity(&self, lane: Lane) -> f64 {
-        self.lanes[lane.index()].iter().map(|s| s.speed * f64::from(s.per_machine * s.machines)).sum()
+        self.lanes[lane.index()].iter().map(|s| s.speed * f64::from(s.slots())).sum()
     }
 
     /// The common speed of all machines that have slots, or `None` on mixed speeds.
     pub fn uniform_speed(&self) -> Option<f64> {
-        let mut stretches = self.lanes.iter().flatten();
+        let mut stretches = self.lanes.iter().flatten().filter(|s| s.slots() > 0);
         let speed = stretches.next()?.speed;
         stretches.all(|s| s.speed == speed).then_some(speed)
     }
@@ -195,7 +242,7 @@ impl Cluster {
     /// Sum of the speeds of the fastest `n` slots of `lane` (all of them if there are fewer).
     pub fn fastest(&self, lane: Lane, n: u32) -> f64 {
         let mut stretches: Vec<_> =
-            self.lanes[lane.index()].iter().map(|s| (s.speed, s.per_machine * s.machines)).collect();
+            self.lanes[lane.index()].iter().map(|s| (s.speed, s.slots())).collect();
         stretches.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut left = n;
         let mut sum = 0.0;

@@ -81,12 +81,12 @@ pub struct Flow {
 
 impl Flow {
     /// Its jobs, in the order of the document.
-    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobId> + ExactSizeIterator + use<> {
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobId> + ExactSizeIterator + Clone + use<> {
         self.jobs.clone().map(JobId)
     }
 
     /// The phases of its jobs, in the order of the document.
-    pub fn phases(&self) -> impl DoubleEndedIterator<Item = PhaseId> + ExactSizeIterator + use<> {
+    pub fn phases(&self) -> impl DoubleEndedIterator<Item = PhaseId> + ExactSizeIterator + Clone + use<> {
         self.phases.clone().map(PhaseId)
     }
 }

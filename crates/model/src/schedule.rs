@@ -274,6 +274,16 @@ impl TaskRows {
         self.rows.len() - 1
     }
 
+    /// Puts the rows in the order of their keys, one a row in the order in which they were added. O(rows · log).
+    pub fn sort_by_keys<K: Ord + Copy>(&mut self, keys: &[K]) {
+        assert_eq!(keys.len(), self.rows.len(), "one key a row");
+        if !keys.is_sorted() {
+            let mut rows: Vec<(K, TaskRow)> = keys.iter().copied().zip(self.rows.drain(..)).collect();
+            rows.sort_by_key(|&(key, _)| key);
+            self.rows.extend(rows.into_iter().map(|(_, row)| row));
+        }
+    }
+
     /// The rows in the order in which they were added.
     pub fn rows(&self) -> &[TaskRow] {
         &self.rows

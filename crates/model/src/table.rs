@@ -101,6 +101,16 @@ where
         self.pages[number - self.front].get_or_insert_with(Page::new)
     }
 
+    /// The row of an id; makes one if there is none.
+    pub fn get_or_insert_with(&mut self, id: I, make: impl FnOnce() -> T) -> &mut T {
+        let index = usize::from(id);
+        self.len = self.len.max(index + 1);
+        let page = self.page_to_write(index / PAGE);
+        let row = &mut page.row[index % PAGE];
+        page.rows += u32::from(row.is_none());
+        row.get_or_insert_with(make)
+    }
+
     /// Takes the row of an id out, if there is one.
     pub fn remove(&mut self, id: I) -> Option<T> {
         let index = usize::from(id);

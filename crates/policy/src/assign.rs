@@ -8,7 +8,7 @@
 mod placements;
 mod targets;
 
-use slackline_model::{Instance, PhaseId, SlotRange, Span};
+use slackline_model::{PhaseId, SlotRange, Span};
 
 use self::placements::Placements;
 use self::targets::Targets;
@@ -39,11 +39,11 @@ pub(crate) struct Assigner {
 }
 
 impl Assigner {
-    pub(crate) fn new(instance: &Instance, policy: &dyn Policy, locality_wait: Span) -> Self {
+    pub(crate) fn new(policy: &dyn Policy, locality_wait: Span) -> Self {
         Self {
             style: policy.style(),
-            targets: Targets::new(instance, policy),
-            placements: Placements::new(instance),
+            targets: Targets::new(policy),
+            placements: Placements::new(),
             locality: Locality::new(locality_wait),
             scratch: Vec::new(),
             skip: Vec::new(),
@@ -51,18 +51,25 @@ impl Assigner {
         }
     }
 
-    /// Takes in what the policy wants changed.
+    /// Gives up what is known of the phases of a flow that is over.
+    pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
+        self.locality.forget(phases.clone());
+        self.targets.forget(phases);
+    }
+
+    /// Takes in what the policy wants changed. What it wants of a phase that is not known any more is ignored.
     pub(crate) fn absorb<E: Engine + ?Sized>(
         &mut self,
         actions: &[Action],
-        ledger: &Ledger<'_>,
+        ledger: &Ledger,
         engine: &mut E,
     ) {
         for action in actions {
             match *action {
+                Action::Target { phase, .. } | Action::Place { phase, .. } if !ledger.state.knows(phase) => {}
                 Action::Target { phase, slots } => self.targets.set(phase, slots),
                 Action::Place { machine, phase, first, count } => {
-                    self.placements.push(ledger.instance, machine, phase, first, count);
+                    self.placements.push(&ledger.instance, machine, phase, first, count);
                 }
                 Action::ClearPlacements => self.placements.clear(),
                 Action::WakeAt(at) => engine.wake_at(at.max(ledger.now)),
@@ -73,7 +80,7 @@ impl Assigner {
     /// Gives work to the free slots in scope until there is none left or nothing can run.
     pub(crate) fn assign<E: Engine + ?Sized>(
         &mut self,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
         engine: &mut E,
         deciding: &mut Deciding<'_>,
         events: &[Event],
@@ -108,7 +115,7 @@ impl Assigner {
     fn fill<E: Engine + ?Sized>(
         &mut self,
         spot: Spot,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
         engine: &mut E,
         deciding: &mut Deciding<'_>,
     ) {
@@ -120,10 +127,10 @@ impl Assigner {
             }
             let Some((phase, tasks)) = self.choose(spot, slots, ledger, deciding) else { return };
             self.decisions += 1;
-            let runnable = ledger.state.runnable(ledger.instance, phase);
+            let runnable = ledger.state.runnable(&ledger.instance, phase);
             assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
             let n = tasks.min(slots).min(runnable).max(1);
-            let begun = if locality::has_hosts(ledger.instance, phase) {
+            let begun = if locality::has_hosts(&ledger.instance, phase) {
                 self.locality.launch(spot, phase, n, ledger, engine)
             } else {
                 self.launch(spot, phase, n, ledger, engine);
@@ -143,7 +150,7 @@ impl Assigner {
         &mut self,
         spot: Spot,
         slots: u32,
-        ledger: &Ledger<'_>,
+        ledger: &Ledger,
         deciding: &mut Deciding<'_>,
     ) -> Option<(PhaseId, u32)> {
         if self.style == Style::Targets {
@@ -152,7 +159,7 @@ impl Assigner {
         let machine = spot.machine.map(|(machine, _)| machine);
         let ask = Ask { lane: spot.lane, machine, slots, skip: &self.skip };
         let Deciding { policy, estimates } = deciding;
-        let view = View { instance: ledger.instance, state: &ledger.state, estimates, now: ledger.now };
+        let view = View { instance: &ledger.instance, state: &ledger.state, estimates, now: ledger.now };
         let grant = policy.next(&ask, &view)?;
         assert!(
             !self.skip.contains(&grant.phase),
@@ -167,12 +174,12 @@ impl Assigner {
         spot: Spot,
         phase: PhaseId,
         n: u32,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
         engine: &mut E,
     ) {
         let mut left = n;
         while left > 0 {
-            let taken = ledger.state.take(ledger.instance, phase, left);
+            let taken = ledger.state.take(&ledger.instance, phase, left);
             spot.take(ledger, taken.count, &mut self.scratch);
             ledger.launch(engine, phase, taken, &self.scratch);
             left -= taken.count;

@@ -1,11 +1,10 @@
 //! Re-derives the whole state of a run from its log and compares: nothing may be counted twice or
 //! forgotten. For tests; O(rows of the log + tasks + slots) an instant.
 
-use slackline_model::PhaseKind;
-use slackline_model::id::TiVec;
 use slackline_model::schedule::Outcome;
+use slackline_model::{PhaseId, PhaseKind, Table};
 
-use crate::ledger::{Ledger, RUNNING};
+use crate::ledger::Ledger;
 use crate::slots::SlotSet;
 
 #[derive(Clone, Default)]
@@ -16,23 +15,23 @@ struct Counts {
 }
 
 /// Panics, naming what differs, if the ledger's state is not what its log says.
-pub(crate) fn audit(ledger: &Ledger<'_>) {
-    let instance = ledger.instance;
+pub(crate) fn audit(ledger: &Ledger) {
+    let instance = &ledger.instance;
     let mut busy = [0, 1].map(|lane: usize| {
         let lanes = instance.cluster().lanes();
-        SlotSet::empty(lanes.get(lane).map_or(0, |&l| instance.cluster().slots(l)))
+        SlotSet::empty(lanes.get(lane).map_or(0, |&l| instance.cluster().slot_numbers(l)))
     });
-    let mut counts: TiVec<_, Counts> = (instance.phases().iter())
-        .map(|p| Counts {
-            seen: vec![false; p.tasks().map_or(0, |t| t.count() as usize)],
-            ..Counts::default()
-        })
-        .collect();
-    for row in ledger.log.rows() {
+    let mut counts: Table<PhaseId, Counts> = Table::new();
+    for (id, p) in instance.phases().iter_enumerated() {
+        let seen = vec![false; p.tasks().map_or(0, |t| t.count() as usize)];
+        counts.insert(id, Counts { seen, ..Counts::default() });
+    }
+    for entry in ledger.log.iter() {
+        let row = &entry.task;
         let counts = &mut counts[row.phase];
-        let held: u32 = ledger.log.places(row).iter().map(|p| p.len).sum();
+        let held: u32 = entry.places().iter().map(|p| p.len).sum();
         assert_eq!(held, row.count, "a row holds one slot per task");
-        if row.end != RUNNING && row.outcome != Outcome::Done {
+        if !entry.is_running() && row.outcome != Outcome::Done {
             continue;
         }
         for task in row.first..row.first + row.count {
@@ -43,9 +42,9 @@ pub(crate) fn audit(ledger: &Ledger<'_>) {
                 instance.phase_name(row.phase)
             );
         }
-        if row.end == RUNNING {
+        if entry.is_running() {
             counts.running += row.count;
-            for &range in ledger.log.places(row) {
+            for &range in entry.places() {
                 let busy = &mut busy[instance.lane_of(row.phase).index()];
                 assert_eq!(busy.count_in(range), 0, "a slot runs two tasks");
                 busy.insert(range);
@@ -58,8 +57,8 @@ pub(crate) fn audit(ledger: &Ledger<'_>) {
     audit_slots(ledger, &busy);
 }
 
-fn audit_phases(ledger: &Ledger<'_>, counts: &TiVec<slackline_model::PhaseId, Counts>) {
-    let instance = ledger.instance;
+fn audit_phases(ledger: &Ledger, counts: &Table<PhaseId, Counts>) {
+    let instance = &ledger.instance;
     let mut waiting = [0; 2];
     for (phase, info) in instance.phases().iter_enumerated() {
         let name = instance.phase_name(phase);
@@ -79,8 +78,7 @@ fn audit_phases(ledger: &Ledger<'_>, counts: &TiVec<slackline_model::PhaseId, Co
         assert_eq!(state.waiting(), if early { state.running() } else { 0 }, "{name}: waiting reduces");
         waiting[instance.lane_of(phase).index()] += state.waiting();
         let job = instance.job(info.job);
-        let may =
-            ledger.state.has_arrived(job.flow) && job.after.iter().all(|&a| ledger.state.is_job_done(a));
+        let may = job.after.iter().all(|&a| ledger.state.is_job_done(a));
         assert!(
             may || state.running() + state.done() == 0,
             "{name} started before its predecessors were done"
@@ -98,11 +96,11 @@ fn audit_phases(ledger: &Ledger<'_>, counts: &TiVec<slackline_model::PhaseId, Co
     }
 }
 
-fn audit_slots(ledger: &Ledger<'_>, busy: &[SlotSet; 2]) {
+fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
     let cluster = ledger.instance.cluster();
     for &lane in cluster.lanes() {
         let mut alive = 0;
-        for slot in 0..cluster.slots(lane) {
+        for slot in 0..cluster.slot_numbers(lane) {
             let (machine, _) = cluster.machine_of(lane, slot);
             let up = !ledger.is_down(machine);
             alive += u32::from(up);

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows, TaskRows};
-use slackline_model::{FlowId, History, Instance, MachineId, Schedule, Span, Time};
+use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, Span, Time};
 
 use crate::assign::{Assigner, Deciding};
 use crate::audit;
 use crate::engine::{Engine, Offers, Report};
 use crate::event::Event;
+use crate::kept::Kept;
 use crate::learning::Learning;
 use crate::ledger::{Ledger, Rules};
+use crate::log::Sink;
 use crate::policy::{Action, Policy, Style};
 use crate::spot::Scope;
-use crate::view::{Estimates, View};
+use crate::view::{Estimates, View, mean_of};
 
 /// How a run is to be driven.
 pub struct Config<'a> {
@@ -24,9 +26,12 @@ pub struct Config<'a> {
     pub locality_wait: Span,
     /// How often a task may fail before its flow is abandoned; one attempt is always made.
     pub attempts_max: u16,
-    /// What the policy believes of durations.
-    pub estimates: Estimates,
-    /// What corrects the estimates from finished tasks (`--knowledge learned`); `None` to leave them.
+    /// What the policy believes the tasks of a phase take on average, asked once, when its flow arrives.
+    pub believe: Believe<'a>,
+    /// Whether the policy also knows the proportions of the tasks within a phase ([`Estimates::each`]).
+    pub each: bool,
+    /// What corrects the estimates from finished tasks (`--knowledge learned`), and then also says what is believed
+    /// at first; `None` to leave them.
     pub learning: Option<Learning>,
     /// Re-derives the whole state after every instant and compares (tests; slow).
     pub audit: bool,
@@ -36,17 +41,21 @@ pub struct Config<'a> {
     pub progress: Option<&'a mut dyn FnMut(u64)>,
 }
 
+/// Says what a policy believes the tasks of a phase take on average, at speed 1.
+pub type Believe<'a> = Box<dyn FnMut(&Instance, PhaseId) -> Span + 'a>;
+
 /// How often a task may fail, unless something else is said; as Hadoop's `mapreduce.map.maxattempts`.
 pub const ATTEMPTS_MAX: u16 = 4;
 
 impl Config<'_> {
     /// No early reduces, no waiting for local slots, true means, no extras.
-    pub fn plain(instance: &Instance) -> Self {
+    pub fn plain() -> Self {
         Self {
             slowstart: 1.0,
             locality_wait: Span::ZERO,
             attempts_max: ATTEMPTS_MAX,
-            estimates: Estimates::mean(instance),
+            believe: Box::new(|instance, phase| mean_of(instance.phase(phase))),
+            each: false,
             learning: None,
             audit: false,
             stopwatch: None,
@@ -55,15 +64,22 @@ impl Config<'_> {
     }
 }
 
-/// What a run leaves behind.
+/// What a run of a whole instance leaves behind. Ids are those of the instance.
 #[derive(Debug)]
 pub struct Run {
-    /// Everything that ran.
+    /// Everything that ran, in the order in which it started.
     pub tasks: TaskRows,
     /// First start of each flow.
     pub started: TiVec<FlowId, Option<Time>>,
     /// Completion of each flow; `None` if it could not be finished.
     pub completions: TiVec<FlowId, Option<Time>>,
+    /// The figures of the run.
+    pub figures: Figures,
+}
+
+/// What is counted of a run, whatever becomes of its rows.
+#[derive(Clone, Debug)]
+pub struct Figures {
     /// How many times a phase was chosen for free slots.
     pub decisions: u64,
     /// How many reports the engine sent.
@@ -72,11 +88,13 @@ pub struct Run {
     pub history: Option<History>,
     /// Nanoseconds each instant's decisions took, if a stopwatch was given.
     pub decision_nanos: Vec<u64>,
-    slowstart: f64,
-    minima: bool,
+    /// The fraction of maps after which reduces could take slots.
+    pub slowstart: f64,
+    /// Whether minima were promised to be kept.
+    pub minima: bool,
 }
 
-/// Drives `engine` by `policy` until all flows are done or nothing can happen any more.
+/// Drives `engine` by `policy` until all flows of `instance`, which it brings, are done or nothing can happen any more.
 ///
 /// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) an instant, batch and
 /// decision; nothing per task of a batch.
@@ -86,21 +104,27 @@ pub fn run<E: Engine + ?Sized>(
     engine: &mut E,
     config: Config<'_>,
 ) -> Run {
-    let mut driver = Driver::new(instance, policy, engine, config);
+    let mut kept = Kept::new(instance);
+    let mut driver = Driver::new(instance.without_flows(), policy, engine, &mut kept, config);
     while driver.step() {}
-    driver.close()
+    let figures = driver.close();
+    kept.into_run(figures)
 }
 
 /// Instants between two calls of [`Config::progress`].
 const PROGRESS_EVERY: u64 = 4096;
 
-/// A run in progress.
-struct Driver<'a, 'c, E: ?Sized> {
+/// A run in progress: it is stepped, and may be looked at and copied between two steps.
+///
+/// The driver holds what has arrived and is not done yet, and nothing else: memory follows what is live.
+pub struct Driver<'a, 'c, E: ?Sized> {
     policy: &'a mut dyn Policy,
     engine: &'a mut E,
+    sink: &'a mut dyn Sink,
     config: Config<'c>,
     offers: Offers,
-    ledger: Ledger<'a>,
+    ledger: Ledger,
+    estimates: Estimates,
     assigner: Assigner,
     minima: bool,
     /// What the engine reported at this instant; the next two follow from it. Kept between instants so
@@ -115,29 +139,36 @@ struct Driver<'a, 'c, E: ?Sized> {
 }
 
 impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
-    fn new(
-        instance: &'a Instance,
+    /// A run that begins now. `empty` has the cluster, the pools and the objective, and no flows yet
+    /// ([`Instance::without_flows`]); what is finished goes to `sink`.
+    pub fn new(
+        empty: Instance,
         policy: &'a mut dyn Policy,
         engine: &'a mut E,
+        sink: &'a mut dyn Sink,
         config: Config<'c>,
     ) -> Self {
         let capabilities = engine.capabilities();
-        let rules = Rules { slowstart: config.slowstart, attempts_max: config.attempts_max };
-        let mut ledger = Ledger::new(instance, rules, capabilities);
+        let rules =
+            Rules { slowstart: config.slowstart, attempts_max: config.attempts_max, audit: config.audit };
+        let estimates = Estimates { each: config.each, ..Estimates::new(empty.cluster()) };
+        let mut ledger = Ledger::new(empty, rules, capabilities);
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
         // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although
         // some phase is below its minimum: then no policy can promise to keep them.
         let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
-        Self {
-            assigner: Assigner::new(instance, policy, config.locality_wait),
+        let mut driver = Self {
+            assigner: Assigner::new(policy, config.locality_wait),
             minima: policy.keeps_minima() && is_prompt,
             offers: capabilities.offers,
             policy,
             engine,
+            sink,
             config,
             ledger,
+            estimates,
             reports: Vec::new(),
             events: Vec::new(),
             actions: Vec::new(),
@@ -145,12 +176,27 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             instants: 0,
             n_reports: 0,
             nanos: Vec::new(),
+        };
+        if let Some(learning) = &mut driver.config.learning {
+            learning.begin(&driver.ledger.instance, &mut driver.estimates);
         }
+        driver
     }
 
-    /// One instant; false when the run is over.
-    fn step(&mut self) -> bool {
-        if self.ledger.state.flows_left() == 0 {
+    /// The engine, to be fed.
+    pub fn engine(&mut self) -> &mut E {
+        self.engine
+    }
+
+    /// What the policy sees now.
+    pub fn view(&self) -> View<'_> {
+        let Ledger { instance, state, now, .. } = &self.ledger;
+        View { instance, state, estimates: &self.estimates, now: *now }
+    }
+
+    /// Waits for the next instant and acts on it; false when the run is over.
+    pub fn step(&mut self) -> bool {
+        if self.ledger.state.flows_left() == 0 && !self.engine.may_bring_flows() {
             return false;
         }
         self.reports.clear();
@@ -168,6 +214,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if self.config.audit {
             audit::audit(&self.ledger);
         }
+        self.give_up_what_is_over();
         self.instants += 1;
         if self.instants.is_multiple_of(PROGRESS_EVERY)
             && let Some(progress) = &mut self.config.progress
@@ -182,42 +229,57 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.events.clear();
         self.offering.clear();
         self.n_reports += self.reports.len() as u64;
-        for &report in &self.reports {
-            self.ledger.absorb(report, self.engine, &mut self.events);
+        for report in self.reports.drain(..) {
             if let Report::Offer(machine) = report {
                 self.offering.push(machine);
             }
+            self.ledger.absorb(report, self.engine, &mut self.events);
         }
     }
 
     /// The policy hears what happened, and free slots get work.
     fn decide(&mut self) {
-        let Self { policy, engine, config, ledger, assigner, events, actions, .. } = self;
+        let Self { policy, engine, config, ledger, estimates, assigner, events, actions, .. } = self;
         if !events.is_empty() {
             actions.clear();
-            let (instance, now) = (ledger.instance, ledger.now);
-            if let Some(learning) = &mut config.learning {
-                learning.learn(events, instance, &mut config.estimates);
-            }
-            let view = View { instance, state: &ledger.state, estimates: &config.estimates, now };
-            policy.on_events(events, &view, actions);
+            believe(config, ledger, estimates, events);
+            let Ledger { instance, state, now, .. } = &*ledger;
+            policy.on_events(events, &View { instance, state, estimates, now: *now }, actions);
             assigner.absorb(actions, ledger, *engine);
         }
         let scope = match self.offers {
             Offers::Immediate => Scope::All,
             Offers::Heartbeat => Scope::Machines(&self.offering),
         };
-        let mut deciding = Deciding { policy: *policy, estimates: &config.estimates };
+        let mut deciding = Deciding { policy: *policy, estimates };
         assigner.assign(ledger, *engine, &mut deciding, events, scope);
     }
 
-    fn close(mut self) -> Run {
+    /// What is finished leaves, and nothing more is known of it.
+    fn give_up_what_is_over(&mut self) {
+        let Self { ledger, estimates, assigner, sink, config, .. } = self;
+        ledger.let_go(*sink);
+        for flow in ledger.state.take_over() {
+            let phases = ledger.instance.flow(flow).phases();
+            assigner.forget(phases.clone());
+            if let Some(learning) = &mut config.learning {
+                learning.forget(phases.clone());
+            }
+            phases.for_each(|phase| {
+                estimates.task.remove(phase);
+            });
+            ledger.give_away(flow, *sink);
+        }
+    }
+
+    /// Ends the run: what still runs is stopped, and all rows and flows leave.
+    pub fn close(mut self) -> Figures {
         self.ledger.abandon();
-        let state = &self.ledger.state;
-        Run {
-            completions: self.ledger.instance.flows().keys().map(|flow| state.completion(flow)).collect(),
-            tasks: self.ledger.log,
-            started: self.ledger.started,
+        self.ledger.let_go(self.sink);
+        for flow in self.ledger.instance.flows().keys().collect::<Vec<_>>() {
+            self.ledger.give_away(flow, self.sink);
+        }
+        Figures {
             decisions: self.assigner.decisions,
             reports: self.n_reports,
             history: self.config.learning.map(Learning::into_history),
@@ -228,11 +290,35 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     }
 }
 
+/// Brings the estimates up to date with what happened.
+fn believe(config: &mut Config<'_>, ledger: &Ledger, estimates: &mut Estimates, events: &[Event]) {
+    let instance = &ledger.instance;
+    for event in events {
+        match *event {
+            Event::FlowArrived(flow) => {
+                for phase in instance.flow(flow).phases() {
+                    estimates.task.insert(phase, (config.believe)(instance, phase));
+                }
+            }
+            Event::MachineJoined(machine) => {
+                let group = instance.cluster().group_id_of(machine);
+                if group.index() == estimates.speed.len() {
+                    estimates.speed.push(instance.cluster().groups()[group].speed);
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(learning) = &mut config.learning {
+        learning.learn(events, instance, estimates);
+    }
+}
+
 impl Run {
     /// The schedule of the run with its claims: completions and costs, no lower bound yet.
     pub fn schedule(self, instance: &Instance, policy: &str, clock: Clock) -> Schedule {
-        let origin =
-            Origin { policy: policy.to_owned(), minima: self.minima, clock, slowstart: self.slowstart };
+        let Figures { minima, slowstart, .. } = self.figures;
+        let origin = Origin { policy: policy.to_owned(), minima, clock, slowstart };
         let times = |flow: FlowId| FlowTimes {
             start: self.started[flow].map(Time::seconds),
             completion: self.completions[flow].map(Time::seconds),

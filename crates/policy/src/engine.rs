@@ -3,11 +3,25 @@
 //! The simulator, the local engine and the adapters of real clusters implement [`Engine`]; none of
 //! them takes a scheduling decision.
 
-use slackline_model::{FlowId, MachineId, PhaseId, SlotRange, Time};
+use slackline_model::cluster::Group;
+use slackline_model::instance::Arrival;
+use slackline_model::{Instance, MachineId, PhaseId, SlotRange, Time};
 
-/// Index of a row of the run's task log: one batch of equal tasks that started together.
+/// A batch of equal tasks that started together, counted over the whole run: at most 2^32 of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub u32);
+
+impl From<usize> for RowId {
+    fn from(index: usize) -> Self {
+        Self(u32::try_from(index).expect("invariant: a run has at most 2^32 batches"))
+    }
+}
+
+impl From<RowId> for usize {
+    fn from(id: RowId) -> Self {
+        id.0 as usize
+    }
+}
 
 /// Something that runs tasks.
 pub trait Engine {
@@ -19,14 +33,17 @@ pub trait Engine {
     /// `None` if nothing will ever happen again unless it is ordered.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time>;
 
-    /// Starts a batch now.
-    fn start(&mut self, start: &Start<'_>);
+    /// Starts a batch now, or takes over one that runs already. `live` holds what has arrived and is not done.
+    fn start(&mut self, start: &Start<'_>, live: &Instance);
 
     /// Changes a running batch now.
     fn order(&mut self, order: Order);
 
     /// Asks for [`Report::Woken`] at that time.
     fn wake_at(&mut self, at: Time);
+
+    /// Whether flows may still arrive. Without any, a run is over when all that arrived are done.
+    fn may_bring_flows(&mut self) -> bool;
 }
 
 /// What an engine can do.
@@ -34,10 +51,21 @@ pub trait Engine {
 pub struct Capabilities {
     /// How many tasks one start may comprise.
     pub batch: Batch,
-    /// Whether machines may die, so that what ran where must be remembered.
-    pub faults: bool,
+    /// What a machine that dies takes with it.
+    pub faults: Faults,
     /// When free slots may be used.
     pub offers: Offers,
+}
+
+/// What a machine that dies takes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faults {
+    /// Machines never die, and nothing is remembered of what ran where.
+    Never,
+    /// The tasks that run on it: what they wrote lies elsewhere.
+    Tasks,
+    /// The tasks that run on it, and the output of maps whose job is not done: those run again.
+    TasksAndOutput,
 }
 
 /// How far tasks that start together may be one batch.
@@ -65,6 +93,8 @@ pub enum Offers {
 pub struct Start<'a> {
     /// How reports and orders name the batch.
     pub row: RowId,
+    /// When they started: now, or earlier if the engine takes them over from another ([`crate::Driver::fork`]).
+    pub since: Time,
     /// The phase.
     pub phase: PhaseId,
     /// First task.
@@ -94,10 +124,20 @@ pub enum Order {
     Hold(RowId),
     /// Stop it and forget it. A report that it ended nevertheless is not believed.
     Kill(RowId),
+    /// What was reported as [`Report::Running`] under this name is this batch from now on.
+    Adopt {
+        /// The engine's name for it.
+        name: u64,
+        /// The batch.
+        row: RowId,
+    },
+    /// What was reported as [`Report::Running`] under this name must not run: its task runs already, its phase may
+    /// not start or is at its cap, or its slot is not free. Stop it.
+    Refuse(u64),
 }
 
 /// What happened. Closed by design: the driver has to believe every report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Report {
     /// All tasks of a batch finished at `at`, not later than now.
     Finished {
@@ -113,14 +153,36 @@ pub enum Report {
         /// When.
         at: Time,
     },
+    /// This runs already, although nobody ordered it: the cluster started it by itself, or it ran before the driver
+    /// did. The answer is [`Order::Adopt`] or [`Order::Refuse`].
+    Running(Running),
     /// A machine died; its batches are gone.
     Down(MachineId),
     /// A machine came back empty.
     Up(MachineId),
-    /// A flow arrived.
-    Arrived(FlowId),
+    /// Machines that were not known before. They get the next ids, and their slots the next numbers.
+    Joined(Group),
+    /// A machine is gone for good, and what ran on it.
+    Left(MachineId),
+    /// A flow arrived. It gets the next id, and its jobs and phases the next of theirs.
+    Arrived(Box<Arrival>),
     /// A machine asks for work ([`Offers::Heartbeat`]).
     Offer(MachineId),
     /// The time of a [`Engine::wake_at`] has come.
     Woken,
+}
+
+/// One task that runs already; see [`Report::Running`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// How the engine names it until it is adopted.
+    pub name: u64,
+    /// Its phase.
+    pub phase: PhaseId,
+    /// Which task.
+    pub task: u32,
+    /// The slot, of the lane that serves the phase.
+    pub slot: u32,
+    /// When it started.
+    pub since: Time,
 }

@@ -38,10 +38,25 @@ pub enum Event {
     MachineDown(MachineId),
     /// A machine came back.
     MachineUp(MachineId),
+    /// A machine is there that was not known before: the cluster of the view has it.
+    MachineJoined(MachineId),
+    /// A machine is gone for good.
+    MachineLeft(MachineId),
     /// A flow arrived.
     FlowArrived(FlowId),
     /// Tasks of a phase may start. Comes again if the phase had to stop for lost map output.
     PhaseReady(PhaseId),
     /// The time of an [`crate::Action::WakeAt`] has come, or the assignment layer wanted to look again.
     Wake,
+}
+
+impl Event {
+    /// The flow that is over by this event, done or abandoned. It is still known at this instant and at no later one,
+    /// so that this is when a policy forgets it.
+    pub fn over(&self) -> Option<FlowId> {
+        match *self {
+            Self::FlowDone(flow) | Self::FlowFailed(flow) => Some(flow),
+            _ => None,
+        }
+    }
 }

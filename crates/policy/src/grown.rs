@@ -1,15 +1,16 @@
-//! A table indexed by ids that grows when it is written to.
+//! A table indexed by ids that has a default value for those that were never written.
 //!
-//! Flows arrive while a policy runs, and with them ids that were not known before. A policy's tables are
-//! therefore not sized from an instance: they hold the ids that were written, and every other id has the
-//! default value.
+//! Flows arrive while a policy runs, and with them ids that were not known before; when they are done their ids never
+//! come back. A policy's tables hold what was written and not forgotten, and every other id has the default value.
 
-use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A table of `T` by ids `I`; ids beyond its end have the default value.
+use slackline_model::Table;
+
+/// A table of `T` by ids `I`; ids without a row have the default value.
 ///
-/// Reading is O(1) and never grows the table; writing is amortised O(1) and O(largest id) in memory.
+/// Reading is O(1) and never grows the table; writing is amortised O(1). Memory is that of the rows that were written
+/// and not forgotten ([`Grown::forget`]).
 ///
 /// ```
 /// use slackline_model::PhaseId;
@@ -18,42 +19,56 @@ use std::ops::{Index, IndexMut};
 /// let mut target: Grown<PhaseId, f64> = Grown::default();
 /// target[PhaseId(7)] = 2.5;
 /// assert_eq!((target[PhaseId(7)], target[PhaseId(3)], target[PhaseId(1000)]), (2.5, 0.0, 0.0));
+/// target.forget([PhaseId(7)]);
+/// assert_eq!(target[PhaseId(7)], 0.0);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Grown<I, T> {
-    table: Vec<T>,
-    /// What ids beyond the end have.
+    table: Table<I, T>,
+    /// What ids without a row have.
     default: T,
-    ids: PhantomData<fn(I)>,
+}
+
+impl<I: Copy + From<usize>, T> Grown<I, T>
+where
+    usize: From<I>,
+{
+    /// Gives up the rows of these ids, if they have any: of a flow that is done or was abandoned, say.
+    pub fn forget(&mut self, ids: impl IntoIterator<Item = I>) {
+        for id in ids {
+            self.table.remove(id);
+        }
+    }
+
+    /// The rows that were written, by id.
+    pub fn iter_enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + Clone {
+        self.table.iter_enumerated()
+    }
 }
 
 impl<I, T: Default> Default for Grown<I, T> {
     fn default() -> Self {
-        Self { table: Vec::new(), default: T::default(), ids: PhantomData }
+        Self { table: Table::new(), default: T::default() }
     }
 }
 
-impl<I, T> Index<I> for Grown<I, T>
+impl<I: Copy + From<usize>, T> Index<I> for Grown<I, T>
 where
     usize: From<I>,
 {
     type Output = T;
 
     fn index(&self, id: I) -> &T {
-        self.table.get(usize::from(id)).unwrap_or(&self.default)
+        self.table.get(id).unwrap_or(&self.default)
     }
 }
 
-impl<I, T: Default> IndexMut<I> for Grown<I, T>
+impl<I: Copy + From<usize>, T: Default> IndexMut<I> for Grown<I, T>
 where
     usize: From<I>,
 {
     fn index_mut(&mut self, id: I) -> &mut T {
-        let index = usize::from(id);
-        if index >= self.table.len() {
-            self.table.resize_with(index + 1, T::default);
-        }
-        &mut self.table[index]
+        self.table.get_or_insert_with(id, T::default)
     }
 }
 
@@ -67,11 +82,12 @@ mod tests {
     fn writing_grows_and_reading_does_not() {
         let mut table: Grown<JobId, Option<u32>> = Grown::default();
         assert_eq!(table[JobId(5)], None);
-        assert_eq!(table.table.len(), 0);
+        assert!(table.table.is_empty());
         *table[JobId(2)].get_or_insert(7) += 1;
         assert_eq!((table[JobId(2)], table[JobId(0)], table[JobId(3)]), (Some(8), None, None));
-        assert_eq!(table.table.len(), 3);
         table[JobId(0)] = Some(1);
-        assert_eq!((table[JobId(0)], table.table.len()), (Some(1), 3));
+        assert!(table.iter_enumerated().eq([(JobId(0), &Some(1)), (JobId(2), &Some(8))]));
+        table.forget([JobId(2), JobId(9)]);
+        assert_eq!((table[JobId(2)], table[JobId(0)]), (None, Some(1)));
     }
 }

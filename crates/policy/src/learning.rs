@@ -16,10 +16,10 @@
 use std::collections::BTreeMap;
 
 use slackline_model::history::{History, PhaseName, Record};
-use slackline_model::id::TiVec;
 use slackline_model::{Cluster, FlowId, GroupId, Instance, JobId, PhaseId, PhaseKind, Span};
 
 use crate::event::Event;
+use crate::grown::Grown;
 use crate::view::Estimates;
 
 /// Length of a task of which nothing at all is known.
@@ -37,14 +37,20 @@ type Records = Vec<Record>;
 #[derive(Clone, Debug)]
 pub struct Learning {
     groups: Vec<String>,
-    /// Phases of the history and the instance by name, with what all of that name have finished.
+    /// Where each group of the cluster is in `groups`; machines that join may bring one the history knows.
+    number_of: Vec<usize>,
+    /// Phases of the history and of the flows that arrived by name, with what all of that name have finished.
     names: Vec<(PhaseName, Records)>,
-    name_of: TiVec<PhaseId, usize>,
+    /// Where each name is in `names`.
+    at: BTreeMap<PhaseName, usize>,
+    name_of: Grown<PhaseId, usize>,
     /// What each phase has finished itself.
-    own: TiVec<PhaseId, Records>,
+    own: Grown<PhaseId, Records>,
     kinds: [Records; 2],
-    /// Size of a task of each phase as guessed, seconds; empty if nothing was.
-    guesses: TiVec<PhaseId, f64>,
+    /// Whether what is believed of a phase when it arrives is a guess to go on.
+    guessing: bool,
+    /// Size of a task of each phase as guessed, seconds.
+    guesses: Grown<PhaseId, Option<f64>>,
     /// By kind: the size of all finished tasks of this run, and what was guessed of them, seconds.
     against_guess: [(f64, f64); 2],
     speeds: Vec<f64>,
@@ -54,67 +60,71 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// What is believed before anything has run, and what will correct it. O(phases · log + records).
-    pub fn start(instance: &Instance, history: &History) -> (Self, Estimates) {
-        let mut groups: Vec<String> =
-            instance.cluster().groups().iter().map(|group| group.name.clone()).collect();
-        let mut names: Vec<(PhaseName, Records)> = Vec::new();
-        let mut at: BTreeMap<PhaseName, usize> = BTreeMap::new();
-        let mut index = |name: PhaseName, names: &mut Vec<(PhaseName, Records)>| {
-            *at.entry(name).or_insert_with_key(|name| {
-                names.push((name.clone(), Records::new()));
-                names.len() - 1
-            })
-        };
-        let mut kinds = [Records::new(), Records::new()];
-        let mut tasks = 0;
-        for (name, group, record) in history.records() {
-            let number = groups.iter().position(|known| known == group).unwrap_or_else(|| {
-                groups.push(group.to_owned());
-                groups.len() - 1
-            });
-            let k = index(name.clone(), &mut names);
-            add(&mut names[k].1, number, record);
-            add(&mut kinds[kind_index(name.kind)], number, record);
-            tasks += record.tasks;
-        }
-        let phases = instance.phases().keys();
-        let name_of = phases.map(|phase| index(PhaseName::of(instance, phase), &mut names)).collect();
-        let n = instance.phases().len();
+    /// Goes by a history, and by what will finish on that cluster. O(records · log).
+    pub fn new(cluster: &Cluster, history: &History) -> Self {
+        let groups: Vec<String> = cluster.groups().iter().map(|group| group.name.clone()).collect();
         let mut learning = Self {
-            speeds: vec![1.0; groups.len()],
+            speeds: Vec::new(),
+            number_of: (0..groups.len()).collect(),
             groups,
-            names,
-            name_of,
-            own: vec![Records::new(); n].into(),
-            kinds,
-            guesses: TiVec::default(),
+            names: Vec::new(),
+            at: BTreeMap::new(),
+            name_of: Grown::default(),
+            own: Grown::default(),
+            kinds: [Records::new(), Records::new()],
+            guessing: false,
+            guesses: Grown::default(),
             against_guess: [(0.0, 0.0); 2],
-            tasks,
-            tasks_then: tasks,
+            tasks: 0,
+            tasks_then: 0,
         };
-        let cluster = instance.cluster();
-        let speed = vec![1.0; cluster.groups().len()].into();
-        let mut estimates = Estimates { task: vec![UNKNOWN; n].into(), speed, each: false };
-        learning.look_again(instance, &mut estimates);
-        (learning, estimates)
+        for (name, group, record) in history.records() {
+            let number = learning.group(group);
+            let k = learning.index(name.clone());
+            add(&mut learning.names[k].1, number, record);
+            add(&mut learning.kinds[kind_index(name.kind)], number, record);
+            learning.tasks += record.tasks;
+        }
+        learning.tasks_then = learning.tasks;
+        learning.speeds = vec![1.0; learning.groups.len()];
+        learning
     }
 
-    /// The same, with a guess of the size of a task of each phase, seconds on a machine of speed 1, for the
-    /// phases of which nothing better is known. Their proportions are believed; their unit is corrected by what
-    /// finishes. O(phases · groups).
+    /// The same, where what is said of a phase when it arrives ([`crate::Config::believe`]) is a guess, for the phases
+    /// of which nothing better is known. The proportions of guesses are believed; their unit is corrected by what
+    /// finishes.
     #[must_use]
-    pub fn guessing(
-        mut self,
-        guesses: TiVec<PhaseId, f64>,
-        instance: &Instance,
-        estimates: &mut Estimates,
-    ) -> Self {
-        self.guesses = guesses;
-        for phase in instance.phases().keys() {
-            estimates.task[phase] = self.estimate(instance, phase);
-        }
+    pub fn guessing(mut self) -> Self {
+        self.guessing = true;
         self
+    }
+
+    /// The number of a group.
+    fn group(&mut self, name: &str) -> usize {
+        self.groups.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.groups.push(name.to_owned());
+            self.groups.len() - 1
+        })
+    }
+
+    /// Where a name is in `names`.
+    fn index(&mut self, name: PhaseName) -> usize {
+        *self.at.entry(name).or_insert_with_key(|name| {
+            self.names.push((name.clone(), Records::new()));
+            self.names.len() - 1
+        })
+    }
+
+    /// What is believed before anything has run.
+    pub(crate) fn begin(&mut self, instance: &Instance, estimates: &mut Estimates) {
+        self.look_again(instance, estimates);
+    }
+
+    /// Phases of a flow that is over; what was learned of their names stays.
+    pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
+        self.name_of.forget(phases.clone());
+        self.own.forget(phases.clone());
+        self.guesses.forget(phases);
     }
 
     /// Takes in the events of an instant. O(events · groups), and now and then O(phases · groups²).
@@ -122,21 +132,29 @@ impl Learning {
         for event in events {
             match *event {
                 Event::TasksDone { phase, count, machine, took } => {
-                    let group = instance.cluster().group_id_of(machine).index();
+                    let group = self.number_of[instance.cluster().group_id_of(machine).index()];
                     let tasks = u64::from(count);
                     let record = Record { tasks, seconds: took.seconds() * f64::from(count) };
                     add(&mut self.own[phase], group, record);
                     add(&mut self.names[self.name_of[phase]].1, group, record);
                     add(&mut self.kinds[kind_index(instance.phase(phase).kind)], group, record);
                     self.tasks += tasks;
-                    if let Some(&guess) = self.guesses.get(phase) {
+                    if let Some(guess) = self.guesses[phase] {
                         let so_far = &mut self.against_guess[kind_index(instance.phase(phase).kind)];
                         so_far.0 += record.seconds * self.speeds[group];
                         so_far.1 += guess * f64::from(count);
                     }
                     estimates.task[phase] = self.estimate(instance, phase);
                 }
-                Event::FlowArrived(flow) => self.refresh(instance, flow, estimates),
+                Event::FlowArrived(flow) => self.meet(instance, flow, estimates),
+                Event::MachineJoined(machine) => {
+                    let group = instance.cluster().group_id_of(machine);
+                    if group.index() == self.number_of.len() {
+                        let number = self.group(&instance.cluster().groups()[group].name);
+                        self.number_of.push(number);
+                        self.look_again(instance, estimates);
+                    }
+                }
                 Event::PhaseReady(phase) => self.refresh_job(instance, instance.phase(phase).job, estimates),
                 _ => {}
             }
@@ -160,9 +178,14 @@ impl Learning {
         history
     }
 
-    fn refresh(&self, instance: &Instance, flow: FlowId, estimates: &mut Estimates) {
-        for job in instance.flow(flow).jobs() {
-            self.refresh_job(instance, job, estimates);
+    /// A flow arrived.
+    fn meet(&mut self, instance: &Instance, flow: FlowId, estimates: &mut Estimates) {
+        for phase in instance.flow(flow).phases() {
+            self.name_of[phase] = self.index(PhaseName::of(instance, phase));
+            if self.guessing {
+                self.guesses[phase] = Some(estimates.task[phase].seconds());
+            }
+            estimates.task[phase] = self.estimate(instance, phase);
         }
     }
 
@@ -183,7 +206,7 @@ impl Learning {
 
     /// What was guessed of a phase, in the unit that finished tasks of its kind suggest.
     fn guess(&self, phase: PhaseId, kind: usize) -> Option<Span> {
-        let guess = *self.guesses.get(phase)?;
+        let guess = self.guesses[phase]?;
         let unit = match self.against_guess[kind] {
             (took, guessed) if guessed > 0.0 => took / guessed,
             _ => 1.0,
@@ -202,10 +225,10 @@ impl Learning {
     fn look_again(&mut self, instance: &Instance, estimates: &mut Estimates) {
         let cluster = instance.cluster();
         self.speeds = relative_speeds(self.names.iter().map(|(_, records)| records), self.groups.len());
-        let factor = cluster.mean_speed() / mean_of_slots(cluster, &self.speeds);
+        let factor = cluster.mean_speed() / mean_of_slots(cluster, &self.number_of, &self.speeds);
         self.speeds.iter_mut().for_each(|speed| *speed *= factor);
         for (group, speed) in estimates.speed.iter_mut_enumerated() {
-            *speed = self.speeds[group.index()];
+            *speed = self.speeds[self.number_of[group.index()]];
         }
         for phase in instance.phases().keys() {
             estimates.task[phase] = self.estimate(instance, phase);
@@ -228,13 +251,13 @@ fn add(records: &mut Records, group: usize, record: Record) {
 }
 
 /// The mean of the speeds of the cluster's slots.
-fn mean_of_slots(cluster: &Cluster, speeds: &[f64]) -> f64 {
+fn mean_of_slots(cluster: &Cluster, number_of: &[usize], speeds: &[f64]) -> f64 {
     let (mut sum, mut slots) = (0.0, 0.0);
     for (group, info) in cluster.groups().iter_enumerated() {
         let of_lane = |&lane| cluster.machine_slots(lane, info.first).map_or(0, |range| range.len);
         let each: u32 = cluster.lanes().iter().map(of_lane).sum();
         let number = f64::from(each) * f64::from(info.count);
-        sum += speeds[GroupId::index(group)] * number;
+        sum += speeds[number_of[GroupId::index(group)]] * number;
         slots += number;
     }
     sum / slots

@@ -3,17 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::id::TiVec;
-use slackline_model::schedule::{NewRow, Outcome, TaskRow, TaskRows};
-use slackline_model::{FlowId, Instance, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Time};
+use slackline_model::cluster::Group;
+use slackline_model::schedule::{NewRow, Outcome};
+use slackline_model::{
+    Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Time,
+};
 
-use crate::engine::{Batch, Capabilities, Engine, Order, Report, RowId, Start};
+use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, Running, Start};
 use crate::event::Event;
+use crate::grown::Grown;
+use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
 use crate::slots::SlotSet;
 use crate::state::{Finished, State, Taken};
-
-/// The end of a row whose tasks still run.
-pub(crate) const RUNNING: Time = Time(u64::MAX);
 
 /// The rules of a run that no policy may bend.
 #[derive(Clone, Copy, Debug)]
@@ -22,67 +23,81 @@ pub(crate) struct Rules {
     pub(crate) slowstart: f64,
     /// How often a task may fail before its flow is abandoned.
     pub(crate) attempts_max: u16,
+    /// Whether rows stay until their flow is over, for an audit.
+    pub(crate) audit: bool,
 }
 
 /// Everything a run has to remember.
-pub(crate) struct Ledger<'a> {
-    pub(crate) instance: &'a Instance,
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    /// What has arrived and is not given up.
+    pub(crate) instance: Instance,
     pub(crate) state: State,
-    pub(crate) log: TaskRows,
+    /// Rows that run, and those that ended and may still change.
+    pub(crate) log: Log,
     pub(crate) free: [SlotSet; 2],
     pub(crate) now: Time,
     capabilities: Capabilities,
-    /// First start of each flow.
-    pub(crate) started: TiVec<FlowId, Option<Time>>,
+    rules: Rules,
     /// Running rows of each reduce phase, kept only where reduces may have to wait.
-    reduces: Option<TiVec<PhaseId, Vec<RowId>>>,
+    reduces: Option<Grown<PhaseId, Vec<RowId>>>,
     /// When held rows last began to compute; only of rows that were held.
     went: BTreeMap<RowId, Time>,
-    /// Rows on each machine, kept only if machines may die.
+    /// Rows on each machine, kept only if machines may die; some may have left the log.
     on_machine: Vec<Vec<RowId>>,
+    /// Rows of each flow that stay until it is over; empty if rows leave when they end.
+    of_flow: Grown<FlowId, Vec<RowId>>,
+    /// Rows that ended at this instant and leave.
+    leaving: Vec<(RowId, Row)>,
+    /// Machines that are away, for now or for good.
     down: BTreeSet<MachineId>,
+    /// Machines that left for good.
+    left: BTreeSet<MachineId>,
     /// How often each task failed that ever did.
     failures: BTreeMap<(PhaseId, u32), u16>,
-    /// How often a task may fail.
-    attempts_max: u16,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
     /// Scratch: the places of the batch being cut.
     piece: Vec<SlotRange>,
 }
 
-impl<'a> Ledger<'a> {
-    pub(crate) fn new(instance: &'a Instance, rules: Rules, capabilities: Capabilities) -> Self {
+/// All slots of a lane, free.
+fn all_slots(cluster: &Cluster, lane: Lane) -> SlotSet {
+    let n = cluster.slots(lane);
+    let mut free = SlotSet::empty(n);
+    if n > 0 {
+        free.insert(SlotRange { first: 0, len: n });
+    }
+    free
+}
+
+impl Ledger {
+    /// The books of a run that begins on the cluster of `instance`, which has no flows yet.
+    pub(crate) fn new(instance: Instance, rules: Rules, capabilities: Capabilities) -> Self {
         let cluster = instance.cluster();
         let mut free = [SlotSet::empty(0), SlotSet::empty(0)];
         for &lane in cluster.lanes() {
-            let n = cluster.slots(lane);
-            free[lane.index()] = SlotSet::empty(n);
-            if n > 0 {
-                free[lane.index()].insert(SlotRange { first: 0, len: n });
-            }
+            free[lane.index()] = all_slots(cluster, lane);
         }
-        let waits = rules.slowstart < 1.0 || capabilities.faults;
+        let may_die = capabilities.faults != Faults::Never;
         Self {
-            instance,
-            state: State::new(instance, rules.slowstart),
-            log: TaskRows::new(),
+            state: State::new(cluster, rules.slowstart),
+            log: Log::new(),
             free,
             now: Time::ZERO,
             capabilities,
-            started: vec![None; instance.flows().len()].into(),
-            reduces: waits.then(|| vec![Vec::new(); instance.phases().len()].into()),
+            rules,
+            reduces: (rules.slowstart < 1.0 || may_die).then(Grown::default),
             went: BTreeMap::new(),
-            on_machine: if capabilities.faults {
-                vec![Vec::new(); cluster.n_machines() as usize]
-            } else {
-                Vec::new()
-            },
+            on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
+            of_flow: Grown::default(),
+            leaving: Vec::new(),
             down: BTreeSet::new(),
+            left: BTreeSet::new(),
             failures: BTreeMap::new(),
-            attempts_max: rules.attempts_max,
             freed: None,
             piece: Vec::new(),
+            instance,
         }
     }
 
@@ -96,41 +111,95 @@ impl<'a> Ledger<'a> {
         match report {
             // A batch that was killed may have ended before the engine heard of it.
             Report::Finished { row, .. } | Report::Failed { row, .. }
-                if self.log.row(row.0 as usize).end != RUNNING => {}
+                if !self.log.get(row).is_some_and(Row::is_running) => {}
             Report::Finished { row, at } => self.finished(row, at, engine, events),
             Report::Failed { row, at } => self.failed(row, at, engine, events),
-            Report::Arrived(flow) => self.state.arrive(self.instance, flow, self.now, events),
+            Report::Running(running) => self.runs_already(running, engine),
+            Report::Arrived(arrival) => {
+                let flow = self.instance.admit(*arrival);
+                self.state.arrive(&self.instance, flow, self.now, events);
+            }
             Report::Down(machine) => self.machine_down(machine, engine, events),
             Report::Up(machine) => self.machine_up(machine, events),
+            Report::Joined(group) => self.machines_join(group, events),
+            Report::Left(machine) => self.machine_left(machine, engine, events),
             Report::Woken => events.push(Event::Wake),
             Report::Offer(_) => {}
         }
     }
 
     /// Gives the slots of a row back, and returns the machine of the first of them.
-    fn free_places(&mut self, row: &TaskRow) -> MachineId {
-        let lane = self.instance.lane_of(row.phase);
-        let places = self.log.places(row);
-        for &range in places {
+    fn free_places(&mut self, id: RowId) -> MachineId {
+        let row = &self.log[id];
+        let lane = self.instance.lane_of(row.task.phase);
+        for &range in row.places() {
             self.free[lane.index()].insert(range);
         }
-        let (machine, _) = self.instance.cluster().machine_of(lane, places[0].first);
+        let (machine, _) = self.instance.cluster().machine_of(lane, row.places()[0].first);
         if let Some(freed) = &mut self.freed {
             freed.insert(machine);
         }
         machine
     }
 
+    /// Whether rows that ended stay until their flow is over.
+    fn keeps_rows(&self) -> bool {
+        self.rules.audit || self.capabilities.faults == Faults::TasksAndOutput
+    }
+
+    /// A running row ends; it leaves now, or with its flow.
+    fn end_row(&mut self, id: RowId, at: Time, outcome: Outcome) {
+        let task = &mut self.log[id].task;
+        (task.end, task.outcome) = (at, outcome);
+        self.went.remove(&id);
+        let phase = task.phase;
+        self.forget_reduce(id, phase);
+        if !self.keeps_rows()
+            && let Some(row) = self.log.remove(id)
+        {
+            self.leaving.push((id, row));
+        }
+    }
+
+    /// Rows that nothing can happen to any more leave, and flows that are over are given up. To be called when the
+    /// instant is over. Returns the flows that were.
+    pub(crate) fn let_go(&mut self, sink: &mut dyn Sink) {
+        for (id, row) in self.leaving.drain(..) {
+            sink.row(id, &row.task, row.places(), &self.instance);
+        }
+    }
+
+    /// Gives up a flow that is over, or that will never be: its rows leave, and nothing of it is known any more.
+    pub(crate) fn give_away(&mut self, flow: FlowId, sink: &mut dyn Sink) {
+        for &id in &self.of_flow[flow] {
+            if let Some(row) = self.log.remove(id) {
+                sink.row(id, &row.task, row.places(), &self.instance);
+            }
+        }
+        self.of_flow.forget([flow]);
+        let (started, completion) = (self.state.started(flow), self.state.completion(flow));
+        sink.flow(&FlowEnd { flow, started, completion }, &self.instance);
+        for phase in self.instance.flow(flow).phases() {
+            if let Some(reduces) = &mut self.reduces {
+                reduces.forget([phase]);
+            }
+            while let Some((&task, _)) = self.failures.range((phase, 0)..=(phase, u32::MAX)).next() {
+                self.failures.remove(&task);
+            }
+        }
+        self.state.retire(&self.instance, flow);
+        self.instance.retire(flow);
+    }
+
     fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
-        self.log.end(id.0 as usize, at, Outcome::Done);
-        let row = *self.log.row(id.0 as usize);
-        let machine = self.free_places(&row);
-        self.forget_reduce(id, row.phase);
-        let began = self.went.remove(&id).unwrap_or(row.start);
+        let row = self.log[id].task;
+        let machine = self.free_places(id);
+        let began = self.went.get(&id).copied().unwrap_or(row.start);
+        self.end_row(id, at, Outcome::Done);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
         events.push(done);
         let finished = Finished { phase: row.phase, count: row.count, at, now: self.now };
-        self.state.finish(self.instance, finished, events);
+        self.state.finish(&self.instance, finished, events);
         let info = self.instance.phase(row.phase);
         if info.kind == PhaseKind::Map && self.state.phase(row.phase).is_done() {
             self.release_reduces(info.job, engine);
@@ -139,20 +208,18 @@ impl<'a> Ledger<'a> {
 
     /// An attempt failed: its tasks run again, unless one has failed too often.
     fn failed<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
-        self.log.end(id.0 as usize, at, Outcome::Failed);
-        let row = *self.log.row(id.0 as usize);
-        self.free_places(&row);
-        self.forget_reduce(id, row.phase);
-        self.went.remove(&id);
+        let row = self.log[id].task;
+        self.free_places(id);
+        self.end_row(id, at, Outcome::Failed);
         let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
-        self.state.kill(self.instance, row.phase, tasks, events);
+        self.state.kill(&self.instance, row.phase, tasks, events);
         let mut worst = 0;
         for task in row.first..row.first + row.count {
             let failures = self.failures.entry((row.phase, task)).or_default();
             *failures += 1;
             worst = worst.max(*failures);
         }
-        if worst >= self.attempts_max {
+        if worst >= self.rules.attempts_max {
             self.give_up(self.instance.flow_of(row.phase), engine, events);
         }
     }
@@ -160,14 +227,14 @@ impl<'a> Ledger<'a> {
     /// Stops whatever still runs of a flow and lets nothing more of it start. O(rows of the log), which is
     /// little beside the attempts that led here.
     fn give_up<E: Engine + ?Sized>(&mut self, flow: FlowId, engine: &mut E, events: &mut Vec<Event>) {
-        for index in 0..self.log.len() {
-            let row = *self.log.row(index);
-            if row.end == RUNNING && self.instance.flow_of(row.phase) == flow {
-                self.free_places(&row);
-                self.kill(RowId(index as u32), row, engine, events);
-            }
+        let of_flow = |row: &Row| row.is_running() && self.instance.flow_of(row.task.phase) == flow;
+        let running: Vec<RowId> =
+            self.log.iter_enumerated().filter_map(|(id, row)| of_flow(row).then_some(id)).collect();
+        for id in running {
+            self.free_places(id);
+            self.kill(id, engine, events);
         }
-        self.state.give_up(self.instance, flow, events);
+        self.state.give_up(&self.instance, flow, events);
     }
 
     fn forget_reduce(&mut self, id: RowId, phase: PhaseId) {
@@ -179,14 +246,14 @@ impl<'a> Ledger<'a> {
     }
 
     /// The last map is done: reduces that hold slots compute.
-    fn release_reduces<E: Engine + ?Sized>(&mut self, job: slackline_model::JobId, engine: &mut E) {
+    fn release_reduces<E: Engine + ?Sized>(&mut self, job: JobId, engine: &mut E) {
         let Some(reduce) = self.instance.job(job).reduce else { return };
         let Some(since) = self.instance.job(job).map.map(|map| self.state.phase(map).last_end()) else {
             return;
         };
-        self.state.release(self.instance, reduce);
+        self.state.release(&self.instance, reduce);
         for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
-            self.went.insert(row, since.max(self.log.row(row.0 as usize).start));
+            self.went.insert(row, since.max(self.log[row].task.start));
             engine.order(Order::Go { row, since });
         }
     }
@@ -199,21 +266,48 @@ impl<'a> Ledger<'a> {
         taken: Taken,
         slots: &[SlotRange],
     ) {
-        let instance = self.instance;
-        let flow = instance.flow_of(phase);
-        self.started[flow].get_or_insert(self.now);
-        let tasks = instance.phase(phase).tasks().expect("invariant: instances are cut before they run");
+        self.state.note_start(self.instance.flow_of(phase), self.now);
         let mut slots = slots.iter().copied();
         let mut rest = None;
         let (mut first, mut left) = (taken.first, taken.count);
         while left > 0 {
-            let (_, equal) = tasks.run_at(first);
-            let most = if self.capabilities.batch == Batch::Task { 1 } else { left.min(equal) };
-            let count = self.cut_piece(instance.lane_of(phase), most, &mut rest, &mut slots);
-            self.start_row(engine, phase, Taken { first, count, attempt: taken.attempt });
+            let most = if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
+            let count = self.cut_piece(self.instance.lane_of(phase), most, &mut rest, &mut slots);
+            let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
+            self.start_row(row, engine);
             first += count;
             left -= count;
         }
+    }
+
+    /// How many tasks from `first` on are equal.
+    fn equal(&self, phase: PhaseId, first: u32) -> u32 {
+        let tasks = self.instance.phase(phase).tasks();
+        tasks.expect("invariant: flows are cut before they arrive").run_at(first).1
+    }
+
+    /// A task that nobody ordered runs: it is taken into the books if it may run there, else refused.
+    fn runs_already<E: Engine + ?Sized>(&mut self, running: Running, engine: &mut E) {
+        let Running { name, phase, task, slot, since } = running;
+        let place = SlotRange { first: slot, len: 1 };
+        let may_run = |ledger: &Self| {
+            let lane = ledger.instance.lane_of(phase);
+            ledger.state.runnable(&ledger.instance, phase) > 0
+                && ledger.state.phase(phase).is_pending(task)
+                && ledger.free[lane.index()].count_in(place) == 1
+        };
+        if !self.state.knows(phase) || !may_run(self) {
+            engine.order(Order::Refuse(name));
+            return;
+        }
+        let taken = self.state.pending_at(phase, task, 1).expect("invariant: the task is pending");
+        self.state.take_exactly(&self.instance, phase, taken);
+        self.free[self.instance.lane_of(phase).index()].remove(place);
+        self.state.note_start(self.instance.flow_of(phase), since);
+        self.piece.clear();
+        self.piece.push(place);
+        let row = self.open_row(phase, taken, since);
+        engine.order(Order::Adopt { name, row });
     }
 
     /// Moves up to `most` slots that one batch may comprise from the stream of ranges to `piece`.
@@ -230,7 +324,9 @@ impl<'a> Ledger<'a> {
         while count < most {
             let Some(range) = rest.take().or_else(|| slots.next()) else { break };
             let (speed, speed_end) = cluster.speed_of(lane, range.first);
-            let (key, end) = if self.capabilities.batch == Batch::Machine || self.capabilities.faults {
+            let one_machine =
+                self.capabilities.batch == Batch::Machine || self.capabilities.faults != Faults::Never;
+            let (key, end) = if one_machine {
                 let (machine, _) = cluster.machine_of(lane, range.first);
                 let end = cluster.machine_slots(lane, machine).map_or(range.end(), SlotRange::end);
                 ((speed, Some(machine)), end)
@@ -251,29 +347,52 @@ impl<'a> Ledger<'a> {
         count
     }
 
-    fn start_row<E: Engine + ?Sized>(&mut self, engine: &mut E, phase: PhaseId, taken: Taken) {
+    /// Enters tasks that were taken and run on the slots of `piece`.
+    fn open_row(&mut self, phase: PhaseId, taken: Taken, start: Time) -> RowId {
         let Taken { first, count, attempt } = taken;
-        let new =
-            NewRow { phase, first, count, start: self.now, end: RUNNING, attempt, outcome: Outcome::Done };
-        let row = RowId(self.log.push(new, &self.piece) as u32);
-        let held = self.state.is_early(self.instance, phase);
+        let new = NewRow { phase, first, count, start, end: RUNNING, attempt, outcome: Outcome::Done };
+        let row = self.log.push(Row::new(new, &self.piece));
+        let info = self.instance.phase(phase);
         if let Some(reduces) = &mut self.reduces
-            && self.instance.phase(phase).kind == PhaseKind::Reduce
+            && info.kind == PhaseKind::Reduce
         {
             reduces[phase].push(row);
         }
-        if self.capabilities.faults {
+        if self.keeps_rows() {
+            self.of_flow[self.instance.job(info.job).flow].push(row);
+        }
+        if self.capabilities.faults != Faults::Never {
             let lane = self.instance.lane_of(phase);
             let (machine, _) = self.instance.cluster().machine_of(lane, self.piece[0].first);
-            self.on_machine[machine.index()].push(row);
+            let rows = &mut self.on_machine[machine.index()];
+            // Rows that left are dropped whenever the list is full, so that it stays as long as what is there.
+            if rows.len() == rows.capacity() {
+                rows.retain(|&row| self.log.contains(row));
+            }
+            rows.push(row);
         }
-        engine.start(&Start { row, phase, first, count, attempt, places: &self.piece, held });
+        row
+    }
+
+    /// Has the engine start a row, or take it over.
+    fn start_row<E: Engine + ?Sized>(&self, id: RowId, engine: &mut E) {
+        let row = &self.log[id];
+        let NewRow { phase, first, count, attempt, start: since, .. } = row.task;
+        let held = self.state.is_early(&self.instance, phase);
+        let start = Start { row: id, since, phase, first, count, attempt, places: row.places(), held };
+        engine.start(&start, &self.instance);
     }
 
     fn machine_up(&mut self, machine: MachineId, events: &mut Vec<Event>) {
-        if !self.down.remove(&machine) {
+        if self.left.contains(&machine) || !self.down.remove(&machine) {
             return;
         }
+        self.free_machine(machine);
+        events.push(Event::MachineUp(machine));
+    }
+
+    /// All slots of a machine that was away are free.
+    fn free_machine(&mut self, machine: MachineId) {
         for &lane in self.instance.cluster().lanes() {
             if let Some(range) = self.instance.cluster().machine_slots(lane, machine) {
                 self.free[lane.index()].insert(range);
@@ -283,7 +402,35 @@ impl<'a> Ledger<'a> {
         if let Some(freed) = &mut self.freed {
             freed.insert(machine);
         }
-        events.push(Event::MachineUp(machine));
+    }
+
+    fn machines_join(&mut self, group: Group, events: &mut Vec<Event>) {
+        let machines = self.instance.cluster_mut().join(group);
+        let cluster = self.instance.cluster();
+        for &lane in cluster.lanes() {
+            self.free[lane.index()].grow(cluster.slot_numbers(lane));
+        }
+        if self.capabilities.faults != Faults::Never {
+            self.on_machine.resize(cluster.n_machines() as usize, Vec::new());
+        }
+        for machine in machines.map(MachineId) {
+            self.free_machine(machine);
+            events.push(Event::MachineJoined(machine));
+        }
+    }
+
+    fn machine_left<E: Engine + ?Sized>(
+        &mut self,
+        machine: MachineId,
+        engine: &mut E,
+        events: &mut Vec<Event>,
+    ) {
+        if !self.left.insert(machine) {
+            return;
+        }
+        self.machine_down(machine, engine, events);
+        self.instance.cluster_mut().leave(machine);
+        events.push(Event::MachineLeft(machine));
     }
 
     fn machine_down<E: Engine + ?Sized>(
@@ -292,6 +439,7 @@ impl<'a> Ledger<'a> {
         engine: &mut E,
         events: &mut Vec<Event>,
     ) {
+        assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
         if !self.down.insert(machine) {
             return;
         }
@@ -303,41 +451,45 @@ impl<'a> Ledger<'a> {
         }
         events.push(Event::MachineDown(machine));
         for id in std::mem::take(&mut self.on_machine[machine.index()]) {
-            let row = *self.log.row(id.0 as usize);
-            if row.end == RUNNING {
-                self.kill(id, row, engine, events);
-            } else if row.outcome == Outcome::Done && self.output_needed(&row) {
-                self.lose(id, row, engine, events);
+            let Some(row) = self.log.get(id) else { continue };
+            if row.is_running() {
+                self.kill(id, engine, events);
+            } else if row.task.outcome == Outcome::Done && self.loses_output(row) {
+                self.lose(id, engine, events);
             }
         }
         self.unblock_maps(engine, events);
     }
 
-    /// Map output stays on its machine until the reduces of the job have all finished.
-    fn output_needed(&self, row: &TaskRow) -> bool {
-        let info = self.instance.phase(row.phase);
+    /// Whether the death of its machine takes the output of a finished row away from those who need it: map output
+    /// is needed until the reduces of the job have all finished.
+    fn loses_output(&self, row: &Row) -> bool {
+        let info = self.instance.phase(row.task.phase);
         let reduce = self.instance.job(info.job).reduce;
-        info.kind == PhaseKind::Map && reduce.is_some_and(|r| !self.state.phase(r).is_done())
+        self.capabilities.faults == Faults::TasksAndOutput
+            && info.kind == PhaseKind::Map
+            && reduce.is_some_and(|r| !self.state.phase(r).is_done())
     }
 
     /// Stops a running row; its slots are not freed (its machine is down, or the caller frees them).
-    fn kill<E: Engine + ?Sized>(&mut self, id: RowId, row: TaskRow, engine: &mut E, events: &mut Vec<Event>) {
-        self.log.end(id.0 as usize, self.now, Outcome::Killed);
-        self.forget_reduce(id, row.phase);
-        self.went.remove(&id);
+    fn kill<E: Engine + ?Sized>(&mut self, id: RowId, engine: &mut E, events: &mut Vec<Event>) {
+        let row = self.log[id].task;
+        self.end_row(id, self.now, Outcome::Killed);
         engine.order(Order::Kill(id));
         let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
-        self.state.kill(self.instance, row.phase, tasks, events);
+        self.state.kill(&self.instance, row.phase, tasks, events);
     }
 
-    fn lose<E: Engine + ?Sized>(&mut self, id: RowId, row: TaskRow, engine: &mut E, events: &mut Vec<Event>) {
-        self.log.end(id.0 as usize, row.end, Outcome::Lost);
+    fn lose<E: Engine + ?Sized>(&mut self, id: RowId, engine: &mut E, events: &mut Vec<Event>) {
+        let task = &mut self.log[id].task;
+        task.outcome = Outcome::Lost;
+        let row = *task;
         let complete = self.state.phase(row.phase).is_done();
         let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
-        self.state.lose(self.instance, row.phase, tasks, self.now, events);
+        self.state.lose(&self.instance, row.phase, tasks, self.now, events);
         let job = self.instance.phase(row.phase).job;
         if complete && let Some(reduce) = self.instance.job(job).reduce {
-            self.state.hold(self.instance, reduce);
+            self.state.hold(&self.instance, reduce);
             for &row in self.reduces.iter().flat_map(|r| &r[reduce]) {
                 engine.order(Order::Hold(row));
             }
@@ -356,20 +508,19 @@ impl<'a> Ledger<'a> {
             let reduces = self.reduces.as_ref().expect("invariant: waiting reduces are tracked");
             let waiting = reduces.iter_enumerated().filter(|(p, _)| self.state.phase(*p).waiting() > 0);
             let Some(id) = waiting.flat_map(|(_, rows)| rows.iter().copied()).max() else { return };
-            let row = *self.log.row(id.0 as usize);
-            for &range in self.log.places(&row) {
+            for &range in self.log[id].places() {
                 self.free[Lane::Any.index()].insert(range);
             }
-            self.kill(id, row, engine, events);
+            self.kill(id, engine, events);
         }
     }
 
     /// Stops what still runs when a run ends early.
     pub(crate) fn abandon(&mut self) {
-        for index in 0..self.log.len() {
-            if self.log.row(index).end == RUNNING {
-                self.log.end(index, self.now, Outcome::Killed);
-            }
+        let running: Vec<RowId> =
+            self.log.iter_enumerated().filter_map(|(id, row)| row.is_running().then_some(id)).collect();
+        for id in running {
+            self.end_row(id, self.now, Outcome::Killed);
         }
     }
 

@@ -37,7 +37,7 @@ impl Hosts {
         spot: Spot,
         phase: PhaseId,
         n: u32,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
         engine: &mut E,
     ) -> u32 {
         let machines: Vec<MachineId> = match spot.machine {
@@ -76,6 +76,14 @@ impl Locality {
         }
     }
 
+    /// Gives up what is known of the phases of a flow that is over.
+    pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId>) {
+        for phase in phases {
+            self.hosts.remove(&phase);
+            self.since.remove(&phase);
+        }
+    }
+
     /// Starts up to `n` tasks, near their input if possible; returns how many. Fewer than `n` means
     /// that the others wait.
     pub(crate) fn launch<E: Engine + ?Sized>(
@@ -83,10 +91,10 @@ impl Locality {
         spot: Spot,
         phase: PhaseId,
         n: u32,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
         engine: &mut E,
     ) -> u32 {
-        let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(ledger.instance, phase));
+        let hosts = self.hosts.entry(phase).or_insert_with(|| by_host(&ledger.instance, phase));
         let mut begun = hosts.launch_near(spot, phase, n, ledger, engine);
         if begun > 0 {
             self.since.remove(&phase);
@@ -127,11 +135,11 @@ fn begin<E: Engine + ?Sized>(
     at: Spot,
     phase: PhaseId,
     taken: Taken,
-    ledger: &mut Ledger<'_>,
+    ledger: &mut Ledger,
     engine: &mut E,
 ) {
     let mut slots: Vec<SlotRange> = Vec::new();
-    ledger.state.take_exactly(ledger.instance, phase, taken);
+    ledger.state.take_exactly(&ledger.instance, phase, taken);
     at.take(ledger, taken.count, &mut slots);
     ledger.launch(engine, phase, taken, &slots);
 }
@@ -156,7 +164,7 @@ fn by_host(instance: &Instance, phase: PhaseId) -> Hosts {
 }
 
 /// The next pending tasks among `splits`, at most `most`; splits without any are dropped.
-fn next_on(splits: &mut Vec<u32>, ledger: &Ledger<'_>, phase: PhaseId, most: u32) -> Option<Taken> {
+fn next_on(splits: &mut Vec<u32>, ledger: &Ledger, phase: PhaseId, most: u32) -> Option<Taken> {
     let all = ledger.instance.phase(phase).tasks()?.splits();
     while let Some(&k) = splits.last() {
         let split = &all[k as usize];

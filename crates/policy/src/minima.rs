@@ -7,32 +7,24 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::id::{PoolId, TiVec};
+use slackline_model::id::PoolId;
 use slackline_model::{Instance, Lane, PhaseId, PhaseKind};
 
+use crate::grown::Grown;
 use crate::state::State;
 
-/// Effective minima of all phases, kept current by [`Minima::refresh`].
-#[derive(Clone, Debug)]
+/// Effective minima of all phases, kept current by [`Minima::refresh`]. At first no phase is ready.
+#[derive(Clone, Debug, Default)]
 pub struct Minima {
-    /// Whether any phase or pool has a minimum at all.
-    any: bool,
-    effective: TiVec<PhaseId, u32>,
+    effective: Grown<PhaseId, u32>,
     /// Phases with an effective minimum above 0, by lane.
     held: [Vec<PhaseId>; 2],
 }
 
 impl Minima {
-    /// No phase is ready yet.
-    pub fn new(instance: &Instance) -> Self {
-        let any = instance.phases().iter().any(|p| p.min_slots > 0)
-            || instance.pools().iter().any(|p| p.min_map > 0 || p.min_reduce > 0);
-        Self { any, effective: vec![0; instance.phases().len()].into(), held: [Vec::new(), Vec::new()] }
-    }
-
-    /// Whether there are any minima to keep.
-    pub fn any(&self) -> bool {
-        self.any
+    /// Gives up what is known of the phases of a flow that is over.
+    pub fn forget(&mut self, phases: impl IntoIterator<Item = PhaseId>) {
+        self.effective.forget(phases);
     }
 
     /// What a phase should hold at least now.
@@ -49,10 +41,10 @@ impl Minima {
         lane: Lane,
         mut changed: impl FnMut(PhaseId),
     ) {
-        if !self.any {
+        let now = effective(instance, state, lane);
+        if now.is_empty() && self.held[lane.index()].is_empty() {
             return;
         }
-        let now = effective(instance, state, lane);
         let before = std::mem::take(&mut self.held[lane.index()]);
         let old: Vec<(PhaseId, u32)> = before.iter().map(|&p| (p, self.effective[p])).collect();
         for &(phase, _) in &old {
@@ -78,18 +70,11 @@ impl Minima {
 /// The effective minima of the ready phases of a lane that have one, by id.
 pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId, u32)> {
     let ready: Vec<(PhaseId, u32)> = state
-        .ready(lane)
-        .filter(|&p| may_have_minimum(instance, p))
+        .guaranteed(lane)
         .filter(|&p| state.phase(p).running() > 0 || state.runnable(instance, p) > 0)
         .map(|p| (p, state.phase(p).unstarted() + state.phase(p).running()))
         .collect();
     among(instance, lane, &ready)
-}
-
-/// Whether anything is guaranteed to a phase, by itself or with its pool. Most have nothing, and an instant looks
-/// at all that are ready.
-fn may_have_minimum(instance: &Instance, phase: PhaseId) -> bool {
-    instance.phase(phase).min_slots > 0 || instance.flow(instance.flow_of(phase)).pool.is_some()
 }
 
 /// The effective minima of these phases of a lane, each with its tasks left, in order of id; those that
@@ -232,7 +217,7 @@ mod tests {
     #[test]
     fn the_phases_whose_minimum_moved_are_named() {
         let instance = pooled([9, 9, 9], 2);
-        let mut state = State::new(&instance, 1.0);
+        let mut state = State::new(instance.cluster(), 1.0);
         let mut minima = Minima::new(&instance);
         assert!(minima.any());
         let mut refresh = |state: &State| {
@@ -255,7 +240,7 @@ mod tests {
     #[test]
     fn a_phase_that_runs_keeps_its_minimum_although_nothing_more_can_start() {
         let instance = pooled([9, 9, 1], 1);
-        let mut state = State::new(&instance, 1.0);
+        let mut state = State::new(instance.cluster(), 1.0);
         state.arrive(&instance, FlowId(2), Time::ZERO, &mut Vec::new());
         state.take(&instance, PhaseId(2), 1);
         assert_eq!(effective(&instance, &state, Lane::Any), left(&[(2, 1)]));

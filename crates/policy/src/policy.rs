@@ -33,7 +33,8 @@ pub trait Policy {
     /// Something happened. `out` receives what the policy wants changed.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 
-    /// What flows with a deadline were told when they arrived, for policies that can tell.
+    /// What flows with a deadline were told when they arrived, for policies that can tell; by the flow's place in its
+    /// document ([`slackline_model::instance::Flow::place`]).
     fn admissions(&self) -> &[(FlowId, Admission)] {
         &[]
     }

@@ -52,6 +52,13 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                     self.insert(phase, view);
                 }
                 Event::TasksDone { phase, .. } | Event::TasksLost { phase, .. } => self.insert(phase, view),
+                Event::FlowDone(flow) | Event::FlowFailed(flow) => {
+                    for phase in view.instance.flow(flow).phases() {
+                        self.remove(phase, view);
+                        self.keys.forget([phase]);
+                        self.queued.forget([phase]);
+                    }
+                }
                 _ => {}
             }
         }
@@ -101,11 +108,10 @@ impl<K: Ord + Copy> ReadyQueue<K> {
     }
 
     fn insert(&mut self, phase: PhaseId, view: &View<'_>) {
-        let state = view.phase(phase);
+        let may_run = || view.phase(phase).is_ready() && view.phase(phase).unstarted() > 0;
         if let Some(key) = self.keys[phase]
             && !self.queued[phase]
-            && state.is_ready()
-            && state.unstarted() > 0
+            && may_run()
         {
             self.queued[phase] = true;
             self.lanes[view.instance.lane_of(phase).index()].insert((key, phase));

@@ -25,6 +25,18 @@ impl SlotSet {
         Self { levels, len: 0 }
     }
 
+    /// Makes room for slots `0..n`; those that are new are not in the set. O(n) where it grows.
+    pub fn grow(&mut self, n: u32) {
+        let mut grown = Self::empty(n);
+        if grown.levels[0].len() > self.levels[0].len() {
+            for (word, &bits) in self.levels[0].iter().enumerate().filter(|(_, bits)| **bits != 0) {
+                grown.levels[0][word] = bits;
+                grown.mark(word);
+            }
+            *self = Self { len: self.len, ..grown };
+        }
+    }
+
     /// How many slots are in the set.
     pub fn len(&self) -> u32 {
         self.len

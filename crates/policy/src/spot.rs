@@ -22,7 +22,7 @@ pub(crate) struct Spot {
 
 impl Spot {
     /// The spot of `machine`, if it is up and has slots in `lane`.
-    pub(crate) fn of_machine(ledger: &Ledger<'_>, lane: Lane, machine: MachineId) -> Option<Self> {
+    pub(crate) fn of_machine(ledger: &Ledger, lane: Lane, machine: MachineId) -> Option<Self> {
         if ledger.is_down(machine) {
             return None;
         }
@@ -31,13 +31,13 @@ impl Spot {
     }
 
     /// Free slots there.
-    pub(crate) fn free(&self, ledger: &Ledger<'_>) -> u32 {
+    pub(crate) fn free(&self, ledger: &Ledger) -> u32 {
         let free = &ledger.free[self.lane.index()];
         self.machine.map_or(free.len(), |(_, range)| free.count_in(range))
     }
 
     /// Takes `n` free slots there.
-    pub(crate) fn take(&self, ledger: &mut Ledger<'_>, n: u32, out: &mut Vec<SlotRange>) {
+    pub(crate) fn take(&self, ledger: &mut Ledger, n: u32, out: &mut Vec<SlotRange>) {
         out.clear();
         let free = &mut ledger.free[self.lane.index()];
         match self.machine {

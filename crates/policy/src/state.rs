@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::id::TiVec;
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Table, Time};
 
 use crate::event::Event;
 
@@ -115,23 +114,28 @@ struct JobState {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowState {
-    arrived: bool,
     failed: bool,
     jobs_left: u32,
+    /// When its first task started.
+    started: Option<Time>,
     /// When the last of its tasks so far ended.
     end: Time,
 }
 
-/// The progress of an instance.
+/// The progress of what has arrived and is not given up yet.
 #[derive(Clone, Debug)]
 pub struct State {
-    phases: TiVec<PhaseId, PhaseState>,
-    jobs: TiVec<JobId, JobState>,
-    flows: TiVec<FlowId, FlowState>,
+    phases: Table<PhaseId, PhaseState>,
+    jobs: Table<JobId, JobState>,
+    flows: Table<FlowId, FlowState>,
     flows_left: usize,
+    /// Flows that are done or abandoned and were not taken yet.
+    over: Vec<FlowId>,
     slowstart: f64,
     /// Ready phases with tasks left, by lane.
     ready: [BTreeSet<PhaseId>; 2],
+    /// Ready phases that something may be guaranteed to, by lane.
+    guaranteed: [BTreeSet<PhaseId>; 2],
     /// Ready reduce phases whose maps are not all done.
     early: BTreeSet<PhaseId>,
     waiting: [u32; 2],
@@ -149,29 +153,22 @@ impl State {
     /// Nothing has arrived yet. Reduces may take slots when `slowstart` of their job's maps are done.
     ///
     /// # Panics
-    /// If the instance has purely malleable phases (cut it first), or `slowstart` is not in `0..=1`.
-    pub fn new(instance: &Instance, slowstart: f64) -> Self {
+    /// If `slowstart` is not in `0..=1`.
+    pub fn new(cluster: &Cluster, slowstart: f64) -> Self {
         assert!((0.0..=1.0).contains(&slowstart), "slow-start {slowstart} is not a fraction");
-        let phase = |phase: &slackline_model::instance::Phase| {
-            let total = phase.tasks().expect("instances are cut into tasks before they run").count();
-            let pending = BTreeMap::from([(0, (total, 0))]);
-            PhaseState { total, unstarted: total, pending, ..PhaseState::default() }
-        };
         let mut alive = [0; 2];
-        for &lane in instance.cluster().lanes() {
-            alive[lane.index()] = instance.cluster().slots(lane);
+        for &lane in cluster.lanes() {
+            alive[lane.index()] = cluster.slots(lane);
         }
         Self {
-            phases: instance.phases().iter().map(phase).collect(),
-            jobs: (instance.jobs().iter())
-                .map(|job| JobState { blocked_by: job.after.len() as u32, done: false })
-                .collect(),
-            flows: (instance.flows().iter())
-                .map(|flow| FlowState { jobs_left: flow.jobs().len() as u32, ..FlowState::default() })
-                .collect(),
-            flows_left: instance.flows().len(),
+            phases: Table::new(),
+            jobs: Table::new(),
+            flows: Table::new(),
+            flows_left: 0,
+            over: Vec::new(),
             slowstart,
             ready: [BTreeSet::new(), BTreeSet::new()],
+            guaranteed: [BTreeSet::new(), BTreeSet::new()],
             early: BTreeSet::new(),
             waiting: [0; 2],
             alive,
@@ -183,8 +180,16 @@ impl State {
     }
 
     /// How far a phase is.
+    ///
+    /// # Panics
+    /// If its flow has not arrived, or was done or abandoned before this instant.
     pub fn phase(&self, phase: PhaseId) -> &PhaseState {
         &self.phases[phase]
+    }
+
+    /// Whether a phase is known: its flow has arrived and was not done or abandoned before this instant.
+    pub fn knows(&self, phase: PhaseId) -> bool {
+        self.phases.contains(phase)
     }
 
     /// Ready phases that have tasks left (running ones included), in the order of their ids.
@@ -192,14 +197,14 @@ impl State {
         self.ready[lane.index()].iter().copied()
     }
 
+    /// The ready phases among them that something may be guaranteed to, by themselves or with their pool: few of many.
+    pub fn guaranteed(&self, lane: Lane) -> impl Iterator<Item = PhaseId> + '_ {
+        self.guaranteed[lane.index()].iter().copied()
+    }
+
     /// Whether a job is done.
     pub fn is_job_done(&self, job: JobId) -> bool {
         self.jobs[job].done
-    }
-
-    /// Whether a flow has arrived.
-    pub fn has_arrived(&self, flow: FlowId) -> bool {
-        self.flows[flow].arrived
     }
 
     /// Whether a flow was abandoned.
@@ -213,7 +218,12 @@ impl State {
         (state.jobs_left == 0).then_some(state.end)
     }
 
-    /// Flows that have neither completed nor been abandoned.
+    /// When the first task of a flow started, if one did.
+    pub fn started(&self, flow: FlowId) -> Option<Time> {
+        self.flows[flow].started
+    }
+
+    /// Flows that arrived and have neither completed nor been abandoned.
     pub fn flows_left(&self) -> usize {
         self.flows_left
     }
@@ -275,13 +285,43 @@ impl State {
 
     /// A flow arrived.
     pub(crate) fn arrive(&mut self, instance: &Instance, flow: FlowId, now: Time, events: &mut Vec<Event>) {
-        self.flows[flow].arrived = true;
+        let info = instance.flow(flow);
+        for phase in info.phases() {
+            let tasks = instance.phase(phase).tasks().expect("invariant: flows are cut before they arrive");
+            let total = tasks.count();
+            let pending = BTreeMap::from([(0, (total, 0))]);
+            let state = PhaseState { total, unstarted: total, pending, ..PhaseState::default() };
+            self.phases.insert(phase, state);
+        }
+        for job in info.jobs() {
+            let blocked_by = instance.job(job).after.len() as u32;
+            self.jobs.insert(job, JobState { blocked_by, done: false });
+        }
+        let jobs_left = info.jobs().len() as u32;
+        self.flows.insert(flow, FlowState { jobs_left, ..FlowState::default() });
+        self.flows_left += 1;
         events.push(Event::FlowArrived(flow));
         for job in instance.flow(flow).jobs() {
             if self.jobs[job].blocked_by == 0 {
                 self.open_job(instance, job, now, events);
             }
         }
+    }
+
+    /// Flows that are done or abandoned since the last call.
+    pub(crate) fn take_over(&mut self) -> Vec<FlowId> {
+        std::mem::take(&mut self.over)
+    }
+
+    /// A flow that is done or abandoned is given up: nothing of it is known any more.
+    pub(crate) fn retire(&mut self, instance: &Instance, flow: FlowId) {
+        for phase in instance.flow(flow).phases() {
+            self.phases.remove(phase);
+        }
+        for job in instance.flow(flow).jobs() {
+            self.jobs.remove(job);
+        }
+        self.flows.remove(flow);
     }
 
     fn open_job(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
@@ -318,12 +358,29 @@ impl State {
         let state = &mut self.phases[phase];
         state.ready = true;
         state.ready_since = now;
-        self.ready[instance.lane_of(phase).index()].insert(phase);
+        self.list(instance, phase);
         if self.is_early(instance, phase) {
             self.early.insert(phase);
         }
         self.touched.push(phase);
         events.push(Event::PhaseReady(phase));
+    }
+
+    /// Enters a phase in the lists of those that are ready.
+    fn list(&mut self, instance: &Instance, phase: PhaseId) {
+        let lane = instance.lane_of(phase).index();
+        self.ready[lane].insert(phase);
+        let has_pool = instance.flow(instance.flow_of(phase)).pool.is_some();
+        if has_pool || instance.phase(phase).min_slots > 0 {
+            self.guaranteed[lane].insert(phase);
+        }
+    }
+
+    /// Takes a phase out of the lists of those that are ready.
+    fn unlist(&mut self, instance: &Instance, phase: PhaseId) {
+        let lane = instance.lane_of(phase).index();
+        self.ready[lane].remove(&phase);
+        self.guaranteed[lane].remove(&phase);
     }
 
     /// Takes up to `most` consecutive tasks to start, the lowest first; they then count as running.
@@ -415,7 +472,7 @@ impl State {
     fn finish_phase(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
         events.push(Event::PhaseDone(phase));
         self.phases[phase].ready = false;
-        self.ready[instance.lane_of(phase).index()].remove(&phase);
+        self.unlist(instance, phase);
         let job = instance.phase(phase).job;
         if let Some(reduce) = instance.job(job).reduce
             && reduce != phase
@@ -442,6 +499,7 @@ impl State {
         flow.jobs_left -= 1;
         if flow.jobs_left == 0 {
             self.flows_left -= 1;
+            self.over.push(info.flow);
             events.push(Event::FlowDone(info.flow));
         }
     }
@@ -453,9 +511,10 @@ impl State {
         }
         self.flows[flow].failed = true;
         self.flows_left -= 1;
+        self.over.push(flow);
         for phase in instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()) {
             self.phases[phase].ready = false;
-            self.ready[instance.lane_of(phase).index()].remove(&phase);
+            self.unlist(instance, phase);
             self.early.remove(&phase);
             self.touched.push(phase);
         }
@@ -509,14 +568,14 @@ impl State {
         if !state.ready && !failed {
             state.ready = true;
             state.ready_since = now;
-            self.ready[instance.lane_of(map).index()].insert(map);
+            self.list(instance, map);
             events.push(Event::PhaseReady(map));
         }
         self.again(map, tasks, events);
         let Some(reduce) = instance.job(instance.phase(map).job).reduce else { return };
         if self.phases[map].done < self.maps_needed(map) && self.phases[reduce].ready {
             self.phases[reduce].ready = false;
-            self.ready[instance.lane_of(reduce).index()].remove(&reduce);
+            self.unlist(instance, reduce);
             self.early.remove(&reduce);
         } else if self.phases[reduce].ready {
             self.early.insert(reduce);
@@ -534,6 +593,12 @@ impl State {
         state.pending.insert(tasks.first, (tasks.count, attempt));
         self.touched.push(phase);
         events.push(Event::TasksLost { phase, count: tasks.count });
+    }
+
+    /// A task of a flow starts.
+    pub(crate) fn note_start(&mut self, flow: FlowId, at: Time) {
+        let started = &mut self.flows[flow].started;
+        *started = Some(started.map_or(at, |before| before.min(at)));
     }
 
     /// Slots of a lane went down or came up with their machine.

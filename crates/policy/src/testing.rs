@@ -7,7 +7,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, SplitDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, MachineId, PhaseId, SlotRange, Time};
 
-use crate::engine::{Batch, Capabilities, Engine, Offers, Order, Report, RowId, Start};
+use crate::engine::{Batch, Capabilities, Engine, Faults, Offers, Order, Report, RowId, Start};
 use crate::event::Event;
 use crate::ledger::{Ledger, Rules};
 use crate::policy::{Action, Ask, Grant, Policy, Style};
@@ -81,12 +81,19 @@ pub(crate) struct Scripted {
     pub(crate) starts: Vec<Started>,
     pub(crate) orders: Vec<Order>,
     pub(crate) wakes: Vec<Time>,
+    /// Whether more flows may arrive although the script has none.
+    pub(crate) may_bring_flows: bool,
 }
 
 impl Scripted {
     pub(crate) fn new(batch: Batch, faults: bool) -> Self {
         Self {
-            capabilities: Capabilities { batch, faults, offers: Offers::Immediate },
+            capabilities: Capabilities {
+                batch,
+                faults: if faults { Faults::TasksAndOutput } else { Faults::Never },
+                offers: Offers::Immediate,
+            },
+            may_bring_flows: false,
             script: VecDeque::new(),
             starts: Vec::new(),
             orders: Vec::new(),
@@ -116,7 +123,7 @@ impl Engine for Scripted {
         Some(at)
     }
 
-    fn start(&mut self, start: &Start<'_>) {
+    fn start(&mut self, start: &Start<'_>, _: &Instance) {
         self.starts.push(Started {
             row: start.row.0,
             phase: start.phase.0,
@@ -135,6 +142,11 @@ impl Engine for Scripted {
     fn wake_at(&mut self, at: Time) {
         self.wakes.push(at);
     }
+
+    fn may_bring_flows(&mut self) -> bool {
+        let arrives = |report: &Report| matches!(report, Report::Arrived(_));
+        self.may_bring_flows || self.script.iter().any(|(_, list)| list.iter().any(arrives))
+    }
 }
 
 pub(crate) fn finished(row: u32, at: Time) -> Report {
@@ -145,18 +157,23 @@ pub(crate) fn failed(row: u32, at: Time) -> Report {
     Report::Failed { row: RowId(row), at }
 }
 
-/// A ledger in which all flows have arrived.
-pub(crate) fn ledger<'a>(instance: &'a Instance, slowstart: f64, engine: &mut Scripted) -> Ledger<'a> {
-    let rules = Rules { slowstart, attempts_max: 2 };
-    let mut ledger = Ledger::new(instance, rules, engine.capabilities);
+/// A flow of an instance arrives.
+pub(crate) fn arrived(instance: &Instance, flow: u32) -> Report {
+    Report::Arrived(Box::new(instance.excerpt(FlowId(flow))))
+}
+
+/// A ledger in which all flows have arrived, in the order of the document.
+pub(crate) fn ledger(instance: &Instance, slowstart: f64, engine: &mut Scripted) -> Ledger {
+    let rules = Rules { slowstart, attempts_max: 2, audit: true };
+    let mut ledger = Ledger::new(instance.without_flows(), rules, engine.capabilities);
     for flow in instance.flows().keys() {
-        ledger.absorb(Report::Arrived(flow), engine, &mut Vec::new());
+        ledger.absorb(arrived(instance, flow.0), engine, &mut Vec::new());
     }
     ledger
 }
 
 /// Tells the ledger one thing at its present time; returns the events that follow.
-pub(crate) fn absorb(ledger: &mut Ledger<'_>, engine: &mut Scripted, report: Report) -> Vec<Event> {
+pub(crate) fn absorb(ledger: &mut Ledger, engine: &mut Scripted, report: Report) -> Vec<Event> {
     let mut events = Vec::new();
     ledger.absorb(report, engine, &mut events);
     crate::audit::audit(ledger);
@@ -164,9 +181,9 @@ pub(crate) fn absorb(ledger: &mut Ledger<'_>, engine: &mut Scripted, report: Rep
 }
 
 /// Takes the next tasks of a phase and starts them on the lowest free slots.
-pub(crate) fn launch(ledger: &mut Ledger<'_>, engine: &mut Scripted, phase: u32, most: u32) {
+pub(crate) fn launch(ledger: &mut Ledger, engine: &mut Scripted, phase: u32, most: u32) {
     let phase = PhaseId(phase);
-    let taken = ledger.state.take(ledger.instance, phase, most);
+    let taken = ledger.state.take(&ledger.instance, phase, most);
     let mut slots = Vec::new();
     ledger.free[ledger.instance.lane_of(phase).index()].take_lowest(taken.count, &mut slots);
     ledger.launch(engine, phase, taken, &slots);

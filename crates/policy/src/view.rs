@@ -2,14 +2,15 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;
-use slackline_model::{GroupId, Instance, PhaseId, Span, Time};
+use slackline_model::{Cluster, GroupId, Instance, PhaseId, Span, Table, Time};
 
 use crate::state::{PhaseState, State};
 
 /// A read-only look at the system at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// What there is to do and to do it on.
+    /// What there is to do and to do it on: the flows that have arrived and were not done or abandoned before this
+    /// instant. Nothing else is known of, and whoever asks for another one panics.
     pub instance: &'a Instance,
     /// How far it is.
     pub state: &'a State,
@@ -42,8 +43,8 @@ impl View<'_> {
 /// What a policy believes of durations (`--knowledge`, `--noise`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimates {
-    /// Mean length of a task of each phase at speed 1.
-    pub task: TiVec<PhaseId, Span>,
+    /// Mean length of a task of each phase that is known, at speed 1.
+    pub task: Table<PhaseId, Span>,
     /// Speed of the machines of each group.
     pub speed: TiVec<GroupId, f64>,
     /// Whether the proportions of the tasks within a phase are known too, as to a master that knows the
@@ -52,20 +53,23 @@ pub struct Estimates {
 }
 
 impl Estimates {
-    /// The true means and speeds, nothing of single tasks.
-    pub fn mean(instance: &Instance) -> Self {
-        Self {
-            task: instance.phases().iter().map(Self::mean_of).collect(),
-            speed: instance.cluster().groups().iter().map(|group| group.speed).collect(),
-            each: false,
-        }
+    /// The true speeds, and nothing of phases yet.
+    pub fn new(cluster: &Cluster) -> Self {
+        let speed = cluster.groups().iter().map(|group| group.speed).collect();
+        Self { task: Table::new(), speed, each: false }
     }
 
-    /// The true mean length of a task of a phase at speed 1; all the work of a phase that was not cut. O(1).
-    pub fn mean_of(phase: &Phase) -> Span {
-        let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
-        Span(phase.work().0 / u64::from(count))
+    /// The true means and speeds, nothing of single tasks.
+    pub fn mean(instance: &Instance) -> Self {
+        let task = instance.phases().iter().map(mean_of).collect();
+        Self { task, ..Self::new(instance.cluster()) }
     }
+}
+
+/// The true mean length of a task of a phase at speed 1; all the work of a phase that was not cut. O(1).
+pub fn mean_of(phase: &Phase) -> Span {
+    let count = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
+    Span(phase.work().0 / u64::from(count))
 }
 
 #[cfg(test)]
@@ -78,7 +82,7 @@ mod tests {
     fn work_is_left_in_tasks_that_run_and_that_have_not_started() {
         let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", uniform(4, 3.0), None)]);
         let (map, estimates) = (PhaseId(0), Estimates::mean(&instance));
-        let mut state = State::new(&instance, 1.0);
+        let mut state = State::new(instance.cluster(), 1.0);
         state.arrive(&instance, FLOW, Time::ZERO, &mut Vec::new());
         state.take(&instance, map, 2);
         let finished = Finished { phase: map, count: 1, at: Time::ZERO, now: Time::ZERO };

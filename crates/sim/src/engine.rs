@@ -1,15 +1,18 @@
 //! The engine: batches end, machines die and come back, flows arrive; all in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 
+use slackline_model::instance::Arrival;
 use slackline_model::random;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Offers, Order, Report, RowId, Start};
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;
+use crate::membership::Membership;
 use crate::noise;
 use crate::options::Options;
 use crate::queue::{Pending, Queue};
@@ -31,24 +34,25 @@ struct Tracked {
     ends: Option<(Time, Time)>,
     machine: MachineId,
     slots: u32,
-    phase: PhaseId,
+    job: JobId,
 }
 
+/// Flows in the order of their releases.
+type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = Arrival> + 'a>>;
+
 /// The simulator.
-#[derive(Debug)]
 pub struct Sim<'a> {
-    instance: &'a Instance,
     options: Options,
     now: Time,
     queue: Queue,
-    /// Flows by release, then id; those before `arrived` have arrived.
-    arrivals: Vec<FlowId>,
-    arrived: usize,
+    /// Flows that have not arrived yet.
+    arrivals: Arrivals<'a>,
     tracked: BTreeMap<RowId, Tracked>,
     heartbeats: Option<Heartbeats>,
     /// Machines whose offers are in the reports being made.
     offered: BTreeSet<MachineId>,
     failures: Failures,
+    left: BTreeSet<MachineId>,
     in_vain: u32,
     wakes_in_vain: u32,
     /// Batches that will end; those that wait for maps do not count.
@@ -58,11 +62,22 @@ pub struct Sim<'a> {
 }
 
 impl<'a> Sim<'a> {
-    /// A simulation of `instance`, which must have been cut into tasks.
+    /// A simulation of `instance`, which must have been cut into tasks. Flows arrive when they are released, those of
+    /// one instant in the order of the document.
     pub fn new(instance: &'a Instance, options: Options) -> Self {
-        let cluster = instance.cluster();
-        let mut arrivals: Vec<FlowId> = instance.flows().iter_enumerated().map(|(id, _)| id).collect();
-        arrivals.sort_by_key(|&flow| (instance.flow(flow).release, flow));
+        let mut order: Vec<FlowId> = instance.flows().keys().collect();
+        order.sort_by_key(|&flow| (instance.flow(flow).release, flow));
+        let arrivals = order.into_iter().map(|flow| instance.excerpt(flow));
+        Self::of_stream(instance.cluster(), arrivals, options)
+    }
+
+    /// A simulation of flows that come in the order of their releases, each cut into tasks; none is asked for before
+    /// the one before it has arrived.
+    pub fn of_stream(
+        cluster: &Cluster,
+        arrivals: impl Iterator<Item = Arrival> + 'a,
+        options: Options,
+    ) -> Self {
         let mut failures = Failures::new(options.crashes.clone(), options.seed, cluster.n_machines());
         let mut queue = Queue::default();
         let mut recoveries = 0;
@@ -73,19 +88,22 @@ impl<'a> Sim<'a> {
                 queue.push(back, Pending::Recovery(crash.machine));
             }
         }
+        for (k, change) in options.membership.iter().enumerate() {
+            queue.push(change.at(), Pending::Member(k as u32));
+        }
+        let arrivals: Box<dyn Iterator<Item = Arrival> + 'a> = Box::new(arrivals);
         let heartbeats =
             (options.heartbeat > Span::ZERO).then(|| Heartbeats::new(cluster, options.heartbeat));
         Self {
-            instance,
             options,
             now: Time::ZERO,
             queue,
-            arrivals,
-            arrived: 0,
+            arrivals: arrivals.peekable(),
             tracked: BTreeMap::new(),
             heartbeats,
             offered: BTreeSet::new(),
             failures,
+            left: BTreeSet::new(),
             in_vain: 0,
             wakes_in_vain: 0,
             ending: 0,
@@ -95,11 +113,16 @@ impl<'a> Sim<'a> {
 
     /// Whether every batch must be followed.
     fn tracks_all(&self) -> bool {
-        self.heartbeats.is_some() || self.options.crashes != Crashes::Never
+        self.heartbeats.is_some() || self.machines_may_go()
     }
 
-    fn next_arrival(&self) -> Option<Time> {
-        self.arrivals.get(self.arrived).map(|&flow| self.instance.flow(flow).release)
+    fn machines_may_go(&self) -> bool {
+        let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
+        self.options.crashes != Crashes::Never || self.options.membership.iter().any(leaves)
+    }
+
+    fn next_arrival(&mut self) -> Option<Time> {
+        self.arrivals.peek().map(|arrival| arrival.flow().release)
     }
 
     /// Handles everything pending at `self.now`, offers included; `false` if a machine may die only after the
@@ -108,14 +131,23 @@ impl<'a> Sim<'a> {
         while let Some(pending) = self.queue.pop_at(self.now) {
             match pending {
                 Pending::End(row) => self.end(row, reports),
+                Pending::Crash(machine) if self.left.contains(&machine) => {}
+                Pending::Recovery(machine) if self.left.contains(&machine) => self.recoveries -= 1,
                 Pending::Crash(machine) if self.maps_are_heard_of(machine, reports) => {
                     self.queue.push(self.now, pending);
                     return false;
                 }
                 Pending::Crash(machine) => self.crash(machine, reports),
+                Pending::Member(change) => {
+                    if !self.change_members(change as usize, reports) {
+                        self.queue.push(self.now, pending);
+                        return false;
+                    }
+                }
                 Pending::Recovery(machine) => self.recover(machine, reports),
                 Pending::Wake => {
-                    let hopeless = self.ending == 0 && self.recoveries == 0 && self.next_arrival().is_none();
+                    let alone = self.ending == 0 && self.recoveries == 0;
+                    let hopeless = alone && self.next_arrival().is_none();
                     self.wakes_in_vain = if hopeless { self.wakes_in_vain + 1 } else { 0 };
                     if reports.last() != Some(&Report::Woken) {
                         reports.push(Report::Woken);
@@ -170,27 +202,51 @@ impl<'a> Sim<'a> {
     /// were any. A reduce computes from the end of its last map on, whenever that is heard of: if it had ended
     /// before its machine dies, it must be known to have.
     fn maps_are_heard_of(&mut self, machine: MachineId, reports: &mut Vec<Report>) -> bool {
-        let job = |tracked: &Tracked| self.instance.phase(tracked.phase).job;
         let waiting = self.tracked.values().filter(|t| t.machine == machine && t.ends.is_none());
-        let jobs: BTreeSet<JobId> = waiting.map(job).collect();
+        let jobs: BTreeSet<JobId> = waiting.map(|t| t.job).collect();
         if jobs.is_empty() {
             return false;
         }
-        let ended = self.ended(|tracked| jobs.contains(&job(tracked)));
+        let ended = self.ended(|tracked| jobs.contains(&tracked.job));
         let were_any = !ended.is_empty();
         self.report(ended, reports);
         were_any
     }
 
     fn crash(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
-        // What had ended but was not reported yet is reported with the machine's death.
+        self.silence(machine, reports);
+        self.in_vain += 1;
+        reports.push(Report::Down(machine));
+    }
+
+    /// A machine goes. What had ended but was not reported yet is reported with its death.
+    fn silence(&mut self, machine: MachineId, reports: &mut Vec<Report>) {
         let ended = self.ended(|tracked| tracked.machine == machine);
         self.report(ended, reports);
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.down(machine);
         }
-        self.in_vain += 1;
-        reports.push(Report::Down(machine));
+    }
+
+    /// Machines join, or one leaves; `false` if it may leave only after the driver has heard the reports.
+    fn change_members(&mut self, change: usize, reports: &mut Vec<Report>) -> bool {
+        match self.options.membership[change].clone() {
+            Membership::Join { group, .. } => {
+                if let Some(heartbeats) = &mut self.heartbeats {
+                    heartbeats.join(&group);
+                }
+                reports.push(Report::Joined(group));
+            }
+            Membership::Leave { machine, .. } => {
+                if self.maps_are_heard_of(machine, reports) {
+                    return false;
+                }
+                self.silence(machine, reports);
+                self.left.insert(machine);
+                reports.push(Report::Left(machine));
+            }
+        }
+        true
     }
 
     /// Nobody waits any longer: what had ended is reported, and that is all.
@@ -229,9 +285,9 @@ impl<'a> Sim<'a> {
     }
 
     fn arrive(&mut self, reports: &mut Vec<Report>) {
-        while self.next_arrival() == Some(self.now) {
-            reports.push(Report::Arrived(self.arrivals[self.arrived]));
-            self.arrived += 1;
+        let now = self.now;
+        while let Some(arrival) = self.arrivals.next_if(|arrival| arrival.flow().release <= now) {
+            reports.push(Report::Arrived(Box::new(arrival)));
         }
     }
 
@@ -244,12 +300,10 @@ impl<'a> Sim<'a> {
     }
 
     /// How long a batch computes.
-    fn duration(&self, start: &Start<'_>) -> Span {
-        let tasks =
-            self.instance.phase(start.phase).tasks().expect("invariant: instances are cut before they run");
+    fn duration(&self, start: &Start<'_>, live: &Instance) -> Span {
+        let tasks = live.phase(start.phase).tasks().expect("invariant: flows are cut before they arrive");
         let (span, _) = tasks.run_at(start.first);
-        let (speed, _) =
-            self.instance.cluster().speed_of(self.instance.lane_of(start.phase), start.places[0].first);
+        let (speed, _) = live.cluster().speed_of(live.lane_of(start.phase), start.places[0].first);
         let exact = span.at_speed_nearest(speed);
         if self.options.jitter == 0.0 {
             return exact;
@@ -276,7 +330,12 @@ impl Engine for Sim<'_> {
             Batch::Speed
         };
         let offers = if self.heartbeats.is_some() { Offers::Heartbeat } else { Offers::Immediate };
-        Capabilities { batch, faults: self.options.crashes != Crashes::Never, offers }
+        let faults = match (self.machines_may_go(), self.options.shared_output) {
+            (false, _) => Faults::Never,
+            (true, true) => Faults::Tasks,
+            (true, false) => Faults::TasksAndOutput,
+        };
+        Capabilities { batch, faults, offers }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -299,21 +358,20 @@ impl Engine for Sim<'_> {
         self.give_up(reports)
     }
 
-    fn start(&mut self, start: &Start<'_>) {
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
         self.ending += u32::from(!start.held);
-        let duration = self.duration(start);
-        let ends = (!start.held).then(|| self.now + duration);
+        let duration = self.duration(start, live);
+        let ends = (!start.held).then(|| (start.since + duration).max(self.now));
         let mut report = ends;
         if start.held || self.tracks_all() {
-            let lane = self.instance.lane_of(start.phase);
-            let (machine, _) = self.instance.cluster().machine_of(lane, start.places[0].first);
+            let (machine, _) = live.cluster().machine_of(live.lane_of(start.phase), start.places[0].first);
             if let Some(heartbeats) = &mut self.heartbeats {
                 heartbeats.started(machine, start.count);
             }
             let ends = ends.map(|at| (at, self.reported(machine, at)));
             report = ends.map(|(_, reported)| reported);
-            let (slots, phase) = (start.count, start.phase);
-            let tracked = Tracked { started: self.now, duration, ends, machine, slots, phase };
+            let (slots, job) = (start.count, live.phase(start.phase).job);
+            let tracked = Tracked { started: start.since, duration, ends, machine, slots, job };
             self.tracked.insert(start.row, tracked);
         }
         if let Some(at) = report {
@@ -331,6 +389,8 @@ impl Engine for Sim<'_> {
                 self.ending += 1;
                 self.queue.push(reported, Pending::End(row));
             }
+            // Nothing runs here that was not ordered.
+            Order::Adopt { .. } | Order::Refuse(_) => {}
             Order::Hold(row) => {
                 let now = self.now;
                 if let Some(tracked) = self.tracked.get_mut(&row)
@@ -356,6 +416,10 @@ impl Engine for Sim<'_> {
 
     fn wake_at(&mut self, at: Time) {
         self.queue.push(at.max(self.now), Pending::Wake);
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.arrivals.peek().is_some()
     }
 }
 

@@ -4,6 +4,7 @@
 //! trackers do. Reports that would say nothing are not simulated: a machine whose offer was not used
 //! up is quiet until something happens that could give it work.
 
+use slackline_model::cluster::{Group, Slots};
 use slackline_model::{Cluster, MachineId, Span, Time};
 
 /// What a machine's next report is about.
@@ -21,6 +22,8 @@ enum Pulse {
 #[derive(Debug)]
 pub(crate) struct Heartbeats {
     interval: Span,
+    /// How many machines there were at first: they share the interval.
+    n_first: u32,
     slots: Vec<u32>,
     /// Free slots, both lanes together; 0 while down.
     free: Vec<u32>,
@@ -37,15 +40,30 @@ impl Heartbeats {
         let slots: Vec<u32> = machines.clone().map(count).collect();
         let pulse = vec![Pulse::Quiet; slots.len()];
         let is_down = vec![false; slots.len()];
-        Self { interval, free: slots.clone(), slots, pulse, quiet: machines.collect(), is_down }
+        Self { interval, n_first: cluster.n_machines(), free: slots.clone(), slots, pulse, quiet: machines.collect(), is_down }
     }
 
     /// The first report of `machine` not before `at`.
     pub(crate) fn next(&self, machine: MachineId, at: Time) -> Time {
         let interval = u128::from(self.interval.0);
-        let phase = (interval * u128::from(machine.0) / self.slots.len() as u128) as u64;
+        let phase = (interval * u128::from(machine.0 % self.n_first) / u128::from(self.n_first)) as u64;
         let beats = at.0.saturating_sub(phase).div_ceil(self.interval.0);
         Time(phase + beats * self.interval.0)
+    }
+
+    /// Machines join, with all slots free.
+    pub(crate) fn join(&mut self, group: &Group) {
+        let slots = match group.slots {
+            Slots::Universal(n) => n,
+            Slots::Typed { map, reduce } => map + reduce,
+        };
+        for _ in 0..group.count {
+            self.quiet.push(MachineId::from(self.slots.len()));
+            self.slots.push(slots);
+            self.free.push(slots);
+            self.pulse.push(Pulse::Quiet);
+            self.is_down.push(false);
+        }
     }
 
     /// Something happened that may give work: the quiet machines will offer at their next report.

@@ -8,6 +8,7 @@
 //! - [`engine`]: the engine: batches end, machines die and come back, flows arrive;
 //! - `heartbeat`: machines that report only now and then;
 //! - [`crashes`]: machine failures from a script or a rate;
+//! - [`membership`]: machines that join and leave;
 //! - [`noise`]: estimates with errors.
 //!
 //! Equal tasks that start together are one event, whatever their number: a run takes time per
@@ -17,10 +18,12 @@
 pub mod crashes;
 pub mod engine;
 mod heartbeat;
+pub mod membership;
 pub mod noise;
 pub mod options;
 mod queue;
 
 pub use crashes::{Crash, Crashes};
 pub use engine::Sim;
+pub use membership::Membership;
 pub use options::Options;

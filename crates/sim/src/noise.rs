@@ -1,20 +1,18 @@
 //! Estimates with errors: what a policy assumes of durations that are not known exactly.
 
 use slackline_model::random;
-use slackline_model::{Instance, Seed, Span};
-use slackline_policy::Estimates;
+use slackline_model::{Instance, PhaseId, Seed, Span};
+use slackline_policy::view::mean_of;
 
-/// The true means, each multiplied by a lognormal factor of mean 1 whose logarithm has standard
+/// The true mean of a phase, multiplied by a lognormal factor of mean 1 whose logarithm has standard
 /// deviation `sigma` (0 for the truth). Every phase draws from its own stream.
-pub fn distorted(instance: &Instance, sigma: f64, seed: Seed) -> Estimates {
-    let mut estimates = Estimates::mean(instance);
-    if sigma > 0.0 {
-        for (phase, task) in estimates.task.iter_mut_enumerated() {
-            let draw = factor(&mut random::rng(seed, "noise", u64::from(phase.0)), sigma);
-            *task = Span::from_seconds_nearest(task.seconds() * draw);
-        }
+pub fn distorted(instance: &Instance, phase: PhaseId, sigma: f64, seed: Seed) -> Span {
+    let mean = mean_of(instance.phase(phase));
+    if sigma == 0.0 {
+        return mean;
     }
-    estimates
+    let draw = factor(&mut random::rng(seed, "noise", u64::from(phase.0)), sigma);
+    Span::from_seconds_nearest(mean.seconds() * draw)
 }
 
 /// A lognormal factor with mean 1.
@@ -52,7 +50,7 @@ mod tests {
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
         let flows = vec![FlowDraft::new("f", vec![job])];
         let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
-        let tasks = |sigma, seed| distorted(&instance, sigma, Seed(seed)).task.raw;
+        let tasks = |sigma, seed| [0, 1].map(|phase| distorted(&instance, PhaseId(phase), sigma, Seed(seed)));
         assert_eq!(tasks(0.0, 1), [Span(8_000_000); 2]);
         assert_eq!(tasks(0.5, 1), tasks(0.5, 1));
         assert_ne!(tasks(0.5, 1)[0], tasks(0.5, 1)[1]);

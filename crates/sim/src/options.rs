@@ -3,6 +3,7 @@
 use slackline_model::{Seed, Span};
 
 use crate::crashes::Crashes;
+use crate::membership::Membership;
 
 /// What a simulation does beyond running every task for exactly its time.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,12 +18,23 @@ pub struct Options {
     pub jitter: f64,
     /// Machine failures.
     pub crashes: Crashes,
+    /// Machines that join or leave. Those that join do not fail.
+    pub membership: Vec<Membership>,
+    /// Whether the output of finished tasks outlives their machine, as on a shared file system.
+    pub shared_output: bool,
 }
 
 impl Options {
     /// Exact durations, immediate reports, machines that never die.
     pub fn exact() -> Self {
-        Self { seed: Seed(0), heartbeat: Span::ZERO, jitter: 0.0, crashes: Crashes::Never }
+        Self {
+            seed: Seed(0),
+            heartbeat: Span::ZERO,
+            jitter: 0.0,
+            crashes: Crashes::Never,
+            membership: Vec::new(),
+            shared_output: false,
+        }
     }
 
     /// With this seed of everything that is drawn.
@@ -50,6 +62,20 @@ impl Options {
     #[must_use]
     pub fn with_crashes(mut self, crashes: Crashes) -> Self {
         self.crashes = crashes;
+        self
+    }
+
+    /// With machines that join or leave.
+    #[must_use]
+    pub fn with_membership(mut self, membership: Vec<Membership>) -> Self {
+        self.membership = membership;
+        self
+    }
+
+    /// With output that outlives the machine it was made on.
+    #[must_use]
+    pub fn with_shared_output(mut self) -> Self {
+        self.shared_output = true;
         self
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Pending {
     Crash(MachineId),
     /// A machine comes back.
     Recovery(MachineId),
+    /// Machines join or leave: which change of the membership.
+    Member(u32),
     /// The driver asked to be woken.
     Wake,
     /// A machine asks for work.
@@ -29,8 +31,9 @@ impl Pending {
             Self::End(row) => (0, row.0),
             Self::Crash(machine) => (1, machine.0),
             Self::Recovery(machine) => (2, machine.0),
-            Self::Wake => (3, 0),
-            Self::Offer(machine) => (4, machine.0),
+            Self::Member(change) => (3, change),
+            Self::Wake => (4, 0),
+            Self::Offer(machine) => (5, machine.0),
         };
         class << 32 | u64::from(id)
     }
@@ -42,7 +45,8 @@ impl Pending {
             0 => Self::End(RowId(id)),
             1 => Self::Crash(MachineId(id)),
             2 => Self::Recovery(MachineId(id)),
-            3 => Self::Wake,
+            3 => Self::Member(id),
+            4 => Self::Wake,
             _ => Self::Offer(MachineId(id)),
         }
     }

@@ -182,7 +182,7 @@ fn plans(policy: &PolicySpec, instance: &Instance) -> bool {
 /// What the policy does if everything goes as it is known.
 fn rehearsed(instance: &Instance, policy: &PolicySpec) -> Rows {
     let mut engine = Sim::new(instance, slackline_sim::Options::exact());
-    let config = slackline_policy::Config::plain(instance);
+    let config = slackline_policy::Config::plain();
     let mut built = policy.build(instance.cluster(), &instance.objective());
     let run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
     Rows::Tasks(run.schedule(instance, policy.spec(), Clock::Exact).tasks)

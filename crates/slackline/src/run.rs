@@ -113,11 +113,12 @@ impl Run {
         let instance = Instance::new(&left)?;
         let mut policy = policy::make(&self.request.policy, &instance);
         let past = recalled(self.store.as_ref(), session.workload())?;
-        let config = learning::config(&instance, session, &past, &self.request);
         let forecast = Forecast::new(&self.request, session);
         let overview = Overview::of(session, self.request.attempts_max);
         let sink = RefCell::new(sink);
         let mut watch = Watch { forecast, sink: &sink };
+        // After the watch, as it may hold on to what the watch is lent to.
+        let config = learning::config(&instance, session, &past, &self.request);
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
         Ok(session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop))?)
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use slackline_judge::{FlowFacts, Metrics, Report, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Clock;
-use slackline_model::{FlowId, History, Instance, Schedule, Span};
-use slackline_policy::{Admission, Config, Estimates, Learning};
+use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
+use slackline_policy::{Admission, Config, Figures, Learning};
 use slackline_sim::{Sim, noise};
 
 use crate::policy_spec::PolicySpec;
@@ -110,6 +110,14 @@ impl Options {
         self
     }
 
+    /// What corrects the policy's knowledge, if it learns.
+    fn learning(&self, cluster: &Cluster) -> Option<Learning> {
+        match &self.knowledge {
+            Knowledge::Learned(history) => Some(Learning::new(cluster, history)),
+            Knowledge::Mean | Knowledge::Exact => None,
+        }
+    }
+
     /// Whether durations are those of the workload.
     pub fn clock(&self) -> Clock {
         if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
@@ -163,17 +171,17 @@ pub fn simulate(
 ) -> Result<Simulated, Violation> {
     let stopwatch = Stopwatch::start();
     let clock = || stopwatch.nanos();
-    let (learning, estimates) = known(instance, options);
+    let (noise, seed) = (options.noise, options.sim.seed);
     let config = Config {
         slowstart: options.slowstart,
         locality_wait: options.locality_wait,
-        attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
-        estimates,
-        learning,
-        audit: false,
+        believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
+        each: options.knowledge == Knowledge::Exact,
+        learning: options.learning(instance.cluster()),
         stopwatch: options.timings.then_some(&clock as &dyn Fn() -> u64),
         // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
         progress: progress.map(|p| p as &mut dyn FnMut(u64)),
+        ..Config::plain()
     };
     let (cluster, objective) = (instance.cluster(), instance.objective());
     let mut built = policy.build_following(cluster, &objective, options.plans.clone());
@@ -181,9 +189,10 @@ pub fn simulate(
     let mut run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
     let timings = options.timings.then(|| Timings {
         seconds: stopwatch.seconds(),
-        decision_seconds_p99: percentile_99(run.decision_nanos.clone()) as f64 / 1e9,
+        decision_seconds_p99: percentile_99(&mut run.figures.decision_nanos) as f64 / 1e9,
     });
-    let (decisions, reports, history) = (run.decisions, run.reports, run.history.take());
+    let Figures { decisions, reports, ref mut history, .. } = run.figures;
+    let history = history.take();
     let mut schedule = run.schedule(instance, policy.spec(), options.clock());
     if options.clock() == Clock::Exact {
         schedule.claim_bound(bound);
@@ -193,18 +202,8 @@ pub fn simulate(
     Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
 }
 
-/// What the policy knows at the start, and what will correct it.
-fn known(instance: &Instance, options: &Options) -> (Option<Learning>, Estimates) {
-    if let Knowledge::Learned(history) = &options.knowledge {
-        let (learning, estimates) = Learning::start(instance, history);
-        return (Some(learning), estimates);
-    }
-    let estimates = noise::distorted(instance, options.noise, options.sim.seed);
-    (None, Estimates { each: options.knowledge == Knowledge::Exact, ..estimates })
-}
-
 /// Nearest-rank 99th percentile; 0 of nothing.
-fn percentile_99(mut values: Vec<u64>) -> u64 {
+fn percentile_99(values: &mut [u64]) -> u64 {
     if values.is_empty() {
         return 0;
     }

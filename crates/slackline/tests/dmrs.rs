@@ -62,7 +62,7 @@ fn run_knowing(
             (Some(learning), estimates)
         }
     };
-    let config = Config { audit: true, slowstart, estimates, learning, ..Config::plain(instance) };
+    let config = Config { audit: true, slowstart, estimates, learning, ..Config::plain() };
     let mut engine = Sim::new(instance, options.clone());
     let mut run = slackline::policy::run(instance, policy, &mut engine, config);
     let history = run.history.take();

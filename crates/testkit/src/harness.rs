@@ -37,12 +37,13 @@ impl Setup {
 /// # Panics
 /// If the audit finds the driver's state wrong.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Schedule {
+    let (noise, seed) = (setup.noise, setup.sim.seed);
     let config = Config {
         slowstart: setup.slowstart,
         locality_wait: setup.locality_wait,
-        estimates: noise::distorted(instance, setup.noise, setup.sim.seed),
+        believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
         audit: true,
-        ..Config::plain(instance)
+        ..Config::plain()
     };
     let name = policy.name().to_owned();
     let mut engine = Sim::new(instance, setup.sim.clone());

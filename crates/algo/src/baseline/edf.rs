@@ -58,6 +58,7 @@ impl Policy for Edf {
             let due = (flow.deadline.is_none(), flow.deadline.unwrap_or_default());
             (due, flow.release, id, ready.of(phase, view), view.instance.phase(phase).job)
         });
+        ready.note(events, view);
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {

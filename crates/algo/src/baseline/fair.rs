@@ -66,9 +66,16 @@ impl Fair {
             Event::PhaseReady(phase) | Event::PhaseDone(phase) | Event::TasksLost { phase, .. } => {
                 self.stale[view.instance.lane_of(phase).index()] = true;
             }
-            Event::MachineDown(_) | Event::MachineUp(_) | Event::FlowFailed(_) => self.stale = [true; 2],
-            Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) | Event::Wake => {}
+            Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) | Event::FlowFailed(_) => {
+                self.stale = [true; 2];
+            }
+            Event::JobDone(_)
+            | Event::FlowDone(_)
+            | Event::FlowArrived(_)
+            | Event::MachineLeft(_)
+            | Event::Wake => {}
         }
+        self.targets.note(event, view.instance);
     }
 
     fn share_out(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {

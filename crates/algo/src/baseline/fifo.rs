@@ -60,6 +60,7 @@ impl Policy for Fifo {
                 By::Flow => (release, Time::ZERO, flow, since, job),
             }
         });
+        ready.note(events, view);
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {

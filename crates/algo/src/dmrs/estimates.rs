@@ -1,6 +1,7 @@
 //! Estimates as the online policy uses them: speeds as of its last decision, and sizes of single tasks.
 
 use slackline_model::{Cluster, PhaseId, Span};
+use slackline_policy::view::mean_of;
 use slackline_policy::{Estimates, View};
 
 use super::list::Run;
@@ -22,6 +23,11 @@ impl SpeedEstimates {
             speeds: Speeds(vec![cluster.mean_speed(); cluster.groups().len()].into()),
             blind: variant == Variant::Identical,
         }
+    }
+
+    /// Machines of groups that were not known join.
+    pub(super) fn join(&mut self, cluster: &Cluster) {
+        self.speeds.0.resize(cluster.groups().len(), cluster.mean_speed());
     }
 
     pub(super) fn get(&self) -> &Speeds {
@@ -76,7 +82,7 @@ pub(super) fn left(view: &View<'_>, phase: PhaseId) -> (f64, f64) {
 
 /// The estimated size of a task of that true size.
 fn of_task(view: &View<'_>, phase: PhaseId, truth: Span) -> Span {
-    let (estimated, mean) = (view.estimates.task[phase], Estimates::mean_of(view.instance.phase(phase)));
+    let (estimated, mean) = (view.estimates.task[phase], mean_of(view.instance.phase(phase)));
     if !view.estimates.each || mean == Span::ZERO {
         estimated
     } else if estimated == mean {

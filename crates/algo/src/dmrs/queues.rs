@@ -93,31 +93,36 @@ pub(super) struct Queues {
 
 impl Queues {
     pub(super) fn new(cluster: &Cluster) -> Self {
-        let group_of: Vec<GroupId> = cluster
-            .groups()
-            .iter_enumerated()
-            .flat_map(|(id, group)| (0..group.count).map(move |_| id))
-            .collect();
-        let (mut lanes, mut machines) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        let mut queues = Self {
+            lanes: [Vec::new(), Vec::new()],
+            machines: [Vec::new(), Vec::new()],
+            ranks: 0,
+            queued: 0,
+            loaded: BTreeSet::new(),
+            serving: BTreeSet::new(),
+        };
+        (0..cluster.n_machines()).for_each(|machine| queues.join(cluster, MachineId(machine)));
+        queues
+    }
+
+    /// A machine joins, with all slots idle; they come in the order of their ids.
+    pub(super) fn join(&mut self, cluster: &Cluster, machine: MachineId) {
+        let group = cluster.group_id_of(machine);
         for &lane in cluster.lanes() {
-            for (machine, &group) in group_of.iter().enumerate() {
-                let machine = MachineId::from(machine);
-                let (first, len) =
-                    cluster.machine_slots(lane, machine).map_or((0, 0), |range| (range.first, range.len));
-                machines[lane.index()].push((first, len));
-                let slot = Slot {
-                    machine,
-                    group,
-                    up: true,
-                    running: None,
-                    held: false,
-                    queue: VecDeque::new(),
-                    idle_since: Time::ZERO,
-                };
-                lanes[lane.index()].extend((0..len).map(|_| slot.clone()));
-            }
+            let (first, len) =
+                cluster.machine_slots(lane, machine).map_or((0, 0), |range| (range.first, range.len));
+            self.machines[lane.index()].push((first, len));
+            let slot = Slot {
+                machine,
+                group,
+                up: true,
+                running: None,
+                held: false,
+                queue: VecDeque::new(),
+                idle_since: Time::ZERO,
+            };
+            self.lanes[lane.index()].extend((0..len).map(|_| slot.clone()));
         }
-        Self { lanes, machines, ranks: 0, queued: 0, loaded: BTreeSet::new(), serving: BTreeSet::new() }
     }
 
     pub(super) fn slot(&self, at: At) -> &Slot {

@@ -50,10 +50,13 @@ impl Flex {
             | Event::TasksLost { phase, .. }
             | Event::PhaseDone(phase)
             | Event::PhaseReady(phase) => self.stale[instance.lane_of(phase).index()] = true,
-            Event::MachineDown(_) | Event::MachineUp(_) | Event::FlowFailed(_) => self.stale = [true; 2],
+            Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) | Event::FlowFailed(_) => {
+                self.stale = [true; 2];
+            }
             Event::Wake => self.epochs.woken(),
-            Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) => {}
+            Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) | Event::MachineLeft(_) => {}
         }
+        self.targets.note(event, instance);
     }
 
     fn plan_lane(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {

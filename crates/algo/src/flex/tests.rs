@@ -477,7 +477,7 @@ fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, lea
     use slackline_policy::{Config, Learning, run};
     use slackline_sim::{Options, Sim};
 
-    let mut config = Config { audit: true, ..Config::plain(instance) };
+    let mut config = Config { audit: true, ..Config::plain() };
     if learned {
         let (learning, estimates) = Learning::start(instance, &History::new());
         (config.learning, config.estimates) = (Some(learning), estimates);

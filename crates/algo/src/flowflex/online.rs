@@ -66,8 +66,6 @@ impl FlowFlex {
         for &lane in cluster.lanes() {
             slots[lane.index()] = view.state.alive(lane);
         }
-        let is_live = |flow: FlowId| view.state.completion(flow).is_none() && !view.state.has_failed(flow);
-        self.flows.retain(|&flow| is_live(flow));
         if self.flows.is_empty() || slots == [0, 0] {
             return;
         }
@@ -248,13 +246,21 @@ impl Policy for FlowFlex {
         for event in events {
             match *event {
                 Event::Wake => self.epochs.woken(),
-                Event::JobDone(_) | Event::FlowDone(_) => {}
+                Event::FlowDone(flow) => {
+                    self.flows.remove(&flow);
+                }
+                Event::FlowFailed(flow) => {
+                    self.flows.remove(&flow);
+                    self.stale = true;
+                }
+                Event::JobDone(_) => {}
                 Event::FlowArrived(flow) => {
                     self.flows.insert(flow);
                     self.stale = true;
                 }
                 _ => self.stale = true,
             }
+            self.targets.note(event, view.instance);
         }
         if self.stale && self.epochs.begin(view.now, out) {
             self.stale = false;

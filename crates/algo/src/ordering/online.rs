@@ -27,7 +27,7 @@ pub struct Ordering {
     estimator: Estimator,
     /// Jobs that became ready and were not done at the last arrival.
     active: Vec<JobId>,
-    /// Their places in the order; `None` for jobs that have not become ready.
+    /// Their places in the order; `None` for jobs that have not become ready or are done.
     place: Grown<JobId, Option<u32>>,
     queue: ReadyQueue<u32>,
 }
@@ -57,11 +57,15 @@ impl Ordering {
                 }
             }
         }
-        self.active.len() > before
+        let arrived = self.active.len() > before;
+        let over = events.iter().filter_map(Event::over).flat_map(|flow| view.instance.flow(flow).jobs());
+        let done = events.iter().filter_map(|event| if let Event::JobDone(job) = *event { Some(job) } else { None });
+        self.place.forget(done.chain(over));
+        arrived
     }
 
     fn reorder(&mut self, view: &View<'_>) {
-        self.active.retain(|&job| !view.state.is_job_done(job));
+        self.active.retain(|&job| self.place[job].is_some());
         self.active.sort_unstable();
         let orders = self.candidates.times().iter().map(|&times| self.order(times, view));
         let mut orders: Vec<Vec<usize>> = orders.collect();
@@ -188,7 +192,7 @@ mod tests {
     fn completions(instance: &Instance, rule: Rule, candidates: Candidates) -> Vec<Time> {
         let mut policy = Ordering::new(rule, candidates);
         let mut engine = Sim::new(instance, Options::exact());
-        let config = slackline_policy::Config { audit: true, ..slackline_policy::Config::plain(instance) };
+        let config = slackline_policy::Config { audit: true, ..slackline_policy::Config::plain() };
         let run = slackline_policy::run(instance, &mut policy, &mut engine, config);
         let clock = slackline_model::schedule::Clock::Exact;
         let flows = run.schedule(instance, policy.name(), clock).flows;

@@ -108,7 +108,7 @@ impl Workload {
 
     /// The same with durations at that speed.
     pub(super) fn at_speed(instance: &Instance, speed: f64) -> Result<Self, NotOffline> {
-        for flow in instance.flows() {
+        for flow in instance.flows().iter() {
             let (id, jobs) = (|| flow.id.clone(), flow.jobs().len());
             if jobs != 1 {
                 return Err(NotOffline::Jobs { flow: id(), jobs });

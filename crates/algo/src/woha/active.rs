@@ -28,6 +28,13 @@ impl Active {
         }
     }
 
+    /// Forgets a flow that is over.
+    pub(super) fn forget(&mut self, flow: FlowId, instance: &Instance) {
+        self.phases.forget([flow]);
+        self.place.forget(instance.flow(flow).jobs());
+        self.barred.retain(|&phase| instance.flow_of(phase) != flow);
+    }
+
     /// A phase may be runnable; false if it is certainly not.
     pub(super) fn insert(&mut self, phase: PhaseId, view: &View<'_>) -> bool {
         let state = view.phase(phase);

@@ -31,7 +31,7 @@ pub struct Woha {
     generator: Box<dyn PlanGenerator + Send>,
     scheduler: Box<dyn WorkflowScheduler + Send>,
     late: Late,
-    /// Plans that were handed in and not used yet.
+    /// Plans that were handed in and not used yet, by the place of their flow in its document.
     plans: BTreeMap<FlowId, Plan>,
     active: Active,
     /// Tasks of each phase to be started when they were last counted.
@@ -67,8 +67,8 @@ impl Woha {
         self
     }
 
-    /// The same policy with plans made elsewhere, each of which fits its flow ([`Plan::fits`]); flows without
-    /// one get theirs from the generator.
+    /// The same policy with plans made elsewhere, each of which fits its flow ([`Plan::fits`]), by the flow's place in
+    /// its document; flows without one get theirs from the generator.
     pub fn with_plans(mut self, plans: BTreeMap<FlowId, Plan>) -> Self {
         self.plans = plans;
         self
@@ -79,10 +79,10 @@ impl Woha {
             self.unstarted[phase] = view.phase(phase).total();
         }
         let request = Request { instance: view.instance, flow, estimates: view.estimates, now: view.now };
-        let plan = self.plans.remove(&flow).unwrap_or_else(|| self.generator.plan(&request));
+        let plan = self.plans.remove(&view.instance.flow(flow).place).unwrap_or_else(|| self.generator.plan(&request));
         let goal = view.instance.flow(flow).deadline.map_or(Goal::Whenever, |deadline| {
             let admission = admission(&plan, Some(deadline), view.now);
-            self.admissions.push((flow, admission));
+            self.admissions.push((view.instance.flow(flow).place, admission));
             match self.late {
                 Late::Follow => Goal::Follow(deadline),
                 Late::Yield if admission.feasible => Goal::Deadline(deadline),
@@ -147,8 +147,16 @@ impl Policy for Woha {
                         self.revive(phase, view);
                     }
                 }
-                Event::FlowDone(flow) | Event::FlowFailed(flow) => self.scheduler.finish(flow),
-                Event::JobDone(_) | Event::MachineDown(_) | Event::Wake => {}
+                Event::FlowDone(flow) | Event::FlowFailed(flow) => {
+                    self.scheduler.finish(flow);
+                    self.active.forget(flow, view.instance);
+                    self.unstarted.forget(view.instance.flow(flow).phases());
+                }
+                Event::JobDone(_)
+                | Event::MachineDown(_)
+                | Event::MachineJoined(_)
+                | Event::MachineLeft(_)
+                | Event::Wake => {}
             }
         }
     }

@@ -44,7 +44,7 @@ fn list_schedule(instance: &Instance) -> Schedule {
     let lane = instance.cluster().lanes()[0];
     let mut free = vec![Time::ZERO; instance.cluster().slots(lane) as usize];
     let mut rows = TaskRows::new();
-    for job in instance.jobs() {
+    for job in instance.jobs().iter() {
         let mut ready = instance.flow(job.flow).release;
         for phase in job.phases() {
             let tasks = instance.phase(phase).tasks().unwrap();

@@ -65,7 +65,7 @@ fn simulate(day: &Day) {
             _ => Box::new(Fifo::new(By::Job)),
         };
         let mut engine = Sim::new(&instance, Options::exact());
-        let config = Config::plain(&instance);
+        let config = Config::plain();
         let (run, took) = timed(|| slackline_policy::run(&instance, policy.as_mut(), &mut engine, config));
         seconds.push(took);
         last = Some(run);

@@ -1,6 +1,7 @@
 //! Instances that grow: a flow on its way from one instance to another, arriving there and being given up.
 
 use super::{Flow, Instance, Job, Phase};
+use crate::cluster::Cluster;
 use crate::id::{FlowId, JobId, PhaseId};
 use crate::table::Table;
 
@@ -131,6 +132,11 @@ impl Instance {
         for phase in flow.phases() {
             self.phases.remove(phase);
         }
+    }
+
+    /// The machines, to let some join or leave.
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        &mut self.cluster
     }
 
     /// The phase of `other` that a phase here came from, where its flow came from there ([`Flow::place`]).

@@ -30,10 +30,8 @@ pub(super) struct Placements {
 }
 
 impl Placements {
-    pub(super) fn new(instance: &Instance) -> Self {
-        let n = instance.cluster().n_machines() as usize;
-        let queues = vec![[VecDeque::new(), VecDeque::new()]; n];
-        Self { queues, loaded: BTreeSet::new(), awake: BTreeSet::new() }
+    pub(super) fn new() -> Self {
+        Self { queues: Vec::new(), loaded: BTreeSet::new(), awake: BTreeSet::new() }
     }
 
     pub(super) fn push(
@@ -50,6 +48,9 @@ impl Placements {
             "{} placed on a machine without slots for it",
             instance.phase_name(phase)
         );
+        if self.queues.len() <= machine.index() {
+            self.queues.resize(machine.index() + 1, [VecDeque::new(), VecDeque::new()]);
+        }
         self.queues[machine.index()][lane.index()].push_back(Placed { phase, first, count });
         self.loaded.insert(machine);
         self.awake.insert(machine);
@@ -62,11 +63,11 @@ impl Placements {
     }
 
     /// Wakes the machines that may continue after these events.
-    pub(super) fn note(&mut self, events: &[Event], ledger: &mut Ledger<'_>) {
+    pub(super) fn note(&mut self, events: &[Event], ledger: &mut Ledger) {
         if let Some(freed) = &mut ledger.freed {
             self.awake.append(freed);
         }
-        let instance = ledger.instance;
+        let Ledger { instance, state, .. } = &*ledger;
         let everybody = |event: &Event| match *event {
             Event::PhaseReady(_)
             | Event::PhaseDone(_)
@@ -74,7 +75,7 @@ impl Placements {
             | Event::FlowFailed(_)
             | Event::MachineUp(_) => true,
             // A phase at its cap may continue, whichever machine has its next tasks.
-            Event::TasksDone { phase, .. } => instance.phase(phase).cap < ledger.state.phase(phase).total(),
+            Event::TasksDone { phase, .. } => instance.phase(phase).cap < state.phase(phase).total(),
             _ => false,
         };
         if events.iter().any(everybody) {
@@ -85,7 +86,7 @@ impl Placements {
     /// Serves the queues; returns how many heads were started.
     pub(super) fn assign<E: Engine + ?Sized>(
         &mut self,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
         engine: &mut E,
         scope: Scope<'_>,
     ) -> u64 {
@@ -116,13 +117,17 @@ impl Placements {
 fn serve<E: Engine + ?Sized>(
     queue: &mut VecDeque<Placed>,
     spot: Spot,
-    ledger: &mut Ledger<'_>,
+    ledger: &mut Ledger,
     engine: &mut E,
 ) -> u64 {
     let mut slots = Vec::new();
     let mut decisions = 0;
     while let Some(head) = queue.front_mut() {
-        if head.count == 0 || ledger.state.has_failed(ledger.instance.flow_of(head.phase)) {
+        let gone = || {
+            let flow = ledger.state.knows(head.phase).then(|| ledger.instance.flow_of(head.phase));
+            flow.is_none_or(|flow| ledger.state.has_failed(flow))
+        };
+        if head.count == 0 || gone() {
             queue.pop_front();
             continue;
         }
@@ -139,15 +144,15 @@ fn serve<E: Engine + ?Sized>(
         };
         // A queue is an order: a reduce at its head that took the slot early could wait for maps that are
         // queued behind other such heads, and no machine would ever continue.
-        let early = ledger.state.is_early(ledger.instance, phase);
-        let runnable = ledger.state.runnable(ledger.instance, phase);
+        let early = ledger.state.is_early(&ledger.instance, phase);
+        let runnable = ledger.state.runnable(&ledger.instance, phase);
         if early || runnable == 0 {
             break;
         }
         let taken = Taken { count: next.count.min(free).min(runnable), ..next };
         head.first += taken.count;
         head.count -= taken.count;
-        ledger.state.take_exactly(ledger.instance, phase, taken);
+        ledger.state.take_exactly(&ledger.instance, phase, taken);
         spot.take(ledger, taken.count, &mut slots);
         ledger.launch(engine, phase, taken, &slots);
         decisions += 1;

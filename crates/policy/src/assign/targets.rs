@@ -8,9 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::id::TiVec;
-use slackline_model::{Instance, Lane, PhaseId};
+use slackline_model::{Lane, PhaseId};
 
+use crate::grown::Grown;
 use crate::ledger::Ledger;
 use crate::minima::Minima;
 use crate::policy::Policy;
@@ -37,9 +37,9 @@ pub(super) struct Targets {
     keeps_minima: bool,
     fills_early: bool,
     minima: Minima,
-    target: TiVec<PhaseId, f64>,
-    served: TiVec<PhaseId, u64>,
-    rank: TiVec<PhaseId, Option<Rank>>,
+    target: Grown<PhaseId, f64>,
+    served: Grown<PhaseId, u64>,
+    rank: Grown<PhaseId, Option<Rank>>,
     order: [BTreeSet<(Rank, PhaseId)>; 2],
     /// Counts services.
     clock: u64,
@@ -47,19 +47,26 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    pub(super) fn new(instance: &Instance, policy: &dyn Policy) -> Self {
-        let n = instance.phases().len();
+    pub(super) fn new(policy: &dyn Policy) -> Self {
         Self {
             keeps_minima: policy.keeps_minima(),
             fills_early: policy.fills_early(),
-            minima: Minima::new(instance),
-            target: vec![0.0; n].into(),
-            served: vec![0; n].into(),
-            rank: vec![None; n].into(),
+            minima: Minima::default(),
+            target: Grown::default(),
+            served: Grown::default(),
+            rank: Grown::default(),
             order: [BTreeSet::new(), BTreeSet::new()],
             clock: 0,
             stale: Vec::new(),
         }
+    }
+
+    /// Gives up what is known of the phases of a flow that is over.
+    pub(super) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
+        self.minima.forget(phases.clone());
+        self.target.forget(phases.clone());
+        self.served.forget(phases.clone());
+        self.rank.forget(phases);
     }
 
     pub(super) fn set(&mut self, phase: PhaseId, slots: f64) {
@@ -69,12 +76,12 @@ impl Targets {
     }
 
     /// Brings minima and ranks up to date with the state.
-    pub(super) fn refresh(&mut self, ledger: &mut Ledger<'_>) {
+    pub(super) fn refresh(&mut self, ledger: &mut Ledger) {
         let mut stale = std::mem::take(&mut self.stale);
         stale.extend(ledger.state.drain_touched());
         if self.keeps_minima {
             for &lane in ledger.instance.cluster().lanes() {
-                self.minima.refresh(ledger.instance, &ledger.state, lane, |phase| stale.push(phase));
+                self.minima.refresh(&ledger.instance, &ledger.state, lane, |phase| stale.push(phase));
             }
         }
         for phase in stale.drain(..) {
@@ -84,7 +91,7 @@ impl Targets {
     }
 
     /// The phase to serve next, and how many tasks it may have before another one is due.
-    pub(super) fn first(&self, lane: Lane, skip: &[PhaseId], ledger: &Ledger<'_>) -> Option<(PhaseId, u32)> {
+    pub(super) fn first(&self, lane: Lane, skip: &[PhaseId], ledger: &Ledger) -> Option<(PhaseId, u32)> {
         let mut order = self.order[lane.index()].iter().filter(|(_, phase)| !skip.contains(phase));
         let &(rank, phase) = order.next()?;
         let running = f64::from(ledger.state.phase(phase).running());
@@ -104,7 +111,7 @@ impl Targets {
     }
 
     /// `count` tasks of `phase` were started.
-    pub(super) fn served(&mut self, phase: PhaseId, ledger: &mut Ledger<'_>, count: u32) {
+    pub(super) fn served(&mut self, phase: PhaseId, ledger: &mut Ledger, count: u32) {
         if count > 0 {
             self.clock += 1;
             self.served[phase] = self.clock;
@@ -116,7 +123,10 @@ impl Targets {
         self.touch(phase, ledger);
     }
 
-    fn touch(&mut self, phase: PhaseId, ledger: &Ledger<'_>) {
+    fn touch(&mut self, phase: PhaseId, ledger: &Ledger) {
+        if !ledger.state.knows(phase) {
+            return;
+        }
         let rank = self.rank_of(phase, ledger);
         if rank == self.rank[phase] {
             return;
@@ -131,8 +141,8 @@ impl Targets {
         self.rank[phase] = rank;
     }
 
-    fn rank_of(&self, phase: PhaseId, ledger: &Ledger<'_>) -> Option<Rank> {
-        if ledger.state.runnable(ledger.instance, phase) == 0 {
+    fn rank_of(&self, phase: PhaseId, ledger: &Ledger) -> Option<Rank> {
+        if ledger.state.runnable(&ledger.instance, phase) == 0 {
             return None;
         }
         let running = f64::from(ledger.state.phase(phase).running());
@@ -141,7 +151,7 @@ impl Targets {
             (Need::Minimum, running / min)
         } else if running < target {
             (Need::Target, running / target)
-        } else if !self.fills_early && ledger.state.is_early(ledger.instance, phase) {
+        } else if !self.fills_early && ledger.state.is_early(&ledger.instance, phase) {
             return None;
         } else {
             // A phase without a target counts as wanting half a slot: last, but not never.

@@ -24,7 +24,7 @@ fn granting(instance: &Instance) -> Listed {
 }
 
 fn audited<'a>(instance: &Instance) -> Config<'a> {
-    Config { audit: true, ..Config::plain(instance) }
+    Config { audit: true, ..Config::plain() }
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
     let first = (Time::ZERO, vec![ARRIVED]);
     let mut engine = Scripted::new(Batch::Machine, true);
     engine.script = std::iter::once(first).chain((1..70_000).map(again)).collect();
-    let run = run(&instance, &mut granting(&instance), &mut engine, Config::plain(&instance));
+    let run = run(&instance, &mut granting(&instance), &mut engine, Config::plain());
     assert_eq!(run.completions[FLOW], None);
     assert_eq!(run.tasks.len(), 1 << 16, "attempts 0 to 65,535");
 }
@@ -237,7 +237,7 @@ fn progress_is_told_now_and_then() {
         let mut engine = Scripted::reporting(std::iter::once(first).chain(wakes));
         let mut told = 0;
         let mut progress = |_| told += 1;
-        let config = Config { progress: Some(&mut progress), ..Config::plain(&instance) };
+        let config = Config { progress: Some(&mut progress), ..Config::plain() };
         run(&instance, &mut granting(&instance), &mut engine, config);
         told
     };
@@ -252,7 +252,7 @@ fn progress_is_how_many_tasks_are_done() {
     let mut engine = Scripted::reporting(script.into_iter().chain(wakes));
     let mut told = Vec::new();
     let mut progress = |done| told.push(done);
-    let config = Config { progress: Some(&mut progress), ..Config::plain(&instance) };
+    let config = Config { progress: Some(&mut progress), ..Config::plain() };
     run(&instance, &mut granting(&instance), &mut engine, config);
     assert_eq!(told, [2]);
 }

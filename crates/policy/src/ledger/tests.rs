@@ -20,11 +20,11 @@ fn maps_done(count: u32, machine: u32, took: u64) -> Event {
     Event::TasksDone { phase: MAP, count, machine: MachineId(machine), took: Span(took * 1_000_000) }
 }
 
-fn outcomes(ledger: &Ledger<'_>) -> Vec<Outcome> {
-    ledger.log.rows().iter().map(|row| row.outcome).collect()
+fn outcomes(ledger: &Ledger) -> Vec<Outcome> {
+    ledger.log.iter().map(|row| row.task.outcome).collect()
 }
 
-fn free(ledger: &Ledger<'_>) -> u32 {
+fn free(ledger: &Ledger) -> u32 {
     ledger.free[Lane::Any.index()].len()
 }
 

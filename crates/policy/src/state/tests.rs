@@ -42,7 +42,7 @@ fn pending(state: &State, phase: PhaseId) -> Vec<(u32, u32)> {
 #[test]
 fn nothing_can_run_before_its_flow_arrives() {
     let instance = job_on(3);
-    let (mut state, mut events) = (State::new(&instance, 1.0), Vec::new());
+    let (mut state, mut events) = (State::new(instance.cluster(), 1.0), Vec::new());
     assert_eq!((state.runnable(&instance, MAP), state.has_arrived(FLOW)), (0, false));
     state.arrive(&instance, FLOW, seconds(2), &mut events);
     assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(MAP)]);
@@ -349,7 +349,7 @@ fn nothing_of_an_abandoned_flow_can_run() {
     let two = || flow("f", uniform(4, 1.0), uniform(2, 1.0));
     let flows = vec![two(), FlowDraft { id: "g".into(), ..two() }];
     let instance = instance(vec![machines("m", 1, 4)], flows);
-    let (mut state, mut events) = (State::new(&instance, 0.0), Vec::new());
+    let (mut state, mut events) = (State::new(instance.cluster(), 0.0), Vec::new());
     for flow in [FlowId(0), FlowId(1)] {
         state.arrive(&instance, flow, Time::ZERO, &mut events);
     }

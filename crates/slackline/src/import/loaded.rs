@@ -69,7 +69,7 @@ impl Shaped {
         }
         let instance = Instance::new(draft).map_err(|invalid| TraceError::from_invalid(&invalid, source))?;
         let Some(factor) = self.deadlines else { return Ok(instance) };
-        for flow in instance.flows() {
+        for flow in instance.flows().iter() {
             let deadline = flow.release.seconds() + factor * flow.alone;
             if deadline > SECONDS_MAX {
                 let problem = format!(

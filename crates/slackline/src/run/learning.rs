@@ -5,8 +5,9 @@ use slackline_local::job_cost::GROUP;
 use slackline_local::run_schedule::seen;
 use slackline_local::{JobHistory, JobName};
 use slackline_model::history::{PhaseName, Record};
-use slackline_model::{History, Instance, Span};
-use slackline_policy::{Config, Estimates, Learning};
+use slackline_model::{History, Instance};
+use slackline_policy::view::mean_of;
+use slackline_policy::{Config, Learning};
 
 use super::{Request, Session};
 
@@ -18,15 +19,11 @@ pub(super) fn config<'a>(
     request: &Request,
 ) -> Config<'a> {
     let known = known(seen(session.workload(), session.attempts()), instance, past);
-    let (learning, mut estimates) = Learning::start(instance, &known);
-    let guesses = Estimates::mean(instance).task.into_iter().map(Span::seconds).collect::<Vec<_>>();
-    let learning = learning.guessing(guesses.into(), instance, &mut estimates);
     Config {
         slowstart: request.slowstart,
         attempts_max: request.attempts_max,
-        learning: Some(learning),
-        estimates,
-        ..Config::plain(instance)
+        learning: Some(Learning::new(instance.cluster(), &known).guessing()),
+        ..Config::plain()
     }
 }
 
@@ -34,13 +31,12 @@ pub(super) fn config<'a>(
 /// are expected now.
 fn known(seen: History, instance: &Instance, past: &JobHistory) -> History {
     let mut known = seen;
-    let expected = Estimates::mean(instance).task;
-    for (id, &expected) in expected.iter_enumerated() {
+    for (id, phase) in instance.phases().iter_enumerated() {
         let name = PhaseName::of(instance, id);
         let cost = past.get(&JobName::new(&name.flow, &name.job));
         let tasks = cost.map_or(0, |cost| cost.record(name.kind).tasks);
         if tasks > 0 {
-            let record = Record { tasks, seconds: expected.seconds() * tasks as f64 };
+            let record = Record { tasks, seconds: mean_of(phase).seconds() * tasks as f64 };
             // Where the run has seen the phase, this changes nothing.
             known.insert(name, GROUP.to_owned(), record);
         }

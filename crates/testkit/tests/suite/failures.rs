@@ -13,6 +13,7 @@ use slackline_testkit::harness::registered;
 
 /// The simulator, but attempts that `fails` names end with an error.
 struct Flaky<'a, F> {
+    instance: &'a Instance,
     sim: Sim<'a>,
     fails: F,
     attempts: BTreeMap<RowId, (PhaseId, u32, u16)>,
@@ -36,9 +37,10 @@ impl<F: Fn(PhaseId, u32, u16) -> bool> Engine for Flaky<'_, F> {
         Some(now)
     }
 
-    fn start(&mut self, start: &Start<'_>) {
-        self.attempts.insert(start.row, (start.phase, start.first, start.attempt));
-        self.sim.start(start);
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        let phase = live.phase_in(self.instance, start.phase);
+        self.attempts.insert(start.row, (phase, start.first, start.attempt));
+        self.sim.start(start, live);
     }
 
     fn order(&mut self, order: Order) {
@@ -48,6 +50,10 @@ impl<F: Fn(PhaseId, u32, u16) -> bool> Engine for Flaky<'_, F> {
     fn wake_at(&mut self, at: Time) {
         self.sim.wake_at(at);
     }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.sim.may_bring_flows()
+    }
 }
 
 fn run(
@@ -56,8 +62,9 @@ fn run(
     fails: impl Fn(PhaseId, u32, u16) -> bool,
 ) -> Schedule {
     let mut policy = spec.build(instance.cluster(), &instance.objective());
-    let mut engine = Flaky { sim: Sim::new(instance, Options::exact()), fails, attempts: BTreeMap::new() };
-    let config = Config { audit: true, ..Config::plain(instance) };
+    let sim = Sim::new(instance, Options::exact());
+    let mut engine = Flaky { instance, sim, fails, attempts: BTreeMap::new() };
+    let config = Config { audit: true, ..Config::plain() };
     let run = slackline_policy::run(instance, policy.as_mut(), &mut engine, config);
     let schedule = run.schedule(instance, spec.spec(), Clock::Exact);
     slackline_judge::check(instance, &schedule)

@@ -260,7 +260,7 @@ fn flowflex_has_wide_flows_chains_ties_and_deadlines_that_cannot_all_be_met() {
         tied += usize::from((1..draft.flows.len()).any(|i| draft.flows[i].weight == draft.flows[0].weight));
         let instance = instance(&draft);
         let mut due: Vec<(f64, f64)> = Vec::new();
-        for flow in instance.flows() {
+        for flow in instance.flows().iter() {
             assert!(flow.deadline.unwrap().seconds() >= flow.alone - 1e-5);
             due.push((flow.deadline.unwrap().seconds(), flow.work.slot_seconds()));
         }
@@ -283,7 +283,7 @@ fn flowflex_steps_are_possible_and_rise() {
     let draft = generate("flowflex-5.1", &[("cost", "sla")], 4);
     let instance = instance(&draft);
     let mut counts = std::collections::BTreeSet::new();
-    for (flow, built) in draft.flows.iter().zip(instance.flows()) {
+    for (flow, built) in draft.flows.iter().zip(instance.flows().iter()) {
         let Some(CostDraft::Steps(steps)) = &flow.cost else { panic!("no steps") };
         counts.insert(steps.len());
         assert!(steps[0].0 >= built.alone - 1e-5);

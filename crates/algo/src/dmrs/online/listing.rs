@@ -128,6 +128,9 @@ impl Dmrs {
             while self.queues.queued() < wanted
                 && let Some(id) = self.unplanned.pop_front()
             {
+                if !self.jobs.contains(&id) {
+                    continue;
+                }
                 let job = self.rest_of(id, view);
                 let queues = &mut self.queues;
                 let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);

@@ -80,7 +80,7 @@ impl Dmrs {
     fn head(&mut self, at: At, begun: &BTreeMap<PhaseId, u32>, view: &View<'_>) -> Option<Running> {
         loop {
             let head = *self.queues.slot(at).queue.front()?;
-            if view.phase(head.phase).is_pending(head.task) {
+            if view.state.knows(head.phase) && view.phase(head.phase).is_pending(head.task) {
                 let room = has_room(head.phase, begun, view);
                 let running =
                     Running { phase: head.phase, task: head.task, span: head.span, since: view.now };
@@ -98,6 +98,9 @@ impl Dmrs {
         view: &View<'_>,
     ) -> Option<((Time, PhaseId), Running)> {
         self.loose.retain(|&(_, phase), next| {
+            if !view.state.knows(phase) {
+                return false;
+            }
             let state = view.phase(phase);
             while *next < state.total() && !state.is_pending(*next) {
                 *next += 1;

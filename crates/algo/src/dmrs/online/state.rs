@@ -136,7 +136,12 @@ impl Dmrs {
                 self.jobs.retain(|&job| view.instance.job(job).flow != flow);
                 self.due.list = true;
             }
-            Event::FlowArrived(_) | Event::FlowDone(_) => {}
+            Event::MachineJoined(machine) => {
+                self.speeds.join(view.instance.cluster());
+                self.queues.join(view.instance.cluster(), machine);
+                self.machine(machine, true, view);
+            }
+            Event::FlowArrived(_) | Event::FlowDone(_) | Event::MachineLeft(_) => {}
         }
     }
 
