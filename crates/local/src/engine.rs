@@ -420,7 +420,7 @@ impl Engine for Local<'_> {
                 }
             }
             // Map output on this machine is not lost while the machine is there, and nothing runs that was not ordered.
-            Order::Hold(_) | Order::Adopt { .. } | Order::Refuse(_) => {}
+            Order::Hold(_) | Order::Refuse(_) => {}
             Order::Kill(row) => {
                 let Some(mut running) = self.running.remove(&row) else { return };
                 if let Some(second) = running.second.take() {

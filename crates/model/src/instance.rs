@@ -69,6 +69,8 @@ pub struct Flow {
     /// Which flow of its document it is: its own id in the instance of the document, and in one that grows as flows
     /// arrive the id in the instance it came from.
     pub place: FlowId,
+    /// When the flow will come again, if it recurs: all that is known of the future before it is there.
+    pub next_release: Option<Time>,
     jobs: Range<u32>,
     phases: Range<u32>,
     /// Its jobs, each after those it comes `after`; ties by id.

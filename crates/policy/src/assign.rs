@@ -27,6 +27,7 @@ pub(crate) struct Deciding<'a> {
 }
 
 /// The assignment layer of one run.
+#[derive(Clone)]
 pub(crate) struct Assigner {
     style: Style,
     targets: Targets,

@@ -114,6 +114,14 @@ pub fn run<E: Engine + ?Sized>(
 /// Instants between two calls of [`Config::progress`].
 const PROGRESS_EVERY: u64 = 4096;
 
+/// Who decides in a copy of a run.
+pub enum Heir<'a> {
+    /// A copy of the run's policy ([`Policy::copy`]).
+    Copy(&'a mut dyn Policy),
+    /// A policy that knows nothing yet: it is told of what is there, as if it all came now.
+    New(&'a mut dyn Policy),
+}
+
 /// A run in progress: it is stepped, and may be looked at and copied between two steps.
 ///
 /// The driver holds what has arrived and is not done yet, and nothing else: memory follows what is live.
@@ -192,6 +200,69 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     pub fn view(&self) -> View<'_> {
         let Ledger { instance, state, now, .. } = &self.ledger;
         View { instance, state, estimates: &self.estimates, now: *now }
+    }
+
+    /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which brings what is
+    /// still to come, a simulator mostly. It believes the true means of flows that arrive later.
+    pub fn fork<'b, F: Engine + ?Sized>(
+        &self,
+        heir: Heir<'b>,
+        engine: &'b mut F,
+        sink: &'b mut dyn Sink,
+    ) -> Driver<'b, 'b, F> {
+        let mut ledger = self.ledger.clone();
+        ledger.hand_over(engine);
+        let (policy, is_new): (&mut dyn Policy, bool) = match heir {
+            Heir::Copy(policy) => (policy, false),
+            Heir::New(policy) => (policy, true),
+        };
+        let Config { slowstart, locality_wait, attempts_max, each, audit, ref learning, .. } = self.config;
+        let config = Config {
+            slowstart,
+            locality_wait,
+            attempts_max,
+            each,
+            audit,
+            learning: learning.clone(),
+            ..Config::plain()
+        };
+        let assigner = if is_new { Assigner::new(policy, locality_wait) } else { self.assigner.clone() };
+        let mut fork = Driver {
+            assigner,
+            minima: self.minima,
+            offers: engine.capabilities().offers,
+            policy,
+            engine,
+            sink,
+            config,
+            ledger,
+            estimates: self.estimates.clone(),
+            reports: Vec::new(),
+            events: Vec::new(),
+            actions: Vec::new(),
+            offering: Vec::new(),
+            instants: 0,
+            n_reports: 0,
+            nanos: Vec::new(),
+        };
+        if is_new {
+            fork.tell_all();
+        }
+        fork
+    }
+
+    /// Tells a policy that is new what is there, as if it all came now.
+    fn tell_all(&mut self) {
+        let Ledger { instance, state, .. } = &self.ledger;
+        let mut events: Vec<Event> = instance.flows().keys().map(Event::FlowArrived).collect();
+        for &lane in instance.cluster().lanes() {
+            events.extend(state.ready(lane).map(Event::PhaseReady));
+        }
+        self.actions.clear();
+        let Self { policy, engine, ledger, estimates, assigner, actions, .. } = self;
+        let Ledger { instance, state, now, .. } = &*ledger;
+        policy.on_events(&events, &View { instance, state, estimates, now: *now }, actions);
+        assigner.absorb(actions, ledger, *engine);
     }
 
     /// Waits for the next instant and acts on it; false when the run is over.

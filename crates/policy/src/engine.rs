@@ -33,7 +33,8 @@ pub trait Engine {
     /// `None` if nothing will ever happen again unless it is ordered.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time>;
 
-    /// Starts a batch now, or takes over one that runs already. `live` holds what has arrived and is not done.
+    /// Starts a batch now, or takes over one that runs already ([`Start::since`]). `live` holds what has arrived and is
+    /// not done.
     fn start(&mut self, start: &Start<'_>, live: &Instance);
 
     /// Changes a running batch now.
@@ -93,8 +94,11 @@ pub enum Offers {
 pub struct Start<'a> {
     /// How reports and orders name the batch.
     pub row: RowId,
-    /// When they started: now, or earlier if the engine takes them over from another ([`crate::Driver::fork`]).
+    /// When they started: now, or earlier if they run already.
     pub since: Time,
+    /// The name under which the engine reported them as [`Report::Running`]: they run already, and all that is new is
+    /// the row.
+    pub reported_as: Option<u64>,
     /// The phase.
     pub phase: PhaseId,
     /// First task.
@@ -124,13 +128,6 @@ pub enum Order {
     Hold(RowId),
     /// Stop it and forget it. A report that it ended nevertheless is not believed.
     Kill(RowId),
-    /// What was reported as [`Report::Running`] under this name is this batch from now on.
-    Adopt {
-        /// The engine's name for it.
-        name: u64,
-        /// The batch.
-        row: RowId,
-    },
     /// What was reported as [`Report::Running`] under this name must not run: its task runs already, its phase may
     /// not start or is at its cap, or its slot is not free. Stop it.
     Refuse(u64),
@@ -154,7 +151,7 @@ pub enum Report {
         at: Time,
     },
     /// This runs already, although nobody ordered it: the cluster started it by itself, or it ran before the driver
-    /// did. The answer is [`Order::Adopt`] or [`Order::Refuse`].
+    /// did. The answer is a [`Start`] with its name, or [`Order::Refuse`].
     Running(Running),
     /// A machine died; its batches are gone.
     Down(MachineId),
@@ -175,7 +172,7 @@ pub enum Report {
 /// One task that runs already; see [`Report::Running`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// How the engine names it until it is adopted.
+    /// How the engine names it until it has a row.
     pub name: u64,
     /// Its phase.
     pub phase: PhaseId,

@@ -230,7 +230,7 @@ impl Learning {
         for (group, speed) in estimates.speed.iter_mut_enumerated() {
             *speed = self.speeds[self.number_of[group.index()]];
         }
-        for phase in instance.phases().keys() {
+        for (phase, _) in self.name_of.iter_enumerated() {
             estimates.task[phase] = self.estimate(instance, phase);
         }
     }
@@ -337,6 +337,21 @@ mod tests {
         Event::TasksDone { phase: PhaseId(phase), count, machine: MachineId(machine), took }
     }
 
+    /// All flows of an instance have arrived, with guesses of the tasks of their phases.
+    fn met(instance: &Instance, learning: Learning, guesses: &[f64]) -> (Learning, Estimates) {
+        let (mut learning, mut estimates) = (learning, Estimates::new(instance.cluster()));
+        learning.begin(instance, &mut estimates);
+        let guess = |k| Span::from_seconds_nearest(guesses.get(k).copied().unwrap_or(0.0));
+        estimates.task = (0..instance.phases().len()).map(guess).collect();
+        let arrived: Vec<Event> = instance.flows().keys().map(Event::FlowArrived).collect();
+        learning.learn(&arrived, instance, &mut estimates);
+        (learning, estimates)
+    }
+
+    fn start(instance: &Instance, history: &History) -> (Learning, Estimates) {
+        met(instance, Learning::new(instance.cluster(), history), &[])
+    }
+
     fn seconds(estimates: &Estimates) -> Vec<f64> {
         estimates.task.iter().map(|task| task.seconds()).collect()
     }
@@ -349,7 +364,7 @@ mod tests {
         let mut history = History::new();
         assert!(history.insert(map.clone(), "node".into(), Record { tasks: 10, seconds: 35.0 }));
         assert!(!history.insert(map, "node".into(), Record::default()));
-        let (mut learning, mut estimates) = Learning::start(&instance, &history);
+        let (mut learning, mut estimates) = start(&instance, &history);
         // The machine is twice as fast as the one that sizes are measured on.
         assert_eq!(seconds(&estimates), [7.0, 1.0, 7.0, 1.0]);
         learning.learn(&[done(0, 1, 0, 4.0), done(0, 3, 0, 5.0)], &instance, &mut estimates);
@@ -363,13 +378,13 @@ mod tests {
     #[test]
     fn a_phase_of_which_nothing_is_known_is_an_average_one_of_its_kind() {
         let instance = instance(&[("node", 1, 1.0)]);
-        let (mut learning, mut estimates) = Learning::start(&instance, &History::new());
+        let (mut learning, mut estimates) = start(&instance, &History::new());
         let other = PhaseName { flow: "other".into(), job: "sum".into(), kind: PhaseKind::Reduce };
         learning.learn(&[done(0, 4, 0, 3.0)], &instance, &mut estimates);
         assert_eq!(seconds(&estimates), [3.0, 1.0, 3.0, 1.0]);
         let mut history = History::new();
         history.insert(other, "node".into(), Record { tasks: 2, seconds: 16.0 });
-        let (_, estimates) = Learning::start(&instance, &history);
+        let (_, estimates) = start(&instance, &history);
         assert_eq!(seconds(&estimates), [1.0, 8.0, 1.0, 8.0]);
     }
 
@@ -394,9 +409,10 @@ mod tests {
         let mut history = History::new();
         let known = PhaseName::of(&instance, PhaseId(2));
         history.insert(known, "node".into(), Record { tasks: 5, seconds: 20.0 });
-        let (learning, mut estimates) = Learning::start(&instance, &history);
+        let (_, estimates) = start(&instance, &history);
         assert_eq!(seconds(&estimates), [4.0, 4.0, 4.0], "without guesses all are average");
-        let mut learning = learning.guessing(vec![2.0, 6.0, 9.0].into(), &instance, &mut estimates);
+        let learning = Learning::new(instance.cluster(), &history).guessing();
+        let (mut learning, mut estimates) = met(&instance, learning, &[2.0, 6.0, 9.0]);
         assert_eq!(seconds(&estimates), [2.0, 6.0, 4.0], "a history is better than a guess");
         let arrived = Event::FlowArrived(FlowId(1));
         learning.learn(&[done(0, 2, 0, 3.0), arrived], &instance, &mut estimates);
@@ -407,19 +423,19 @@ mod tests {
     fn speeds_come_out_of_times_of_the_same_phases() {
         // Speeds 8, 1 and 3, sizes 24 and 12; no phase ran on all groups, and the last group on none.
         let instance = instance(&[("fast", 1, 8.0), ("slow", 2, 1.0), ("odd", 1, 3.0), ("new", 1, 4.0)]);
-        let (mut learning, mut estimates) = Learning::start(&instance, &History::new());
+        let (mut learning, mut estimates) = start(&instance, &History::new());
         assert_eq!(estimates.speed.raw, [3.4; 4]);
         let events = [done(0, 2, 0, 3.0), done(0, 1, 1, 24.0), done(1, 1, 2, 12.0), done(1, 1, 3, 4.0)];
         learning.learn(&events, &instance, &mut estimates);
         let relative = |group: usize| estimates.speed.raw[group] / estimates.speed.raw[1];
         assert!((relative(0) - 8.0).abs() < 1e-9, "{:?}", estimates.speed);
         assert!((relative(2) - 3.0).abs() < 1e-9, "{:?}", estimates.speed);
-        assert!((mean_of_slots(instance.cluster(), &estimates.speed.raw) - 3.4).abs() < 1e-9);
+        assert!((mean_of_slots(instance.cluster(), &learning.number_of, &estimates.speed.raw) - 3.4).abs() < 1e-9);
         let unit = estimates.speed.raw[1];
         assert!((seconds(&estimates)[0] - 24.0 * unit).abs() < 1e-5);
         assert!((seconds(&estimates)[1] - 12.0 * unit).abs() < 1e-5);
         // The next run begins there.
-        let (_, again) = Learning::start(&instance, &learning.into_history());
+        let (_, again) = start(&instance, &learning.into_history());
         assert_eq!(again.speed, estimates.speed);
     }
 }

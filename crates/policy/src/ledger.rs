@@ -274,7 +274,7 @@ impl Ledger {
             let most = if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
             let count = self.cut_piece(self.instance.lane_of(phase), most, &mut rest, &mut slots);
             let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
-            self.start_row(row, engine);
+            self.start_row(row, None, engine);
             first += count;
             left -= count;
         }
@@ -307,7 +307,7 @@ impl Ledger {
         self.piece.clear();
         self.piece.push(place);
         let row = self.open_row(phase, taken, since);
-        engine.order(Order::Adopt { name, row });
+        self.start_row(row, Some(name), engine);
     }
 
     /// Moves up to `most` slots that one batch may comprise from the stream of ranges to `piece`.
@@ -375,11 +375,13 @@ impl Ledger {
     }
 
     /// Has the engine start a row, or take it over.
-    fn start_row<E: Engine + ?Sized>(&self, id: RowId, engine: &mut E) {
+    fn start_row<E: Engine + ?Sized>(&self, id: RowId, reported_as: Option<u64>, engine: &mut E) {
         let row = &self.log[id];
-        let NewRow { phase, first, count, attempt, start: since, .. } = row.task;
+        let NewRow { phase, first, count, attempt, start, .. } = row.task;
+        let since = self.went.get(&id).copied().unwrap_or(start);
         let held = self.state.is_early(&self.instance, phase);
-        let start = Start { row: id, since, phase, first, count, attempt, places: row.places(), held };
+        let places = row.places();
+        let start = Start { row: id, since, reported_as, phase, first, count, attempt, places, held };
         engine.start(&start, &self.instance);
     }
 
@@ -512,6 +514,15 @@ impl Ledger {
                 self.free[Lane::Any.index()].insert(range);
             }
             self.kill(id, engine, events);
+        }
+    }
+
+    /// Another engine goes on with what runs now; machines that die there take with them what they do here.
+    pub(crate) fn hand_over<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+        let Capabilities { batch, offers, .. } = engine.capabilities();
+        self.capabilities = Capabilities { batch, offers, ..self.capabilities };
+        for (id, _) in self.log.iter_enumerated().filter(|(_, row)| row.is_running()) {
+            self.start_row(id, None, engine);
         }
     }
 

@@ -15,6 +15,7 @@ use crate::spot::Spot;
 use crate::state::Taken;
 
 /// Splits by host, and how long phases have waited.
+#[derive(Clone)]
 pub(crate) struct Locality {
     wait: Span,
     /// The splits of each phase with hosts.
@@ -24,6 +25,7 @@ pub(crate) struct Locality {
 }
 
 /// Splits by machine, lowest last so that they can be popped.
+#[derive(Clone)]
 struct Hosts {
     on: BTreeMap<MachineId, Vec<u32>>,
     /// Splits without any host: they may run anywhere at once.

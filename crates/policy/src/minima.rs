@@ -218,8 +218,7 @@ mod tests {
     fn the_phases_whose_minimum_moved_are_named() {
         let instance = pooled([9, 9, 9], 2);
         let mut state = State::new(instance.cluster(), 1.0);
-        let mut minima = Minima::new(&instance);
-        assert!(minima.any());
+        let mut minima = Minima::default();
         let mut refresh = |state: &State| {
             let mut changed = Vec::new();
             minima.refresh(&instance, state, Lane::Any, |phase| changed.push(phase.0));
@@ -244,12 +243,5 @@ mod tests {
         state.arrive(&instance, FlowId(2), Time::ZERO, &mut Vec::new());
         state.take(&instance, PhaseId(2), 1);
         assert_eq!(effective(&instance, &state, Lane::Any), left(&[(2, 1)]));
-    }
-
-    #[test]
-    fn without_minima_there_is_nothing_to_keep() {
-        let plain =
-            crate::testing::instance(vec![machines("m", 1, 2)], vec![flow("f", uniform(2, 1.0), None)]);
-        assert!(!Minima::new(&plain).any());
     }
 }

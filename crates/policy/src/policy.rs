@@ -39,6 +39,11 @@ pub trait Policy {
         &[]
     }
 
+    /// The same policy once more, as it is now, for a look ahead ([`crate::Driver::fork`]); `None` if it cannot be copied.
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        None
+    }
+
     /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
     /// phase of that lane, outside `ask.skip`, can run. A phase that is granted must be runnable
     /// ([`View::runnable`] above 0); the call is repeated while slots are free.

@@ -158,7 +158,7 @@ mod tests {
         /// All flows have arrived.
         fn new(instance: &'a Instance, slowstart: f64, keys: &[u32]) -> Self {
             let estimates = Estimates::mean(instance);
-            let (state, queue) = (State::new(instance, slowstart), ReadyQueue::new());
+            let (state, queue) = (State::new(instance.cluster(), slowstart), ReadyQueue::new());
             let mut bench = Self { instance, state, estimates, queue, keys: keys.to_vec() };
             let mut events = Vec::new();
             for flow in 0..instance.flows().len() {

@@ -246,7 +246,7 @@ impl Policy for Listed {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.heard.push(events.to_vec());
-        self.believed.push(view.estimates.task[PhaseId(0)].seconds());
+        self.believed.extend(view.estimates.task.get(PhaseId(0)).map(|task| task.seconds()));
         out.append(&mut self.actions);
     }
 
@@ -254,7 +254,8 @@ impl Policy for Listed {
         self.asked.push((ask.machine, ask.slots, ask.skip.len()));
         let grants = self.order.iter().map(|&(phase, tasks)| Grant { phase: PhaseId(phase), tasks });
         let serves = |grant: &Grant| {
-            view.instance.lane_of(grant.phase) == ask.lane
+            view.state.knows(grant.phase)
+                && view.instance.lane_of(grant.phase) == ask.lane
                 && view.runnable(grant.phase) > 0
                 && !ask.skip.contains(&grant.phase)
         };

@@ -111,6 +111,13 @@ impl<'a> Sim<'a> {
         }
     }
 
+    /// The same simulation, at a later time: what a copy of a run goes on with ([`slackline_policy::Driver::fork`]).
+    #[must_use]
+    pub fn at(mut self, now: Time) -> Self {
+        self.now = now;
+        self
+    }
+
     /// Whether every batch must be followed.
     fn tracks_all(&self) -> bool {
         self.heartbeats.is_some() || self.machines_may_go()
@@ -390,7 +397,7 @@ impl Engine for Sim<'_> {
                 self.queue.push(reported, Pending::End(row));
             }
             // Nothing runs here that was not ordered.
-            Order::Adopt { .. } | Order::Refuse(_) => {}
+            Order::Refuse(_) => {}
             Order::Hold(row) => {
                 let now = self.now;
                 if let Some(tracked) = self.tracked.get_mut(&row)

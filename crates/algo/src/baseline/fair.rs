@@ -111,6 +111,10 @@ impl Policy for Fair {
         "fair"
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn style(&self) -> Style {
         Style::Targets
     }

@@ -46,6 +46,10 @@ impl Policy for Fifo {
         "fifo"
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn style(&self) -> Style {
         Style::Priorities
     }

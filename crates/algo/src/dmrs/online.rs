@@ -23,6 +23,10 @@ impl Policy for Dmrs {
         self.config.variant.name()
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn style(&self) -> Style {
         Style::Placements
     }

@@ -128,6 +128,10 @@ impl Policy for Flex {
         "flex"
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn style(&self) -> Style {
         Style::Targets
     }

@@ -234,6 +234,10 @@ impl Policy for FlowFlex {
         "flowflex"
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn style(&self) -> Style {
         Style::Targets
     }

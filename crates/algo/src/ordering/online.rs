@@ -143,6 +143,10 @@ impl Policy for Ordering {
         self.rule.name()
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn style(&self) -> Style {
         Style::Priorities
     }

@@ -26,8 +26,10 @@ pub(super) fn build(draft: &Draft) -> Result<Instance, Invalid> {
         n_cut: 0,
     };
     for (i, flow) in draft.flows.iter().enumerate() {
-        for (name, shift) in recurrences(flow) {
-            let arrival = arrival(&instance, i, flow, shift, name);
+        let mut all = recurrences(flow).peekable();
+        while let Some((name, shift)) = all.next() {
+            let mut arrival = arrival(&instance, i, flow, shift, name);
+            arrival.announce(all.peek().map(|(_, next)| Time::from_seconds_nearest(flow.release + next)));
             let id = instance.admit(arrival);
             derive(&mut instance, id);
         }
@@ -88,6 +90,7 @@ fn arrival(instance: &Instance, given_as: usize, draft: &FlowDraft, shift: f64, 
         critical_path: 0.0,
         alone: 0.0,
         place: FlowId::from(instance.flows.len()),
+        next_release: None,
         jobs: 0..jobs.len() as u32,
         phases: 0..phases.len() as u32,
         topological: order.into_iter().map(JobId::from).collect(),

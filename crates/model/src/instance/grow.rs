@@ -4,6 +4,7 @@ use super::{Flow, Instance, Job, Phase};
 use crate::cluster::Cluster;
 use crate::id::{FlowId, JobId, PhaseId};
 use crate::table::Table;
+use crate::time::Time;
 
 /// A flow by itself: what arrives in an instance that grows ([`Instance::admit`]). What was derived of it holds on the
 /// cluster of the instance it was made for.
@@ -19,6 +20,11 @@ impl Arrival {
     /// A flow with its jobs and phases, whose ids count from 0.
     pub(super) fn new(flow: Flow, jobs: Vec<Job>, phases: Vec<Phase>) -> Self {
         Self { flow, jobs, phases }
+    }
+
+    /// The flow will come again at that time.
+    pub(super) fn announce(&mut self, next: Option<Time>) {
+        self.flow.next_release = next;
     }
 
     /// What is known of the flow; its ids mean nothing before it is admitted.

@@ -21,6 +21,7 @@ struct Placed {
 }
 
 /// A queue for each machine and lane.
+#[derive(Clone)]
 pub(super) struct Placements {
     queues: Vec<[VecDeque<Placed>; 2]>,
     /// Machines with something in a queue.

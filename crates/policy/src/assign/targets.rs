@@ -33,6 +33,7 @@ enum Need {
 }
 
 /// Targets of all phases, and the order that follows.
+#[derive(Clone)]
 pub(super) struct Targets {
     keeps_minima: bool,
     fills_early: bool,

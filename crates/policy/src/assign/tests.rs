@@ -7,11 +7,11 @@ use crate::testing::{
     typed, uniform,
 };
 use slackline_model::draft::PerPhase;
-use slackline_model::{MachineId, Time};
+use slackline_model::{Instance, MachineId, Time};
 
 /// The assignment layer of a run with all that it works with.
-struct Layer<'a> {
-    books: Ledger<'a>,
+struct Layer {
+    books: Ledger,
     engine: Scripted,
     assigner: Assigner,
     policy: Listed,
@@ -20,19 +20,19 @@ struct Layer<'a> {
     events: Vec<Event>,
 }
 
-impl<'a> Layer<'a> {
-    fn new(instance: &'a Instance, policy: Listed) -> Self {
+impl Layer {
+    fn new(instance: &Instance, policy: Listed) -> Self {
         Self::waiting(instance, policy, Span::ZERO)
     }
 
     /// One whose tasks wait that long for a slot near their input.
-    fn waiting(instance: &'a Instance, policy: Listed, wait: Span) -> Self {
+    fn waiting(instance: &Instance, policy: Listed, wait: Span) -> Self {
         let mut engine = Scripted::new(Batch::Machine, true);
         let mut books = ledger(instance, 0.0, &mut engine);
         if policy.style == Style::Placements {
             books.freed = Some(std::collections::BTreeSet::new());
         }
-        let mut assigner = Assigner::new(instance, &policy, wait);
+        let mut assigner = Assigner::new(&policy, wait);
         assigner.absorb(&policy.actions, &books, &mut engine);
         let estimates = Estimates::mean(instance);
         Self { books, engine, assigner, policy, estimates, events: Vec::new() }
@@ -121,8 +121,8 @@ fn only_machines_that_offer_get_work() {
     let mut layer = Layer::new(&instance, Listed::granting(&[(0, 99)]));
     layer.absorb(Report::Down(MachineId(2)));
     layer.assign_in(Scope::Machines(&[MachineId(1), MachineId(2)]));
-    let [row] = layer.books.log.rows() else { panic!("{:?}", layer.books.log) };
-    assert_eq!(layer.books.log.places(row), [range(2, 2)]);
+    let places: Vec<_> = layer.books.log.iter().flat_map(|row| row.places()).collect();
+    assert_eq!(places, [&range(2, 2)]);
     assert_eq!(layer.policy.asked, [(Some(MachineId(1)), 2, 0)]);
 }
 
@@ -221,7 +221,7 @@ fn each_machine_serves_its_own_queue_from_the_head() {
     let list = [place(0, 1, 2, 1), place(0, 0, 0, 3), place(1, 1, 0, 2)];
     let mut layer = Layer::new(&instance, queues(&list));
     assert_eq!(layer.assign(), [(1, 2, 1), (0, 0, 1), (1, 0, 2)]);
-    let places: Vec<_> = layer.books.log.rows().iter().map(|row| layer.books.log.places(row)[0]).collect();
+    let places: Vec<_> = layer.books.log.iter().map(|row| row.places()[0]).collect();
     assert_eq!(places, [range(0, 1), range(1, 1), range(2, 2)]);
     assert_eq!(layer.assigner.decisions, 3);
     layer.absorb(finished(0, seconds(1)));
@@ -310,9 +310,8 @@ fn with_splits(slots: u32, hosts: &[&[&str]]) -> Instance {
 }
 
 /// Where the rows so far run: (phase, first task, first slot).
-fn where_to(layer: &Layer<'_>) -> Vec<(u32, u32, u32)> {
-    let log = &layer.books.log;
-    log.rows().iter().map(|row| (row.phase.0, row.first, log.places(row)[0].first)).collect()
+fn where_to(layer: &Layer) -> Vec<(u32, u32, u32)> {
+    layer.books.log.iter().map(|row| (row.task.phase.0, row.task.first, row.places()[0].first)).collect()
 }
 
 const WAIT: Span = Span(3_000_000);
@@ -407,7 +406,7 @@ fn tasks_that_must_run_again_look_for_their_input_again() {
     layer.absorb(failed(0, seconds(1)));
     assert_eq!(layer.assign(), [(0, 0, 2)]);
     assert_eq!(where_to(&layer), [(0, 0, 0), (0, 2, 3), (0, 0, 0)]);
-    assert_eq!(layer.books.log.row(2).attempt, 1);
+    assert_eq!(layer.books.log[crate::engine::RowId(2)].task.attempt, 1);
 }
 
 #[test]

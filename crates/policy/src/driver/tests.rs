@@ -4,7 +4,9 @@ use std::cell::Cell;
 
 use super::*;
 use crate::engine::Batch;
-use crate::testing::{FLOW, Listed, Scripted, failed, finished, flow, instance, machines, seconds, uniform};
+use crate::testing::{
+    FLOW, Listed, Scripted, arrived, failed, finished, flow, instance, machines, seconds, uniform,
+};
 use slackline_model::draft::{Draft, FlowDraft, Weights};
 use slackline_model::schedule::{FlowStatus, Outcome};
 use slackline_model::{Combine, Metric, Objective, PhaseId};
@@ -15,28 +17,25 @@ fn flows(n: usize) -> Instance {
     instance(vec![machines("m", 1, 2)], flows.collect())
 }
 
-const ARRIVED: Report = Report::Arrived(FLOW);
-
 /// A policy that serves the phases in the order of their ids.
 fn granting(instance: &Instance) -> Listed {
     let order: Vec<(u32, u32)> = (0..instance.phases().len() as u32).map(|phase| (phase, 9)).collect();
     Listed::granting(&order)
 }
 
-fn audited<'a>(instance: &Instance) -> Config<'a> {
+fn audited<'a>() -> Config<'a> {
     Config { audit: true, ..Config::plain() }
 }
 
 #[test]
 fn all_events_of_an_instant_come_in_one_call_in_the_order_of_the_reports() {
     let instance = flows(2);
-    let second = FlowId(1);
     let mut engine = Scripted::reporting([
-        (seconds(0), vec![ARRIVED]),
-        (seconds(3), vec![finished(0, seconds(3)), Report::Arrived(second), Report::Woken]),
+        (seconds(0), vec![arrived(&instance, 0)]),
+        (seconds(3), vec![finished(0, seconds(3)), arrived(&instance, 1), Report::Woken]),
     ]);
     let mut policy = granting(&instance);
-    run(&instance, &mut policy, &mut engine, audited(&instance));
+    run(&instance, &mut policy, &mut engine, audited());
     let [a, b] = [0, 1].map(PhaseId);
     assert_eq!(policy.heard[0], [Event::FlowArrived(FLOW), Event::PhaseReady(a)]);
     assert_eq!(
@@ -45,7 +44,7 @@ fn all_events_of_an_instant_come_in_one_call_in_the_order_of_the_reports() {
             Event::PhaseDone(a),
             Event::JobDone(slackline_model::JobId(0)),
             Event::FlowDone(FLOW),
-            Event::FlowArrived(second),
+            Event::FlowArrived(FlowId(1)),
             Event::PhaseReady(b),
             Event::Wake,
         ]
@@ -59,10 +58,10 @@ fn a_policy_is_not_bothered_when_nothing_happened() {
     let instance = flows(1);
     let offer = || vec![Report::Offer(MachineId(0))];
     let mut engine =
-        Scripted::reporting([(seconds(0), offer()), (seconds(1), vec![ARRIVED]), (seconds(2), offer())]);
+        Scripted::reporting([(seconds(0), offer()), (seconds(1), vec![arrived(&instance, 0)]), (seconds(2), offer())]);
     engine.capabilities.offers = Offers::Heartbeat;
     let mut policy = granting(&instance);
-    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
+    let run = run(&instance, &mut policy, &mut engine, audited());
     assert_eq!(policy.heard.len(), 1);
     // Its slots are used at its offer, not before.
     assert_eq!(run.started[FLOW], Some(seconds(2)));
@@ -73,21 +72,21 @@ fn the_run_is_over_when_all_flows_are() {
     let instance = flows(1);
     let later = (seconds(9), vec![Report::Woken]);
     let mut engine = Scripted::reporting([
-        (seconds(0), vec![ARRIVED]),
+        (seconds(0), vec![arrived(&instance, 0)]),
         (seconds(4), vec![finished(0, seconds(3))]),
         later,
     ]);
-    let run = run(&instance, &mut granting(&instance), &mut engine, audited(&instance));
+    let run = run(&instance, &mut granting(&instance), &mut engine, audited());
     assert_eq!(engine.script.len(), 1, "the driver must not ask what comes later");
     assert_eq!((run.completions[FLOW], run.started[FLOW]), (Some(seconds(3)), Some(seconds(0))));
-    assert_eq!((run.reports, run.decisions), (2, 1));
+    assert_eq!((run.figures.reports, run.figures.decisions), (2, 1));
 }
 
 #[test]
 fn the_run_is_over_when_nothing_can_happen_any_more() {
     let instance = flows(2);
-    let mut engine = Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(1), vec![Report::Woken])]);
-    let run = run(&instance, &mut granting(&instance), &mut engine, audited(&instance));
+    let mut engine = Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
+    let run = run(&instance, &mut granting(&instance), &mut engine, audited());
     assert_eq!(run.completions.raw, [None, None]);
     let row = run.tasks.row(0);
     assert_eq!((row.end, row.outcome), (seconds(1), Outcome::Killed));
@@ -99,7 +98,7 @@ fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
     let instance = flows(1);
     let machine = MachineId(0);
     let again = |k: u64| (Time(k), vec![Report::Down(machine), Report::Up(machine)]);
-    let first = (Time::ZERO, vec![ARRIVED]);
+    let first = (Time::ZERO, vec![arrived(&instance, 0)]);
     let mut engine = Scripted::new(Batch::Machine, true);
     engine.script = std::iter::once(first).chain((1..70_000).map(again)).collect();
     let run = run(&instance, &mut granting(&instance), &mut engine, Config::plain());
@@ -110,17 +109,16 @@ fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
 #[test]
 fn a_flow_whose_task_fails_too_often_has_no_completion_and_the_schedule_no_cost() {
     let instance = flows(2);
-    let second = FlowId(1);
     let script = || {
         Scripted::reporting([
-            (seconds(0), vec![ARRIVED, Report::Arrived(second)]),
+            (seconds(0), vec![arrived(&instance, 0), arrived(&instance, 1)]),
             (seconds(1), vec![failed(0, seconds(1))]),
             (seconds(5), vec![finished(1, seconds(5))]),
         ])
     };
     // At least one attempt is made, whatever is asked for; with two the first flow would run again.
     for (attempts_max, done) in [(0, [None, Some(5.0)]), (1, [None, Some(5.0)]), (2, [Some(5.0), None])] {
-        let config = Config { attempts_max, ..audited(&instance) };
+        let config = Config { attempts_max, ..audited() };
         let run = run(&instance, &mut granting(&instance), &mut script(), config);
         assert_eq!(run.completions.raw, done.map(|d| d.map(Time::from_seconds_nearest)), "{attempts_max}");
         let schedule = run.schedule(&instance, "listed", Clock::Exact);
@@ -145,12 +143,12 @@ fn the_schedule_says_what_the_flows_cost_together() {
         };
         let instance = Instance::new(&draft).unwrap();
         let mut engine = Scripted::reporting([
-            (seconds(0), vec![ARRIVED]),
+            (seconds(0), vec![arrived(&instance, 0)]),
             (seconds(1), vec![finished(0, seconds(1))]),
-            (seconds(2), vec![Report::Arrived(FlowId(1))]),
+            (seconds(2), vec![arrived(&instance, 1)]),
             (seconds(6), vec![finished(1, seconds(6))]),
         ]);
-        let run = run(&instance, &mut granting(&instance), &mut engine, audited(&instance));
+        let run = run(&instance, &mut granting(&instance), &mut engine, audited());
         let schedule = run.schedule(&instance, "listed", Clock::Measured);
         assert_eq!(schedule.cost, Some(cost));
         assert_eq!((schedule.policy.as_str(), schedule.clock), ("listed", Clock::Measured));
@@ -167,7 +165,7 @@ fn minima_are_promised_only_where_a_free_slot_is_given_at_once() {
         let mut engine = Scripted::reporting([]);
         engine.capabilities.offers = offers;
         let mut policy = Listed { keeps_minima, ..granting(&instance) };
-        let config = Config { locality_wait, ..audited(&instance) };
+        let config = Config { locality_wait, ..audited() };
         run(&instance, &mut policy, &mut engine, config).schedule(&instance, "listed", Clock::Exact).minima
     };
     assert!(claims(true, Span::ZERO, Offers::Immediate));
@@ -179,7 +177,7 @@ fn minima_are_promised_only_where_a_free_slot_is_given_at_once() {
 #[test]
 fn slow_start_reaches_the_schedule() {
     let instance = flows(1);
-    let config = Config { slowstart: 0.25, ..audited(&instance) };
+    let config = Config { slowstart: 0.25, ..audited() };
     let run = run(&instance, &mut granting(&instance), &mut Scripted::reporting([]), config);
     assert_eq!(run.schedule(&instance, "listed", Clock::Exact).slowstart, 0.25);
 }
@@ -187,14 +185,14 @@ fn slow_start_reaches_the_schedule() {
 #[test]
 fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
     let instance = flows(2);
-    let (learning, estimates) = Learning::start(&instance, &History::new());
+    let learning = Learning::new(instance.cluster(), &History::new());
     let mut engine =
-        Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(3), vec![finished(0, seconds(3))])]);
+        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(3), vec![finished(0, seconds(3))])]);
     let mut policy = granting(&instance);
-    let config = Config { learning: Some(learning), estimates, ..audited(&instance) };
+    let config = Config { learning: Some(learning), ..audited() };
     let run = run(&instance, &mut policy, &mut engine, config);
     assert_eq!(policy.believed, [1.0, 3.0]);
-    let history = run.history.unwrap();
+    let history = run.figures.history.unwrap();
     let known: Vec<_> =
         history.records().map(|(name, _, record)| (name.flow.as_str(), record.tasks)).collect();
     assert_eq!(known, [("f", 2)]);
@@ -204,26 +202,26 @@ fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
 fn what_is_not_learned_stays_as_it_was() {
     let instance = flows(1);
     let mut engine =
-        Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(9), vec![finished(0, seconds(9))])]);
+        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(9), vec![finished(0, seconds(9))])]);
     let mut policy = granting(&instance);
-    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
-    assert_eq!((policy.believed, run.history), (vec![3.0, 3.0], None));
+    let run = run(&instance, &mut policy, &mut engine, audited());
+    assert_eq!((policy.believed, run.figures.history), (vec![3.0, 3.0], None));
 }
 
 #[test]
 fn decisions_are_timed_by_the_stopwatch_given() {
     let instance = flows(1);
-    let script = || Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(1), vec![Report::Woken])]);
+    let script = || Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
     let calls = Cell::new(0);
     let clock = || {
         calls.set(calls.get() + 1);
         10 * calls.get() * calls.get()
     };
-    let config = Config { stopwatch: Some(&clock), ..audited(&instance) };
+    let config = Config { stopwatch: Some(&clock), ..audited() };
     // 10, 40 and 90, 160.
-    assert_eq!(run(&instance, &mut granting(&instance), &mut script(), config).decision_nanos, [30, 70]);
+    assert_eq!(run(&instance, &mut granting(&instance), &mut script(), config).figures.decision_nanos, [30, 70]);
     assert_eq!(
-        run(&instance, &mut granting(&instance), &mut script(), audited(&instance)).decision_nanos,
+        run(&instance, &mut granting(&instance), &mut script(), audited()).figures.decision_nanos,
         []
     );
 }
@@ -233,7 +231,7 @@ fn progress_is_told_now_and_then() {
     let instance = flows(1);
     let told = |instants: u64| {
         let wakes = (1..instants).map(|k| (Time(k), vec![Report::Woken]));
-        let first = (Time::ZERO, vec![ARRIVED]);
+        let first = (Time::ZERO, vec![arrived(&instance, 0)]);
         let mut engine = Scripted::reporting(std::iter::once(first).chain(wakes));
         let mut told = 0;
         let mut progress = |_| told += 1;
@@ -248,8 +246,9 @@ fn progress_is_told_now_and_then() {
 fn progress_is_how_many_tasks_are_done() {
     let instance = flows(2);
     let wakes = (4..4200).map(|k| (seconds(k), vec![Report::Woken]));
-    let script = [(Time::ZERO, vec![ARRIVED]), (seconds(3), vec![finished(0, seconds(3))])];
+    let script = [(Time::ZERO, vec![arrived(&instance, 0)]), (seconds(3), vec![finished(0, seconds(3))])];
     let mut engine = Scripted::reporting(script.into_iter().chain(wakes));
+    engine.may_bring_flows = true;
     let mut told = Vec::new();
     let mut progress = |done| told.push(done);
     let config = Config { progress: Some(&mut progress), ..Config::plain() };
@@ -260,9 +259,9 @@ fn progress_is_how_many_tasks_are_done() {
 #[test]
 fn what_a_policy_wants_is_done_once() {
     let instance = flows(1);
-    let mut engine = Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(1), vec![Report::Woken])]);
+    let mut engine = Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
     let mut policy = Listed::pushing(Style::Priorities, vec![Action::WakeAt(seconds(9))]);
-    run(&instance, &mut policy, &mut engine, audited(&instance));
+    run(&instance, &mut policy, &mut engine, audited());
     assert_eq!(engine.wakes, [seconds(9)]);
 }
 
@@ -270,25 +269,13 @@ fn what_a_policy_wants_is_done_once() {
 fn a_queue_goes_on_when_its_machine_has_a_slot_again() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", uniform(3, 1.0), None)]);
     let mut engine = Scripted::reporting([
-        (seconds(0), vec![ARRIVED]),
+        (seconds(0), vec![arrived(&instance, 0)]),
         (seconds(1), vec![finished(0, seconds(1))]),
         (seconds(2), vec![finished(1, seconds(2))]),
         (seconds(3), vec![finished(2, seconds(3))]),
     ]);
     let place = Action::Place { machine: MachineId(0), phase: PhaseId(0), first: 0, count: 3 };
     let mut policy = Listed::pushing(Style::Placements, vec![place]);
-    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
+    let run = run(&instance, &mut policy, &mut engine, audited());
     assert_eq!(run.completions[FLOW], Some(seconds(3)));
-}
-
-#[test]
-fn a_queue_goes_on_when_the_flow_at_its_head_arrives() {
-    let instance = flows(2);
-    let second = FlowId(1);
-    let mut engine =
-        Scripted::reporting([(seconds(0), vec![ARRIVED]), (seconds(5), vec![Report::Arrived(second)])]);
-    let place = Action::Place { machine: MachineId(0), phase: PhaseId(1), first: 0, count: 2 };
-    let mut policy = Listed::pushing(Style::Placements, vec![place]);
-    let run = run(&instance, &mut policy, &mut engine, audited(&instance));
-    assert_eq!(run.started[second], Some(seconds(5)));
 }

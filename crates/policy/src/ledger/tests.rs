@@ -91,13 +91,13 @@ fn a_flow_starts_with_its_first_task() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Speed, false);
     let mut books = ledger(&instance, 1.0, &mut engine);
-    assert_eq!(books.started[FLOW], None);
+    assert_eq!(books.state.started(FLOW), None);
     for at in [3, 4] {
         books.now = seconds(at);
         launch(&mut books, &mut engine, 0, 1);
     }
-    assert_eq!(books.started[FLOW], Some(seconds(3)));
-    assert_eq!(books.log.row(1).start, seconds(4));
+    assert_eq!(books.state.started(FLOW), Some(seconds(3)));
+    assert_eq!(books.log[RowId(1)].task.start, seconds(4));
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn a_batch_that_ends_frees_its_slots_and_tells_how_long_it_took() {
     assert_eq!(free(&books), 0);
     books.now = seconds(9);
     assert_eq!(absorb(&mut books, &mut engine, finished(1, seconds(6))), [maps_done(2, 1, 5)]);
-    assert_eq!((free(&books), books.log.row(1).end), (2, seconds(6)));
-    assert_eq!((books.log.row(0).end, books.state.phase(MAP).done()), (RUNNING, 2));
+    assert_eq!((free(&books), books.log[RowId(1)].task.end), (2, seconds(6)));
+    assert_eq!((books.log[RowId(0)].task.end, books.state.phase(MAP).done()), (RUNNING, 2));
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn a_task_that_fails_too_often_fails_its_flow_and_no_other() {
     assert_eq!(events, [lost, lost, Event::FlowFailed(FLOW)]);
     assert_eq!(engine.orders, [Order::Kill(RowId(5))], "what else runs of the flow is stopped");
     assert_eq!((free(&books), books.state.has_failed(FlowId(1))), (2, false));
-    assert_eq!(books.log.row(5).outcome, Outcome::Killed);
-    assert_eq!(books.log.row(2).end, RUNNING);
+    assert_eq!(books.log[RowId(5)].task.outcome, Outcome::Killed);
+    assert_eq!(books.log[RowId(2)].task.end, RUNNING);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_machine_dies_with_what_runs_on_it() {
     let events = absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
     assert_eq!(events, [Event::MachineDown(MachineId(0)), Event::TasksLost { phase: MAP, count: 2 }]);
     assert_eq!(engine.orders, [Order::Kill(RowId(0))]);
-    assert_eq!((books.log.row(0).end, books.log.row(1).end), (seconds(2), RUNNING));
+    assert_eq!((books.log[RowId(0)].task.end, books.log[RowId(1)].task.end), (seconds(2), RUNNING));
     assert_eq!((free(&books), books.state.alive(Lane::Any)), (1, 2));
     assert_eq!((books.is_down(MachineId(0)), books.is_down(MachineId(1))), (true, false));
     assert_eq!(absorb(&mut books, &mut engine, Report::Down(MachineId(0))), [], "it dies once");
@@ -260,8 +260,8 @@ fn output_of_maps_is_lost_with_its_machine_while_a_reduce_needs_it() {
             Event::TasksLost { phase: REDUCE, count: 1 }
         ]
     );
-    assert_eq!(books.log.row(1).outcome, Outcome::Lost);
-    assert_eq!(books.log.row(1).end, seconds(1), "it ended when it did");
+    assert_eq!(books.log[RowId(1)].task.outcome, Outcome::Lost);
+    assert_eq!(books.log[RowId(1)].task.end, seconds(1), "it ended when it did");
     // Both reduces wait again, and the younger one makes room for the maps.
     assert_eq!(engine.orders, [Order::Hold(RowId(2)), Order::Hold(RowId(3)), Order::Kill(RowId(3))]);
     assert_eq!((free(&books), books.state.waiting(Lane::Any)), (1, 1));
@@ -275,7 +275,7 @@ fn apart() -> Instance {
 }
 
 /// All maps are done, and the reduces run as rows 2 and 3.
-fn reducing<'a>(instance: &'a Instance, engine: &mut Scripted) -> Ledger<'a> {
+fn reducing(instance: &Instance, engine: &mut Scripted) -> Ledger {
     let mut books = ledger(instance, 1.0, engine);
     launch(&mut books, engine, 0, 2);
     for row in [0, 1] {
@@ -383,7 +383,7 @@ fn what_still_runs_when_a_run_ends_early_was_stopped_then() {
     absorb(&mut books, &mut engine, finished(0, seconds(1)));
     books.now = seconds(2);
     books.abandon();
-    let ends: Vec<_> = books.log.rows().iter().map(|row| (row.end, row.outcome)).collect();
+    let ends: Vec<_> = books.log.iter().map(|row| (row.task.end, row.task.outcome)).collect();
     assert_eq!(ends, [(seconds(1), Outcome::Done), (seconds(2), Outcome::Killed)]);
 }
 
