@@ -292,7 +292,8 @@ impl Ledger {
         let place = SlotRange { first: slot, len: 1 };
         let may_run = |ledger: &Self| {
             let lane = ledger.instance.lane_of(phase);
-            ledger.state.runnable(&ledger.instance, phase) > 0
+            slot < ledger.instance.cluster().slot_numbers(lane)
+                && ledger.state.runnable(&ledger.instance, phase) > 0
                 && ledger.state.phase(phase).is_pending(task)
                 && ledger.free[lane.index()].count_in(place) == 1
         };

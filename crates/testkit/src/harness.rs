@@ -5,7 +5,9 @@ use slackline_judge::Report;
 use slackline_model::schedule::Clock;
 use slackline_model::{Instance, Schedule, Span};
 use slackline_policy::{Config, Policy};
-use slackline_sim::{Sim, noise};
+use slackline_sim::{Membership, Sim, noise};
+
+use crate::refilling::Refilling;
 
 /// How a run is set up.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,12 +20,20 @@ pub struct Setup {
     pub noise: f64,
     /// How long tasks wait for a slot near their input.
     pub locality_wait: Span,
+    /// How likely the cluster refills a slot by itself.
+    pub refills: f64,
 }
 
 impl Setup {
     /// Exact durations, nothing early, nothing fails.
     pub fn plain() -> Self {
-        Self { sim: slackline_sim::Options::exact(), slowstart: 1.0, noise: 0.0, locality_wait: Span::ZERO }
+        Self {
+            sim: slackline_sim::Options::exact(),
+            slowstart: 1.0,
+            noise: 0.0,
+            locality_wait: Span::ZERO,
+            refills: 0.0,
+        }
     }
 
     /// What durations mean in the schedules of these runs.
@@ -46,8 +56,26 @@ pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> 
         ..Config::plain()
     };
     let name = policy.name().to_owned();
-    let mut engine = Sim::new(instance, setup.sim.clone());
-    slackline_policy::run(instance, policy, &mut engine, config).schedule(instance, &name, setup.clock())
+    let sim = Sim::new(instance, setup.sim.clone());
+    let mut engine = Refilling::new(sim, setup.refills, seed);
+    let run = slackline_policy::run(instance, policy, &mut engine, config);
+    let mut schedule = run.schedule(instance, &name, setup.clock());
+    // No policy can promise what a cluster gives away by itself, nor does the judge know which machines were there.
+    schedule.minima &= setup.refills == 0.0 && setup.sim.membership.is_empty();
+    schedule
+}
+
+/// The instance on all machines that are ever there, to judge and bound schedules by.
+fn with_all_machines(instance: &Instance, setup: &Setup) -> Instance {
+    let mut whole = instance.clone();
+    let mut joins: Vec<_> = setup.sim.membership.iter().collect();
+    joins.sort_by_key(|change| change.at());
+    for change in joins {
+        if let Membership::Join { group, .. } = change {
+            whole.cluster_mut().join(group.clone());
+        }
+    }
+    whole
 }
 
 /// Simulates and judges, and holds the cost against the bounds.
@@ -60,6 +88,7 @@ pub fn judged(
     setup: &Setup,
 ) -> Result<(Schedule, Report), String> {
     let schedule = simulate(instance, policy, setup);
+    let instance = &with_all_machines(instance, setup);
     let name = policy.name();
     match slackline_judge::check(instance, &schedule) {
         // Failures only add work; distorted durations are those of another instance.

@@ -7,6 +7,7 @@
 //! - `seam`: toy policies that show that the papers fit the seam;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
 //! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
+//! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
 //! - `common`: what several of them read.
@@ -23,3 +24,4 @@ mod laws;
 mod seam;
 mod small;
 mod swarm;
+mod unseen;

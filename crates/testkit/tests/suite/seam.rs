@@ -154,7 +154,7 @@ impl Johnson {
             job.phase(kind).map_or(0.0, |phase| instance.phase_alone(phase))
         };
         let key = |k: usize| {
-            let job = &instance.jobs()[JobId::from(k)];
+            let job = &instance.jobs()[slackline_model::JobId::from(k)];
             let (map, reduce) = (time(job, PhaseKind::Map), time(job, PhaseKind::Reduce));
             if map < reduce { (0, map) } else { (1, -reduce) }
         };
@@ -329,7 +329,7 @@ fn seven_of_a_hundred_maps_are_seven_hundredths() {
     // 0.07 times 100 is a little above 7 in floating point.
     let setup = Setup { slowstart: 0.07, ..Setup::plain() };
     let schedule = run(&instance, &mut Johnson::new(&instance), &setup);
-    let reduce = instance.jobs()[JobId(0)].reduce.unwrap();
+    let reduce = instance.jobs()[slackline_model::JobId(0)].reduce.unwrap();
     let row = schedule.tasks.rows().iter().find(|row| row.phase == reduce).unwrap();
     assert_eq!((row.start, row.end), (Time(7_000_000), Time(101_000_000)));
 }

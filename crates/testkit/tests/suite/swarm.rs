@@ -9,18 +9,18 @@ use std::any::Any;
 
 use crate::arb;
 use slackline::{PolicySpec, Registry, parallel};
-use slackline_model::cluster::Slots;
+use slackline_model::cluster::{Group, Slots};
 use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
 use slackline_model::random;
 use slackline_model::schedule::{NewRow, TaskRow, TaskRows};
 use slackline_model::{Instance, MachineId, Seed, SlotRange, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
-use slackline_sim::{Crash, Crashes};
+use slackline_sim::{Crash, Crashes, Membership};
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances::{job, machines};
 
 /// What a seed draws beside the workload.
-fn setup_of(seed: Seed, instance: &Instance) -> Setup {
+pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
     let rng = &mut random::rng(seed, "setup", 0);
     let mut setup = Setup::plain();
     setup.sim.seed = seed;
@@ -46,7 +46,40 @@ fn setup_of(seed: Seed, instance: &Instance) -> Setup {
         let between = Span(random::integer(rng, 60_000_000, 300_000_000));
         setup.sim.crashes = Crashes::Rate { between, repair: Span(random::integer(rng, 0, 20_000_000)) };
     }
+    if random::chance(rng, 0.3) {
+        setup.sim.membership = membership(rng, instance);
+    }
+    setup.sim.shared_output = random::chance(rng, 0.2);
+    if random::chance(rng, 0.3) {
+        setup.refills = random::uniform(rng, 0.05, 0.9);
+    }
     setup
+}
+
+/// Machines that join like those of some group, and others of the group that leave after them, so that whatever could
+/// run can run to the end.
+fn membership(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Membership> {
+    let groups = instance.cluster().groups();
+    let mut changes = Vec::new();
+    let mut n_machines = instance.cluster().n_machines();
+    let mut at = 0;
+    for k in 0..random::integer(rng, 1, 4) {
+        let like = &groups.raw[random::integer(rng, 0, groups.len() as u64 - 1) as usize];
+        let count = random::integer(rng, 1, 2) as u32;
+        let speed = [0.5, 1.0, like.speed][random::integer(rng, 0, 2) as usize];
+        let group = Group { name: format!("joined{k}"), count, speed, ..like.clone() };
+        at += random::integer(rng, 0, 8) * 1_000_000;
+        changes.push(Membership::Join { at: Time(at), group });
+        if random::chance(rng, 0.6) {
+            // One of the group, or one of those that just came, as long as another stays.
+            let old = like.first.0 + random::integer(rng, 0, u64::from(like.count) - 1) as u32;
+            let machine = if count == 2 && random::chance(rng, 0.5) { n_machines } else { old };
+            at += random::integer(rng, 0, 8) * 1_000_000;
+            changes.push(Membership::Leave { at: Time(at), machine: MachineId(machine) });
+        }
+        n_machines += count;
+    }
+    changes
 }
 
 /// Failures within the first minute, one after the other on each machine; all machines come back.

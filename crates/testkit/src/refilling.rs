@@ -1,0 +1,92 @@
+//! A cluster that starts tasks by itself: it refills some slots in the instant in which they come free, as Hadoop
+//! refills what a job holds, and now and then tries what it must not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Instance, PhaseId, Seed, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Capabilities, Order, Report, RowId, Running, Start};
+use slackline_sim::Sim;
+
+/// The simulator, with starts that nobody ordered.
+pub struct Refilling<'a> {
+    sim: Sim<'a>,
+    /// How likely a slot that comes free is refilled.
+    chance: f64,
+    rng: ChaCha8Rng,
+    /// The phase and the first slot of each row.
+    rows: BTreeMap<RowId, (PhaseId, u32)>,
+    /// How many tasks each phase has, and which were started once.
+    phases: BTreeMap<PhaseId, (u32, BTreeSet<u32>)>,
+    names: u64,
+    /// How many of its own starts were taken over, and how many refused.
+    pub answers: (u64, u64),
+}
+
+impl<'a> Refilling<'a> {
+    /// Refills slots with that probability.
+    pub fn new(sim: Sim<'a>, chance: f64, seed: Seed) -> Self {
+        let rng = random::rng(seed, "refilling", 0);
+        Self { sim, chance, rng, rows: BTreeMap::new(), phases: BTreeMap::new(), names: 0, answers: (0, 0) }
+    }
+
+    /// What the cluster starts on the slot of a row that ended: the last task of its phase that never ran; now and
+    /// then any task of any phase, whether it may run or not.
+    fn refill(&mut self, row: RowId, since: Time) -> Option<Running> {
+        let &(mut phase, slot) = self.rows.get(&row)?;
+        let mut task = None;
+        if random::chance(&mut self.rng, 0.2) {
+            let any = random::integer(&mut self.rng, 0, self.phases.len() as u64 - 1) as usize;
+            phase = *self.phases.keys().nth(any)?;
+            task = Some(random::integer(&mut self.rng, 0, 5) as u32);
+        }
+        let (total, started) = self.phases.get(&phase)?;
+        let task = task.or_else(|| (0..*total).rev().find(|task| !started.contains(task)))?;
+        self.names += 1;
+        Some(Running { name: self.names, phase, task, slot, since })
+    }
+}
+
+impl Engine for Refilling<'_> {
+    fn capabilities(&self) -> Capabilities {
+        self.sim.capabilities()
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let now = self.sim.poll(reports)?;
+        let finished = |report: &Report| if let Report::Finished { row, .. } = report { Some(*row) } else { None };
+        let after = reports.iter().rposition(|report| finished(report).is_some()).map_or(0, |at| at + 1);
+        let ended: Vec<RowId> = reports.iter().filter_map(finished).collect();
+        for row in ended {
+            if random::chance(&mut self.rng, self.chance)
+                && let Some(running) = self.refill(row, now)
+            {
+                reports.insert(after, Report::Running(running));
+            }
+        }
+        Some(now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        self.answers.0 += u64::from(start.reported_as.is_some());
+        self.rows.insert(start.row, (start.phase, start.places[0].first));
+        let total = live.phase(start.phase).tasks().map_or(0, |tasks| tasks.count());
+        let (_, started) = self.phases.entry(start.phase).or_insert_with(|| (total, BTreeSet::new()));
+        started.extend(start.first..start.first + start.count);
+        self.sim.start(start, live);
+    }
+
+    fn order(&mut self, order: Order) {
+        self.answers.1 += u64::from(matches!(order, Order::Refuse(_)));
+        self.sim.order(order);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.sim.wake_at(at);
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.sim.may_bring_flows()
+    }
+}
