@@ -29,7 +29,7 @@ pub trait Engine {
     fn capabilities(&self) -> Capabilities;
 
     /// Goes to the next instant at which something happens, appends its reports (finished tasks
-    /// before machines, machines before arrivals, arrivals before offers) and returns the instant;
+    /// before machines, then what runs already, then arrivals, then offers) and returns the instant;
     /// `None` if nothing will ever happen again unless it is ordered.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time>;
 

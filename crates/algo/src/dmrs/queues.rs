@@ -246,12 +246,17 @@ impl Queues {
         speeds: &Speeds,
         now: Time,
     ) -> impl Iterator<Item = (Time, GroupId)> {
-        let from = At { lane: 0, slot: 0 };
-        let of_phase = self.serving.range((phase, from)..).take_while(move |(p, _)| *p == phase);
-        of_phase.map(move |&(_, at)| {
+        self.serving(phase).map(move |at| {
             let slot = self.slot(at);
             (speeds.free(slot, now), slot.group)
         })
+    }
+
+    /// The slots that tasks of a phase are on.
+    pub(super) fn serving(&self, phase: PhaseId) -> impl Iterator<Item = At> {
+        let from = At { lane: 0, slot: 0 };
+        let of_phase = self.serving.range((phase, from)..).take_while(move |(p, _)| *p == phase);
+        of_phase.map(|&(_, at)| at)
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by

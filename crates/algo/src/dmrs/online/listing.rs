@@ -74,9 +74,9 @@ impl Dmrs {
         let mut vacant = Vec::new();
         for (at, slot) in self.queues.iter() {
             if let Some(running) = slot.running
-                && view.phase(running.phase).is_pending(running.task)
+                && (!view.state.knows(running.phase) || view.phase(running.phase).is_pending(running.task))
             {
-                // It was handed over and has not begun, or was stopped.
+                // It was handed over and has not begun, or was stopped, or its flow was abandoned.
                 vacant.push(at);
             }
         }

@@ -126,7 +126,14 @@ impl Dmrs {
             }
             Event::TasksLost { .. } => self.due.list = true,
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
-            Event::PhaseDone(_) | Event::Wake => self.awake = Awake::All,
+            Event::PhaseDone(phase) => {
+                // Tasks that the cluster started by itself elsewhere were never heard of on their slots.
+                for at in self.queues.serving(phase).collect::<Vec<_>>() {
+                    self.vacate(at, view.now);
+                }
+                self.awake = Awake::All;
+            }
+            Event::Wake => self.awake = Awake::All,
             Event::JobDone(job) => {
                 self.jobs.remove(&job);
             }
