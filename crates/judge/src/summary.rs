@@ -30,7 +30,7 @@ pub(crate) fn form_of(instance: &Instance, schedule: &Schedule) -> Form {
 
 /// Recomputed facts; times in seconds.
 pub(crate) struct Summary {
-    /// When the first work of each flow started, if any did.
+    /// When the first work of each flow started, if any did; of a complete flow that no row shows, its release.
     pub(crate) starts: TiVec<FlowId, Option<f64>>,
     /// When each flow was complete, if it ever was.
     pub(crate) completions: TiVec<FlowId, Option<f64>>,
@@ -91,9 +91,14 @@ fn by_flow(
     finish: impl Fn(PhaseId) -> Option<f64>,
 ) -> (PerFlow, PerFlow) {
     let phases = |flow: FlowId| instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases());
-    let starts = instance.flows().keys().map(|flow| phases(flow).filter_map(&start).reduce(f64::min));
     let completions = instance.flows().keys().map(|flow| {
         phases(flow).try_fold(instance.flow(flow).release.seconds(), |last, p| Some(last.max(finish(p)?)))
     });
-    (starts.collect(), completions.collect())
+    let completions: PerFlow = completions.collect();
+    // Without rows all of a flow is done at once.
+    let starts = instance.flows().keys().map(|flow| {
+        let shown = phases(flow).filter_map(&start).reduce(f64::min);
+        shown.or(completions[flow])
+    });
+    (starts.collect(), completions)
 }

@@ -38,6 +38,8 @@ pub struct Capabilities {
     pub faults: bool,
     /// When free slots may be used.
     pub offers: Offers,
+    /// What the lengths of the instance's tasks are to the engine.
+    pub lengths: Lengths,
 }
 
 /// How far tasks that start together may be one batch.
@@ -49,6 +51,15 @@ pub enum Batch {
     Machine,
     /// Every task by itself.
     Task,
+}
+
+/// What the lengths of the instance's tasks are to an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// What tasks take: a phase without length is done when it becomes ready, and no task of it is started.
+    Known,
+    /// Guesses: every task is started, whatever its length is said to be.
+    Guessed,
 }
 
 /// When free slots may be used.

@@ -65,7 +65,7 @@ impl<'a> Ledger<'a> {
         let waits = rules.slowstart < 1.0 || capabilities.faults;
         Self {
             instance,
-            state: State::new(instance, rules.slowstart),
+            state: State::new(instance, rules.slowstart).with_lengths(capabilities.lengths),
             log: TaskRows::new(),
             free,
             now: Time::ZERO,

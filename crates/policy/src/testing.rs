@@ -7,7 +7,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, SplitDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, MachineId, PhaseId, SlotRange, Time};
 
-use crate::engine::{Batch, Capabilities, Engine, Offers, Order, Report, RowId, Start};
+use crate::engine::{Batch, Capabilities, Engine, Lengths, Offers, Order, Report, RowId, Start};
 use crate::event::Event;
 use crate::ledger::{Ledger, Rules};
 use crate::policy::{Action, Ask, Grant, Policy, Style};
@@ -86,7 +86,7 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn new(batch: Batch, faults: bool) -> Self {
         Self {
-            capabilities: Capabilities { batch, faults, offers: Offers::Immediate },
+            capabilities: Capabilities { batch, faults, offers: Offers::Immediate, lengths: Lengths::Known },
             script: VecDeque::new(),
             starts: Vec::new(),
             orders: Vec::new(),

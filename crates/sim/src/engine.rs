@@ -6,7 +6,7 @@ use slackline_model::random;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{Batch, Capabilities, Lengths, Offers, Order, Report, RowId, Start};
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;
@@ -276,7 +276,12 @@ impl Engine for Sim<'_> {
             Batch::Speed
         };
         let offers = if self.heartbeats.is_some() { Offers::Heartbeat } else { Offers::Immediate };
-        Capabilities { batch, faults: self.options.crashes != Crashes::Never, offers }
+        Capabilities {
+            batch,
+            faults: self.options.crashes != Crashes::Never,
+            offers,
+            lengths: Lengths::Known,
+        }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {

@@ -5,7 +5,7 @@ use slackline_model::instance::Phase;
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{Instance, JobId, PhaseId, Span, Time};
 
-/// The two stages of a job; without tasks where the job has no such phase.
+/// The two stages of a job; without tasks where the job has no such phase, or one without length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its map tasks.
@@ -161,6 +161,10 @@ fn tasks_of(instance: &Instance, phase: Option<PhaseId>, speed: f64) -> Result<T
     let tasks = phase.tasks().ok_or_else(|| NotOffline::Malleable { phase: name() })?;
     if phase.cap < tasks.count() {
         return Err(NotOffline::Capped { phase: name() });
+    }
+    // It takes no slot, not even for an instant.
+    if phase.is_without_length() {
+        return Ok(Tasks::from_runs([]));
     }
     let at_speed = |run: &Run| Run { count: run.count, span: run.span.at_speed_nearest(speed) };
     Ok(Tasks::from_runs(tasks.runs().iter().map(at_speed)))

@@ -122,7 +122,9 @@ fn serve<E: Engine + ?Sized>(
     let mut slots = Vec::new();
     let mut decisions = 0;
     while let Some(head) = queue.front_mut() {
-        if head.count == 0 || ledger.state.has_failed(ledger.instance.flow_of(head.phase)) {
+        // Nobody waits for a phase that needs no slot.
+        let needs_slots = !ledger.state.is_instant(ledger.instance, head.phase);
+        if head.count == 0 || !needs_slots || ledger.state.has_failed(ledger.instance.flow_of(head.phase)) {
             queue.pop_front();
             continue;
         }

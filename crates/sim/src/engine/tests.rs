@@ -195,7 +195,12 @@ fn a_batch_that_is_stopped_is_not_heard_of_again() {
 fn what_can_be_done_follows_from_what_is_simulated() {
     let instance = instance(&[1.0], &[0.0]);
     let of = |options: Options| Sim::new(&instance, options).capabilities();
-    let plain = Capabilities { batch: Batch::Speed, faults: false, offers: Offers::Immediate };
+    let plain = Capabilities {
+        batch: Batch::Speed,
+        faults: false,
+        offers: Offers::Immediate,
+        lengths: Lengths::Known,
+    };
     assert_eq!(of(Options::exact()), plain);
     let jitter = Options { jitter: 0.1, ..Options::exact() };
     assert_eq!(of(jitter), Capabilities { batch: Batch::Task, ..plain });
@@ -425,4 +430,80 @@ fn a_dead_machine_is_not_asked_for_its_slots() {
     assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
     assert_eq!(next(&mut sim), (at(7), vec![arrived(1)]));
     assert_eq!(poll(&mut sim), None);
+}
+
+/// Serves the ready phases in the order of their ids.
+struct InOrder;
+
+impl slackline_policy::Policy for InOrder {
+    fn name(&self) -> &'static str {
+        "in-order"
+    }
+
+    fn style(&self) -> slackline_policy::Style {
+        slackline_policy::Style::Priorities
+    }
+
+    fn on_events(
+        &mut self,
+        _: &[slackline_policy::Event],
+        _: &slackline_policy::View<'_>,
+        _: &mut Vec<slackline_policy::Action>,
+    ) {
+    }
+
+    fn next(
+        &mut self,
+        ask: &slackline_policy::Ask<'_>,
+        view: &slackline_policy::View<'_>,
+    ) -> Option<slackline_policy::Grant> {
+        let phase = view.state.ready(ask.lane).find(|&phase| view.runnable(phase) > 0)?;
+        Some(slackline_policy::Grant { phase, tasks: u32::MAX })
+    }
+}
+
+/// One flow of jobs, each after the one before it, of a map phase of that many tasks and seconds; one slot.
+fn chain(jobs: &[(u32, f64)]) -> Instance {
+    let job = |(k, &(tasks, seconds)): (usize, &(u32, f64))| JobDraft {
+        id: format!("j{k}"),
+        after: k.checked_sub(1).map(|before| format!("j{before}")).into_iter().collect(),
+        map: Some(TasksDraft::Uniform { tasks, seconds }.into()),
+        ..JobDraft::default()
+    };
+    let jobs = jobs.iter().enumerate().map(job).collect();
+    let machine =
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+    Instance::new(&Draft {
+        machines: vec![machine],
+        flows: vec![FlowDraft::new("f", jobs)],
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
+fn run(instance: &Instance, options: Options) -> slackline_policy::Run {
+    let config = slackline_policy::Config { slowstart: 0.5, ..slackline_policy::Config::plain(instance) };
+    slackline_policy::run(instance, &mut InOrder, &mut Sim::new(instance, options), config)
+}
+
+#[test]
+fn phases_without_length_hold_no_slot() {
+    let instance = chain(&[(2, 0.0), (1, 3.0), (9, 0.0), (1, 2.0), (1, 0.0)]);
+    let exact = run(&instance, Options::exact());
+    assert_eq!(exact.completions.raw, [Some(at(5))]);
+    assert_eq!(exact.tasks.rows().iter().map(|row| row.phase.0).collect::<Vec<_>>(), [1, 3]);
+    // Ends are heard of every 4 s: from 4 to 6 runs the last that has a length, and the flow ended with it.
+    let heartbeat = run(&instance, Options { heartbeat: Span(4_000_000), ..Options::exact() });
+    assert_eq!(heartbeat.completions.raw, [Some(heartbeat.tasks.row(1).end)]);
+    let crash = Crash { machine: M0, at: at(4), back: Some(at(7)) };
+    let crashed = run(&instance, Options { crashes: Crashes::Script(vec![crash]), ..Options::exact() });
+    assert_eq!(crashed.completions.raw, [Some(at(9))], "what has no length has nothing to lose");
+}
+
+#[test]
+fn a_flow_of_a_hundred_thousand_jobs_without_length_is_done_at_once() {
+    let mut jobs = vec![(1, 0.0); 100_000];
+    jobs[0].1 = 1.0;
+    let found = run(&chain(&jobs), Options::exact());
+    assert_eq!((found.completions.raw, found.tasks.len()), (vec![Some(at(1))], 1));
 }
