@@ -17,11 +17,10 @@ pub(crate) enum Form {
     Allocations,
 }
 
-/// Task rows decide if there are any. Without rows of either kind nothing ran, which is a complete
-/// plan of an instance without work.
-pub(crate) fn form_of(instance: &Instance, schedule: &Schedule) -> Form {
-    let idle = || instance.flows().iter().all(|flow| flow.work.0 == 0);
-    if schedule.tasks.is_empty() && (!schedule.allocations.is_empty() || idle()) {
+/// Task rows decide if there are any. Without rows of either kind nothing ran, which completes an instance without
+/// work, on machines of whatever speeds.
+pub(crate) fn form_of(schedule: &Schedule) -> Form {
+    if schedule.tasks.is_empty() && !schedule.allocations.is_empty() {
         Form::Allocations
     } else {
         Form::Tasks
@@ -43,7 +42,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Summary of any schedule; rows that mean nothing are left out.
     pub(crate) fn new(instance: &Instance, schedule: &Schedule) -> Self {
-        match form_of(instance, schedule) {
+        match form_of(schedule) {
             Form::Tasks => {
                 let ledger = Ledger::new(instance, &schedule.tasks);
                 let progress = Progress::new(&ledger, schedule.slowstart);

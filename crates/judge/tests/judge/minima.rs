@@ -246,5 +246,5 @@ fn a_phase_without_length_is_guaranteed_nothing() {
         run("b/b/map", 3, (0, 1), (20.0, 30.0)),
     ];
     let message = refuses(&instance, &promised(&instance, &unfair), "minimum");
-    assert!(message.contains("holds 1 slot, expected its minimum of 2"), "{message}");
+    assert!(message.contains("holds 1 slots, expected its minimum of 2"), "{message}");
 }

@@ -427,6 +427,14 @@ fn a_phase_without_length_that_has_rows_is_held_to_them() {
 }
 
 #[test]
+fn nothing_need_run_where_there_is_no_work_whatever_the_speeds() {
+    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Universal(1)) };
+    let flows = vec![FlowDraft { release: 3.0, ..flow("a", uniform(1, 0.0), None) }];
+    let instance = instance(vec![machines("m", 1, Slots::Universal(1)), fast], flows);
+    accepts(&instance, &tasks(&instance, &[]));
+}
+
+#[test]
 fn work_that_was_not_cut_needs_no_row_if_there_is_none() {
     let nothing = Some(TasksDraft::Work { work: 0.0, tasks: None }.into());
     let flows = vec![flow("a", uniform(1, 2.0), nothing)];

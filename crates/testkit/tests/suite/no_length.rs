@@ -11,12 +11,16 @@ use slackline_testkit::instances;
 
 use crate::arb::arb_draft;
 
-/// The same with about every other phase without length, of flows, jobs and chains of which nothing is left too.
+/// The same with about every other phase without length; of some flows nothing is left.
 pub(crate) fn with_pauses(mut draft: Draft, seed: u64) -> Draft {
     let rng = &mut random::rng(Seed(seed), "pauses", 0);
     for flow in &mut draft.flows {
         let share = [0.3, 0.6, 1.0][random::integer(rng, 0, 2) as usize];
         for phase in flow.jobs.iter_mut().flat_map(|job| [&mut job.map, &mut job.reduce]).flatten() {
+            // Of work that is cut later the oracle and the judge do not see the same time alone.
+            if let TasksDraft::Work { tasks, .. } = &mut phase.tasks {
+                tasks.get_or_insert(3);
+            }
             if random::chance(rng, share) {
                 empty(phase);
             }
@@ -35,7 +39,7 @@ fn empty(phase: &mut PhaseDraft) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_policy_passes_over_them(draft in arb_draft(), seed: u64, at in 0..100usize) {
