@@ -248,3 +248,24 @@ fn a_phase_without_length_is_guaranteed_nothing() {
     let message = refuses(&instance, &promised(&instance, &unfair), "minimum");
     assert!(message.contains("holds 1 slots, expected its minimum of 2"), "{message}");
 }
+
+#[test]
+fn ties_of_scaled_minima_end_in_the_release_before_the_place() {
+    // From 10 on both are promised 3 of 3 slots, 1.5 each: the slot left over is b's, which was there first.
+    let instance = guaranteed(3, &[(3, 10.0, 3), (6, 0.0, 3)]);
+    let run_of = |a: u32, b: u32| {
+        vec![
+            run("b/b/map", 0, (0, 3), (0.0, 10.0)),
+            run("b/b/map", 3, (0, b), (10.0, 20.0)),
+            run("a/a/map", 0, (b, a), (10.0, 20.0)),
+            run("b/b/map", 3 + b, (0, 3 - b), (20.0, 30.0)),
+            run("a/a/map", a, (3 - b, 3 - a), (20.0, 30.0)),
+        ]
+    };
+    accepts(&instance, &promised(&instance, &run_of(1, 2)));
+    let message = refuses(&instance, &promised(&instance, &run_of(2, 1)), "minimum");
+    assert!(
+        message.contains("flow b, job b, map phase holds 1 slots, expected its minimum of 2"),
+        "{message}"
+    );
+}
