@@ -56,10 +56,11 @@ fn enough_of(maps: u32, slowstart: f64) -> u32 {
 }
 
 impl Barrier {
-    /// The barrier of `job`, if it has both maps and reduces. O(attempts log attempts).
+    /// The barrier of `job`, if it has both maps and reduces. Maps without length that no row shows are no barrier:
+    /// they are done when the job may start. O(attempts log attempts).
     pub(crate) fn new(ledger: &Ledger<'_>, job: JobId, slowstart: f64) -> Option<Self> {
         let job = ledger.instance.job(job);
-        let (map, _) = job.map.zip(job.reduce)?;
+        let (map, _) = job.map.zip(job.reduce).filter(|&(map, _)| !ledger.is_unseen(map))?;
         let maps = ledger.instance.phase(map).tasks().map_or(0, slackline_model::tasks::Tasks::count);
         let needed = enough_of(maps, slowstart);
         let (mut ends, reruns, losses) = if ledger.has_retries(map) || ledger.has_losses(map) {

@@ -1,7 +1,7 @@
 //! What a schedule claims: releases, starts, completions, costs, bound, gap, metrics.
 
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus, Schedule};
-use slackline_model::{FlowId, Instance};
+use slackline_model::{FlowId, Instance, Work};
 
 use crate::metrics::{Metrics, NOT_OF_THE_SCHEDULE};
 use crate::summary::Summary;
@@ -51,9 +51,9 @@ fn check_flow(instance: &Instance, row: &FlowRow, summary: &Summary) -> Result<(
     }
     let done = row.status == FlowStatus::Done;
     let (start, completion) = (summary.starts[row.flow], summary.completions[row.flow]);
-    // A flow without work that no row shows starts and ends when it could; it may say so.
-    let unseen = start.is_none() && row.start.is_some() && same(row.start, completion);
-    if !same(row.start, start) && !unseen {
+    // A flow that no row shows starts at its release, and may leave that unsaid, as older documents do.
+    let unsaid = row.start.is_none() && flow.work == Work::ZERO && same(start, Some(release));
+    if !same(row.start, start) && !unsaid {
         return Err(Violation::Start { flow: name(), found: row.start, expected: start });
     }
     // A failed flow need not complete, but must not claim what did not happen.

@@ -1,7 +1,7 @@
 //! The slots guaranteed to the phases that are ready: own minima, pools, and what is left of both
 //! when they exceed the lane.
 
-use slackline_model::{Instance, Lane, PhaseId, PhaseKind};
+use slackline_model::{Instance, Lane, PhaseId, PhaseKind, Time};
 
 /// A phase that is ready, and how many of its tasks are not done yet.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,10 @@ fn pool_minimum(instance: &Instance, phase: PhaseId) -> u32 {
 /// The minimum of each phase of `ready` (all of `lane`, in order of id).
 ///
 /// A pool's minimum for a kind is split evenly over its ready phases of that kind, the remainder to
-/// the lowest ids. A phase's minimum is the larger of its own and its share, at most its cap and its
+/// the first by rank. A phase's minimum is the larger of its own and its share, at most its cap and its
 /// tasks left. If the minima together exceed the lane's slots S, they become floor(m·S/Σm), the rest
-/// by largest remainder, then by id. O(n log n).
+/// by largest remainder, then by rank: by the release of the flow, then by place in the document.
+/// O(n log n).
 pub(crate) fn minima(instance: &Instance, lane: Lane, ready: &[Ready]) -> Vec<u32> {
     let group = |r: &Ready| (instance.flow(instance.flow_of(r.phase)).pool, instance.phase(r.phase).kind);
     let mut members = vec![[0u32; 2]; instance.pools().len()];
@@ -38,24 +39,37 @@ pub(crate) fn minima(instance: &Instance, lane: Lane, ready: &[Ready]) -> Vec<u3
             members[pool.index()][kind as usize] += 1;
         }
     }
+    let by_rank = by_rank(instance, ready);
     let mut seen = vec![[0u32; 2]; instance.pools().len()];
-    let mut minima = Vec::with_capacity(ready.len());
-    for r in ready {
+    let mut minima = vec![0; ready.len()];
+    for &at in &by_rank {
+        let r = &ready[at];
         let phase = instance.phase(r.phase);
         let mut minimum = phase.min_slots;
         if let (Some(pool), kind) = group(r) {
             let (total, n) = (pool_minimum(instance, r.phase), members[pool.index()][kind as usize]);
-            let rank = &mut seen[pool.index()][kind as usize];
-            minimum = minimum.max(total / n + u32::from(*rank < total % n));
-            *rank += 1;
+            let before = &mut seen[pool.index()][kind as usize];
+            minimum = minimum.max(total / n + u32::from(*before < total % n));
+            *before += 1;
         }
-        minima.push(minimum.min(phase.cap).min(r.left));
+        minima[at] = minimum.min(phase.cap).min(r.left);
     }
-    normalise(&mut minima, instance.cluster().slots(lane));
+    normalise(&mut minima, &by_rank, instance.cluster().slots(lane));
     minima
 }
 
-fn normalise(minima: &mut [u32], slots: u32) {
+/// Positions in `ready`, the first by rank first.
+fn by_rank(instance: &Instance, ready: &[Ready]) -> Vec<usize> {
+    let rank = |&at: &usize| -> (Time, PhaseId) {
+        let phase = ready[at].phase;
+        (instance.flow(instance.flow_of(phase)).release, phase)
+    };
+    let mut positions: Vec<usize> = (0..ready.len()).collect();
+    positions.sort_by_key(rank);
+    positions
+}
+
+fn normalise(minima: &mut [u32], by_rank: &[usize], slots: u32) {
     let sum: u64 = minima.iter().map(|&m| u64::from(m)).sum();
     let slots = u64::from(slots);
     if sum <= slots {
@@ -63,13 +77,15 @@ fn normalise(minima: &mut [u32], slots: u32) {
     }
     let mut remainders = Vec::with_capacity(minima.len());
     let mut rest = slots;
-    for (i, m) in minima.iter_mut().enumerate() {
+    for &i in by_rank {
+        let m = &mut minima[i];
         let share = u64::from(*m) * slots;
         remainders.push((share % sum, i));
         *m = (share / sum) as u32;
         rest -= share / sum;
     }
-    remainders.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    // Stable: equal remainders stay in the order of rank.
+    remainders.sort_by(|a, b| b.0.cmp(&a.0));
     for &(_, i) in remainders.iter().take(rest as usize) {
         minima[i] += 1;
     }
@@ -80,16 +96,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn minima_shrink_by_largest_remainder_then_id() {
+    fn minima_shrink_by_largest_remainder_then_rank() {
         let mut minima = [3, 3, 4];
-        normalise(&mut minima, 5);
+        normalise(&mut minima, &[0, 1, 2], 5);
         // 1.5, 1.5, 2.0: the one slot of the rest goes to the first of two equal remainders.
         assert_eq!(minima, [2, 1, 2]);
+        let mut minima = [3, 3, 4];
+        normalise(&mut minima, &[1, 2, 0], 5);
+        assert_eq!(minima, [1, 2, 2]);
         let mut fits = [3, 2];
-        normalise(&mut fits, 5);
+        normalise(&mut fits, &[0, 1], 5);
         assert_eq!(fits, [3, 2]);
         let mut huge = [u32::MAX, u32::MAX];
-        normalise(&mut huge, (1 << 31) - 1);
+        normalise(&mut huge, &[0, 1], (1 << 31) - 1);
         assert_eq!(huge, [1 << 30, (1 << 30) - 1]);
     }
 }

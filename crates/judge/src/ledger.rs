@@ -4,7 +4,7 @@
 //! runs of others ([`Ledger::pieces`]).
 
 use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
-use slackline_model::{Instance, PhaseId};
+use slackline_model::{Instance, PhaseId, Work};
 
 use crate::violation::RowProblem;
 
@@ -70,6 +70,12 @@ impl<'a> Ledger<'a> {
     pub(crate) fn indices(&self, phase: PhaseId) -> &[u32] {
         let (from, to) = (self.offsets[phase.index()], self.offsets[phase.index() + 1]);
         &self.by_phase[from as usize..to as usize]
+    }
+
+    /// Whether `phase` is without length and no row shows it: then it is done when it becomes ready. With rows, as
+    /// older documents have them, it is held to them like any other phase.
+    pub(crate) fn is_unseen(&self, phase: PhaseId) -> bool {
+        self.instance.phase(phase).work() == Work::ZERO && self.indices(phase).is_empty()
     }
 
     /// Whether some task of `phase` has several attempts.

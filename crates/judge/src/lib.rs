@@ -82,7 +82,7 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     order::check_slowstart(schedule)?;
     let flows = claims::flow_rows(instance, schedule)?;
     let failed = |flow: FlowId| flows[flow.index()].status == FlowStatus::Failed;
-    let (summary, rows) = match summary::form_of(instance, schedule) {
+    let (summary, rows) = match summary::form_of(schedule) {
         Form::Tasks => (check_tasks(instance, schedule, failed)?, schedule.tasks.len()),
         Form::Allocations => (check_allocations(instance, schedule, failed)?, schedule.allocations.len()),
     };

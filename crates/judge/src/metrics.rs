@@ -41,7 +41,7 @@ define_metrics! {
     p95_response,
     /// 99th percentile of completion − release.
     p99_response,
-    /// Mean of first start − release; 0 of a flow that was done without ever holding a slot.
+    /// Mean of first start − release; a flow that was done without ever holding a slot started at its release.
     mean_wait,
     /// 95th percentile of first start − release.
     p95_wait,
@@ -68,7 +68,7 @@ define_metrics! {
     max_tardiness,
     /// Busy slot-seconds over slots times makespan; reduces that wait for maps are not busy.
     utilisation,
-    /// Tasks done; 0 for allocations.
+    /// Tasks done, as rows show them: those of a phase without length need none; 0 for allocations.
     tasks,
 }
 
@@ -81,7 +81,7 @@ const BOUNDED_FROM: f64 = 10.0;
 /// What the rows say of one flow; times are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowFacts {
-    /// When its first task started, if any did.
+    /// When its first task started, if any did; the release of a flow that was done without ever holding a slot.
     pub start: Option<f64>,
     /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
     pub completion: Option<f64>,

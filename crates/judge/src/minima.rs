@@ -50,7 +50,8 @@ pub(crate) fn check(
     let instants: BTreeSet<Time> = of_no_length.map(|row| row.end).collect();
     for &lane in ledger.instance.cluster().lanes() {
         let phases = ledger.instance.phases().keys().filter(|&phase| {
-            ledger.instance.lane_of(phase) == lane && guarantee::at_most(ledger.instance, phase) > 0
+            let of_lane = ledger.instance.lane_of(phase) == lane && !ledger.is_unseen(phase);
+            of_lane && guarantee::at_most(ledger.instance, phase) > 0
         });
         let guaranteed = phases.filter_map(|phase| {
             let mut g = guaranteed(ledger, progress, phase)?;

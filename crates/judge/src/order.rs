@@ -21,17 +21,18 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn new(ledger: &Ledger<'_>, slowstart: f64) -> Self {
         let instance = ledger.instance;
-        let done = instance.phases().iter_enumerated().map(|(id, phase)| {
-            let (mut count, mut end) = (0u64, Time::ZERO);
-            for row in ledger.of(id).filter(|row| row.outcome == Outcome::Done) {
-                count += u64::from(row.count);
-                end = end.max(row.end);
-            }
-            let tasks = u64::from(phase.tasks()?.count());
-            (count >= tasks).then_some(end)
-        });
         let barriers = instance.jobs().keys().map(|job| Barrier::new(ledger, job, slowstart));
-        Self { done: done.collect(), barriers: barriers.collect() }
+        let done = vec![None; instance.phases().len()].into();
+        let mut progress = Self { done, barriers: barriers.collect() };
+        for job in instance.topological() {
+            let mut ready = progress.job_ready(instance, job);
+            for phase in instance.job(job).phases() {
+                let done = if ledger.is_unseen(phase) { ready } else { last_end(ledger, phase) };
+                progress.done[phase] = done;
+                ready = ready.zip(done).map(|(ready, done)| ready.max(done));
+            }
+        }
+        progress
     }
 
     /// The barrier an attempt of a reduce waits at.
@@ -67,6 +68,17 @@ impl Progress {
         }
         Some(ready)
     }
+}
+
+/// When the last task of a phase was done, if all of them were.
+fn last_end(ledger: &Ledger<'_>, phase: PhaseId) -> Option<Time> {
+    let (mut count, mut end) = (0u64, Time::ZERO);
+    for row in ledger.of(phase).filter(|row| row.outcome == Outcome::Done) {
+        count += u64::from(row.count);
+        end = end.max(row.end);
+    }
+    let tasks = u64::from(ledger.instance.phase(phase).tasks()?.count());
+    (count >= tasks).then_some(end)
 }
 
 /// Offers the first attempt of each phase that starts before its release or before a job it comes

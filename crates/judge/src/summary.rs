@@ -17,11 +17,10 @@ pub(crate) enum Form {
     Allocations,
 }
 
-/// Task rows decide if there are any. Without rows of either kind nothing ran, which is a complete
-/// plan of an instance without work.
-pub(crate) fn form_of(instance: &Instance, schedule: &Schedule) -> Form {
-    let idle = || instance.flows().iter().all(|flow| flow.work.0 == 0);
-    if schedule.tasks.is_empty() && (!schedule.allocations.is_empty() || idle()) {
+/// Task rows decide if there are any. Without rows of either kind nothing ran, which completes an instance without
+/// work, on machines of whatever speeds.
+pub(crate) fn form_of(schedule: &Schedule) -> Form {
+    if schedule.tasks.is_empty() && !schedule.allocations.is_empty() {
         Form::Allocations
     } else {
         Form::Tasks
@@ -30,7 +29,7 @@ pub(crate) fn form_of(instance: &Instance, schedule: &Schedule) -> Form {
 
 /// Recomputed facts; times in seconds.
 pub(crate) struct Summary {
-    /// When the first work of each flow started, if any did.
+    /// When the first work of each flow started, if any did; of a complete flow that no row shows, its release.
     pub(crate) starts: TiVec<FlowId, Option<f64>>,
     /// When each flow was complete, if it ever was.
     pub(crate) completions: TiVec<FlowId, Option<f64>>,
@@ -43,7 +42,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Summary of any schedule; rows that mean nothing are left out.
     pub(crate) fn new(instance: &Instance, schedule: &Schedule) -> Self {
-        match form_of(instance, schedule) {
+        match form_of(schedule) {
             Form::Tasks => {
                 let ledger = Ledger::new(instance, &schedule.tasks);
                 let progress = Progress::new(&ledger, schedule.slowstart);
@@ -91,9 +90,14 @@ fn by_flow(
     finish: impl Fn(PhaseId) -> Option<f64>,
 ) -> (PerFlow, PerFlow) {
     let phases = |flow: FlowId| instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases());
-    let starts = instance.flows().keys().map(|flow| phases(flow).filter_map(&start).reduce(f64::min));
     let completions = instance.flows().keys().map(|flow| {
         phases(flow).try_fold(instance.flow(flow).release.seconds(), |last, p| Some(last.max(finish(p)?)))
     });
-    (starts.collect(), completions.collect())
+    let completions: PerFlow = completions.collect();
+    // Without rows all of a flow is done at once.
+    let starts = instance.flows().keys().map(|flow| {
+        let shown = phases(flow).filter_map(&start).reduce(f64::min);
+        shown.or(completions[flow])
+    });
+    (starts.collect(), completions)
 }

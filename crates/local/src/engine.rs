@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use slackline_model::{FlowId, Instance, PhaseKind, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{
+    Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start,
+};
 
 use crate::clock::RunClock;
 use crate::job_plan::JobPlan;
@@ -365,7 +367,12 @@ impl<'a> Local<'a> {
 
 impl Engine for Local<'_> {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { batch: Batch::Task, faults: Faults::Never, offers: Offers::Immediate }
+        Capabilities {
+            batch: Batch::Task,
+            faults: Faults::Never,
+            offers: Offers::Immediate,
+            lengths: Lengths::Guessed,
+        }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {

@@ -156,6 +156,11 @@ impl Phase {
             Amount::Malleable(work) => *work,
         }
     }
+
+    /// Whether there is nothing to do but to become ready: then it is done and holds no slot.
+    pub fn is_without_length(&self) -> bool {
+        self.work() == Work::ZERO
+    }
 }
 
 /// What a phase has to do.

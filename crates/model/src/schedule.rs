@@ -64,7 +64,7 @@ pub enum Rows {
 /// When a flow ran, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTimes {
-    /// First start of any of its work, if it ever started.
+    /// First start of any of its work, if any ever held a slot.
     pub start: Option<f64>,
     /// When it was complete; `None` if it failed.
     pub completion: Option<f64>,
@@ -101,14 +101,15 @@ impl Schedule {
         schedule
     }
 
-    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. O(flows).
+    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. A flow that was complete
+    /// without ever holding a slot started when it was complete. O(flows).
     pub fn claim_times(&mut self, instance: &Instance, mut times: impl FnMut(FlowId) -> FlowTimes) {
         let row = |(id, flow): (FlowId, &crate::instance::Flow)| {
             let FlowTimes { start, completion } = times(id);
             FlowRow {
                 flow: id,
                 release: flow.release.seconds(),
-                start,
+                start: start.or(completion),
                 completion,
                 cost: completion.map(|c| flow.cost.eval(c)),
                 status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },

@@ -56,6 +56,8 @@ pub struct Capabilities {
     pub faults: Faults,
     /// When free slots may be used.
     pub offers: Offers,
+    /// What the lengths of the instance's tasks are to the engine.
+    pub lengths: Lengths,
 }
 
 /// What a machine that dies takes with it.
@@ -78,6 +80,15 @@ pub enum Batch {
     Machine,
     /// Every task by itself.
     Task,
+}
+
+/// What the lengths of the instance's tasks are to an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// What tasks take: a phase without length is done when it becomes ready, and no task of it is started.
+    Known,
+    /// Guesses: every task is started, whatever its length is said to be.
+    Guessed,
 }
 
 /// When free slots may be used.

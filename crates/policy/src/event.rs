@@ -26,7 +26,8 @@ pub enum Event {
         /// How many.
         count: u32,
     },
-    /// All tasks of a phase are done.
+    /// All tasks of a phase are done. Of a phase without length ([`crate::State::is_instant`]) this is all there is
+    /// to hear: it comes when the phase becomes ready.
     PhaseDone(PhaseId),
     /// All phases of a job are done.
     JobDone(JobId),

@@ -81,7 +81,7 @@ impl Ledger {
         }
         let may_die = capabilities.faults != Faults::Never;
         Self {
-            state: State::new(cluster, rules.slowstart),
+            state: State::new(cluster, rules.slowstart).with_lengths(capabilities.lengths),
             log: Log::new(),
             free,
             now: Time::ZERO,

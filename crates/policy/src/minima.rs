@@ -2,13 +2,13 @@
 //!
 //! A phase's minimum is the larger of its own and its share of its pool's, never more than its cap or
 //! its tasks left. When the minima of all ready phases of a lane exceed the lane's slots S they become
-//! floor(m·S/Σm), and the slots that are left go by largest remainder, then by id (FLEX §1: "simply
+//! floor(m·S/Σm), and the slots that are left go by largest remainder, then by rank (FLEX §1: "simply
 //! normalized if necessary"; the rounding is the schedule document's).
 
 use std::collections::BTreeMap;
 
 use slackline_model::id::PoolId;
-use slackline_model::{Instance, Lane, PhaseId, PhaseKind};
+use slackline_model::{Instance, Lane, PhaseId, PhaseKind, Time};
 
 use crate::grown::Grown;
 use crate::state::State;
@@ -89,11 +89,17 @@ pub fn among(instance: &Instance, lane: Lane, ready: &[(PhaseId, u32)]) -> Vec<(
             minima.push((phase, min));
         }
     }
-    normalise(&mut minima, instance.cluster().slots(lane));
+    normalise(&mut minima, instance.cluster().slots(lane), |phase| rank(instance, phase));
     minima
 }
 
-/// What each ready phase gets of its pool's minimum: equal parts, the remainder to the lowest ids.
+/// What ties end in: the release of the flow, then places in the document (of the flow, the job, the phase), which is
+/// the order of ids.
+fn rank(instance: &Instance, phase: PhaseId) -> (Time, PhaseId) {
+    (instance.flow(instance.flow_of(phase)).release, phase)
+}
+
+/// What each ready phase gets of its pool's minimum: equal parts, the remainder to the first by rank.
 fn pool_shares(instance: &Instance, ready: &[(PhaseId, u32)]) -> BTreeMap<PhaseId, u32> {
     let mut members: BTreeMap<(PoolId, PhaseKind), Vec<PhaseId>> = BTreeMap::new();
     for &(phase, _) in ready {
@@ -102,7 +108,8 @@ fn pool_shares(instance: &Instance, ready: &[(PhaseId, u32)]) -> BTreeMap<PhaseI
         }
     }
     let mut shares = BTreeMap::new();
-    for ((pool, kind), phases) in members {
+    for ((pool, kind), mut phases) in members {
+        phases.sort_by_key(|&phase| rank(instance, phase));
         let pool = &instance.pools()[pool];
         let min = if kind == PhaseKind::Map { pool.min_map } else { pool.min_reduce };
         let (each, over) = (min / phases.len() as u32, min % phases.len() as u32);
@@ -113,19 +120,19 @@ fn pool_shares(instance: &Instance, ready: &[(PhaseId, u32)]) -> BTreeMap<PhaseI
     shares
 }
 
-/// Scales minima down to `slots` by largest remainder, ties by id, if they exceed it.
-fn normalise(minima: &mut [(PhaseId, u32)], slots: u32) {
+/// Scales minima down to `slots` by largest remainder, ties by rank, if they exceed it.
+fn normalise<R: Ord>(minima: &mut [(PhaseId, u32)], slots: u32, rank: impl Fn(PhaseId) -> R) {
     let sum: u64 = minima.iter().map(|&(_, m)| u64::from(m)).sum();
     if sum <= u64::from(slots) {
         return;
     }
-    let mut remainders: Vec<(std::cmp::Reverse<u64>, PhaseId, usize)> = Vec::new();
+    let mut remainders: Vec<(std::cmp::Reverse<u64>, R, usize)> = Vec::new();
     let mut left = slots;
     for (k, (phase, min)) in minima.iter_mut().enumerate() {
         let exact = u64::from(*min) * u64::from(slots);
         *min = (exact / sum) as u32;
         left -= *min;
-        remainders.push((std::cmp::Reverse(exact % sum), *phase, k));
+        remainders.push((std::cmp::Reverse(exact % sum), rank(*phase), k));
     }
     remainders.sort_unstable();
     for &(_, _, k) in remainders.iter().take(left as usize) {
@@ -142,22 +149,53 @@ mod tests {
     use crate::testing::{flow, machines, uniform};
 
     #[test]
-    fn minima_above_capacity_shrink_by_largest_remainder_then_id() {
+    fn minima_above_capacity_shrink_by_largest_remainder_then_rank() {
         let mut minima = [(PhaseId(0), 3), (PhaseId(1), 3), (PhaseId(2), 1)];
-        normalise(&mut minima, 4);
+        normalise(&mut minima, 4, |phase| phase);
         // 12/7, 12/7, 4/7: floors 1, 1, 0; remainders 5, 5, 4.
         assert_eq!(minima.map(|(_, m)| m), [2, 2, 0]);
         let mut fits = [(PhaseId(0), 3), (PhaseId(1), 1)];
-        normalise(&mut fits, 4);
+        normalise(&mut fits, 4, |phase| phase);
         assert_eq!(fits.map(|(_, m)| m), [3, 1]);
     }
 
     #[test]
     fn the_largest_remainder_wins_whatever_its_id() {
         let mut minima = [(PhaseId(0), 3), (PhaseId(1), 1)];
-        normalise(&mut minima, 3);
+        normalise(&mut minima, 3, |phase| phase);
         // 9/4 and 3/4: floors 2 and 0, remainders 1 and 3.
         assert_eq!(minima.map(|(_, m)| m), [2, 1]);
+    }
+
+    /// Flows not listed by release, of 3 maps each and a minimum of 3, on 4 slots.
+    #[test]
+    fn ties_end_in_the_release_before_the_place() {
+        let late = |id: &str, release: f64| {
+            let mut flow = FlowDraft { release, ..flow(id, uniform(3, 1.0), None) };
+            flow.jobs[0].min_slots = PerPhase::both(3);
+            flow
+        };
+        let draft = |pool: Option<u32>| {
+            let mut flows = vec![late("f", 5.0), late("g", 0.0), late("h", 5.0)];
+            for flow in &mut flows {
+                flow.pool = pool.map(|_| "p".into());
+                if pool.is_some() {
+                    flow.jobs[0].min_slots = PerPhase::default();
+                }
+            }
+            let pools = pool.map(|min| PoolDraft {
+                id: "p".into(),
+                min_slots: PerPhase { map: Some(min), reduce: None },
+            });
+            let pools = pools.into_iter().collect();
+            Instance::new(&Draft { machines: vec![machines("m", 1, 4)], flows, pools, ..Draft::default() })
+                .unwrap()
+        };
+        let ready = left(&[(0, 3), (1, 3), (2, 3)]);
+        // 12/9 each: one slot is left over, and goes to the flow that was there first.
+        assert_eq!(among(&draft(None), Lane::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
+        assert_eq!(among(&draft(Some(4)), Lane::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
+        assert_eq!(among(&draft(Some(2)), Lane::Any, &ready), left(&[(0, 1), (1, 1)]), "then to the place");
     }
 
     /// Three flows of that many maps each on 20 slots, the first two in a pool with a minimum of five maps, the

@@ -3,11 +3,15 @@
 //! The state follows from the reports of an engine alone and is the same for every engine. It knows
 //! the rules of the house (a job starts when all jobs it comes after are done, reduces when enough
 //! maps are done, a phase never holds more than its cap) and takes no decision.
+//!
+//! A phase without length is done when it becomes ready ([`State::is_instant`]): it is never among the ready
+//! phases, no task of it starts, and policies hear only [`Event::PhaseDone`] of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Table, Time};
 
+use crate::engine::Lengths;
 use crate::event::Event;
 
 /// How far a phase is.
@@ -132,6 +136,9 @@ pub struct State {
     /// Flows that are done or abandoned and were not taken yet.
     over: Vec<FlowId>,
     slowstart: f64,
+    lengths: Lengths,
+    /// Instant phases that became ready and are about to be done; empty between calls.
+    passing: VecDeque<PhaseId>,
     /// Ready phases with tasks left, by lane.
     ready: [BTreeSet<PhaseId>; 2],
     /// Ready phases that something may be guaranteed to, by lane.
@@ -167,6 +174,8 @@ impl State {
             flows_left: 0,
             over: Vec::new(),
             slowstart,
+            lengths: Lengths::Known,
+            passing: VecDeque::new(),
             ready: [BTreeSet::new(), BTreeSet::new()],
             guaranteed: [BTreeSet::new(), BTreeSet::new()],
             early: BTreeSet::new(),
@@ -177,6 +186,19 @@ impl State {
             hopeless: false,
             touched: Vec::new(),
         }
+    }
+
+    /// The same for an engine to which the lengths of tasks are that.
+    #[must_use]
+    pub(crate) fn with_lengths(mut self, lengths: Lengths) -> Self {
+        self.lengths = lengths;
+        self
+    }
+
+    /// Whether a phase is done as soon as it is ready and never holds a slot: it is without length, and the
+    /// engine knows lengths. A reduce phase of this kind is ready when all maps are done, slow-start or not.
+    pub fn is_instant(&self, instance: &Instance, phase: PhaseId) -> bool {
+        self.lengths == Lengths::Known && instance.phase(phase).is_without_length()
     }
 
     /// How far a phase is.
@@ -306,6 +328,7 @@ impl State {
                 self.open_job(instance, job, now, events);
             }
         }
+        self.pass_instants(instance, now, events);
     }
 
     /// Flows that are done or abandoned since the last call.
@@ -339,7 +362,10 @@ impl State {
         if self.phases[reduce].ready || self.phases[reduce].is_done() {
             return;
         }
-        if info.map.is_none_or(|map| self.phases[map].done >= self.maps_needed(map)) {
+        let needed = |map: PhaseId| {
+            if self.is_instant(instance, reduce) { self.phases[map].total } else { self.maps_needed(map) }
+        };
+        if info.map.is_none_or(|map| self.phases[map].done >= needed(map)) {
             self.set_ready(instance, reduce, now, events);
         }
     }
@@ -355,6 +381,10 @@ impl State {
     }
 
     fn set_ready(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
+        if self.is_instant(instance, phase) {
+            self.passing.push_back(phase);
+            return;
+        }
         let state = &mut self.phases[phase];
         state.ready = true;
         state.ready_since = now;
@@ -467,6 +497,35 @@ impl State {
         if done {
             self.finish_phase(instance, phase, now, events);
         }
+        self.pass_instants(instance, now, events);
+    }
+
+    /// Instant phases that became ready are done, and so are those that become ready by that. A loop, because a
+    /// chain of them may be as long as a flow.
+    fn pass_instants(&mut self, instance: &Instance, now: Time, events: &mut Vec<Event>) {
+        while let Some(phase) = self.passing.pop_front() {
+            let at = self.followed(instance, phase);
+            let info = instance.phase(phase);
+            let flow = &mut self.flows[instance.job(info.job).flow];
+            flow.end = flow.end.max(at);
+            let state = &mut self.phases[phase];
+            (state.unstarted, state.done, state.last_end) = (0, state.total, at);
+            state.pending.clear();
+            self.touched.push(phase);
+            if info.kind == PhaseKind::Map {
+                self.open_reduce(instance, info.job, now, events);
+            }
+            self.finish_phase(instance, phase, now, events);
+        }
+    }
+
+    /// When all that a phase comes after had ended, which may have been reported later. O(jobs it comes after).
+    fn followed(&self, instance: &Instance, phase: PhaseId) -> Time {
+        let info = instance.phase(phase);
+        let job = instance.job(info.job);
+        let maps = job.map.filter(|_| info.kind == PhaseKind::Reduce);
+        let before = job.after.iter().flat_map(|&before| instance.job(before).phases()).chain(maps);
+        before.map(|before| self.phases[before].last_end).fold(instance.flow(job.flow).release, Time::max)
     }
 
     fn finish_phase(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {

@@ -7,7 +7,9 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, SplitDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, MachineId, PhaseId, SlotRange, Time};
 
-use crate::engine::{Batch, Capabilities, Engine, Faults, Offers, Order, Report, RowId, Start};
+use crate::engine::{
+    Batch, Capabilities, Engine, Faults, Lengths, Offers, Order, Report, RowId, Start,
+};
 use crate::event::Event;
 use crate::ledger::{Ledger, Rules};
 use crate::policy::{Action, Ask, Grant, Policy, Style};
@@ -92,6 +94,7 @@ impl Scripted {
                 batch,
                 faults: if faults { Faults::TasksAndOutput } else { Faults::Never },
                 offers: Offers::Immediate,
+                lengths: Lengths::Known,
             },
             may_bring_flows: false,
             script: VecDeque::new(),

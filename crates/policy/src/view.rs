@@ -32,9 +32,18 @@ impl View<'_> {
         self.state.runnable(self.instance, phase)
     }
 
+    /// Whether a phase is done as soon as it is ready and never holds a slot; see [`State::is_instant`]. That is
+    /// known of a phase as its number of tasks is, whatever is believed of durations.
+    pub fn is_instant(&self, phase: PhaseId) -> bool {
+        self.state.is_instant(self.instance, phase)
+    }
+
     /// Estimated work left in a phase, in slot-seconds at speed 1: its tasks not done yet times the
-    /// estimated mean of a task.
+    /// estimated mean of a task; nothing of an instant phase.
     pub fn work_left(&self, phase: PhaseId) -> f64 {
+        if self.is_instant(phase) {
+            return 0.0;
+        }
         let state = self.phase(phase);
         f64::from(state.unstarted() + state.running()) * self.estimates.task[phase].seconds()
     }

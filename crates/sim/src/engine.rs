@@ -8,7 +8,9 @@ use slackline_model::random;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{
+    Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start,
+};
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;
@@ -342,7 +344,7 @@ impl Engine for Sim<'_> {
             (true, true) => Faults::Tasks,
             (true, false) => Faults::TasksAndOutput,
         };
-        Capabilities { batch, faults, offers }
+        Capabilities { batch, faults, offers, lengths: Lengths::Known }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {

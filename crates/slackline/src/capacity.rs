@@ -258,6 +258,19 @@ mod tests {
     }
 
     #[test]
+    fn without_flows_the_smallest_cluster_does() {
+        let empty = Draft { flows: Vec::new(), ..draft(1.0) };
+        for (policy, condition) in [("edf", "missed=0"), ("mk-jr", "makespan<=0"), ("dmrs", "utilisation=0")]
+        {
+            let policy = Registry::standard().parse(policy).unwrap();
+            let (condition, options) = (condition.parse().unwrap(), Options::exact());
+            let search = Search::new(&policy, &condition, 3..=9, &options);
+            let found = smallest(&empty, &search, &|_| ()).unwrap();
+            assert_eq!((found.found, found.tried), (Some(3), vec![(3, Some(0.0))]));
+        }
+    }
+
+    #[test]
     fn the_smallest_cluster_is_found_and_what_was_tried_is_told() {
         let found = search(18.0, 2..=9);
         assert_eq!(found.found, Some(4));

@@ -36,7 +36,7 @@ pub struct Explanation {
     pub job: Option<JobId>,
     /// When the flow was released.
     pub released: f64,
-    /// When the flow first held a slot, if it ever did.
+    /// When the flow first held a slot, if it ever did; the release of a flow that was done without one.
     pub started: Option<f64>,
     /// When the flow was done, if it ever was.
     pub completed: Option<f64>,
@@ -103,7 +103,7 @@ impl Explanation {
 /// When each flow first held a slot and when it was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTimes {
-    /// First slot, if it ever held one.
+    /// First slot, if it ever held one; the release of a flow that was done without one.
     pub started: Option<f64>,
     /// Completion, if it is done.
     pub completed: Option<f64>,
@@ -250,12 +250,10 @@ fn times(instance: &Instance, extents: &TiVec<PhaseId, Extent>, flow: FlowId) ->
     let phases =
         || instance.flow(flow).jobs().flat_map(|job| instance.job(job).phases()).map(|p| &extents[p]);
     let release = instance.flow(flow).release.seconds();
-    FlowTimes {
-        started: phases().filter_map(|extent| extent.start).reduce(f64::min),
-        completed: phases()
-            .try_fold(release, |last, extent| Some(last.max(extent.end.filter(|_| extent.done)?))),
-        place: None,
-    }
+    let completed =
+        phases().try_fold(release, |last, extent| Some(last.max(extent.end.filter(|_| extent.done)?)));
+    let started = phases().filter_map(|extent| extent.start).reduce(f64::min);
+    FlowTimes { started: started.or(completed), completed, place: None }
 }
 
 /// Failed attempts task by task.

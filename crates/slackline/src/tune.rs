@@ -151,3 +151,34 @@ pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> 
         candidates: splits.count(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{Draft, MachineDraft};
+
+    use super::*;
+
+    #[test]
+    fn without_flows_every_split_is_optimal_whatever_the_method() {
+        let slots = Slots::Typed { map: 2, reduce: 2 };
+        let machine = MachineDraft { name: "m".into(), count: 5, speed: 1.0, slots, rack: None };
+        let instance = Instance::new(&Draft { machines: vec![machine], ..Draft::default() }).unwrap();
+        for method in Method::ALL {
+            for mode in [Mode::WorkConserving, Mode::Strict] {
+                let splits = Splits::of_nodes(5, 40).unwrap();
+                let request = Request::new(splits, method)
+                    .with_config(Config { mode, ..Config::standard() })
+                    .with_proportional((method == Method::MkSfJr).then(|| Splits::of_total(6).unwrap()));
+                let tuned = tune(&instance, &request).unwrap();
+                let all = [&tuned.best, &tuned.default, &tuned.submitted, &tuned.paper].into_iter();
+                for choice in all.chain(&tuned.pareto).chain(&tuned.exact) {
+                    assert_eq!((choice.makespan.0, choice.total_completion, choice.order.len()), (0, 0, 0));
+                }
+                assert_eq!((tuned.pareto.len(), tuned.candidates), (1, 39));
+                let plan = in_order(&instance, tuned.best.order, mode).unwrap();
+                assert!(plan.tasks.is_empty());
+            }
+        }
+    }
+}

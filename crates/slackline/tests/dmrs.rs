@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline::policy::{Config, Estimates, Learning, Policy};
+use slackline::policy::{Action, Ask, Config, Event, Grant, Learning, Policy, Style, View};
 use slackline::sim::{Crash, Crashes, Options, Sim, noise};
 use slackline_algo::baseline::{By, Fifo};
 use slackline_algo::dmrs::{self, Dmrs, OnlineConfig, Variant};
@@ -41,6 +41,34 @@ fn run(instance: &Instance, policy: &mut dyn Policy, options: &Options, sigma: f
     run_knowing(instance, policy, options, (&Known::Means(sigma), 1.0)).0
 }
 
+/// A policy, which may be made to believe the speeds of the groups the wrong way round.
+struct Misled<'a> {
+    policy: &'a mut dyn Policy,
+    backwards: bool,
+}
+
+impl Policy for Misled<'_> {
+    fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    fn style(&self) -> Style {
+        self.policy.style()
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        let mut estimates = view.estimates.clone();
+        if self.backwards {
+            estimates.speed.raw.reverse();
+        }
+        self.policy.on_events(events, &View { estimates: &estimates, ..*view }, out);
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.policy.next(ask, view)
+    }
+}
+
 /// The same with what is known at its end.
 fn run_knowing(
     instance: &Instance,
@@ -49,23 +77,19 @@ fn run_knowing(
     (known, slowstart): (&Known<'_>, f64),
 ) -> (Schedule, Option<History>) {
     let clock = if options.jitter > 0.0 { Clock::Measured } else { Clock::Exact };
-    let (learning, estimates) = match known {
-        Known::Means(sigma) => (None, noise::distorted(instance, *sigma, options.seed)),
-        Known::Exact => (None, Estimates { each: true, ..Estimates::mean(instance) }),
-        Known::WrongSpeeds => {
-            let mut estimates = Estimates { each: true, ..Estimates::mean(instance) };
-            estimates.speed.raw.reverse();
-            (None, estimates)
+    let mut config = Config { audit: true, slowstart, ..Config::plain() };
+    let mut policy = Misled { policy, backwards: matches!(known, Known::WrongSpeeds) };
+    match known {
+        Known::Means(sigma) => {
+            let (sigma, seed) = (*sigma, options.seed);
+            config.believe = Box::new(move |live, phase| noise::distorted(live, phase, sigma, seed));
         }
-        Known::Learned(history) => {
-            let (learning, estimates) = Learning::start(instance, history);
-            (Some(learning), estimates)
-        }
-    };
-    let config = Config { audit: true, slowstart, estimates, learning, ..Config::plain() };
+        Known::Exact | Known::WrongSpeeds => config.each = true,
+        Known::Learned(history) => config.learning = Some(Learning::new(instance.cluster(), history)),
+    }
     let mut engine = Sim::new(instance, options.clone());
-    let mut run = slackline::policy::run(instance, policy, &mut engine, config);
-    let history = run.history.take();
+    let mut run = slackline::policy::run(instance, &mut policy, &mut engine, config);
+    let history = run.figures.history.take();
     let schedule = run.schedule(instance, policy.name(), clock);
     slackline::judge::check(instance, &schedule).unwrap();
     (schedule, history)

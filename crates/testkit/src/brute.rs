@@ -76,7 +76,7 @@ struct Search<'a> {
 /// The optimal value of the instance's objective over all non-preemptive schedules of its tasks.
 ///
 /// `None` if the instance is out of reach: releases, or tasks on some slot, that are not whole seconds, tasks of no
-/// length, many speeds, or too many states.
+/// length beside others in their phase, many speeds, or too many states.
 pub fn brute(instance: &Instance) -> Option<f64> {
     let mut search = Search::new(instance)?;
     let mut start = [0; COUNTERS_MAX];
@@ -86,7 +86,12 @@ pub fn brute(instance: &Instance) -> Option<f64> {
     if instance.flows().is_empty() {
         return Some(0.0);
     }
-    search.best(0, &start)
+    let mut cost = search.best(0, &start)?;
+    // Whatever is scheduled, flows without length are done at their release.
+    for flow in instance.flows().iter().filter(|flow| flow.work.0 == 0) {
+        cost = search.both(cost, flow.cost.eval(flow.release.seconds()));
+    }
+    Some(cost)
 }
 
 /// The slots of an instance by lane and speed.
@@ -128,7 +133,7 @@ impl<'a> Search<'a> {
         for (phase, info) in instance.phases().iter_enumerated() {
             let first = classes.len();
             let mut counts = BTreeMap::new();
-            for run in info.tasks()?.runs() {
+            for run in info.tasks()?.runs().iter().filter(|_| info.work().0 > 0) {
                 *counts.entry(run.span).or_insert(0u32) += run.count;
             }
             for (span, count) in counts {
@@ -267,7 +272,12 @@ impl<'a> Search<'a> {
         if self.instance.objective().combine == Combine::Sum { a + b } else { a.max(b) }
     }
 
+    /// A phase without length is done when all that it comes after is. Whether its flow was released is asked of what
+    /// has something to run.
     fn is_phase_done(&self, state: &State, phase: PhaseId) -> bool {
+        if self.of_phase[phase.index()].is_empty() {
+            return self.follows_what_is_done(state, phase);
+        }
         let is_done = |class: &Class| {
             let ways = &self.ways[class.ways.clone()];
             state[class.at] == 0 && ways.iter().all(|way| way.running(state) == 0)
@@ -281,11 +291,14 @@ impl<'a> Search<'a> {
     }
 
     fn is_ready(&self, now: u64, state: &State, phase: PhaseId) -> bool {
+        self.releases[self.instance.flow_of(phase).index()] <= now && self.follows_what_is_done(state, phase)
+    }
+
+    fn follows_what_is_done(&self, state: &State, phase: PhaseId) -> bool {
         let info = self.instance.phase(phase);
         let job = self.instance.job(info.job);
         let done = |p: PhaseId| self.is_phase_done(state, p);
-        self.releases[job.flow.index()] <= now
-            && job.after.iter().all(|&a| self.instance.job(a).phases().all(done))
+        job.after.iter().all(|&a| self.instance.job(a).phases().all(done))
             && (info.kind == PhaseKind::Map || job.map.is_none_or(done))
     }
 }
@@ -399,8 +412,27 @@ mod tests {
     }
 
     #[test]
+    fn phases_without_length_take_no_slot_but_keep_the_order() {
+        let nothing = || Some(maps(&[0.0, 0.0]));
+        let jobs = vec![
+            job("a", &[], Some(maps(&[2.0])), nothing()),
+            job("b", &["a"], nothing(), None),
+            job("c", &["b"], nothing(), Some(maps(&[1.0]))),
+        ];
+        let empty = |release: f64| FlowDraft {
+            release,
+            ..FlowDraft::new("e", vec![job("j", &[], nothing(), nothing())])
+        };
+        let flows = |release| vec![FlowDraft::new("f", jobs.clone()), empty(release)];
+        // Two slots: c waits for a through b. The empty flow is done at its release, even on no free slot.
+        assert_eq!(best(&draft(2, Metric::Completion, Combine::Sum, flows(1.0))), 4.0);
+        assert_eq!(best(&draft(1, Metric::Makespan, Combine::Max, flows(1.0))), 3.0);
+        assert_eq!(best(&draft(1, Metric::Makespan, Combine::Max, flows(9.0))), 9.0);
+    }
+
+    #[test]
     fn out_of_reach_is_said() {
-        let flow = |s: f64| vec![FlowDraft::new("f", vec![job("j", &[], Some(maps(&[s])), None)])];
+        let flow = |s: f64| vec![FlowDraft::new("f", vec![job("j", &[], Some(maps(&[s, 1.0])), None)])];
         for seconds in [0.0, 0.5, 400.0] {
             let instance = Instance::new(&draft(1, Metric::Makespan, Combine::Max, flow(seconds))).unwrap();
             assert_eq!(brute(&instance), None);

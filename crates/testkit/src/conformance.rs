@@ -56,7 +56,15 @@ pub fn documents() -> Vec<(String, Instance)> {
     files.iter().map(read).collect()
 }
 
-fn simulated(instance: &Instance, policy: &PolicySpec, setup: &Setup) -> Result<(), String> {
+/// Simulates one policy on one instance, which must have been cut: audited, judged, all flows done, metrics those of
+/// the oracle.
+///
+/// # Errors
+/// What is wrong.
+///
+/// # Panics
+/// If the audit finds the driver's state wrong.
+pub fn simulated(instance: &Instance, policy: &PolicySpec, setup: &Setup) -> Result<(), String> {
     let mut built = policy.build(instance.cluster(), &instance.objective());
     let (schedule, report) = harness::judged(instance, built.as_mut(), setup)?;
     if report.failed > 0 {
@@ -71,7 +79,11 @@ fn simulated(instance: &Instance, policy: &PolicySpec, setup: &Setup) -> Result<
     Ok(())
 }
 
-fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
+/// Plans one instance with one policy: judged and above the bounds, or refused.
+///
+/// # Errors
+/// What is wrong.
+pub fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     match plan(instance, policy, Options::default()) {
         Ok(Plan::Schedule(planned)) => {
             let judged = slackline_judge::check(instance, &planned.schedule);

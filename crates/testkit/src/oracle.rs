@@ -34,31 +34,49 @@ fn attempts(schedule: &Schedule) -> Vec<Attempt> {
     .collect()
 }
 
-/// When each flow completed: the end of the last of its tasks, if all of them are done.
+/// When each flow completed: when the last of its phases was done, if all of them are.
 pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>> {
+    let done = phases_done(instance, schedule);
+    let of_flow = |flow| {
+        let ends = phases_of(instance, flow).into_iter().map(|phase| done.get(&phase).copied());
+        ends.collect::<Option<Vec<f64>>>().map(|ends| ends.into_iter().fold(0.0, f64::max))
+    };
+    instance.flows().keys().map(of_flow).collect()
+}
+
+/// When each phase was done, of those that are: at the end of the last of its tasks; without length and attempts when
+/// all that it comes after was, and not before its release.
+fn phases_done(instance: &Instance, schedule: &Schedule) -> BTreeMap<PhaseId, f64> {
     let attempts = attempts(schedule);
-    let flows = instance.flows().keys();
-    flows
-        .map(|flow| {
-            let mine = attempts.iter().filter(|a| a.done && instance.flow_of(a.phase) == flow);
-            let (mut count, mut end) = (0, 0.0);
-            for attempt in mine {
-                count += 1;
-                end = f64::max(end, attempt.end);
+    let mut done = BTreeMap::new();
+    // As many rounds as phases are enough for any order of the document.
+    for _ in instance.phases().iter() {
+        let known = done.len();
+        for (phase, info) in instance.phases().iter_enumerated() {
+            let mine: Vec<&Attempt> = attempts.iter().filter(|a| a.phase == phase).collect();
+            let ends: Vec<f64> = mine.iter().filter(|a| a.done).map(|a| a.end).collect();
+            let end = if mine.is_empty() && seconds(instance, phase).iter().all(|&s| s == 0.0) {
+                let job = instance.job(info.job);
+                let maps = job.map.filter(|_| info.kind == PhaseKind::Reduce);
+                let before = job.after.iter().flat_map(|&before| instance.job(before).phases()).chain(maps);
+                let ends: Option<Vec<f64>> = before.map(|before| done.get(&before).copied()).collect();
+                ends.map(|ends| ends.into_iter().fold(instance.flow(job.flow).release.seconds(), f64::max))
+            } else {
+                (ends.len() == seconds(instance, phase).len()).then(|| ends.into_iter().fold(0.0, f64::max))
+            };
+            if let Some(end) = end {
+                done.insert(phase, end);
             }
-            (count == tasks_of(instance, flow)).then_some(end)
-        })
-        .collect()
+        }
+        if done.len() == known {
+            break;
+        }
+    }
+    done
 }
 
 fn phases_of(instance: &Instance, flow: FlowId) -> Vec<PhaseId> {
     instance.phases().keys().filter(|&phase| instance.flow_of(phase) == flow).collect()
-}
-
-fn tasks_of(instance: &Instance, flow: FlowId) -> u32 {
-    let count =
-        |phase: PhaseId| instance.phase(phase).tasks().map_or(0, slackline_model::tasks::Tasks::count);
-    phases_of(instance, flow).into_iter().map(count).sum()
 }
 
 /// Seconds of each task of a phase at speed 1.

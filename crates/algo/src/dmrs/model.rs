@@ -48,7 +48,8 @@ pub fn is_linear(instance: &Instance) -> bool {
 }
 
 fn side(phase: Option<&Phase>) -> Side {
-    let Some((phase, tasks)) = phase.and_then(|phase| phase.tasks().map(|tasks| (phase, tasks))) else {
+    let with_length = phase.filter(|phase| !phase.is_without_length());
+    let Some((phase, tasks)) = with_length.and_then(|phase| phase.tasks().map(|tasks| (phase, tasks))) else {
         return Side::default();
     };
     Side {
@@ -87,5 +88,7 @@ pub fn list_job(instance: &Instance, job: JobId) -> list::Job {
         phase.sort();
         phase
     };
-    list::Job { ready: instance.flow(info.flow).release, phases: info.phases().map(phase).collect() }
+    // Phases without length take no slot.
+    let phases = info.phases().filter(|&id| !instance.phase(id).is_without_length());
+    list::Job { ready: instance.flow(info.flow).release, phases: phases.map(phase).collect() }
 }

@@ -59,7 +59,7 @@ pub fn plan(instance: &Instance, config: Config) -> Result<Plan, Refused> {
     if config.variant != Variant::Full {
         placed = replay(instance, &placed);
     }
-    let mut completions: TiVec<FlowId, Time> = vec![Time::ZERO; jobs.len()].into();
+    let mut completions: TiVec<FlowId, Time> = instance.flows().iter().map(|flow| flow.release).collect();
     for task in &placed {
         let completion = &mut completions[instance.flow_of(task.phase)];
         *completion = task.end.max(*completion);

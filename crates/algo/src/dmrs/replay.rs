@@ -60,7 +60,7 @@ struct Replay<'a> {
     ran: Vec<Placed>,
 }
 
-/// All tasks of the instance, each of `planned` on the slot it was given and in that order, the others
+/// All tasks of the instance that take a slot, each of `planned` on the slot it was given and in that order, the others
 /// wherever there is room; in the order of their starts. O(tasks · log slots + jobs · slots).
 ///
 /// The phases of one-job flows only; a list never places a reduce before its maps, so nothing waits for
@@ -99,9 +99,10 @@ impl<'a> Replay<'a> {
             slots[lane][task.slot as usize].queue.push_back((task.phase, task.task, task.span));
             phases[task.phase].queued = true;
         }
+        let with_length = |&phase: &PhaseId| !instance.phase(phase).is_without_length();
         let first = |job: &slackline_model::instance::Job| {
             let release = instance.flow(job.flow).release;
-            job.phases().next().map(|phase| Reverse((release, Event::Ready(phase))))
+            job.phases().find(with_length).map(|phase| Reverse((release, Event::Ready(phase))))
         };
         let numbers = slots.iter().enumerate().flat_map(|(lane, slots)| {
             (0..slots.len() as u32).map(move |slot| (Time::ZERO, At { lane, slot }))
@@ -132,7 +133,8 @@ impl<'a> Replay<'a> {
                     // Another slot may have waited for the cap.
                     self.awake.extend(&self.idle);
                 }
-                let next = self.instance.job(info.job).reduce;
+                let reduce = self.instance.job(info.job).reduce;
+                let next = reduce.filter(|&reduce| !self.instance.phase(reduce).is_without_length());
                 if let (0, PhaseKind::Map, Some(reduce)) = (self.phases[phase].left, info.kind, next) {
                     self.ready(reduce, now);
                 }

@@ -41,7 +41,7 @@ fn base_case(jobs: u32, cost: &str, metric: Metric, combine: Combine, seed: u64)
 
 /// The jobs of such a workload.
 fn jobs_of(instance: &Instance) -> FlexInstance {
-    let jobs = instance.flows().iter().zip(instance.phases()).map(|(flow, phase)| {
+    let jobs = instance.flows().iter().zip(instance.phases().iter()).map(|(flow, phase)| {
         Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
     });
     FlexInstance::new(100, instance.objective().combine, jobs.collect())
@@ -479,8 +479,7 @@ fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, lea
 
     let mut config = Config { audit: true, ..Config::plain() };
     if learned {
-        let (learning, estimates) = Learning::start(instance, &History::new());
-        (config.learning, config.estimates) = (Some(learning), estimates);
+        config.learning = Some(Learning::new(instance.cluster(), &History::new()));
     }
     let mut engine = Sim::new(instance, Options::exact());
     let schedule = run(instance, policy, &mut engine, config).schedule(instance, "flex", Clock::Exact);

@@ -116,6 +116,9 @@ fn stages(times: Times, job: JobId, view: &View<'_>) -> Stages<f64> {
 }
 
 fn tasks_left(phase: PhaseId, view: &View<'_>) -> u32 {
+    if view.is_instant(phase) {
+        return 0;
+    }
     let state = view.phase(phase);
     state.unstarted() + state.running()
 }

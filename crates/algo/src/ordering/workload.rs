@@ -5,7 +5,7 @@ use slackline_model::instance::Phase;
 use slackline_model::tasks::{Run, Tasks};
 use slackline_model::{Instance, JobId, PhaseId, Span, Time};
 
-/// The two stages of a job; without tasks where the job has no such phase.
+/// The two stages of a job; without tasks where the job has no such phase, or one without length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its map tasks.
@@ -32,9 +32,6 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotOffline {
-    /// No jobs.
-    #[error("found no flows, expected at least one")]
-    Empty,
     /// A flow that is not one job.
     #[error("flow {flow:?}: found {jobs} jobs, expected one: job orders are for flows of a single job")]
     Jobs {
@@ -77,17 +74,14 @@ pub enum NotOffline {
 }
 
 impl Workload {
-    /// A workload of these jobs; [`JobId`] numbers them from 0.
+    /// A workload of these jobs, or of none; [`JobId`] numbers them from 0.
     ///
     /// # Errors
-    /// No jobs, or more work than 64 bits hold.
+    /// More work than 64 bits hold.
     pub fn new(jobs: Vec<Job>) -> Result<Self, NotOffline> {
         let work = |tasks: &Tasks| {
             tasks.runs().iter().map(|run| u128::from(run.span.0) * u128::from(run.count)).sum::<u128>()
         };
-        if jobs.is_empty() {
-            return Err(NotOffline::Empty);
-        }
         if jobs.iter().map(|job| work(&job.map) + work(&job.reduce)).sum::<u128>() > 9_000_000_000_000_000_000
         {
             return Err(NotOffline::Work);
@@ -138,7 +132,7 @@ impl Workload {
         self.jobs.len()
     }
 
-    /// Never: a workload has at least one job.
+    /// Whether there are no jobs.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -161,6 +155,10 @@ fn tasks_of(instance: &Instance, phase: Option<PhaseId>, speed: f64) -> Result<T
     let tasks = phase.tasks().ok_or_else(|| NotOffline::Malleable { phase: name() })?;
     if phase.cap < tasks.count() {
         return Err(NotOffline::Capped { phase: name() });
+    }
+    // It takes no slot, not even for an instant.
+    if phase.is_without_length() {
+        return Ok(Tasks::from_runs([]));
     }
     let at_speed = |run: &Run| Run { count: run.count, span: run.span.at_speed_nearest(speed) };
     Ok(Tasks::from_runs(tasks.runs().iter().map(at_speed)))
@@ -256,7 +254,7 @@ mod tests {
         assert_eq!(error(&malleable), "phase f/j/map: found work without tasks, expected tasks");
         let capped = JobDraft { max_slots: PerPhase::both(3), ..job(tasks()) };
         assert!(error(&draft(capped)).contains("phase f/j/map: found max_slots below"));
-        assert_eq!(Workload::new(Vec::new()), Err(NotOffline::Empty));
+        assert!(Workload::new(Vec::new()).unwrap().is_empty());
         let huge = Job::uniform((1, u64::MAX / 2), (1, 1));
         assert_eq!(Workload::new(vec![huge.clone(), huge]), Err(NotOffline::Work));
         assert!(Split::new(1, 0).is_err());

@@ -152,9 +152,10 @@ impl Plan {
     pub fn fits(&self, instance: &Instance, flow: FlowId) -> Result<(), Mismatch> {
         let jobs = instance.flow(flow).jobs();
         let n_jobs = jobs.len();
-        let count = |phase| instance.phase(phase).tasks().map_or(1, slackline_model::tasks::Tasks::count);
-        let tasks =
-            jobs.flat_map(|job| instance.job(job).phases()).map(|phase| u64::from(count(phase))).sum();
+        let phases = jobs.flat_map(|job| instance.job(job).phases()).map(|phase| instance.phase(phase));
+        // Nothing is started of a phase without length.
+        let with_tasks = phases.filter(|phase| !phase.is_without_length());
+        let tasks = with_tasks.map(|phase| phase.tasks().map_or(1, |tasks| u64::from(tasks.count()))).sum();
         let (found, expected) = ((self.order.len(), self.tasks()), (n_jobs, tasks));
         if found == expected { Ok(()) } else { Err(Mismatch { found, expected }) }
     }

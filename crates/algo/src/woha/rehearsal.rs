@@ -17,7 +17,7 @@ use super::request::Request;
 /// Map and reduce slots, or, pooled, all of them in the first and none in the second.
 pub(super) type Slots = [u32; 2];
 
-/// A phase: its tasks, the estimate of one, how many may run at a time; none without tasks.
+/// A phase: its tasks, the estimate of one, how many may run at a time; none without tasks or without length.
 #[derive(Clone, Copy, Debug, Default)]
 struct Phase {
     tasks: u32,
@@ -68,6 +68,10 @@ impl Workflow {
             let phases = PhaseKind::ALL.map(|kind| {
                 let Some(id) = info.phase(kind) else { return Phase::default() };
                 let phase = instance.phase(id);
+                // It starts no tasks and holds no slot.
+                if phase.is_without_length() {
+                    return Phase::default();
+                }
                 // A malleable phase that was not cut counts as one task.
                 let tasks = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
                 let (span, lane) = (request.span(id).0, lane_of(kind));

@@ -67,33 +67,43 @@ struct ByTasks<'a> {
     now: u64,
     /// When each started task of each phase ends.
     ends: Vec<Vec<u64>>,
-    /// Tasks of no seconds that hold a slot while slots are given out.
-    fresh: Vec<usize>,
 }
 
 impl ByTasks<'_> {
     fn total(&self, p: usize) -> usize {
-        self.instance.phases().raw[p].tasks().unwrap().count() as usize
+        self.instance.phases()[PhaseId::from(p)].tasks().unwrap().count() as usize
     }
 
+    /// A phase of no seconds is done when it could start.
     fn is_done(&self, p: usize) -> bool {
-        self.fresh[p] == 0
-            && self.ends[p].len() == self.total(p)
-            && self.ends[p].iter().all(|&end| end <= self.now)
+        if self.seconds(p) == 0 {
+            return self.is_ready(PhaseId::from(p));
+        }
+        self.ends[p].len() == self.total(p) && self.ends[p].iter().all(|&end| end <= self.now)
+    }
+
+    fn seconds(&self, p: usize) -> u64 {
+        self.instance.phases()[PhaseId::from(p)].tasks().unwrap().longest().0 / 1_000_000
     }
 
     fn busy(&self, p: usize) -> usize {
-        self.fresh[p] + self.ends[p].iter().filter(|&&end| end > self.now).count()
+        self.ends[p].iter().filter(|&&end| end > self.now).count()
     }
 
-    fn may_start(&self, p: PhaseId) -> bool {
+    fn is_ready(&self, p: PhaseId) -> bool {
         let info = self.instance.phase(p);
         let job = self.instance.job(info.job);
         let before = job.after.iter().flat_map(|&before| self.instance.job(before).phases());
         let maps = job.map.filter(|_| info.kind == PhaseKind::Reduce);
+        before.chain(maps).all(|p| self.is_done(p.index()))
+    }
+
+    fn may_start(&self, p: PhaseId) -> bool {
+        let info = self.instance.phase(p);
         let lane = lane_of(self.instance, p.index(), self.pooled);
         let same = (0..self.ends.len()).filter(|&q| lane_of(self.instance, q, self.pooled) == lane);
-        before.chain(maps).all(|p| self.is_done(p.index()))
+        self.is_ready(p)
+            && self.seconds(p.index()) > 0
             && self.ends[p.index()].len() < self.total(p.index())
             && same.map(|q| self.busy(q)).sum::<usize>() < self.free[lane] as usize
             && self.busy(p.index()) < info.cap as usize
@@ -105,22 +115,14 @@ impl ByTasks<'_> {
 /// Every second each free slot looks through the jobs in order for a task it may run.
 fn by_tasks(instance: &Instance, order: &[u32], free: [u32; 2], pooled: bool) -> (u64, Vec<u64>) {
     let n = instance.phases().len();
-    let mut all = ByTasks { instance, free, pooled, now: 0, ends: vec![Vec::new(); n], fresh: vec![0; n] };
+    let mut all = ByTasks { instance, free, pooled, now: 0, ends: vec![Vec::new(); n] };
     let mut starts = Vec::new();
     loop {
-        // Tasks of no seconds end at once, so that others may start in the same second.
-        loop {
-            let phases = || order.iter().flat_map(|&j| instance.job(JobId(j)).phases());
-            while let Some(p) = phases().find(|&p| all.may_start(p)) {
-                let seconds = instance.phase(p).tasks().unwrap().longest().0 / 1_000_000;
-                all.ends[p.index()].push(all.now + seconds);
-                all.fresh[p.index()] += usize::from(seconds == 0);
-                starts.push(all.now);
-            }
-            if all.fresh.iter().all(|&fresh| fresh == 0) {
-                break;
-            }
-            all.fresh.fill(0);
+        let phases = || order.iter().flat_map(|&j| instance.job(JobId(j)).phases());
+        while let Some(p) = phases().find(|&p| all.may_start(p)) {
+            let end = all.now + all.seconds(p.index());
+            all.ends[p.index()].push(end);
+            starts.push(all.now);
         }
         if (0..n).all(|p| all.is_done(p)) {
             return (all.now, starts);
@@ -130,7 +132,7 @@ fn by_tasks(instance: &Instance, order: &[u32], free: [u32; 2], pooled: bool) ->
 }
 
 fn lane_of(instance: &Instance, phase: usize, pooled: bool) -> usize {
-    let kind = instance.phases().raw[phase].kind;
+    let kind = instance.phases()[PhaseId::from(phase)].kind;
     if pooled || !instance.cluster().is_typed() { 0 } else { usize::from(kind == PhaseKind::Reduce) }
 }
 

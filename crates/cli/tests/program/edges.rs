@@ -49,7 +49,32 @@ fn an_empty_workload_costs_nothing_and_is_optimal() {
 }
 
 #[test]
-fn a_phase_without_length_may_stand_anywhere_in_a_planned_flow() {
+fn tuning_an_empty_workload_gives_a_makespan_of_nothing_by_every_method() {
+    let dir = scratch("empty-tuned");
+    let (file, schedule) = (dir.join("w.json"), dir.join("s.json"));
+    let (file, schedule) = (text(&file), text(&schedule));
+    fs::write(file, workload(&json!({ "map": 2, "reduce": 1 }), &json!([]))).unwrap();
+    for method in ["mk-sf-jr", "mk-tct-sf-jr", "ex-mk-sf-jr"] {
+        for slots in [&["--total-slots", "80"][..], &["--machines", "5", "--slots", "8"], &[]] {
+            let ask = [&["tune", file, "--method", method], slots].concat();
+            assert!(done(&ask).contains("order: no flows"), "{method}");
+            let document: Value =
+                serde_json::from_str(&done(&[&ask[..], &["--format", "json"]].concat())).unwrap();
+            let best = &document["best"];
+            assert_eq!((&best["makespan"], &best["order"]), (&json!(0.0), &json!([])), "{method}");
+            done(&[&ask[..], &["--schedule", schedule]].concat());
+        }
+    }
+    for policy in ["mk-jr", "dmrs"] {
+        done(&["plan", file, "--policy", policy, "--output", schedule]);
+        assert!(done(&["check", file, schedule]).starts_with("feasible: "));
+    }
+    let fewest = ["tune", file, "--machines", "2..4", "--until", "makespan:0", "--policy", "mk-jr"];
+    assert!(done(&fewest).contains("2 machines are the fewest"));
+}
+
+#[test]
+fn a_phase_without_length_may_stand_anywhere_in_a_flow() {
     let dir = scratch("no-length");
     let (file, plan) = (dir.join("w.json"), dir.join("p.json"));
     let (file, plan) = (text(&file), text(&plan));
@@ -73,6 +98,16 @@ fn a_phase_without_length_may_stand_anywhere_in_a_planned_flow() {
                 "{policy}: nothing holds slots for no time"
             );
             assert!(done(&["check", file, plan]).starts_with("feasible: "));
+        }
+        for policy in ["fifo", "fair", "flex", "flowflex", "woha-lpf", "dmrs", "mk-jr"] {
+            done(&["simulate", file, "--policy", policy, "--knowledge", "learned", "--output", plan]);
+            let document: Value = serde_json::from_str(&fs::read_to_string(plan).unwrap()).unwrap();
+            assert_eq!(document["flows"][0]["completion"], json!(3.0 + length), "{policy}: {jobs}");
+            assert_eq!(document["flows"][0]["start"], json!(3.0), "{policy}: {jobs}");
+            let rows = document["tasks"].as_array().map_or(0, Vec::len);
+            assert_eq!(rows as f64, length, "{policy}: a row for each task that has a length");
+            assert!(done(&["check", file, plan]).starts_with("feasible: "));
+            assert!(done(&["explain", plan, "a", "--workload", file]).contains("flow a"), "{policy}: {jobs}");
         }
     }
 }

@@ -218,3 +218,54 @@ fn minima_are_those_of_the_instant_itself() {
     accepts(&instance, &schedule(10.000_001));
     refuses(&instance, &schedule(10.000_1), "minimum");
 }
+
+#[test]
+fn a_phase_without_length_is_guaranteed_nothing() {
+    // a and b share the two slots of their pool: were a counted, b would be promised one of them only.
+    let in_pool = |id: &str, seconds: f64| FlowDraft {
+        pool: Some("p".to_owned()),
+        ..flow(id, uniform(4, seconds), None)
+    };
+    let instance = Instance::new(&Draft {
+        machines: vec![machines("m", 1, Slots::Universal(2))],
+        flows: vec![in_pool("a", 0.0), in_pool("b", 10.0), flow("c", uniform(1, 10.0), None)],
+        pools: vec![PoolDraft { id: "p".into(), min_slots: PerPhase { map: Some(2), reduce: None } }],
+        ..Draft::default()
+    })
+    .unwrap();
+    let honest = [
+        run("b/b/map", 0, (0, 2), (0.0, 10.0)),
+        run("b/b/map", 2, (0, 2), (10.0, 20.0)),
+        run("c/c/map", 0, (0, 1), (20.0, 30.0)),
+    ];
+    accepts(&instance, &promised(&instance, &honest));
+    let unfair = [
+        run("b/b/map", 0, (0, 1), (0.0, 10.0)),
+        run("c/c/map", 0, (1, 1), (0.0, 10.0)),
+        run("b/b/map", 1, (0, 2), (10.0, 20.0)),
+        run("b/b/map", 3, (0, 1), (20.0, 30.0)),
+    ];
+    let message = refuses(&instance, &promised(&instance, &unfair), "minimum");
+    assert!(message.contains("holds 1 slots, expected its minimum of 2"), "{message}");
+}
+
+#[test]
+fn ties_of_scaled_minima_end_in_the_release_before_the_place() {
+    // From 10 on both are promised 3 of 3 slots, 1.5 each: the slot left over is b's, which was there first.
+    let instance = guaranteed(3, &[(3, 10.0, 3), (6, 0.0, 3)]);
+    let run_of = |a: u32, b: u32| {
+        vec![
+            run("b/b/map", 0, (0, 3), (0.0, 10.0)),
+            run("b/b/map", 3, (0, b), (10.0, 20.0)),
+            run("a/a/map", 0, (b, a), (10.0, 20.0)),
+            run("b/b/map", 3 + b, (0, 3 - b), (20.0, 30.0)),
+            run("a/a/map", a, (3 - b, 3 - a), (20.0, 30.0)),
+        ]
+    };
+    accepts(&instance, &promised(&instance, &run_of(1, 2)));
+    let message = refuses(&instance, &promised(&instance, &run_of(2, 1)), "minimum");
+    assert!(
+        message.contains("flow b, job b, map phase holds 1 slots, expected its minimum of 2"),
+        "{message}"
+    );
+}

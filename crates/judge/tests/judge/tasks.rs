@@ -364,3 +364,82 @@ fn a_cluster_of_two_billion_slots_costs_what_its_rows_do() {
     let message = refuses(&instance, &tasks(&instance, &early), "slot-overlap");
     assert!(message.contains("map task 1000000000 on m-499999 slot 1999"), "{message}");
 }
+
+/// On one slot: f is maps of 2 s, reduces without length, and a job after it that has none at all; g is 1 s.
+fn pauses() -> Instance {
+    let jobs = vec![
+        job("a", &[], uniform(2, 2.0), uniform(3, 0.0)),
+        job("b", &["a"], uniform(2, 0.0), uniform(1, 0.0)),
+        job("c", &["b"], uniform(2, 0.0), uniform(1, 3.0)),
+    ];
+    let f = FlowDraft { release: 1.0, ..FlowDraft::new("f", jobs) };
+    let g = FlowDraft { release: 4.0, ..flow("g", uniform(4, 0.0), None) };
+    instance(vec![machines("m", 1, Slots::Universal(2))], vec![f, g])
+}
+
+fn pauses_run() -> Vec<Run> {
+    vec![
+        run("f/a/map", 0, (0, 1), (1.0, 3.0)),
+        run("f/a/map", 1, (1, 1), (2.0, 4.0)),
+        run("f/c/reduce", 0, (0, 1), (4.0, 7.0)),
+    ]
+}
+
+#[test]
+fn a_phase_without_length_needs_no_row_and_is_done_when_it_becomes_ready() {
+    let instance = pauses();
+    let schedule = tasks(&instance, &pauses_run());
+    assert_eq!(slackline_judge::completions(&instance, &schedule), [Some(7.0), Some(4.0)]);
+    accepts(&instance, &schedule);
+    accepts(&instance, &Schedule { minima: true, slowstart: 0.0, ..schedule.clone() });
+    let m = slackline_judge::metrics(&instance, &schedule);
+    assert_eq!((m.tasks, m.mean_wait, m.p95_wait), (3.0, 0.0, 0.0), "g waited for nothing");
+    // A flow without rows starts at its release, or does not say.
+    for (start, right) in [(Some(4.0), true), (None, true), (Some(4.5), false)] {
+        let mut claimed = schedule.clone();
+        flow_row(&mut claimed, 1).start = start;
+        assert_eq!(check(&instance, &claimed).is_ok(), right, "{start:?}");
+    }
+}
+
+#[test]
+fn what_comes_after_a_phase_without_length_comes_after_what_that_waits_for() {
+    let instance = pauses();
+    let mut runs = pauses_run();
+    (runs[2].start, runs[2].end) = (3.5, 6.5);
+    refuses(&instance, &tasks(&instance, &runs), "precedence");
+}
+
+#[test]
+fn a_phase_without_length_that_has_rows_is_held_to_them() {
+    let instance = pauses();
+    let mut runs = pauses_run();
+    // As documents were before: the reduces of a after the maps, two of them late.
+    runs[2] = run("f/c/reduce", 0, (0, 1), (5.0, 8.0));
+    runs.extend([(0, 4.0), (1, 5.0), (2, 5.0)].map(|(task, at)| run("f/a/reduce", task, (1, 1), (at, at))));
+    accepts(&instance, &tasks(&instance, &runs));
+    assert_eq!(slackline_judge::completions(&instance, &tasks(&instance, &runs))[0], Some(8.0));
+    let missing = tasks(&instance, &runs[..5]);
+    refuses(&instance, &missing, "task-missing");
+    let mut early = runs.clone();
+    (early[2].start, early[2].end) = (4.5, 7.5);
+    refuses(&instance, &tasks(&instance, &early), "precedence");
+}
+
+#[test]
+fn nothing_need_run_where_there_is_no_work_whatever_the_speeds() {
+    let fast = MachineDraft { speed: 2.0, ..machines("fast", 1, Slots::Universal(1)) };
+    let flows = vec![FlowDraft { release: 3.0, ..flow("a", uniform(1, 0.0), None) }];
+    let instance = instance(vec![machines("m", 1, Slots::Universal(1)), fast], flows);
+    accepts(&instance, &tasks(&instance, &[]));
+}
+
+#[test]
+fn work_that_was_not_cut_needs_no_row_if_there_is_none() {
+    let nothing = Some(TasksDraft::Work { work: 0.0, tasks: None }.into());
+    let flows = vec![flow("a", uniform(1, 2.0), nothing)];
+    let instance = instance(vec![machines("m", 1, Slots::Universal(1))], flows);
+    let schedule = tasks(&instance, &[run("a/a/map", 0, (0, 1), (0.0, 2.0))]);
+    assert_eq!(slackline_judge::completions(&instance, &schedule), [Some(2.0)]);
+    accepts(&instance, &schedule);
+}

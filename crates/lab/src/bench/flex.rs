@@ -80,7 +80,7 @@ fn instance(jobs: u32, objective: Objective) -> FlexInstance {
     let draft = generator.generate(&settings, Seed(1)).expect("the parameters are valid");
     let model = Instance::new(&draft).expect("generated workloads are valid");
     let model = model.with_objective(objective, Weights::Use).expect("the metric needs no numbers");
-    let jobs = model.flows().iter().zip(model.phases()).map(|(flow, phase)| {
+    let jobs = model.flows().iter().zip(model.phases().iter()).map(|(flow, phase)| {
         Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
     });
     FlexInstance::new(slots, objective.combine, jobs.collect())

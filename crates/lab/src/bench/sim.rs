@@ -78,8 +78,8 @@ fn simulate(day: &Day) {
         day.durations,
         run.tasks.len(),
         tasks as f64 / took,
-        run.reports as f64 / took,
-        run.decisions,
+        run.figures.reports as f64 / took,
+        run.figures.decisions,
         peak_mib().map_or_else(|| "?".to_owned(), |mib| mib.to_string()),
         hash(&run.tasks),
     );

@@ -124,11 +124,11 @@ fn serve<E: Engine + ?Sized>(
     let mut slots = Vec::new();
     let mut decisions = 0;
     while let Some(head) = queue.front_mut() {
-        let gone = || {
-            let flow = ledger.state.knows(head.phase).then(|| ledger.instance.flow_of(head.phase));
-            flow.is_none_or(|flow| ledger.state.has_failed(flow))
-        };
-        if head.count == 0 || gone() {
+        // Nobody waits for a phase that needs no slot, or of a flow that was abandoned or is over.
+        let waits = ledger.state.knows(head.phase)
+            && !ledger.state.is_instant(&ledger.instance, head.phase)
+            && !ledger.state.has_failed(ledger.instance.flow_of(head.phase));
+        if head.count == 0 || !waits {
             queue.pop_front();
             continue;
         }

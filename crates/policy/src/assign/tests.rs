@@ -285,6 +285,16 @@ fn tasks_of_an_abandoned_flow_do_not_block_a_queue() {
 }
 
 #[test]
+fn a_phase_without_length_at_the_head_of_a_queue_keeps_nobody_waiting() {
+    // It is done with the maps of its job, which run on the other machine.
+    let flows = vec![flow("f", uniform(1, 9.0), uniform(2, 0.0)), flow("g", uniform(1, 1.0), None)];
+    let instance = instance(vec![machines("m", 2, 1)], flows);
+    let heads = [place(0, 0, 0, 1), place(1, 1, 0, 2), place(1, 2, 0, 1)];
+    let mut layer = Layer::new(&instance, queues(&heads));
+    assert_eq!(layer.assign(), [(0, 0, 1), (2, 0, 1)]);
+}
+
+#[test]
 fn a_machine_that_is_down_serves_its_queue_when_it_is_back() {
     let instance = instance(vec![machines("m", 2, 1)], vec![flow("f", uniform(4, 1.0), None)]);
     let mut layer = Layer::new(&instance, queues(&[place(0, 0, 0, 1), place(1, 0, 1, 1)]));

@@ -279,3 +279,19 @@ fn a_queue_goes_on_when_its_machine_has_a_slot_again() {
     let run = run(&instance, &mut policy, &mut engine, audited());
     assert_eq!(run.completions[FLOW], Some(seconds(3)));
 }
+
+#[test]
+fn a_phase_without_length_needs_no_slot_and_no_row() {
+    // The only slot is taken until 3; the other flow needs none.
+    let flows = vec![flow("f", uniform(1, 3.0), None), flow("g", uniform(5, 0.0), uniform(2, 0.0))];
+    let instance = instance(vec![machines("m", 1, 1)], flows);
+    let mut engine = Scripted::reporting([
+        (seconds(0), vec![arrived(&instance, 0), arrived(&instance, 1)]),
+        (seconds(3), vec![finished(0, seconds(3))]),
+    ]);
+    let run = run(&instance, &mut granting(&instance), &mut engine, audited());
+    assert_eq!(run.completions.raw, [Some(seconds(3)), Some(seconds(0))]);
+    assert_eq!(run.tasks.len(), 1);
+    let schedule = run.schedule(&instance, "p", Clock::Exact);
+    assert_eq!(schedule.flows[1].start, Some(0.0), "without ever holding a slot it started when it was done");
+}

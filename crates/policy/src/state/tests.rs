@@ -414,3 +414,112 @@ fn early_reduces_change_when_the_slots_they_must_leave_do() {
     state.set_alive(Lane::Any, 2);
     assert_eq!(state.drain_touched().count(), 0, "they are early no more");
 }
+
+/// A phase without length of that many tasks.
+fn nothing(tasks: u32) -> Option<slackline_model::draft::PhaseDraft> {
+    uniform(tasks, 0.0)
+}
+
+#[test]
+fn a_phase_without_length_is_done_when_it_becomes_ready() {
+    let jobs =
+        vec![job("a", &[], uniform(1, 1.0), nothing(3)), job("b", &["a"], nothing(2), uniform(1, 1.0))];
+    let instance = instance(vec![machines("m", 1, 1)], vec![FlowDraft::new("f", jobs)]);
+    let (mut state, events) = arrived(&instance, 1.0);
+    assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(MAP)]);
+    assert!(!state.phase(REDUCE).is_done(), "not before its maps");
+    let events = did(&mut state, &instance, MAP, 1, seconds(1));
+    let [b_map, b_reduce] = [2, 3].map(PhaseId);
+    assert_eq!(
+        events,
+        [
+            Event::PhaseDone(MAP),
+            Event::PhaseDone(REDUCE),
+            Event::JobDone(JobId(0)),
+            Event::PhaseReady(b_reduce),
+            Event::PhaseDone(b_map),
+        ]
+    );
+    let passed = state.phase(REDUCE);
+    assert_eq!((passed.done(), passed.unstarted(), passed.last_end()), (3, 0, seconds(1)));
+    assert_eq!((passed.is_ready(), passed.pending().count()), (false, 0));
+    assert_eq!(state.ready(Lane::Any).collect::<Vec<_>>(), [b_reduce]);
+    assert_eq!(state.tasks_done(), 1, "nothing was attempted");
+}
+
+#[test]
+fn what_has_no_length_ends_with_what_it_follows_however_late_that_is_heard_of() {
+    let jobs = vec![job("a", &[], uniform(1, 1.0), None), job("b", &["a"], nothing(1), None)];
+    let instance = instance(vec![machines("m", 1, 1)], vec![FlowDraft::new("f", jobs)]);
+    let (mut state, _) = arrived(&instance, 1.0);
+    state.take(&instance, MAP, 1);
+    let finished = Finished { phase: MAP, count: 1, at: seconds(1), now: seconds(4) };
+    state.finish(&instance, finished, &mut Vec::new());
+    assert_eq!(state.completion(FLOW), Some(seconds(1)));
+}
+
+#[test]
+fn a_flow_without_length_is_done_at_its_release() {
+    let mut late = flow("f", nothing(1), nothing(1));
+    late.release = 3.0;
+    let instance = instance(vec![machines("m", 1, 1)], vec![late]);
+    let (mut state, mut events) = (State::new(&instance, 1.0), Vec::new());
+    state.arrive(&instance, FLOW, seconds(3), &mut events);
+    assert_eq!(
+        events,
+        [
+            Event::FlowArrived(FLOW),
+            Event::PhaseDone(MAP),
+            Event::PhaseDone(REDUCE),
+            Event::JobDone(JobId(0)),
+            Event::FlowDone(FLOW),
+        ]
+    );
+    assert_eq!((state.completion(FLOW), state.flows_left()), (Some(seconds(3)), 0));
+}
+
+#[test]
+fn slow_start_lets_no_reduce_without_length_in_before_the_last_map() {
+    let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", uniform(4, 1.0), nothing(2))]);
+    let (mut state, events) = arrived(&instance, 0.0);
+    assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(MAP)]);
+    assert_eq!(did(&mut state, &instance, MAP, 3, seconds(1)), []);
+    assert_eq!(did(&mut state, &instance, MAP, 1, seconds(2)).len(), 4);
+    assert_eq!(state.completion(FLOW), Some(seconds(2)));
+}
+
+#[test]
+fn reduces_after_maps_without_length_are_never_early() {
+    let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", nothing(4), uniform(1, 1.0))]);
+    let (state, events) = arrived(&instance, 0.0);
+    assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(REDUCE), Event::PhaseDone(MAP)]);
+    assert_eq!((state.is_early(&instance, REDUCE), state.runnable(&instance, REDUCE)), (false, 1));
+}
+
+#[test]
+fn what_is_only_guessed_to_have_no_length_runs() {
+    let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", nothing(1), nothing(1))]);
+    let (mut state, mut events) =
+        (State::new(&instance, 1.0).with_lengths(crate::engine::Lengths::Guessed), Vec::new());
+    state.arrive(&instance, FLOW, Time::ZERO, &mut events);
+    assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(MAP)]);
+    let events = did(&mut state, &instance, MAP, 1, seconds(5));
+    assert_eq!(events, [Event::PhaseReady(REDUCE), Event::PhaseDone(MAP)]);
+    assert_eq!(state.runnable(&instance, REDUCE), 1);
+}
+
+#[test]
+fn a_chain_without_length_may_be_as_long_as_it_likes() {
+    let n = 100_000;
+    let link = |k: usize| {
+        let after = k.checked_sub(1).map(|before| format!("j{before}"));
+        let after: Vec<&str> = after.iter().map(String::as_str).collect();
+        job(&format!("j{k}"), &after, nothing(1), if k % 2 == 0 { nothing(1) } else { None })
+    };
+    let flow = FlowDraft::new("f", (0..n).map(link).collect());
+    let instance = instance(vec![machines("m", 1, 1)], vec![flow]);
+    let (state, events) = arrived(&instance, 1.0);
+    assert_eq!(state.completion(FLOW), Some(Time::ZERO));
+    // Each phase, each job, the flow twice.
+    assert_eq!(events.len(), n + n / 2 + n + 2);
+}

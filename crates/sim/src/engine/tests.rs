@@ -42,27 +42,32 @@ fn next(sim: &mut Sim<'_>) -> (Time, Vec<Report>) {
 }
 
 /// Starts `count` tasks of the first phase from the slot on that has the number of the machine.
-fn start(sim: &mut Sim<'_>, row: u32, machine: u32, count: u32) {
-    begin(sim, row, machine, count, false);
+fn start(sim: &mut Sim<'_>, live: &Instance, row: u32, machine: u32, count: u32) {
+    begin(sim, live, row, (machine, count), false);
 }
 
 /// Starts a task that waits for [`Order::Go`].
-fn hold(sim: &mut Sim<'_>, row: u32, machine: u32) {
-    begin(sim, row, machine, 1, true);
+fn hold(sim: &mut Sim<'_>, live: &Instance, row: u32, machine: u32) {
+    begin(sim, live, row, (machine, 1), true);
 }
 
-fn begin(sim: &mut Sim<'_>, row: u32, machine: u32, count: u32, held: bool) {
+fn begin(sim: &mut Sim<'_>, live: &Instance, row: u32, (machine, count): (u32, u32), held: bool) {
     let places = [SlotRange { first: machine, len: count }];
+    sim.start(&Start { count, held, ..one_task(row, sim.now, &places) }, live);
+}
+
+/// The first task of the first phase, from now on.
+fn one_task(row: u32, since: Time, places: &[SlotRange]) -> Start<'_> {
     let (row, phase) = (RowId(row), PhaseId(0));
-    sim.start(&Start { row, phase, first: 0, count, attempt: 0, places: &places, held });
+    Start { row, since, reported_as: None, phase, first: 0, count: 1, attempt: 0, places, held: false }
 }
 
 fn finished(row: u32, end: Time) -> Report {
     Report::Finished { row: RowId(row), at: end }
 }
 
-fn arrived(flow: u32) -> Report {
-    Report::Arrived(FlowId(flow))
+fn arrived(instance: &Instance, flow: u32) -> Report {
+    Report::Arrived(Box::new(instance.excerpt(FlowId(flow))))
 }
 
 const M0: MachineId = MachineId(0);
@@ -82,8 +87,8 @@ fn beating(instance: &Instance, seconds: u64) -> Sim<'_> {
 fn flows_arrive_by_release_then_id_and_together_in_one_report() {
     let instance = instance(&[1.0], &[5.0, 2.0, 5.0]);
     let mut sim = Sim::new(&instance, Options::exact());
-    assert_eq!(next(&mut sim), (at(2), vec![arrived(1)]));
-    assert_eq!(next(&mut sim), (at(5), vec![arrived(0), arrived(2)]));
+    assert_eq!(next(&mut sim), (at(2), vec![arrived(&instance, 1)]));
+    assert_eq!(next(&mut sim), (at(5), vec![arrived(&instance, 0), arrived(&instance, 2)]));
     assert_eq!(poll(&mut sim), None);
 }
 
@@ -92,8 +97,8 @@ fn a_batch_ends_after_its_length_over_the_speed_of_its_slots() {
     let instance = instance(&[2.0, 0.5], &[1.0]);
     let mut sim = Sim::new(&instance, Options::exact());
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
-    start(&mut sim, 1, 1, 1);
+    start(&mut sim, &instance, 0, 0, 1);
+    start(&mut sim, &instance, 1, 1, 1);
     assert_eq!(next(&mut sim), (Time(2_500_000), vec![finished(0, Time(2_500_000))]));
     assert_eq!(next(&mut sim), (at(7), vec![finished(1, at(7))]));
 }
@@ -105,10 +110,10 @@ fn what_happens_in_one_instant_is_reported_in_the_order_of_cause_and_effect() {
     let crashes = Crashes::Script(vec![crash(M0, 3, 9), crash(M1, 1, 3)]);
     let mut sim = Sim::new(&instance, Options { crashes, ..Options::exact() });
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
+    start(&mut sim, &instance, 0, 0, 1);
     assert_eq!(next(&mut sim), (at(1), vec![Report::Down(M1)]));
     sim.wake_at(at(3));
-    let expected = [finished(0, at(3)), Report::Down(M0), Report::Up(M1), Report::Woken, arrived(1)];
+    let expected = [finished(0, at(3)), Report::Down(M0), Report::Up(M1), Report::Woken, arrived(&instance, 1)];
     assert_eq!(next(&mut sim), (at(3), expected.to_vec()));
 }
 
@@ -130,8 +135,8 @@ fn a_held_batch_computes_from_when_it_may_or_from_when_it_started() {
     let instance = instance(&[1.0, 1.0], &[5.0]);
     let mut sim = Sim::new(&instance, Options::exact());
     next(&mut sim);
-    hold(&mut sim, 0, 0);
-    hold(&mut sim, 1, 1);
+    hold(&mut sim, &instance, 0, 0);
+    hold(&mut sim, &instance, 1, 1);
     assert_eq!(poll(&mut sim), None, "it waits");
     sim.order(Order::Go { row: RowId(0), since: at(4) });
     sim.now = at(7);
@@ -145,7 +150,7 @@ fn a_batch_is_let_go_once() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = Sim::new(&instance, Options::exact());
     next(&mut sim);
-    hold(&mut sim, 0, 0);
+    hold(&mut sim, &instance, 0, 0);
     for since in [1, 2] {
         sim.order(Order::Go { row: RowId(0), since: at(since) });
     }
@@ -158,7 +163,7 @@ fn a_batch_that_is_put_off_starts_over() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = dying(&instance, 100, None);
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
+    start(&mut sim, &instance, 0, 0, 1);
     sim.now = at(2);
     sim.order(Order::Hold(RowId(0)));
     sim.now = at(3);
@@ -172,7 +177,7 @@ fn a_batch_that_has_ended_cannot_be_put_off() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = beating(&instance, 10);
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
+    start(&mut sim, &instance, 0, 0, 1);
     sim.now = at(3);
     sim.order(Order::Hold(RowId(0)));
     assert_eq!(next(&mut sim), (at(10), vec![finished(0, at(3)), Report::Offer(M0)]));
@@ -183,8 +188,8 @@ fn a_batch_that_is_stopped_is_not_heard_of_again() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let mut sim = dying(&instance, 100, None);
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
-    start(&mut sim, 1, 1, 1);
+    start(&mut sim, &instance, 0, 0, 1);
+    start(&mut sim, &instance, 1, 1, 1);
     sim.order(Order::Kill(RowId(0)));
     assert_eq!(next(&mut sim), (at(3), vec![finished(1, at(3))]));
     assert_eq!(next(&mut sim), (at(100), vec![Report::Down(M0)]));
@@ -195,7 +200,12 @@ fn a_batch_that_is_stopped_is_not_heard_of_again() {
 fn what_can_be_done_follows_from_what_is_simulated() {
     let instance = instance(&[1.0], &[0.0]);
     let of = |options: Options| Sim::new(&instance, options).capabilities();
-    let plain = Capabilities { batch: Batch::Speed, faults: false, offers: Offers::Immediate };
+    let plain = Capabilities {
+        batch: Batch::Speed,
+        faults: Faults::Never,
+        offers: Offers::Immediate,
+        lengths: Lengths::Known,
+    };
     assert_eq!(of(Options::exact()), plain);
     let jitter = Options { jitter: 0.1, ..Options::exact() };
     assert_eq!(of(jitter), Capabilities { batch: Batch::Task, ..plain });
@@ -203,7 +213,7 @@ fn what_can_be_done_follows_from_what_is_simulated() {
     assert_eq!(of(heartbeat), Capabilities { batch: Batch::Machine, offers: Offers::Heartbeat, ..plain });
     let crashes = Crashes::Rate { between: Span(1), repair: Span(1) };
     let crashes = Options { crashes, ..Options::exact() };
-    assert_eq!(of(crashes), Capabilities { batch: Batch::Machine, faults: true, ..plain });
+    assert_eq!(of(crashes), Capabilities { batch: Batch::Machine, faults: Faults::TasksAndOutput, ..plain });
 }
 
 #[test]
@@ -211,10 +221,10 @@ fn ends_are_heard_with_the_next_heartbeat_of_their_machine() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     // Beats at 0, 10, … and 5, 15, ….
     let mut sim = beating(&instance, 10);
-    assert_eq!(next(&mut sim), (at(0), vec![arrived(0), Report::Offer(M0)]));
-    start(&mut sim, 0, 0, 1);
+    assert_eq!(next(&mut sim), (at(0), vec![arrived(&instance, 0), Report::Offer(M0)]));
+    start(&mut sim, &instance, 0, 0, 1);
     assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
-    start(&mut sim, 1, 1, 1);
+    start(&mut sim, &instance, 1, 1, 1);
     assert_eq!(next(&mut sim), (at(10), vec![finished(0, at(3)), Report::Offer(M0)]));
     assert_eq!(next(&mut sim), (at(15), vec![finished(1, at(8)), Report::Offer(M1)]));
     // The end of the second may give work to the first, which had nothing to do before.
@@ -227,7 +237,7 @@ fn slots_of_a_stopped_batch_are_offered_although_nothing_else_happens() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = beating(&instance, 10);
     next(&mut sim);
-    hold(&mut sim, 0, 0);
+    hold(&mut sim, &instance, 0, 0);
     assert_eq!(poll(&mut sim), None);
     sim.now = at(12);
     sim.order(Order::Kill(RowId(0)));
@@ -241,7 +251,7 @@ fn what_ended_unheard_is_reported_with_the_death_of_its_machine() {
     let crashes = Crashes::Script(vec![crash]);
     let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
+    start(&mut sim, &instance, 0, 0, 1);
     assert_eq!(next(&mut sim), (at(4), vec![finished(0, at(3)), Report::Down(M0)]));
     assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
     assert_eq!(next(&mut sim), (at(6), vec![Report::Up(M0)]));
@@ -255,9 +265,9 @@ fn a_reduce_that_had_ended_for_all_its_machine_knew_is_not_lost_with_it() {
     let crashes = Crashes::Script(vec![crash]);
     let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
     next(&mut sim);
-    hold(&mut sim, 0, 0);
+    hold(&mut sim, &instance, 0, 0);
     assert_eq!(next(&mut sim), (at(5), vec![Report::Offer(M1)]));
-    start(&mut sim, 1, 1, 1);
+    start(&mut sim, &instance, 1, 1, 1);
     // What the first waits for ended at 8 s, which is heard of when the machine it waits on dies, not at 15 s.
     assert_eq!(next(&mut sim), (at(12), vec![finished(1, at(8))]));
     sim.order(Order::Go { row: RowId(0), since: at(8) });
@@ -294,7 +304,7 @@ fn a_batch_that_ends_shows_that_failures_are_not_in_vain() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = dying(&instance, 5, None);
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
+    start(&mut sim, &instance, 0, 0, 1);
     sim.in_vain = FAILURES_IN_VAIN - 1;
     assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3))]));
     assert_eq!(sim.in_vain, 0);
@@ -311,8 +321,8 @@ fn what_has_ended_is_reported_before_a_simulation_gives_up() {
     let instance = instance(&[1.0, 1.0], &[0.0]);
     let mut sim = beating(&instance, 10);
     next(&mut sim);
-    start(&mut sim, 0, 0, 1);
-    start(&mut sim, 1, 1, 1);
+    start(&mut sim, &instance, 0, 0, 1);
+    start(&mut sim, &instance, 1, 1, 1);
     sim.now = at(3);
     sim.in_vain = FAILURES_IN_VAIN;
     assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3)), finished(1, at(3))]));
@@ -372,9 +382,8 @@ fn jitter_is_a_factor_of_its_own_for_each_attempt_of_each_task() {
     let duration = |seed, first, attempt| {
         let options = Options { jitter: 0.3, seed: Seed(seed), ..Options::exact() };
         let places = [SlotRange { first: 0, len: 1 }];
-        let (row, phase) = (RowId(0), PhaseId(0));
-        let start = Start { row, phase, first, count: 1, attempt, places: &places, held: false };
-        Sim::new(&instance, options).duration(&start)
+        let start = Start { first, attempt, ..one_task(0, Time::ZERO, &places) };
+        Sim::new(&instance, options).duration(&start, &instance)
     };
     let base = duration(1, 0, 0);
     assert_eq!(base, duration(1, 0, 0));
@@ -390,7 +399,7 @@ fn what_ended_unheard_elsewhere_is_not_reported_with_a_death() {
     let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
     let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
     next(&mut sim);
-    start(&mut sim, 0, 1, 1);
+    start(&mut sim, &instance, 0, 1, 1);
     assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
 }
 
@@ -399,9 +408,9 @@ fn a_machine_offers_its_slots_once_an_instant() {
     // The flow of second 3 asks for the offer of second 10, and so does the one that arrives then.
     let instance = instance(&[1.0], &[0.0, 3.0, 10.0]);
     let mut sim = beating(&instance, 10);
-    assert_eq!(next(&mut sim), (at(0), vec![arrived(0), Report::Offer(M0)]));
-    assert_eq!(next(&mut sim), (at(3), vec![arrived(1)]));
-    assert_eq!(next(&mut sim), (at(10), vec![Report::Offer(M0), arrived(2)]));
+    assert_eq!(next(&mut sim), (at(0), vec![arrived(&instance, 0), Report::Offer(M0)]));
+    assert_eq!(next(&mut sim), (at(3), vec![arrived(&instance, 1)]));
+    assert_eq!(next(&mut sim), (at(10), vec![Report::Offer(M0), arrived(&instance, 2)]));
     assert_eq!(poll(&mut sim), None);
 }
 
@@ -410,7 +419,7 @@ fn an_end_that_is_known_only_afterwards_is_reported_at_once() {
     let instance = instance(&[1.0], &[0.0]);
     let mut sim = dying(&instance, 100, None);
     next(&mut sim);
-    hold(&mut sim, 0, 0);
+    hold(&mut sim, &instance, 0, 0);
     sim.now = at(9);
     sim.order(Order::Go { row: RowId(0), since: at(2) });
     assert_eq!(next(&mut sim), (at(9), vec![finished(0, at(5))]));
@@ -421,8 +430,84 @@ fn a_dead_machine_is_not_asked_for_its_slots() {
     let instance = instance(&[1.0], &[0.0, 7.0]);
     let crashes = Crashes::Script(vec![Crash { machine: M0, at: at(4), back: None }]);
     let mut sim = Sim::new(&instance, Options { crashes, heartbeat: Span(10_000_000), ..Options::exact() });
-    assert_eq!(next(&mut sim), (at(0), vec![arrived(0), Report::Offer(M0)]));
+    assert_eq!(next(&mut sim), (at(0), vec![arrived(&instance, 0), Report::Offer(M0)]));
     assert_eq!(next(&mut sim), (at(4), vec![Report::Down(M0)]));
-    assert_eq!(next(&mut sim), (at(7), vec![arrived(1)]));
+    assert_eq!(next(&mut sim), (at(7), vec![arrived(&instance, 1)]));
     assert_eq!(poll(&mut sim), None);
+}
+
+/// Serves the ready phases in the order of their ids.
+struct InOrder;
+
+impl slackline_policy::Policy for InOrder {
+    fn name(&self) -> &'static str {
+        "in-order"
+    }
+
+    fn style(&self) -> slackline_policy::Style {
+        slackline_policy::Style::Priorities
+    }
+
+    fn on_events(
+        &mut self,
+        _: &[slackline_policy::Event],
+        _: &slackline_policy::View<'_>,
+        _: &mut Vec<slackline_policy::Action>,
+    ) {
+    }
+
+    fn next(
+        &mut self,
+        ask: &slackline_policy::Ask<'_>,
+        view: &slackline_policy::View<'_>,
+    ) -> Option<slackline_policy::Grant> {
+        let phase = view.state.ready(ask.lane).find(|&phase| view.runnable(phase) > 0)?;
+        Some(slackline_policy::Grant { phase, tasks: u32::MAX })
+    }
+}
+
+/// One flow of jobs, each after the one before it, of a map phase of that many tasks and seconds; one slot.
+fn chain(jobs: &[(u32, f64)]) -> Instance {
+    let job = |(k, &(tasks, seconds)): (usize, &(u32, f64))| JobDraft {
+        id: format!("j{k}"),
+        after: k.checked_sub(1).map(|before| format!("j{before}")).into_iter().collect(),
+        map: Some(TasksDraft::Uniform { tasks, seconds }.into()),
+        ..JobDraft::default()
+    };
+    let jobs = jobs.iter().enumerate().map(job).collect();
+    let machine =
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+    Instance::new(&Draft {
+        machines: vec![machine],
+        flows: vec![FlowDraft::new("f", jobs)],
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
+fn run(instance: &Instance, options: Options) -> slackline_policy::Run {
+    let config = slackline_policy::Config { slowstart: 0.5, ..slackline_policy::Config::plain() };
+    slackline_policy::run(instance, &mut InOrder, &mut Sim::new(instance, options), config)
+}
+
+#[test]
+fn phases_without_length_hold_no_slot() {
+    let instance = chain(&[(2, 0.0), (1, 3.0), (9, 0.0), (1, 2.0), (1, 0.0)]);
+    let exact = run(&instance, Options::exact());
+    assert_eq!(exact.completions.raw, [Some(at(5))]);
+    assert_eq!(exact.tasks.rows().iter().map(|row| row.phase.0).collect::<Vec<_>>(), [1, 3]);
+    // Ends are heard of every 4 s: from 4 to 6 runs the last that has a length, and the flow ended with it.
+    let heartbeat = run(&instance, Options { heartbeat: Span(4_000_000), ..Options::exact() });
+    assert_eq!(heartbeat.completions.raw, [Some(heartbeat.tasks.row(1).end)]);
+    let crash = Crash { machine: M0, at: at(4), back: Some(at(7)) };
+    let crashed = run(&instance, Options { crashes: Crashes::Script(vec![crash]), ..Options::exact() });
+    assert_eq!(crashed.completions.raw, [Some(at(9))], "what has no length has nothing to lose");
+}
+
+#[test]
+fn a_flow_of_a_hundred_thousand_jobs_without_length_is_done_at_once() {
+    let mut jobs = vec![(1, 0.0); 100_000];
+    jobs[0].1 = 1.0;
+    let found = run(&chain(&jobs), Options::exact());
+    assert_eq!((found.completions.raw, found.tasks.len()), (vec![Some(at(1))], 1));
 }

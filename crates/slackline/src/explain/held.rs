@@ -141,7 +141,10 @@ pub(super) fn extents(instance: &Instance, held: &[Held]) -> TiVec<PhaseId, Exte
         for phase in job.phases() {
             let extent = &mut extents[phase];
             extent.ready = ready;
+            // What is without length holds no slot and has no rows.
+            let is_unseen = extent.start.is_none() && instance.phase(phase).is_without_length();
             extent.done = match &instance.phase(phase).amount {
+                _ if is_unseen => true,
                 Amount::Tasks(tasks) if !is_plan => done[phase] >= f64::from(tasks.count()),
                 amount => {
                     let work = match amount {

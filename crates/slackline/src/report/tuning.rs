@@ -75,6 +75,7 @@ pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool, v
     let order = flows(instance, &tuned.best);
     let shown = if all { order.len() } else { order.len().min(SHOWN) };
     let more = match order.len() - shown {
+        0 if order.is_empty() => "no flows".to_owned(),
         0 => String::new(),
         more => format!(", … ({more} more; --all shows them)"),
     };

@@ -82,7 +82,7 @@ fn a_task_that_fails_three_times_is_done_by_its_fourth_attempt() {
         for spec in registered(&Registry::standard()) {
             let schedule = run(&instance, &spec, |_, first, attempt| first == 0 && attempt < 3);
             assert!(schedule.flows.iter().all(|f| f.status == FlowStatus::Done), "{}", spec.spec());
-            assert_eq!(failed_rows(&schedule), 3 * instance.phases().len(), "{}", spec.spec());
+            assert_eq!(failed_rows(&schedule), 3 * with_tasks(&instance).count(), "{}", spec.spec());
         }
     }
 }
@@ -90,9 +90,10 @@ fn a_task_that_fails_three_times_is_done_by_its_fourth_attempt() {
 #[test]
 fn a_task_that_always_fails_takes_its_flow_with_it_and_no_other() {
     for instance in conformance() {
-        let doomed = instance.flow_of(PhaseId(0));
+        let first_phase = with_tasks(&instance).next().unwrap();
+        let doomed = instance.flow_of(first_phase);
         for spec in registered(&Registry::standard()) {
-            let schedule = run(&instance, &spec, |phase, first, _| phase == PhaseId(0) && first == 0);
+            let schedule = run(&instance, &spec, |phase, first, _| phase == first_phase && first == 0);
             for flow in &schedule.flows {
                 let expected = if flow.flow == doomed { FlowStatus::Failed } else { FlowStatus::Done };
                 assert_eq!(flow.status, expected, "{}: flow {}", spec.spec(), instance.flow(flow.flow).id);
@@ -100,6 +101,11 @@ fn a_task_that_always_fails_takes_its_flow_with_it_and_no_other() {
             assert_eq!(failed_rows(&schedule), 4, "{}", spec.spec());
         }
     }
+}
+
+/// Phases that have tasks to start: those without length have none.
+fn with_tasks(instance: &Instance) -> impl Iterator<Item = PhaseId> + '_ {
+    instance.phases().iter_enumerated().filter(|(_, phase)| !phase.is_without_length()).map(|(id, _)| id)
 }
 
 /// The documents of the conformance suite, cut into tasks.

@@ -4,6 +4,7 @@
 //! - `small`: every small instance against exhaustive search;
 //! - `arb`: random instances with everything a workload document can say;
 //! - `laws`: what holds for every instance, checked on random ones;
+//! - `no_length`: phases without length hold no slot;
 //! - `seam`: toy policies that show that the papers fit the seam;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
 //! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
@@ -21,6 +22,7 @@ mod documents;
 mod explain;
 mod failures;
 mod laws;
+mod no_length;
 mod seam;
 mod small;
 mod swarm;

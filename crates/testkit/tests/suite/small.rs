@@ -108,6 +108,13 @@ fn two_jobs() {
 }
 
 #[test]
+fn three_jobs_with_phases_without_length() {
+    let counts = check_all("without length", crate::no_length::small(sample(6.0)), 5);
+    assert_eq!(counts.out_of_reach, 0);
+    assert!(counts.optimal > counts.schedules / 2);
+}
+
+#[test]
 fn three_jobs() {
     let counts = check_all("three jobs", instances::sampled_jobs(3, sample(12.0)), usize::MAX);
     assert!(counts.out_of_reach * 20 < counts.instances);

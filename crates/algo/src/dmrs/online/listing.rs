@@ -23,7 +23,9 @@ impl Dmrs {
         for &id in &self.jobs {
             let info = view.instance.job(id);
             let side = |kind| {
-                let Some(phase) = info.phase(kind) else { return Side::default() };
+                let Some(phase) = info.phase(kind).filter(|&phase| !view.is_instant(phase)) else {
+                    return Side::default();
+                };
                 let (mut work, mut longest) = estimates::left(view, phase);
                 let mut count = view.phase(phase).unstarted();
                 for (end, group) in self.queues.ends(phase, speeds, view.now) {
@@ -163,7 +165,8 @@ impl Dmrs {
             phase.sort();
             phase
         };
-        let placed = |id: &PhaseId| self.config.variant.places(view.instance.phase(*id).kind);
+        let placed =
+            |id: &PhaseId| self.config.variant.places(view.instance.phase(*id).kind) && !view.is_instant(*id);
         let phases = view.instance.job(id).phases().filter(placed).map(phase).collect();
         list::Job { ready: view.now, phases }
     }

@@ -60,8 +60,7 @@ fn gridmix(settings: &[(&str, &str)], seed: u64, objective: Objective) -> Instan
 fn simulated(instance: &Instance, policy: &mut dyn Policy, (slowstart, learned): (f64, bool)) -> f64 {
     let mut config = Config { audit: true, slowstart, ..Config::plain() };
     if learned {
-        let (learning, estimates) = Learning::start(instance, &History::new());
-        (config.learning, config.estimates) = (Some(learning), estimates);
+        config.learning = Some(Learning::new(instance.cluster(), &History::new()));
     }
     let mut engine = Sim::new(instance, Options::exact());
     let mut schedule =
@@ -223,11 +222,11 @@ impl Engine for Broken<'_> {
         Some(now)
     }
 
-    fn start(&mut self, start: &Start<'_>) {
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
         if start.phase == PhaseId(0) {
             self.doomed.push(start.row);
         }
-        self.sim.start(start);
+        self.sim.start(start, live);
     }
 
     fn order(&mut self, order: slackline_policy::engine::Order) {
@@ -236,6 +235,10 @@ impl Engine for Broken<'_> {
 
     fn wake_at(&mut self, at: Time) {
         self.sim.wake_at(at);
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.sim.may_bring_flows()
     }
 }
 

@@ -1,0 +1,67 @@
+//! Phases without length: they hold no slot and are done when they become ready, under every policy and in plans.
+
+use proptest::prelude::*;
+use slackline::Registry;
+use slackline_model::draft::{Draft, PhaseDraft, TasksDraft};
+use slackline_model::{Instance, Seed, Span, random};
+use slackline_policy::Policy;
+use slackline_testkit::conformance::{planned, setups, simulated};
+use slackline_testkit::harness::{self, Setup};
+use slackline_testkit::instances;
+
+use crate::arb::arb_draft;
+
+/// The same with about every other phase without length; of some flows nothing is left.
+pub(crate) fn with_pauses(mut draft: Draft, seed: u64) -> Draft {
+    let rng = &mut random::rng(Seed(seed), "pauses", 0);
+    for flow in &mut draft.flows {
+        let share = [0.3, 0.6, 1.0][random::integer(rng, 0, 2) as usize];
+        for phase in flow.jobs.iter_mut().flat_map(|job| [&mut job.map, &mut job.reduce]).flatten() {
+            // Of work that is cut later the oracle and the judge do not see the same time alone.
+            if let TasksDraft::Work { tasks, .. } = &mut phase.tasks {
+                tasks.get_or_insert(3);
+            }
+            if random::chance(rng, share) {
+                empty(phase);
+            }
+        }
+    }
+    draft
+}
+
+fn empty(phase: &mut PhaseDraft) {
+    match &mut phase.tasks {
+        TasksDraft::Uniform { seconds, .. } => *seconds = 0.0,
+        TasksDraft::Each(list) => list.fill(0.0),
+        TasksDraft::Splits(splits) => splits.iter_mut().for_each(|split| split.seconds = 0.0),
+        TasksDraft::Work { work, .. } => *work = 0.0,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_policy_passes_over_them(draft in arb_draft(), seed: u64, at in 0..100usize) {
+        let instance = Instance::new(&with_pauses(draft, seed)).unwrap().cut(Span(3_000_000));
+        let setups = setups(&instance);
+        let (how, setup) = &setups[at % setups.len()];
+        for policy in harness::registered(&Registry::standard()) {
+            for setup in [setup, &Setup::plain()] {
+                let found = simulated(&instance, &policy, setup);
+                prop_assert!(found.is_ok(), "{:?}, {}: {}", policy, how, found.unwrap_err());
+                let mut built = policy.build(instance.cluster(), &instance.objective());
+                let schedule = harness::simulate(&instance, built.as_mut() as &mut dyn Policy, setup);
+                let shown = schedule.tasks.rows().iter().find(|row| instance.phase(row.phase).work().0 == 0);
+                prop_assert!(shown.is_none(), "{:?} starts {}", policy, instance.phase_name(shown.unwrap().phase));
+            }
+            let plan = planned(&instance, &policy);
+            prop_assert!(plan.is_ok(), "{:?}, plan: {}", policy, plan.unwrap_err());
+        }
+    }
+}
+
+/// Instances of the exhaustive suite with phases emptied.
+pub(crate) fn small(n: u64) -> impl Iterator<Item = Draft> {
+    instances::sampled_jobs(3, n).zip(0..).map(|(draft, seed)| with_pauses(draft, seed))
+}
