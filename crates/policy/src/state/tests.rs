@@ -463,7 +463,7 @@ fn a_flow_without_length_is_done_at_its_release() {
     let mut late = flow("f", nothing(1), nothing(1));
     late.release = 3.0;
     let instance = instance(vec![machines("m", 1, 1)], vec![late]);
-    let (mut state, mut events) = (State::new(&instance, 1.0), Vec::new());
+    let (mut state, mut events) = (State::new(instance.cluster(), 1.0), Vec::new());
     state.arrive(&instance, FLOW, seconds(3), &mut events);
     assert_eq!(
         events,
@@ -500,7 +500,7 @@ fn reduces_after_maps_without_length_are_never_early() {
 fn what_is_only_guessed_to_have_no_length_runs() {
     let instance = instance(vec![machines("m", 1, 1)], vec![flow("f", nothing(1), nothing(1))]);
     let (mut state, mut events) =
-        (State::new(&instance, 1.0).with_lengths(crate::engine::Lengths::Guessed), Vec::new());
+        (State::new(instance.cluster(), 1.0).with_lengths(crate::engine::Lengths::Guessed), Vec::new());
     state.arrive(&instance, FLOW, Time::ZERO, &mut events);
     assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(MAP)]);
     let events = did(&mut state, &instance, MAP, 1, seconds(5));

@@ -309,7 +309,7 @@ fn a_batch_that_ends_shows_that_failures_are_not_in_vain() {
     assert_eq!(next(&mut sim), (at(3), vec![finished(0, at(3))]));
     assert_eq!(sim.in_vain, 0);
     let mut untracked = Sim::new(&instance, Options::exact());
-    start(&mut untracked, 0, 0, 1);
+    start(&mut untracked, &instance, 0, 0, 1);
     untracked.in_vain = 1;
     assert_eq!(next(&mut untracked).0, at(0));
     assert_eq!(next(&mut untracked).0, at(3));
@@ -359,18 +359,18 @@ fn a_wake_is_not_in_vain_while_something_runs_arrives_or_comes_back() {
     let (idle, coming) = (instance(&[1.0], &[0.0]), instance(&[1.0], &[0.0, 9.0]));
     let plain = |instance| Sim::new(instance, Options::exact());
     assert_eq!(wakes_in_vain(plain(&idle), |_| {}), 8);
-    assert_eq!(wakes_in_vain(plain(&idle), |sim| hold(sim, 0, 0)), 8, "what waits does not end");
-    assert_eq!(wakes_in_vain(plain(&idle), |sim| start(sim, 0, 0, 1)), 0);
+    assert_eq!(wakes_in_vain(plain(&idle), |sim| hold(sim, &idle, 0, 0)), 8, "what waits does not end");
+    assert_eq!(wakes_in_vain(plain(&idle), |sim| start(sim, &idle, 0, 0, 1)), 0);
     assert_eq!(wakes_in_vain(plain(&coming), |_| {}), 0);
     assert_eq!(wakes_in_vain(dying(&idle, 0, Some(9)), |_| {}), 0);
     assert_eq!(wakes_in_vain(dying(&idle, 0, None), |_| {}), 8);
     let released = |sim: &mut Sim<'_>| {
-        hold(sim, 0, 0);
+        hold(sim, &idle, 0, 0);
         sim.order(Order::Go { row: RowId(0), since: at(0) });
     };
     assert_eq!(wakes_in_vain(plain(&idle), released), 0);
     let put_off = |sim: &mut Sim<'_>| {
-        start(sim, 0, 0, 1);
+        start(sim, &idle, 0, 0, 1);
         sim.order(Order::Hold(RowId(0)));
     };
     assert_eq!(wakes_in_vain(dying(&idle, 99, None), put_off), 8);

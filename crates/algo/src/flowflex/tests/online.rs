@@ -246,6 +246,7 @@ impl Engine for Broken<'_> {
 struct Counted {
     inner: FlowFlex,
     targets: BTreeMap<PhaseId, f64>,
+    has_failed: bool,
     /// From when on a flow has failed: phases that are ready, and slots they are to hold.
     after: Vec<(usize, f64)>,
 }
@@ -267,7 +268,8 @@ impl Policy for Counted {
                 self.targets.insert(phase, slots);
             }
         }
-        if view.state.has_failed(FlowId(0)) {
+        self.has_failed |= events.contains(&Event::FlowFailed(FlowId(0)));
+        if self.has_failed {
             let ready: Vec<PhaseId> = view.state.ready(Lane::Any).collect();
             let slots = ready.iter().filter_map(|phase| self.targets.get(phase)).sum();
             self.after.push((ready.len(), slots));
