@@ -283,7 +283,7 @@ fn an_abandoned_flow_takes_no_slots_of_a_plan() {
     let flows = vec![chain("failed", 2, 2), chain("lives", 12, 2), chain("beside", 12, 2)];
     let instance = on_slots(3, flows);
     let (targets, after) = (BTreeMap::new(), Vec::new());
-    let mut policy = Counted { inner: FlowFlex::new(Span::ZERO), targets, after };
+    let mut policy = Counted { inner: FlowFlex::new(Span::ZERO), targets, has_failed: false, after };
     let mut engine = Broken { sim: Sim::new(&instance, Options::exact()), doomed: Vec::new() };
     run(&instance, &mut policy, &mut engine, Config { audit: true, ..Config::plain() });
     let contended: Vec<f64> = policy.after.iter().filter(|a| a.0 == 2).map(|a| a.1).collect();
