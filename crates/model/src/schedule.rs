@@ -257,32 +257,24 @@ impl TaskRows {
 
     /// Adds a row on `places`, which hold exactly `row.count` slots, and returns its index.
     pub fn push(&mut self, row: NewRow, places: &[SlotRange]) -> usize {
+        self.set(self.rows.len(), row, places);
+        self.rows.len() - 1
+    }
+
+    /// Sets the row of that index, of rows that come in any order. Those before it that have not come hold nothing:
+    /// they have to come too.
+    pub fn set(&mut self, index: usize, row: NewRow, places: &[SlotRange]) {
         debug_assert_eq!(places.iter().map(|p| p.len).sum::<u32>(), row.count);
         let places_start =
             u32::try_from(self.places.len()).expect("invariant: fewer than 2^32 ranges of slots");
         self.places.extend_from_slice(places);
-        self.rows.push(TaskRow {
-            phase: row.phase,
-            first: row.first,
-            count: row.count,
-            start: row.start,
-            end: row.end,
-            attempt: row.attempt,
-            outcome: row.outcome,
-            places_start,
-            n_places: places.len() as u32,
-        });
-        self.rows.len() - 1
-    }
-
-    /// Puts the rows in the order of their keys, one a row in the order in which they were added. O(rows · log).
-    pub fn sort_by_keys<K: Ord + Copy>(&mut self, keys: &[K]) {
-        assert_eq!(keys.len(), self.rows.len(), "one key a row");
-        if !keys.is_sorted() {
-            let mut rows: Vec<(K, TaskRow)> = keys.iter().copied().zip(self.rows.drain(..)).collect();
-            rows.sort_by_key(|&(key, _)| key);
-            self.rows.extend(rows.into_iter().map(|(_, row)| row));
+        let NewRow { phase, first, count, start, end, attempt, outcome } = row;
+        let n_places = places.len() as u32;
+        let row = TaskRow { phase, first, count, start, end, attempt, outcome, places_start, n_places };
+        if index >= self.rows.len() {
+            self.rows.resize(index + 1, TaskRow { count: 0, n_places: 0, ..row });
         }
+        self.rows[index] = row;
     }
 
     /// The rows in the order in which they were added.

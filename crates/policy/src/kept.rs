@@ -12,8 +12,6 @@ use crate::log::{FlowEnd, Sink};
 pub(crate) struct Kept<'a> {
     instance: &'a Instance,
     tasks: TaskRows,
-    /// The id of each row, in the order in which they came.
-    ids: Vec<RowId>,
     started: TiVec<FlowId, Option<Time>>,
     completions: TiVec<FlowId, Option<Time>>,
 }
@@ -22,13 +20,12 @@ impl<'a> Kept<'a> {
     /// For a run that flows of `instance` arrive in.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let none: TiVec<FlowId, Option<Time>> = vec![None; instance.flows().len()].into();
-        Self { instance, tasks: TaskRows::new(), ids: Vec::new(), started: none.clone(), completions: none }
+        Self { instance, tasks: TaskRows::new(), started: none.clone(), completions: none }
     }
 
     /// The rows in the order in which they started.
     pub(crate) fn into_run(self, figures: Figures) -> Run {
-        let Self { mut tasks, ids, started, completions, .. } = self;
-        tasks.sort_by_keys(&ids);
+        let Self { tasks, started, completions, .. } = self;
         Run { tasks, started, completions, figures }
     }
 }
@@ -36,8 +33,7 @@ impl<'a> Kept<'a> {
 impl Sink for Kept<'_> {
     fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
         let phase = live.phase_in(self.instance, row.phase);
-        self.tasks.push(NewRow { phase, ..*row }, places);
-        self.ids.push(id);
+        self.tasks.set(id.into(), NewRow { phase, ..*row }, places);
     }
 
     fn flow(&mut self, end: &FlowEnd, live: &Instance) {
