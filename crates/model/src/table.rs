@@ -18,7 +18,8 @@ const PAGE: usize = 64;
 /// let mut names: Table<FlowId, &str> = Table::new();
 /// let (a, b) = (names.push("a"), names.push("b"));
 /// names.remove(a);
-/// assert_eq!((names.get(a), names[b], names.push("c")), (None, "b", FlowId(2)));
+/// assert_eq!((names.get(a), names[b]), (None, "b"));
+/// assert_eq!(names.push("c"), FlowId(2));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table<I, T> {

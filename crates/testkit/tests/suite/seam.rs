@@ -5,7 +5,7 @@
 use crate::arb;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, PerPhase, SplitDraft, TasksDraft};
-use slackline_model::{FlowId, Instance, Lane, MachineId, PhaseId, PhaseKind, Schedule, Seed, Span, Time};
+use slackline_model::{FlowId, Instance, Key, Lane, MachineId, PhaseId, Schedule, Seed, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 use slackline_sim::{Crash, Crashes};
 use slackline_testkit::harness::{self, Setup};
@@ -66,6 +66,7 @@ impl Policy for Lag {
             if let Event::FlowArrived(flow) = *event {
                 self.arrived.push((flow, view.now));
             }
+            self.arrived.retain(|&(flow, _)| event.over() != Some(flow));
         }
     }
 
@@ -143,29 +144,9 @@ impl Policy for Lists {
 
 /// Johnson's rule: jobs with less map than reduce time first, by map time; then the others, by reduce
 /// time, longest first.
+#[derive(Default)]
 struct Johnson {
-    rank: Vec<usize>,
-    queue: ReadyQueue<usize>,
-}
-
-impl Johnson {
-    fn new(instance: &Instance) -> Self {
-        let time = |job: &slackline_model::instance::Job, kind| {
-            job.phase(kind).map_or(0.0, |phase| instance.phase_alone(phase))
-        };
-        let key = |k: usize| {
-            let job = &instance.jobs()[slackline_model::JobId::from(k)];
-            let (map, reduce) = (time(job, PhaseKind::Map), time(job, PhaseKind::Reduce));
-            if map < reduce { (0, map) } else { (1, -reduce) }
-        };
-        let mut order: Vec<usize> = (0..instance.jobs().len()).collect();
-        order.sort_by(|&a, &b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)).then(a.cmp(&b)));
-        let mut rank = vec![0; order.len()];
-        for (place, job) in order.into_iter().enumerate() {
-            rank[job] = place;
-        }
-        Self { rank, queue: ReadyQueue::new() }
-    }
+    queue: ReadyQueue<(bool, Key)>,
 }
 
 impl Policy for Johnson {
@@ -178,8 +159,12 @@ impl Policy for Johnson {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
-        let rank = &self.rank;
-        self.queue.update(events, view, |phase| rank[view.instance.phase(phase).job.index()]);
+        let time = |phase: Option<PhaseId>| phase.map_or(0.0, |phase| view.instance.phase_alone(phase));
+        self.queue.update(events, view, |phase| {
+            let job = view.instance.job(view.instance.phase(phase).job);
+            let (map, reduce) = (time(job.map), time(job.reduce));
+            if map < reduce { (false, Key::new(map)) } else { (true, Key::new(-reduce)) }
+        });
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
@@ -187,12 +172,12 @@ impl Policy for Johnson {
     }
 }
 
-fn toys(instance: &Instance) -> Vec<Box<dyn Policy>> {
+fn toys() -> Vec<Box<dyn Policy>> {
     vec![
         Box::new(Epochs { every: Span(500_000), next: None }),
         Box::new(Lag::default()),
         Box::new(Lists::default()),
-        Box::new(Johnson::new(instance)),
+        Box::new(Johnson::default()),
     ]
 }
 
@@ -231,7 +216,7 @@ fn all_styles_finish_random_workloads_whatever_happens() {
                     let mut setup = Setup { slowstart, ..Setup::plain() };
                     setup.sim.crashes = crashes.clone();
                     setup.sim.heartbeat = heartbeat;
-                    for mut policy in toys(&instance) {
+                    for mut policy in toys() {
                         // Machine queues promise an order, and early reduces at their heads would wait
                         // for maps that are queued behind others.
                         if policy.style() == Style::Placements && slowstart < 1.0 {
@@ -328,7 +313,7 @@ fn seven_of_a_hundred_maps_are_seven_hundredths() {
     let instance = Instance::new(&draft).unwrap();
     // 0.07 times 100 is a little above 7 in floating point.
     let setup = Setup { slowstart: 0.07, ..Setup::plain() };
-    let schedule = run(&instance, &mut Johnson::new(&instance), &setup);
+    let schedule = run(&instance, &mut Johnson::default(), &setup);
     let reduce = instance.jobs()[slackline_model::JobId(0)].reduce.unwrap();
     let row = schedule.tasks.rows().iter().find(|row| row.phase == reduce).unwrap();
     assert_eq!((row.start, row.end), (Time(7_000_000), Time(101_000_000)));
@@ -346,7 +331,7 @@ fn a_fixed_order_is_johnsons() {
         ..Draft::default()
     };
     let instance = Instance::new(&draft).unwrap();
-    let schedule = run(&instance, &mut Johnson::new(&instance), &Setup::plain());
+    let schedule = run(&instance, &mut Johnson::default(), &Setup::plain());
     assert_eq!([0, 1, 2].map(|k| completion(&schedule, k)), [12.0, 7.0, 10.0]);
 }
 
