@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::random;
+use slackline_model::tasks::Tasks;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
@@ -14,9 +15,11 @@ use crate::noise;
 use crate::options::Options;
 use crate::queue::{Pending, Queue};
 
-/// Machine failures in a row without any batch ending after which a simulation gives up: tasks that
-/// outlast every machine would otherwise be tried forever.
-const FAILURES_IN_VAIN: u32 = 1_000_000;
+/// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every machine, or
+/// whose output is lost again and again, would otherwise be tried forever. On a large cluster it is
+/// [`FAILURES_IN_VAIN_EACH`] for each machine.
+const FAILURES_IN_VAIN: u32 = 10_000;
+const FAILURES_IN_VAIN_EACH: u32 = 100;
 
 /// Wakes in a row, with nothing running and neither a flow nor a machine about to come, after which a
 /// simulation is abandoned: a policy that plans by epochs would otherwise do so forever on dead machines.
@@ -49,7 +52,12 @@ pub struct Sim<'a> {
     /// Machines whose offers are in the reports being made.
     offered: BTreeSet<MachineId>,
     failures: Failures,
+    /// Failures of machines since there was progress, and at most how many.
     in_vain: u32,
+    in_vain_max: u32,
+    /// Tasks of each phase that are progress when they end. A phase has as many as tasks; what ends beyond that makes
+    /// up for output that was lost with a machine.
+    due: Vec<u32>,
     wakes_in_vain: u32,
     /// Batches that will end; those that wait for maps do not count.
     ending: u32,
@@ -87,6 +95,8 @@ impl<'a> Sim<'a> {
             offered: BTreeSet::new(),
             failures,
             in_vain: 0,
+            in_vain_max: FAILURES_IN_VAIN.max(cluster.n_machines().saturating_mul(FAILURES_IN_VAIN_EACH)),
+            due: instance.phases().iter().map(|phase| phase.tasks().map_or(0, Tasks::count)).collect(),
             wakes_in_vain: 0,
             ending: 0,
             recoveries,
@@ -137,7 +147,6 @@ impl<'a> Sim<'a> {
     fn end(&mut self, row: RowId, reports: &mut Vec<Report>) {
         let Some(tracked) = self.tracked.get(&row) else {
             if !self.tracks_all() {
-                self.in_vain = 0;
                 self.ending -= 1;
                 reports.push(Report::Finished { row, at: self.now });
             }
@@ -155,7 +164,11 @@ impl<'a> Sim<'a> {
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.freed(tracked.machine, tracked.slots);
         }
-        self.in_vain = 0;
+        let due = &mut self.due[tracked.phase.index()];
+        if *due > 0 {
+            *due = due.saturating_sub(tracked.slots);
+            self.in_vain = 0;
+        }
         self.ending -= 1;
         reports.push(Report::Finished { row, at });
     }
@@ -281,7 +294,7 @@ impl Engine for Sim<'_> {
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         self.offered.clear();
-        while self.in_vain < FAILURES_IN_VAIN && self.wakes_in_vain < WAKES_IN_VAIN {
+        while self.in_vain < self.in_vain_max && self.wakes_in_vain < WAKES_IN_VAIN {
             let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
             self.now = next;
             if !self.settle(reports) {

@@ -261,3 +261,16 @@ pub fn csv(rows: &[Row]) -> String {
     };
     crate::report::csv(&header, rows.iter().map(record))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::{Condition, is_time};
+
+    #[test]
+    fn metrics_that_are_times_are_written_as_times() {
+        for metric in Condition::metrics() {
+            assert_eq!(is_time(metric), unit_of(metric) == Unit::Seconds, "{metric}");
+        }
+    }
+}

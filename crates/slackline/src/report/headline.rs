@@ -5,7 +5,7 @@ use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, St
 use slackline_policy::Admission;
 
 use crate::offered_load::{self, Load};
-use crate::report::number::{Unit, counted, instant, number};
+use crate::report::number::{Unit, comes_twice, counted, instant, number};
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
 pub fn headline(name: &str, instance: &Instance) -> String {
@@ -72,7 +72,8 @@ pub fn lines(name: &str, instance: &Instance) -> String {
 fn start(start: &Start) -> String {
     let moment = start.moment();
     let seconds = if moment.second() == 0 { "" } else { ":%S" };
-    format!("start: {}\n", moment.strftime(&format!("%-d %b %Y %H:%M{seconds} %:Q")))
+    let offset = if comes_twice(moment) { "%:z" } else { "" };
+    format!("start: {}\n", moment.strftime(&format!("%-d %b %Y %H:%M{seconds}{offset} %:Q")))
 }
 
 /// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
