@@ -18,7 +18,7 @@ use crate::queue::{Pending, Queue};
 /// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every machine, or
 /// whose output is lost again and again, would otherwise be tried forever. On a large cluster it is
 /// [`FAILURES_IN_VAIN_EACH`] for each machine.
-const FAILURES_IN_VAIN: u32 = 10_000;
+const FAILURES_IN_VAIN: u32 = 1_000;
 const FAILURES_IN_VAIN_EACH: u32 = 100;
 
 /// Wakes in a row, with nothing running and neither a flow nor a machine about to come, after which a

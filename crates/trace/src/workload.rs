@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::importer::{Import, Importer, Input, Output};
-use crate::parse::{check_version, parse};
+use crate::parse::{WORKLOAD, check_version, parse};
 use crate::place::Place;
 use crate::source::SourceMap;
 
@@ -57,7 +57,7 @@ const fn importer(
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
     let Input { file, text, now } = *input;
     let source = SourceMap::document(file, text, format);
-    let document: wire::Workload = parse(file, text, format)?;
+    let document: wire::Workload = parse(file, text, format, WORKLOAD)?;
     check_version(file, text, format, document.slackline)?;
     let draft = convert::to_draft(document, now).map_err(|faults| source.error(faults))?;
     let mut diagnostics = Diagnostics::default();
