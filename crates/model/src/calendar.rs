@@ -59,7 +59,9 @@ impl Start {
     /// # Errors
     /// What was expected instead.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match Written::parse(text).map_err(|expected| expected.unwrap_or_else(|| EXPECTED_START.to_owned()))? {
+        match Written::parse(text)
+            .map_err(|expected| expected.unwrap_or_else(|| EXPECTED_START.to_owned()))?
+        {
             Written::Zoned(moment) => Ok(Self(moment)),
             Written::Local(_) | Written::Daily(_) => Err(EXPECTED_START.to_owned()),
         }
@@ -275,7 +277,8 @@ fn mended_date(text: &str) -> Result<String, Option<String>> {
 }
 
 fn mended_time(text: &str) -> Result<String, Option<String>> {
-    let (clock, fraction) = text.split_once('.').map_or((text, None), |(clock, fraction)| (clock, Some(fraction)));
+    let (clock, fraction) =
+        text.split_once('.').map_or((text, None), |(clock, fraction)| (clock, Some(fraction)));
     let numbers: Option<Vec<u16>> = clock.split(':').map(|number| number.parse().ok()).collect();
     let numbers = numbers.filter(|numbers| (2..=3).contains(&numbers.len())).ok_or(None)?;
     let ends = [("an hour", 23), ("a minute", 59), ("a second", 59)];
@@ -391,16 +394,7 @@ mod tests {
 
     #[test]
     fn what_is_no_point_in_time_is_refused() {
-        for text in [
-            "",
-            "noon",
-            " 06:00",
-            "06:00Z",
-            "T06:00",
-            "06:00 pm",
-            "０６:００",
-            "1:2:3:4",
-        ] {
+        for text in ["", "noon", " 06:00", "06:00Z", "T06:00", "06:00 pm", "０６:００", "1:2:3:4"] {
             assert_eq!(When::parse(text), Err(EXPECTED.to_owned()), "{text}");
         }
         assert!(When::parse("1y").unwrap_err().contains("of the calendar"));

@@ -43,7 +43,9 @@ fn meant(text: &str) -> String {
             let hours = (days * 24.0 * 3.6e9).round() / 3.6e9;
             format!("{hours}h: hours and shorter units may have a fraction, days may not")
         }
-        (Some(_), "w" | "week" | "weeks" | "mo" | "month" | "months" | "y" | "year" | "years") => CALENDAR.to_owned(),
+        (Some(_), "w" | "week" | "weeks" | "mo" | "month" | "months" | "y" | "year" | "years") => {
+            CALENDAR.to_owned()
+        }
         (Some(_), "") => UNIT.to_owned(),
         _ => EXPECTED.to_owned(),
     }

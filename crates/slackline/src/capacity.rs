@@ -98,7 +98,8 @@ impl FromStr for Condition {
 
 /// Whether a metric is a time, in seconds.
 pub(crate) fn is_time(metric: &str) -> bool {
-    matches!(metric, "makespan" | "total_completion") || ["_response", "_wait", "_tardiness"].iter().any(|what| metric.ends_with(what))
+    matches!(metric, "makespan" | "total_completion")
+        || ["_response", "_wait", "_tardiness"].iter().any(|what| metric.ends_with(what))
 }
 
 impl Condition {

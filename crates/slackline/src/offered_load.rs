@@ -74,7 +74,11 @@ mod tests {
     fn a_burst_has_no_rate_and_only_what_piles_up_is_too_much() {
         assert_eq!(load(&[0.0, 0.5, 1.0, 1.5, 2.0]), (None, false), "five flows within two seconds");
         assert_eq!(load(&[0.0, 0.0]), (None, false));
-        assert_eq!(load(&[5.0, 16.0]), (Some(20.0 / 11.0), false), "the first is done before the second comes");
+        assert_eq!(
+            load(&[5.0, 16.0]),
+            (Some(20.0 / 11.0), false),
+            "the first is done before the second comes"
+        );
         assert_eq!(load(&[0.0, 8.0, 16.0]), (Some(30.0 / 16.0), true));
         assert_eq!(load(&[0.0, 20.0, 40.0]), (Some(0.75), false));
     }

@@ -66,7 +66,8 @@ fn kind_of(tree: &Node<'_>) -> Option<&'static str> {
 /// Whether the first line is the header of a table: names with commas between them.
 fn is_csv(text: &str) -> bool {
     let header = text.lines().next().unwrap_or_default();
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     header.contains(',') && header.split(',').all(is_name)
 }
 
@@ -74,7 +75,8 @@ fn other_version(file: &str, text: &str, tree: &Node<'_>) -> Option<TraceError> 
     let node = tree.get("slackline")?;
     match *node.value() {
         Value::Text(ref found) if matches!(found.parse(), Ok(VERSION)) => {
-            let what = format!("found text {found:?}, expected the version as a number without quotes: {VERSION}");
+            let what =
+                format!("found text {found:?}, expected the version as a number without quotes: {VERSION}");
             Some(fault(file, text, node.offset, String::new(), what))
         }
         Value::Whole(found) if found != u64::from(VERSION) => {

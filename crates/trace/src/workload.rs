@@ -71,6 +71,7 @@ fn remark_hopeless(draft: &Draft, source: &SourceMap, diagnostics: &mut Diagnost
     let mut hopeless = draft.flows.iter().enumerate().filter(|(_, flow)| is_hopeless(flow));
     let Some((k, flow)) = hopeless.next() else { return };
     let place = source.places(&[&format!("flows[{k}].deadline")])[0].unwrap_or(Place { line: 1, column: 1 });
-    let what = format!("the deadline is before the release, as of {:?}, so that no schedule meets it", flow.id);
+    let what =
+        format!("the deadline is before the release, as of {:?}, so that no schedule meets it", flow.id);
     diagnostics.add_flows(1 + hopeless.count() as u64, place, what);
 }

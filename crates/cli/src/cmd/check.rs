@@ -47,7 +47,10 @@ pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
     if let Verdict::Feasible { schedule, .. } = &decided
         && !is_known(&schedule.policy, tables)
     {
-        out::warn(format_args!("policy {:?} is none that this program knows; what it is called changes nothing", schedule.policy));
+        out::warn(format_args!(
+            "policy {:?} is none that this program knows; what it is called changes nothing",
+            schedule.policy
+        ));
     }
     let text = match output.form() {
         Form::Table => verdict::line(&decided),

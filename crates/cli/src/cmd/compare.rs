@@ -96,7 +96,9 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     if let Some(by) = args.by
         && (args.seeds > 1 || args.output.form() == Form::Json)
     {
-        bail!("--by: found {by} with --seeds or JSON, expected a table or CSV of one seed: JSON has every group");
+        bail!(
+            "--by: found {by} with --seeds or JSON, expected a table or CSV of one seed: JSON has every group"
+        );
     }
     let past = Past::read(&args.simulation)?;
     let source = input::read(&args.workload, args.output.file())?;

@@ -39,9 +39,9 @@ pub(crate) fn run(args: &Completions, tables: &Tables) -> anyhow::Result<Answer>
     ] {
         let columns: Vec<String> = columns.into_iter().map(str::to_owned).collect();
         known = known.mut_subcommand(verb, |verb| {
-            ["columns", "sort"].into_iter().fold(verb, |verb, flag| {
-                verb.mut_arg(flag, |arg| arg.value_parser(listed(columns.clone())))
-            })
+            ["columns", "sort"]
+                .into_iter()
+                .fold(verb, |verb, flag| verb.mut_arg(flag, |arg| arg.value_parser(listed(columns.clone()))))
         });
     }
     clap_complete::generate(args.shell, &mut known, "slackline", &mut script);

@@ -70,7 +70,9 @@ const NUMBERS: [Number; 8] = [
     number("map_seconds", "seconds of\nall maps", Unit::Measure, 0, |cost| total(cost, PhaseKind::Map)),
     number("seconds_per_map", "seconds\na map", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Map)),
     number("reduces", "reduces", Unit::Count, 2, |cost| Some(cost.reduces as f64)),
-    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 0, |cost| total(cost, PhaseKind::Reduce)),
+    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 0, |cost| {
+        total(cost, PhaseKind::Reduce)
+    }),
     number("seconds_per_reduce", "seconds\na reduce", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Reduce)),
     megabytes("bytes_in", "read\nMB", |cost| Some(cost.bytes_in as f64)),
     megabytes("bytes_out", "written\nMB", |cost| Some(cost.bytes_out as f64)),

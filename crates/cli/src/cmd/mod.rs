@@ -155,7 +155,8 @@ pub(crate) fn parse(
 ) -> Result<Parsed, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut command = help::shown(defaults.apply(command(tables)), &arguments, &tables.importers);
-    let mut matches = command.try_get_matches_from_mut(arguments).map_err(|error| naming_policies(error, tables))?;
+    let mut matches =
+        command.try_get_matches_from_mut(arguments).map_err(|error| naming_policies(error, tables))?;
     let remark = defaults.remark(&matches);
     let verb = matches.subcommand_name().map(str::to_owned);
     let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| {

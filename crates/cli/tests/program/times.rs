@@ -98,7 +98,11 @@ fn what_is_wrong_with_a_time_is_said_of_that_value() {
         );
         let ran = run_with(&["bound", "-", "--machines", "1", "--slots", "1"], workload.as_bytes());
         assert_eq!(ran.code, Some(2), "{value}: {}", ran.out);
-        assert!(ran.err.contains(&format!(":5:12: flows[0].deadline: found text {value:?}, {expected}")), "{}", ran.err);
+        assert!(
+            ran.err.contains(&format!(":5:12: flows[0].deadline: found text {value:?}, {expected}")),
+            "{}",
+            ran.err
+        );
     }
     let ran = run(&["simulate", NIGHTLY, "--policy", "fifo", "--heartbeat", "1.5d"]);
     assert!(ran.code == Some(2) && ran.err.contains("expected 36h: "), "{}", ran.err);
@@ -113,11 +117,14 @@ fn a_deadline_before_the_release_is_remarked_on_once_a_document() {
             "[[flows]]\nid = '{id}'\nrelease = 10\ndeadline = 5\njobs = [{{ id = 'a', map = {{ tasks = 1, seconds = 1.0 }} }}]\n"
         )
     };
-    let workload = format!("slackline = 1\ncluster.machines = [{{ name = 'n', slots = 1 }}]\n{}{}", flow("early"), flow("too"));
+    let workload = format!(
+        "slackline = 1\ncluster.machines = [{{ name = 'n', slots = 1 }}]\n{}{}",
+        flow("early"),
+        flow("too")
+    );
     let ran = run_with(&["simulate", "-", "--policy", "fifo"], workload.as_bytes());
     assert_eq!(ran.code, Some(0), "it is legal: {}", ran.err);
-    let expected =
-        "2 flows: the deadline is before the release, as of \"early\", so that no schedule meets it (first at line 6)";
+    let expected = "2 flows: the deadline is before the release, as of \"early\", so that no schedule meets it (first at line 6)";
     assert_eq!(ran.err.matches("before the release").count(), 1, "{}", ran.err);
     assert!(ran.err.contains(expected), "{}", ran.err);
 }

@@ -49,7 +49,12 @@ impl Source {
         if !PlanFile::is_one(&self.bytes) {
             return Ok(());
         }
-        Err(TraceError::input(&self.name, None, format!("found a file of plans for --plan-file, expected {expected}")).into())
+        Err(TraceError::input(
+            &self.name,
+            None,
+            format!("found a file of plans for --plan-file, expected {expected}"),
+        )
+        .into())
     }
 
     /// The last part of the name, for headlines.
@@ -104,7 +109,10 @@ fn own_costs(imported: &Imported, metric: Metric) -> Option<Diagnostic> {
     let (k, flow) = own.next()?;
     let place = imported.source.places(&[&format!("flows[{k}].cost")])[0];
     Some(Diagnostic {
-        what: format!("the cost that the document gives, as of {:?}, goes before the metric {metric} that is asked for", flow.id),
+        what: format!(
+            "the cost that the document gives, as of {:?}, goes before the metric {metric} that is asked for",
+            flow.id
+        ),
         of: "flow",
         count: 1 + own.count() as u64,
         first: place.unwrap_or(Place { line: 1, column: 1 }),

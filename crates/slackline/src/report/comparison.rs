@@ -207,7 +207,8 @@ pub fn table_by(by: &'static str, rows: &[Row], view: &View) -> String {
     let (groups, rows_of_groups) = by_group(by, rows);
     let of = |get: &dyn Fn(&Group) -> String| groups.iter().map(|group| get(group)).collect::<Vec<_>>();
     let flows: Vec<Option<f64>> = groups.iter().map(|group| Some(group.flows as f64)).collect();
-    let [name, flows] = [Column::words(by, of(&|group| group.name.clone())), Column::numbers(FLOWS, &flows, Unit::Count)];
+    let [name, flows] =
+        [Column::words(by, of(&|group| group.name.clone())), Column::numbers(FLOWS, &flows, Unit::Count)];
     let mut columns = metric_columns(&rows_of_groups, |_| None);
     columns.splice(1..1, [name, flows]);
     Table::of(columns).render(view) + &notes(rows)

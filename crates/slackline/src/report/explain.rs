@@ -161,7 +161,10 @@ impl Told<'_> {
         let reasons = [
             ("no slot", waits.none),
             ("too few slots", waits.below),
-            ("its own work, with all the slots it could use or its last tasks running", waits.cap + waits.last),
+            (
+                "its own work, with all the slots it could use or its last tasks running",
+                waits.cap + waits.last,
+            ),
         ];
         let (reason, most) = reasons.into_iter().fold(reasons[0], |a, b| if b.1 > a.1 { b } else { a });
         let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));

@@ -113,7 +113,9 @@ pub fn bound(bound: Option<f64>) -> String {
 pub fn outcome(schedule: &Schedule, status: &str) -> String {
     let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
     let bound = match (schedule.lower_bound, schedule.clock) {
-        (None, Clock::Measured) => "no lower bound, because durations are not those of the workload".to_owned(),
+        (None, Clock::Measured) => {
+            "no lower bound, because durations are not those of the workload".to_owned()
+        }
         (known, _) => bound(known),
     };
     let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
