@@ -4,9 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{NIGHTLY, done, run, run_with, scratch, text};
-
-const MORNING: &str = "examples/morning.toml";
+use crate::{MORNING, NIGHTLY, done, run, run_with, scratch, text};
 
 #[test]
 fn the_example_with_clock_times_is_simulated_by_the_clock() {
