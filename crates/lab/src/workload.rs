@@ -108,7 +108,7 @@ impl Cluster {
             (None, None, None) => None,
             _ => {
                 return Err(
-                    "cluster: found half of the slots, expected slots, or map_slots and reduce_slots".into()
+                    "cluster: found half of the slots, expected slots, or map_slots and reduce_slots".into(),
                 );
             }
         };

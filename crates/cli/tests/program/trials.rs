@@ -48,7 +48,10 @@ fn a_file_of_another_kind_is_called_by_its_kind() {
     refused(&["check", &schedule, CONTRACT], "found a workload, expected a schedule");
     refused(&["check", CONTRACT, &at("comparison.json")], "found a comparison, expected a schedule");
     refused(&["check", CONTRACT, &at("rows.csv")], "found rows of a table (CSV), expected a schedule");
-    refused(&["check", NIGHTLY, &at("nightly.plan")], "found a file of plans for --plan-file, expected a schedule");
+    refused(
+        &["check", NIGHTLY, &at("nightly.plan")],
+        "found a file of plans for --plan-file, expected a schedule",
+    );
     refused(&["bound", &schedule], "found a schedule, expected a workload");
     refused(&["bound", &at("comparison.json")], "found a comparison, expected a workload");
     refused(&["bound", &at("nightly.plan")], "found a file of plans for --plan-file, expected a workload");
@@ -69,7 +72,8 @@ fn machines_that_never_let_a_task_end_end_the_simulation() {
 fn flows_with_costs_of_their_own_are_named_where_a_metric_is_asked_for() {
     let workload = "slackline = 1\ncluster.machines = [{ name = 'n', slots = 1 }]\n[[flows]]\nid = 'own'\n\
                     cost = { kind = 'makespan' }\njobs = [{ id = 'a', map = { tasks = 1, seconds = 1.0 } }]\n";
-    let said = |more: &[&str]| run_with(&[&["simulate", "-", "-p", "fifo"], more].concat(), workload.as_bytes()).err;
+    let said =
+        |more: &[&str]| run_with(&[&["simulate", "-", "-p", "fifo"], more].concat(), workload.as_bytes()).err;
     let expected = "1 flow: the cost that the document gives, as of \"own\", goes before the metric stretch that is \
                     asked for (first at line 5)";
     assert!(said(&["--metric", "stretch"]).contains(expected), "{}", said(&["--metric", "stretch"]));
@@ -163,7 +167,8 @@ fn no_gap_with_jitter_has_its_reason() {
 fn bash_offers_the_names_of_columns() {
     let bash = done(&["completions", "bash"]);
     let compare = bash.split("slackline__subcmd__compare)").nth(1).expect("a case of compare");
-    let columns = compare.split("--columns)").nth(1).and_then(|rest| rest.lines().nth(1)).expect("its values");
+    let columns =
+        compare.split("--columns)").nth(1).and_then(|rest| rest.lines().nth(1)).expect("its values");
     assert!(columns.contains("compgen -W \"policy cost lower_bound gap "), "{columns}");
 }
 
@@ -177,7 +182,11 @@ fn an_unknown_time_zone_of_the_environment_is_named() {
     let output = program().current_dir(&dir).env("TZ", "Europe/Berln").args(args).output().unwrap();
     let ran = ran(&output);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("warning: TZ: found \"Europe/Berln\", expected the name of a time zone"), "{}", ran.err);
+    assert!(
+        ran.err.contains("warning: TZ: found \"Europe/Berln\", expected the name of a time zone"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -197,9 +206,21 @@ fn what_is_wrong_with_a_setting_of_an_experiment_has_its_line() {
             "['cost']\nobjectives = ['sum respons']",
             ":14:15: figures[0].settings.objectives[0]: found objective \"sum respons\"",
         ),
-        ("['cost']", "['cost']\nsimulation = { jitter = -1 }", ":14:25: figures[0].settings.simulation.jitter: found "),
-        ("['cost']", "['cost']\ngrain = 0.0", ":14:9: figures[0].settings.grain: found 0.0, expected seconds above 0"),
-        ("['cost']", "['cost']\ncluster = { machines = 0, slots = 2 }", ":14:24: figures[0].settings.cluster.machines: "),
+        (
+            "['cost']",
+            "['cost']\nsimulation = { jitter = -1 }",
+            ":14:25: figures[0].settings.simulation.jitter: found ",
+        ),
+        (
+            "['cost']",
+            "['cost']\ngrain = 0.0",
+            ":14:9: figures[0].settings.grain: found 0.0, expected seconds above 0",
+        ),
+        (
+            "['cost']",
+            "['cost']\ncluster = { machines = 0, slots = 2 }",
+            ":14:24: figures[0].settings.cluster.machines: ",
+        ),
         (
             "['cost']",
             "['cost']\nvary = { param = 'machines', values = [-1] }",
@@ -231,7 +252,8 @@ fn columns_of_the_history_are_those_of_its_csv() {
 
 #[test]
 fn a_time_that_comes_twice_is_shown_with_its_offset() {
-    let workload = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../").to_owned() + MORNING).unwrap();
+    let workload =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../").to_owned() + MORNING).unwrap();
     let autumn = workload.replace("2026-03-28", "2026-10-24").replace("2026-03-29", "2026-10-25");
     let shown = run_with(&["simulate", "-", "-p", "edf", "--all"], autumn.as_bytes());
     assert_eq!(shown.code, Some(0), "{}", shown.err);

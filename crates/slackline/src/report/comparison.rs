@@ -164,6 +164,8 @@ impl Spec {
         let any = |name: &str| figures.iter().any(|f| f.value(name).is_some_and(|value| value > 0.0));
         let says_something = match self.name {
             "missed" | "total_tardiness" | "max_tardiness" => any("deadlines"),
+            // Groups have none.
+            "cost" => figures.iter().any(|f| f.cost.is_some() || f.failed > 0),
             "gap" => figures.iter().any(|f| f.gap.is_some()),
             "seconds" | "decision_seconds_p99" => any("seconds"),
             _ => self.rank > 0,
