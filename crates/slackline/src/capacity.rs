@@ -57,7 +57,7 @@ pub enum NoCondition {
         known: Vec<&'static str>,
     },
     /// What it is compared with is no value of the metric.
-    #[error("found {found:?} for {metric}, expected {expected} after the sign")]
+    #[error("found {found:?} for {metric}, expected {expected}")]
     Value {
         /// The metric.
         metric: &'static str,
@@ -256,7 +256,7 @@ mod tests {
         }
         assert_eq!("p99_response<=5m".parse::<Condition>().unwrap().to_string(), "p99_response<=300");
         let error = |text: &str| text.parse::<Condition>().unwrap_err().to_string();
-        assert_eq!(error("missed:5m"), "found \"5m\" for missed, expected a finite number after the sign");
+        assert_eq!(error("missed:5m"), "found \"5m\" for missed, expected a finite number");
         assert!(error("makespan<1.5d").contains("expected 36h: "), "{}", error("makespan<1.5d"));
         assert!(error("utilisation>=80").contains("expected a fraction from 0 to 1, such as 0.8"));
         assert!("utilisation>=-0.1".parse::<Condition>().is_err());

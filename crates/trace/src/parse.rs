@@ -77,7 +77,7 @@ fn other_version(file: &str, text: &str, tree: &Node<'_>) -> Option<TraceError> 
         Value::Text(ref found) if matches!(found.parse(), Ok(VERSION)) => {
             let what =
                 format!("found text {found:?}, expected the version as a number without quotes: {VERSION}");
-            Some(fault(file, text, node.offset, String::new(), what))
+            Some(fault(file, text, node.offset, "slackline".to_owned(), what))
         }
         Value::Whole(found) if found != u64::from(VERSION) => {
             Some(fault(file, text, node.offset, String::new(), not_ours(found)))

@@ -122,10 +122,10 @@ impl<F: Forms> Args for OutputArgs<F> {
 impl<F: Forms> FromArgMatches for OutputArgs<F> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let file = matches.get_one::<PathBuf>("output").cloned();
-        let form = file.as_deref().map_or(Ok(()), |file| in_a_directory("output", file)).and_then(|()| {
-            // What cannot be written is better known before the work than after it.
-            form(matches.get_one::<F>("format").copied(), file.as_deref())
-        });
+        // What cannot be written is better known before the work than after it.
+        let place = file.as_deref().map_or(Ok(()), in_a_directory);
+        let place = place.map_err(|wrong| format!("--output: {wrong}"));
+        let form = place.and_then(|()| form(matches.get_one::<F>("format").copied(), file.as_deref()));
         let form = form.map_err(|wrong| clap::Error::raw(ErrorKind::ValueValidation, wrong))?;
         Ok(Self { form, file })
     }
@@ -162,11 +162,11 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
     }
 }
 
-/// Refuses the name of a file in a directory that there is not; `flag` is the one that names it.
-pub(crate) fn in_a_directory(flag: &str, file: &Path) -> Result<(), String> {
+/// Refuses the name of a file in a directory that there is not.
+fn in_a_directory(file: &Path) -> Result<(), String> {
     match file.parent() {
         Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
-            Err(format!("--{flag}: found {}, expected a file in a directory that there is", file.display()))
+            Err(format!("found {}, expected a file in a directory that there is", file.display()))
         }
         _ => Ok(()),
     }
@@ -178,7 +178,7 @@ pub(crate) fn json_file(text: &str) -> Result<PathBuf, String> {
         Some(ending) if ending != "json" => {
             Err(format!("found the ending .{ending}, expected .json (.gz or .zst may follow)"))
         }
-        _ => in_a_directory("schedule", Path::new(text)).map(|()| PathBuf::from(text)),
+        _ => in_a_directory(Path::new(text)).map(|()| PathBuf::from(text)),
     }
 }
 

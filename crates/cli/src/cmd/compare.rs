@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         let ran = || rounds[0].rows.iter().filter_map(|row| row.result.as_ref().ok());
         let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
         if ran().next().is_some() && !ran().any(has_groups) {
-            bail!("--by: found {by} for {}, expected flows with different ones: it has none", source.name);
+            bail!("--by: found {by}, which tells no flows of {} apart", source.name);
         }
     }
     write(args, &view, &policies, &seeds, &rounds)?;
