@@ -12,6 +12,9 @@ use slackline_trace::generate::{Generator, generators};
 use crate::args::declared::Table;
 use crate::cmd::generate::parameters;
 
+/// Columns that lists are wrapped to.
+pub(crate) const COLUMNS: usize = 80;
+
 /// Characters of an option with its values in its name, such as `--combine <sum|max>`: a longer one would take the place
 /// of what is said of it.
 const NAME_MAX: usize = 24;
@@ -91,7 +94,9 @@ fn with_options(verb: Command, shows: impl Fn(&str) -> bool) -> Command {
 fn with_generator(verb: Command, words: &[&str]) -> Command {
     let named = |one: &&Generator| words.contains(&one.name);
     match generators().iter().find(named) {
-        Some(one) => verb.after_help(format!("Parameters of {} (--set):\n{}", one.name, parameters(one))),
+        Some(one) => verb
+            .about(format!("Make a synthetic workload with {}: {}", one.name, one.summary))
+            .after_help(format!("Parameters of {} (--set):\n{}", one.name, parameters(one))),
         None => verb,
     }
 }

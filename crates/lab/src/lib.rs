@@ -12,6 +12,7 @@
 //! - `packings`: FLEX against the best of all packing orders;
 //! - `progress`: intervals between the requirements of progress plans, and sizes of plans;
 //! - `slots`: who holds how many slots over time, as pictures;
+//! - `values`: values of settings, checked where they are read;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - [`provenance`]: which program made which file;
@@ -35,6 +36,7 @@ pub mod rows;
 mod slots;
 pub mod spec;
 mod sweep;
+mod values;
 mod workload;
 
 pub use context::{Artifact, Context};

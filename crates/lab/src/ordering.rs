@@ -8,6 +8,7 @@ use slackline::tune::ordering::split::{
     Choice, Config, Splits, as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr, proportional,
 };
 use slackline::tune::ordering::workload::{Split, Workload};
+use slackline_model::draft::Weights;
 use slackline_model::{Instance, JobId, Lane};
 
 use crate::context::{Artifact, Context};
@@ -15,7 +16,7 @@ use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::sweep::Vary;
-use crate::workload::{self, Cluster, Shape, Word};
+use crate::workload::{self, Cluster, Shape};
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
@@ -63,7 +64,8 @@ struct Reading {
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let settings: Settings = figure.settings()?;
-    let shapes = shapes(&settings).map_err(|problem| figure.problem(problem))?;
+    settings.workload.checked(figure)?;
+    let shapes = shapes(&settings).map_err(|problem| figure.wrong("vary", problem))?;
     let seeds = context.seeds_of(figure) as usize;
     let cells = context.cells(shapes.len() * seeds, |k| {
         let instance = shapes[k / seeds].1.instance((k % seeds) as u64)?;
@@ -96,16 +98,10 @@ fn shapes(settings: &Settings) -> Result<Vec<(String, Shape)>, Problem> {
         workload: settings.workload.clone(),
         cluster: settings.cluster.clone(),
         deadlines: None,
-        weights: workload::weights(None)?,
+        weights: Weights::Use,
         grain: None,
     };
-    let Some(vary) = &settings.vary else { return Ok(vec![(String::new(), base)]) };
-    let shape = |value: &Word| {
-        let mut shape = base.clone();
-        shape.set(&vary.param, value)?;
-        Ok((value.to_string(), shape))
-    };
-    vary.values.iter().map(shape).collect()
+    Vary::shapes(settings.vary.as_ref(), &base)
 }
 
 fn study(settings: &Settings, instance: &Instance) -> Result<Vec<Reading>, Problem> {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use slackline_algo::classic::{Claim, water_line};
 use slackline_algo::flex::mps::Packer;
 use slackline_algo::flex::{Config, FlexInstance, Job, plan};
@@ -20,6 +20,7 @@ use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::sweep::Vary;
+use crate::values;
 use crate::workload::{self, Cluster, Problem, Shape, Word, Workload};
 
 /// Jobs up to which all orders are tried.
@@ -34,7 +35,8 @@ struct Settings {
     set: BTreeMap<String, Word>,
     vary: Option<Vary>,
     /// `sum response`, `max weighted tardiness`, ….
-    objectives: Vec<String>,
+    #[serde(deserialize_with = "values::some")]
+    objectives: Vec<WeightedAim>,
     orders: Orders,
 }
 
@@ -53,9 +55,12 @@ const POLICIES: [&str; 3] = ["fifo", "fair", "flex"];
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let settings: Settings = figure.settings()?;
     let wrong = |problem: Problem| figure.problem(problem);
-    let shapes = shapes(&settings).map_err(wrong)?;
+    let base = base(&settings);
+    base.workload.check().map_err(|problem| figure.wrong("set", problem))?;
+    let shapes = Vary::shapes(settings.vary.as_ref(), &base);
+    let shapes = shapes.map_err(|problem| figure.wrong("vary", problem))?;
     let objectives: Vec<(Objective, Weights)> =
-        settings.objectives.iter().map(|text| objective(text)).collect::<Result<_, _>>().map_err(wrong)?;
+        settings.objectives.iter().map(|aim| (aim.objective, aim.weights)).collect();
     let (seeds, lines) = (context.seeds_of(figure) as usize, objectives.len());
     let cells = context
         .cells(shapes.len() * lines * seeds, |k| {
@@ -73,7 +78,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
         for (p, policy) in POLICIES.iter().enumerate() {
             points.push(Point {
                 x: shapes[k / lines].0.clone(),
-                series: settings.objectives[k % lines].clone(),
+                series: settings.objectives[k % lines].text.clone(),
                 policy: (*policy).to_owned(),
                 measure: "over optimum".to_owned(),
                 values: chunk.iter().map(|cell| cell.map(|ratios| ratios[p])).collect(),
@@ -83,22 +88,33 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     Ok(vec![Artifact { name: format!("{}.csv", figure.id), text: rows::csv(figure, &points) }])
 }
 
-fn shapes(settings: &Settings) -> Result<Vec<(String, Shape)>, Problem> {
-    let base = Shape {
+/// The shape without what varies.
+fn base(settings: &Settings) -> Shape {
+    Shape {
         workload: Workload { generator: "flex-4.1".to_owned(), set: settings.set.clone(), repeat: None },
         cluster: Cluster::default(),
         deadlines: None,
         weights: Weights::Use,
         grain: None,
-    };
-    Vary::shapes(settings.vary.as_ref(), &base)
+    }
 }
 
 /// `sum weighted tardy`: without the word all weights are 1.
-fn objective(text: &str) -> Result<(Objective, Weights), Problem> {
-    let weighted = text.contains(" weighted ");
-    let objective = workload::objective(&text.replace(" weighted ", " "))?;
-    Ok((objective, if weighted { Weights::Use } else { Weights::Ignore }))
+#[derive(Clone, Debug)]
+struct WeightedAim {
+    text: String,
+    objective: Objective,
+    weights: Weights,
+}
+
+impl<'de> Deserialize<'de> for WeightedAim {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        values::text(deserializer, |text| {
+            let weights = if text.contains(" weighted ") { Weights::Use } else { Weights::Ignore };
+            let objective = workload::objective(&text.replace(" weighted ", " "))?;
+            Ok::<_, Problem>(Self { text: text.to_owned(), objective, weights })
+        })
+    }
 }
 
 fn jobs(instance: &Instance) -> FlexInstance {

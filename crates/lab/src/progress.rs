@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use slackline::plan::Options;
-use slackline::{Plan, PolicySpec, Registry};
+use slackline::{Plan, PolicySpec};
 use slackline_algo::woha::Plan as Progress;
 use slackline_model::draft::Weights;
 
@@ -11,6 +11,7 @@ use crate::context::{Artifact, Context};
 use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
+use crate::values::{self, Policy};
 use crate::workload::{Cluster, Problem, Shape, Workload};
 
 /// What is shown of the plans.
@@ -31,17 +32,17 @@ struct Settings {
     workload: Workload,
     #[serde(default)]
     cluster: Cluster,
-    policies: Vec<String>,
+    #[serde(deserialize_with = "values::some")]
+    policies: Vec<Policy>,
     /// The points, rising.
     at: Vec<f64>,
 }
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let Settings { show, workload, cluster, policies, at } = figure.settings()?;
+    workload.checked(figure)?;
     let shape = Shape { workload, cluster, deadlines: None, weights: Weights::Use, grain: None };
-    let policies =
-        policies.iter().map(|spec| Registry::standard().parse(spec)).collect::<Result<Vec<_>, _>>();
-    let policies = policies.map_err(|unknown| figure.problem(unknown))?;
+    let policies: Vec<PolicySpec> = policies.into_iter().map(|policy| policy.0).collect();
     let seeds = context.seeds_of(figure) as usize;
     let cell = |k: usize| -> Result<Vec<Progress>, Problem> {
         plans(&shape, &policies[k / seeds], (k % seeds) as u64)

@@ -7,13 +7,14 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use slackline::Registry;
+use slackline::PolicySpec;
 use slackline::simulate::Options;
 use slackline_model::{Instance, Lane, Schedule, Time};
 
 use crate::context::{Artifact, Context};
 use crate::error::ReproError;
 use crate::spec::Figure;
+use crate::values::{self, Policy};
 use crate::workload::{Cluster, Shape, Workload};
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
@@ -39,7 +40,8 @@ struct Settings {
     cluster: Cluster,
     /// Seed of the workload.
     seed: u64,
-    policies: Vec<String>,
+    #[serde(deserialize_with = "values::some")]
+    policies: Vec<Policy>,
 }
 
 /// A lane, and how many of its slots each flow holds on average, column by column.
@@ -53,6 +55,7 @@ struct Change {
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let settings: Settings = figure.settings()?;
+    settings.workload.checked(figure)?;
     let shape = Shape {
         workload: settings.workload,
         cluster: settings.cluster,
@@ -62,9 +65,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     };
     let problem = |problem| figure.problem(problem);
     let instance = shape.instance(settings.seed).map_err(problem)?;
-    let policies =
-        settings.policies.iter().map(|spec| Registry::standard().parse(spec)).collect::<Result<Vec<_>, _>>();
-    let policies = policies.map_err(|unknown| figure.problem(unknown))?;
+    let policies: Vec<PolicySpec> = settings.policies.into_iter().map(|policy| policy.0).collect();
     let run = |k: usize| -> Result<Schedule, Problem> {
         Ok(slackline::simulate(&instance, &policies[k], &Options::exact(), None, None)?.schedule)
     };

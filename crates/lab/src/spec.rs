@@ -110,6 +110,13 @@ impl Figure {
         sha256(text.as_bytes())[..12].to_owned()
     }
 
+    /// Something is wrong with the setting at this path.
+    pub(crate) fn wrong(&self, setting: &str, what: impl std::fmt::Display) -> ReproError {
+        let origin = self.origin.as_ref().expect("invariant: figures come from a specification");
+        let path = format!("figures[{}].settings.{setting}", origin.number);
+        SpecError::from(origin.document.error(&path, what.to_string())).into()
+    }
+
     /// An error about this figure.
     pub fn problem(&self, problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ReproError {
         ReproError::Figure { figure: self.id.clone(), problem: problem.into() }

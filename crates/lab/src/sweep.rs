@@ -1,8 +1,9 @@
 //! The kind that most figures are: a workload against policies, objectives, seeds, and one parameter that
 //! varies.
 
-use serde::Deserialize;
-use slackline::{Options, PolicySpec, Registry, relax};
+use serde::{Deserialize, Deserializer};
+use slackline::{Options, PolicySpec, relax};
+use slackline_model::draft::Weights;
 use slackline_model::names::unknown;
 use slackline_model::{Instance, Objective, Seed, Span};
 
@@ -10,7 +11,8 @@ use crate::context::{Artifact, Context};
 use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
-use crate::workload::{self, Cluster, Problem, Shape, Word, Workload};
+use crate::values::{self, Aim, Policy};
+use crate::workload::{Cluster, Problem, Shape, Word, Workload};
 
 /// How schedules come about.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -28,6 +30,7 @@ enum By {
 pub(crate) struct Vary {
     /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every`, or a parameter of the generator.
     pub(crate) param: String,
+    #[serde(deserialize_with = "values::some")]
     pub(crate) values: Vec<Word>,
 }
 
@@ -38,6 +41,7 @@ impl Vary {
         let shape = |value: &Word| {
             let mut shape = base.clone();
             shape.set(&vary.param, value)?;
+            shape.workload.check()?;
             Ok((value.to_string(), shape))
         };
         vary.values.iter().map(shape).collect()
@@ -48,9 +52,13 @@ impl Vary {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Simulation {
+    #[serde(default, deserialize_with = "values::seconds")]
     heartbeat: Option<f64>,
+    #[serde(default, deserialize_with = "values::fraction")]
     slowstart: Option<f64>,
+    #[serde(default, deserialize_with = "values::deviation")]
     noise: Option<f64>,
+    #[serde(default, deserialize_with = "values::deviation")]
     jitter: Option<f64>,
 }
 
@@ -62,22 +70,36 @@ struct Settings {
     workload: Workload,
     #[serde(default)]
     cluster: Cluster,
+    #[serde(default, deserialize_with = "values::factor")]
     deadlines: Option<f64>,
-    weights: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "values::weights")]
+    weights: Weights,
+    #[serde(default, deserialize_with = "values::grain")]
     grain: Option<f64>,
     #[serde(default)]
     simulation: Simulation,
     vary: Option<Vary>,
     /// `sum response`, …; without any, the workload's own.
     #[serde(default)]
-    objectives: Vec<String>,
+    objectives: Vec<Aim>,
     /// The first is what `relative:` measures divide by.
-    policies: Vec<String>,
+    #[serde(deserialize_with = "values::some")]
+    policies: Vec<Policy>,
     /// Metrics of the comparison document, `cost`, `lower_bound`, `gap`, `ratio` (cost over bound), `ratio1`
     /// (the same with 1 added to both, for costs near 0); `relative:M`: M over that of the first policy on
     /// the same seed.
-    measures: Vec<String>,
+    #[serde(deserialize_with = "values::some")]
+    measures: Vec<Measure>,
+}
+
+/// The name of a measure that there is.
+#[derive(Clone, Debug)]
+struct Measure(String);
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        values::text(deserializer, |text| known_measure(text).map(|()| Self(text.to_owned())))
+    }
 }
 
 /// What every cell of the sweep shares.
@@ -93,7 +115,7 @@ struct Sweep {
 type Cell = Vec<Vec<Vec<Option<f64>>>>;
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
-    let sweep = Sweep::new(figure.settings()?).map_err(|problem| figure.problem(problem))?;
+    let sweep = Sweep::new(figure)?;
     let seeds = context.seeds_of(figure) as usize;
     let cells = context
         .cells(sweep.shapes.len() * seeds, |k| sweep.cell(&sweep.shapes[k / seeds].1, (k % seeds) as u64))
@@ -103,28 +125,24 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 }
 
 impl Sweep {
-    fn new(settings: Settings) -> Result<Self, Problem> {
+    fn new(figure: &Figure) -> Result<Self, ReproError> {
+        let settings: Settings = figure.settings()?;
+        settings.workload.checked(figure)?;
         let base = Shape {
             workload: settings.workload.clone(),
             cluster: settings.cluster.clone(),
             deadlines: settings.deadlines,
-            weights: workload::weights(settings.weights.as_deref())?,
+            weights: settings.weights,
             grain: settings.grain,
         };
-        let shapes = Vary::shapes(settings.vary.as_ref(), &base)?;
-        let mut objectives: Vec<Option<Objective>> = Vec::new();
-        for text in &settings.objectives {
-            objectives.push(Some(workload::objective(text)?));
-        }
+        let shapes = Vary::shapes(settings.vary.as_ref(), &base);
+        let shapes = shapes.map_err(|problem| figure.wrong("vary", problem))?;
+        let mut objectives: Vec<Option<Objective>> =
+            settings.objectives.iter().map(|aim| Some(aim.objective)).collect();
         if objectives.is_empty() {
             objectives.push(None);
         }
-        let policies = settings
-            .policies
-            .iter()
-            .map(|spec| Registry::standard().parse(spec))
-            .collect::<Result<Vec<_>, _>>()?;
-        known_measures(&settings.measures)?;
+        let policies = settings.policies.iter().map(|policy| policy.0.clone()).collect();
         Ok(Self { settings, shapes, objectives, policies })
     }
 
@@ -155,7 +173,7 @@ impl Sweep {
         let bound = bound.filter(|_| self.settings.simulation.jitter.unwrap_or(0.0) == 0.0);
         let numbers: Vec<Numbers> = runs.into_iter().map(|run| run.against(bound)).collect();
         let measured =
-            |run: &Numbers| self.settings.measures.iter().map(|m| measure(m, run, &numbers[0])).collect();
+            |run: &Numbers| self.settings.measures.iter().map(|m| measure(&m.0, run, &numbers[0])).collect();
         Ok(numbers.iter().map(measured).collect())
     }
 
@@ -198,9 +216,13 @@ impl Sweep {
                     for (m, measure) in self.settings.measures.iter().enumerate() {
                         points.push(Point {
                             x: x.clone(),
-                            series: self.settings.objectives.get(o).cloned().unwrap_or_default(),
+                            series: self
+                                .settings
+                                .objectives
+                                .get(o)
+                                .map_or_else(String::new, |aim| aim.text.clone()),
                             policy: policy.spec().to_owned(),
-                            measure: measure.clone(),
+                            measure: measure.0.clone(),
                             values: cells[at * seeds..][..seeds].iter().map(|c| c[o][p][m]).collect(),
                         });
                     }
@@ -253,15 +275,10 @@ fn measure(name: &str, run: &[(&'static str, f64)], first: &[(&'static str, f64)
 }
 
 /// A misspelt measure is an error, not an empty column.
-fn known_measures(measures: &[String]) -> Result<(), Problem> {
+fn known_measure(measure: &str) -> Result<(), String> {
     let mut known: Vec<&str> =
         slackline::judge::Metrics::default().entries().iter().map(|(name, _)| *name).collect();
     known.extend(["cost", "lower_bound", "ratio", "gap", "ratio1"]);
-    for measure in measures {
-        let name = measure.strip_prefix("relative:").unwrap_or(measure);
-        if !known.contains(&name) {
-            return Err(unknown("measure", name, &known).into());
-        }
-    }
-    Ok(())
+    let name = measure.strip_prefix("relative:").unwrap_or(measure);
+    if known.contains(&name) { Ok(()) } else { Err(unknown("measure", name, &known)) }
 }

@@ -1,12 +1,19 @@
 //! From the words of a specification to an instance.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Repeat, Weights};
+use slackline_model::params::Settings;
+use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, Span};
 use slackline_trace::generate::generator;
+
+use crate::error::ReproError;
+use crate::spec::Figure;
+use crate::values;
 
 /// What is wrong with the words.
 pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
@@ -16,6 +23,7 @@ pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
     /// The generator.
+    #[serde(deserialize_with = "known_generator")]
     pub(crate) generator: String,
     /// Its settings; the rest have their defaults.
     #[serde(default)]
@@ -24,14 +32,35 @@ pub(crate) struct Workload {
     pub(crate) repeat: Option<Recurrence>,
 }
 
+fn known_generator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    values::text(deserializer, |text| generator(text).map(|known| known.name.to_owned()))
+}
+
+impl Workload {
+    /// Whether the generator has such settings.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        let set: Vec<(&String, String)> =
+            self.set.iter().map(|(name, value)| (name, value.to_string())).collect();
+        let pairs = set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Settings::parse(generator(&self.generator)?.params, pairs)?;
+        Ok(())
+    }
+
+    /// The same of a figure's workload.
+    pub(crate) fn checked(&self, figure: &Figure) -> Result<(), ReproError> {
+        self.check().map_err(|problem| figure.wrong("workload.set", problem))
+    }
+}
+
 /// Every flow recurs.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recurrence {
     /// Seconds between releases.
+    #[serde(deserialize_with = "values::seconds_above_zero")]
     pub(crate) every: f64,
     /// How many times in all.
-    pub(crate) times: u32,
+    pub(crate) times: NonZero<u32>,
 }
 
 /// A value as a user would write it: a number or a word.
@@ -60,7 +89,9 @@ impl std::fmt::Display for Word {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cluster {
+    #[serde(default, deserialize_with = "values::count")]
     pub(crate) machines: Option<u32>,
+    #[serde(default, deserialize_with = "values::count")]
     pub(crate) slots: Option<u32>,
     pub(crate) map_slots: Option<u32>,
     pub(crate) reduce_slots: Option<u32>,
@@ -75,7 +106,11 @@ impl Cluster {
             (Some(slots), None, None) => Some(Slots::Universal(slots)),
             (None, Some(map), Some(reduce)) => Some(Slots::Typed { map, reduce }),
             (None, None, None) => None,
-            _ => return Err("cluster: expected slots, or map_slots and reduce_slots".into()),
+            _ => {
+                return Err(
+                    "cluster: found half of the slots, expected slots, or map_slots and reduce_slots".into(),
+                );
+            }
         };
         let own = match draft.machines.as_slice() {
             [only] => Some(only.clone()),
@@ -105,19 +140,21 @@ impl Shape {
     /// or one of the generator's.
     pub(crate) fn set(&mut self, name: &str, value: &Word) -> Result<(), Problem> {
         let number = || match value {
-            Word::Count(n) => Ok(*n as f64),
-            Word::Real(x) => Ok(*x),
-            Word::Text(text) => Err(Problem::from(format!("found {name} = {text:?}, expected a number"))),
+            Word::Count(n) if *n >= 0 => Ok(*n as f64),
+            Word::Real(x) if (0.0..=SECONDS_MAX).contains(x) => Ok(*x),
+            other => Err(Problem::from(format!("found {name} = {other}, expected a number from 0"))),
         };
-        let count = || match value {
-            Word::Count(n) => Ok(Some(u32::try_from(*n)?)),
-            other => Err(Problem::from(format!("found {name} = {other}, expected a whole number"))),
+        let count = |least: u32| {
+            let count = if let Word::Count(n) = value { u32::try_from(*n).ok() } else { None };
+            let problem =
+                || Problem::from(format!("found {name} = {value}, expected a whole number from {least}"));
+            count.filter(|n| *n >= least).map(Some).ok_or_else(problem)
         };
         match name {
-            "machines" => self.cluster.machines = count()?,
-            "slots" => self.cluster.slots = count()?,
-            "map_slots" => self.cluster.map_slots = count()?,
-            "reduce_slots" => self.cluster.reduce_slots = count()?,
+            "machines" => self.cluster.machines = count(1)?,
+            "slots" => self.cluster.slots = count(1)?,
+            "map_slots" => self.cluster.map_slots = count(0)?,
+            "reduce_slots" => self.cluster.reduce_slots = count(0)?,
             "deadlines" => self.deadlines = Some(number()?),
             "every" => {
                 let repeat = self.workload.repeat.as_mut();
@@ -139,7 +176,7 @@ impl Shape {
         let mut draft = generator(&self.workload.generator)?.generate(&set, Seed(seed))?;
         draft.weights = self.weights;
         if let Some(Recurrence { every, times }) = self.workload.repeat {
-            draft.flows.iter_mut().for_each(|flow| flow.repeat = Some(Repeat { every, times }));
+            draft.flows.iter_mut().for_each(|flow| flow.repeat = Some(Repeat { every, times: times.get() }));
         }
         self.cluster.apply(&mut draft)?;
         Ok(draft)
@@ -168,13 +205,4 @@ pub(crate) fn objective(text: &str) -> Result<Objective, Problem> {
         let metrics: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
         format!("found objective {text:?}, expected sum or max and one of {}", metrics.join(", ")).into()
     })
-}
-
-/// Weights as flags write them.
-pub(crate) fn weights(text: Option<&str>) -> Result<Weights, Problem> {
-    match text {
-        None | Some("use") => Ok(Weights::Use),
-        Some("ignore") => Ok(Weights::Ignore),
-        Some(other) => Err(format!("found weights = {other:?}, expected use or ignore").into()),
-    }
 }

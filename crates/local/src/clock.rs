@@ -44,6 +44,12 @@ pub fn local(micros: u64) -> Start {
     moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
+/// What the environment calls this machine's time zone (`TZ`), if there is no such zone: then [`local`] means UTC.
+pub fn unknown_zone() -> Option<String> {
+    let said = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err())?;
+    Some(said.to_string_lossy().into_owned())
+}
+
 /// Waits.
 pub(crate) fn pause(time: Duration) {
     #[expect(clippy::disallowed_methods, reason = "an old process takes a moment to go")]

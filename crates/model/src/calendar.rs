@@ -58,10 +58,12 @@ impl Start {
     ///
     /// # Errors
     /// What was expected instead.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match Written::parse(text).map_err(|expected| expected.unwrap_or(EXPECTED_START))? {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match Written::parse(text)
+            .map_err(|expected| expected.unwrap_or_else(|| EXPECTED_START.to_owned()))?
+        {
             Written::Zoned(moment) => Ok(Self(moment)),
-            Written::Local(_) | Written::Daily(_) => Err(EXPECTED_START),
+            Written::Local(_) | Written::Daily(_) => Err(EXPECTED_START.to_owned()),
         }
     }
 
@@ -144,13 +146,17 @@ impl When {
     ///
     /// # Errors
     /// What was expected instead.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         if !text.contains(':') {
             // A reason that is not only that the text is no duration is worth telling.
-            let reason = |expected| if expected == duration::EXPECTED { EXPECTED } else { expected };
+            let reason = |expected: String| match fault(text) {
+                Some(fault) => fault,
+                None if expected == duration::EXPECTED => EXPECTED.to_owned(),
+                None => expected,
+            };
             return duration::parse(text).map(Self::Seconds).map_err(reason);
         }
-        match Written::parse(text).map_err(|expected| expected.unwrap_or(EXPECTED))? {
+        match Written::parse(text).map_err(|expected| expected.unwrap_or_else(|| EXPECTED.to_owned()))? {
             Written::Zoned(moment) => Ok(Self::Moment(moment.timestamp())),
             Written::Local(date) => Ok(Self::Local(date)),
             Written::Daily(time) => Ok(Self::Daily(time)),
@@ -161,7 +167,7 @@ impl When {
     ///
     /// # Errors
     /// What was expected instead.
-    pub fn parse_option(text: &str) -> Result<Self, &'static str> {
+    pub fn parse_option(text: &str) -> Result<Self, String> {
         text.parse().map(Self::Seconds).or_else(|_| Self::parse(text))
     }
 
@@ -208,21 +214,21 @@ enum Written {
 
 impl Written {
     /// Reads a clock time; where one was meant, the error says what in it is wrong.
-    fn parse(text: &str) -> Result<Self, Option<&'static str>> {
+    fn parse(text: &str) -> Result<Self, Option<String>> {
         let Ok(pieces) = Pieces::parse(text) else {
             // The library takes more for a time of day than what everybody takes for one.
             let is_time =
                 text.contains(':') && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
-            return text.parse().map(Self::Daily).ok().filter(|_| is_time).ok_or(None);
+            return text.parse().map(Self::Daily).ok().filter(|_| is_time).ok_or_else(|| fault(text));
         };
         let Some(time) = pieces.time() else { return Err(None) };
         let date = pieces.date().to_datetime(time);
         let zones = TimeZoneDatabase::bundled();
         match (pieces.time_zone_annotation(), pieces.to_numeric_offset()) {
             (Some(zone), _) => {
-                zone.to_time_zone_with(&zones).map_err(|_| Some(ZONE))?;
+                zone.to_time_zone_with(&zones).map_err(|_| Some(ZONE.to_owned()))?;
                 let read = DateTimeParser::new().parse_zoned_with(&zones, text);
-                read.map(Self::Zoned).map_err(|_| Some(OFFSET))
+                read.map(Self::Zoned).map_err(|_| Some(OFFSET.to_owned()))
             }
             (None, Some(offset)) => {
                 let moment = offset.to_timestamp(date).map_err(|_| None)?;
@@ -231,6 +237,56 @@ impl Written {
             (None, None) => Ok(Self::Local(date)),
         }
     }
+}
+
+/// What was expected of a text that is almost a clock time: a number that the calendar has, or all its digits.
+fn fault(text: &str) -> Option<String> {
+    match mended(text) {
+        Ok(mended) => Some(mended).filter(|mended| mended != text && Written::parse(mended).is_ok()),
+        Err(fault) => fault,
+    }
+}
+
+/// A text that is almost a clock time with all its digits; the error says what no calendar has, if it is known.
+fn mended(text: &str) -> Result<String, Option<String>> {
+    let (date, rest) = match text.split_once(['T', ' ']) {
+        Some((date, rest)) => (Some(date), Some(rest)),
+        None if text.contains(':') => (None, Some(text)),
+        None => (Some(text), None),
+    };
+    let date = date.map(mended_date).transpose()?;
+    let Some(rest) = rest else {
+        return Err(date.map(|date| format!("a time of day after the date, as in {date}T00:00")));
+    };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.')).unwrap_or(rest.len());
+    let (time, zone) = rest.split_at(end);
+    let time = mended_time(time)?;
+    Ok(date.map_or_else(String::new, |date| date + "T") + &time + zone)
+}
+
+fn mended_date(text: &str) -> Result<String, Option<String>> {
+    let numbers: Vec<Option<i16>> = text.split('-').map(|number| number.parse().ok()).collect();
+    let &[Some(year @ 1000..), Some(month), Some(day)] = numbers.as_slice() else { return Err(None) };
+    let first = i8::try_from(month).ok().and_then(|month| Date::new(year, month, 1).ok());
+    let first = first.ok_or_else(|| Some("a month from 01 to 12".to_owned()))?;
+    let last = first.days_in_month();
+    if !(1..=i16::from(last)).contains(&day) {
+        return Err(Some(format!("a day from 01 to {last}, which are all of {}", first.strftime("%B %Y"))));
+    }
+    Ok(format!("{year}-{month:02}-{day:02}"))
+}
+
+fn mended_time(text: &str) -> Result<String, Option<String>> {
+    let (clock, fraction) =
+        text.split_once('.').map_or((text, None), |(clock, fraction)| (clock, Some(fraction)));
+    let numbers: Option<Vec<u16>> = clock.split(':').map(|number| number.parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| (2..=3).contains(&numbers.len())).ok_or(None)?;
+    let ends = [("an hour", 23), ("a minute", 59), ("a second", 59)];
+    if let Some((_, (name, end))) = numbers.iter().zip(ends).find(|(number, (_, end))| *number > end) {
+        return Err(Some(format!("{name} from 00 to {end}")));
+    }
+    let digits: Vec<String> = numbers.iter().map(|number| format!("{number:02}")).collect();
+    Ok(digits.join(":") + &fraction.map_or_else(String::new, |fraction| format!(".{fraction}")))
 }
 
 #[cfg(test)]
@@ -323,36 +379,48 @@ mod tests {
             assert_eq!(start(&first.to_string()), first, "{text}");
         }
         assert_ne!(start("2026-03-01T00:00Z"), start("2026-03-01T01:00[Europe/Berlin]"), "the zone counts");
-        for text in ["", "06:00", "2h", "2026-03-01", "2026-03-01T00:00", "2026-03-01T24:00Z", "noon"] {
-            assert_eq!(Start::parse(text), Err(EXPECTED_START), "{text}");
+        for text in ["", "06:00", "2h", "2026-03-01", "2026-03-01T00:00", "noon"] {
+            assert_eq!(Start::parse(text), Err(EXPECTED_START.to_owned()), "{text}");
         }
-        assert_eq!(Start::parse("2026-03-01T00:00[Europe/Berln]"), Err(ZONE));
-        assert_eq!(Start::parse("2026-03-01T00:00+05:00[Europe/Berlin]"), Err(OFFSET));
+        for (text, expected) in [
+            ("2026-03-01T00:00[Europe/Berln]", ZONE),
+            ("2026-03-01T00:00+05:00[Europe/Berlin]", OFFSET),
+            ("2026-03-01T24:00Z", "an hour from 00 to 23"),
+            ("2026-3-1 6:00[Europe/Berlin]", "2026-03-01T06:00[Europe/Berlin]"),
+        ] {
+            assert_eq!(Start::parse(text), Err(expected.to_owned()), "{text}");
+        }
     }
 
     #[test]
     fn what_is_no_point_in_time_is_refused() {
-        for text in [
-            "",
-            "noon",
-            "25:00",
-            "06:60",
-            "6:00",
-            "06",
-            "24:00",
-            " 06:00",
-            "06:00Z",
-            "T06:00",
-            "06:00 pm",
-            "2026-03-01",
-            "2026-02-30T06:00",
-            "０６:００",
-        ] {
-            assert_eq!(When::parse(text), Err(EXPECTED), "{text}");
+        for text in ["", "noon", " 06:00", "06:00Z", "T06:00", "06:00 pm", "０６:００", "1:2:3:4"] {
+            assert_eq!(When::parse(text), Err(EXPECTED.to_owned()), "{text}");
         }
         assert!(When::parse("1y").unwrap_err().contains("of the calendar"));
         assert!(When::parse("-2h").unwrap_err().contains("not negative"));
         assert_eq!(When::parse_option("90"), Ok(When::Seconds(90.0)));
+    }
+
+    #[test]
+    fn what_no_calendar_has_is_named_and_digits_that_are_left_out_are_put_back() {
+        for (text, expected) in [
+            ("25:00", "an hour from 00 to 23"),
+            ("24:00", "an hour from 00 to 23"),
+            ("06:60", "a minute from 00 to 59"),
+            ("06:00:75", "a second from 00 to 59"),
+            ("6:00", "06:00"),
+            ("6:5:0.5", "06:05:00.5"),
+            ("2026-02-30T06:00", "a day from 01 to 28, which are all of February 2026"),
+            ("2026-02-30", "a day from 01 to 28, which are all of February 2026"),
+            ("2026-13-01T06:00", "a month from 01 to 12"),
+            ("2026-3-1T6:00", "2026-03-01T06:00"),
+            ("2026-03-01 6:00+01:00", "2026-03-01T06:00+01:00"),
+            ("2026-03-01", "a time of day after the date, as in 2026-03-01T00:00"),
+        ] {
+            assert_eq!(When::parse(text), Err(expected.to_owned()), "{text}");
+        }
+        assert!(When::parse("1.5d").unwrap_err().starts_with("36h"));
     }
 
     #[test]

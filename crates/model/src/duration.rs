@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Span, SpanRelativeTo};
 pub const EXPECTED: &str = "seconds or a duration such as 90s, 1.5h or 2d";
 
 const NEGATIVE: &str = "a duration that is not negative";
+const UNIT: &str = "a unit after the number as in 90s, or a number without quotes";
 const CALENDAR: &str = "days or shorter units such as 7d or 36h, because weeks, months and years are of the calendar \
                         and not of one length";
 
@@ -15,27 +16,46 @@ const CALENDAR: &str = "days or shorter units such as 7d or 36h, because weeks, 
 ///
 /// # Errors
 /// What was expected instead.
-pub fn parse(text: &str) -> Result<f64, &'static str> {
+pub fn parse(text: &str) -> Result<f64, String> {
     // The library reads 10:30:00 as a duration, which everybody else reads as a time of day; and space at the end.
     if text.contains(':') || text.trim() != text {
-        return Err(EXPECTED);
+        return Err(EXPECTED.to_owned());
     }
-    let span: Span = text.parse().map_err(|_| EXPECTED)?;
+    let span: Span = text.parse().map_err(|_| meant(text))?;
     if span.is_negative() {
-        return Err(NEGATIVE);
+        return Err(NEGATIVE.to_owned());
     }
     if span.get_years() != 0 || span.get_months() != 0 || span.get_weeks() != 0 {
-        return Err(CALENDAR);
+        return Err(CALENDAR.to_owned());
     }
     let exact = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| EXPECTED)?;
     Ok(seconds_nearest(exact))
+}
+
+/// What was expected instead of a text that is no duration: the same in hours for a fraction of a day, a unit for a
+/// number without one.
+fn meant(text: &str) -> String {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    let number = digits.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    match (number, text[digits.len()..].trim_start()) {
+        (Some(days), "d" | "day" | "days") if days < 1e6 => {
+            // To the microsecond, so that 0.3 days are 7.2 hours.
+            let hours = (days * 24.0 * 3.6e9).round() / 3.6e9;
+            format!("{hours}h: hours and shorter units may have a fraction, days may not")
+        }
+        (Some(_), "w" | "week" | "weeks" | "mo" | "month" | "months" | "y" | "year" | "years") => {
+            CALENDAR.to_owned()
+        }
+        (Some(_), "") => UNIT.to_owned(),
+        _ => EXPECTED.to_owned(),
+    }
 }
 
 /// The seconds of an option's value: a number of them, or a duration with units.
 ///
 /// # Errors
 /// What was expected instead.
-pub fn parse_option(text: &str) -> Result<f64, &'static str> {
+pub fn parse_option(text: &str) -> Result<f64, String> {
     text.parse().or_else(|_| parse(text))
 }
 
@@ -73,7 +93,7 @@ mod tests {
             assert_eq!(parse(text), Ok(seconds), "{text}");
         }
         assert_eq!(parse_option("1e3"), Ok(1000.0));
-        assert_eq!(parse_option("1e3s"), Err(EXPECTED));
+        assert_eq!(parse_option("1e3s"), Err(EXPECTED.to_owned()));
     }
 
     #[test]
@@ -82,7 +102,6 @@ mod tests {
             "",
             " 2h",
             "2h ",
-            "22",
             "h",
             "2 fortnights",
             "soon",
@@ -94,13 +113,24 @@ mod tests {
             "99999999999999999999s",
             "1e400s",
         ] {
-            assert_eq!(parse(text), Err(EXPECTED), "{text}");
+            assert_eq!(parse(text), Err(EXPECTED.to_owned()), "{text}");
         }
         for text in ["-2h", "2h ago", "-PT1S"] {
-            assert_eq!(parse(text), Err(NEGATIVE), "{text}");
+            assert_eq!(parse(text), Err(NEGATIVE.to_owned()), "{text}");
         }
-        for text in ["1y", "3mo", "1w", "1w 2d", "P1M", "2 years"] {
-            assert_eq!(parse(text), Err(CALENDAR), "{text}");
+        for text in ["1y", "3mo", "1w", "1w 2d", "P1M", "2 years", "1.5w", "0.5 months"] {
+            assert_eq!(parse(text), Err(CALENDAR.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_obvious_mistake_is_answered_with_what_was_meant() {
+        for (text, hours) in [("1.5d", "36h"), ("0.3 days", "7.2h"), ("2.d", "48h")] {
+            let expected = format!("{hours}: hours and shorter units may have a fraction, days may not");
+            assert_eq!(parse(text), Err(expected), "{text}");
+        }
+        for text in ["22", "1.5"] {
+            assert_eq!(parse(text), Err(UNIT.to_owned()), "{text}");
         }
     }
 

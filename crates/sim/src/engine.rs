@@ -5,6 +5,7 @@ use std::iter::Peekable;
 
 use slackline_model::instance::Arrival;
 use slackline_model::random;
+use slackline_model::tasks::Tasks;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
@@ -19,9 +20,11 @@ use crate::noise;
 use crate::options::Options;
 use crate::queue::{Pending, Queue};
 
-/// Machine failures in a row without any batch ending after which a simulation gives up: tasks that
-/// outlast every machine would otherwise be tried forever.
-const FAILURES_IN_VAIN: u32 = 1_000_000;
+/// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every machine, or
+/// whose output is lost again and again, would otherwise be tried forever. On a large cluster it is
+/// [`FAILURES_IN_VAIN_EACH`] for each machine.
+const FAILURES_IN_VAIN: u32 = 1_000;
+const FAILURES_IN_VAIN_EACH: u32 = 100;
 
 /// Wakes in a row, with nothing running and neither a flow nor a machine about to come, after which a
 /// simulation is abandoned: a policy that plans by epochs would otherwise do so forever on dead machines.
@@ -37,6 +40,7 @@ struct Tracked {
     machine: MachineId,
     slots: u32,
     job: JobId,
+    phase: PhaseId,
 }
 
 /// Flows in the order of their releases.
@@ -55,7 +59,12 @@ pub struct Sim<'a> {
     offered: BTreeSet<MachineId>,
     failures: Failures,
     left: BTreeSet<MachineId>,
+    /// Failures of machines since there was progress, and at most how many.
     in_vain: u32,
+    in_vain_max: u32,
+    /// Tasks of each phase that are progress when they end, kept where machines may go. A phase has as many as tasks;
+    /// what ends beyond that makes up for output that was lost with a machine.
+    due: BTreeMap<PhaseId, u32>,
     wakes_in_vain: u32,
     /// Batches that will end; those that wait for maps do not count.
     ending: u32,
@@ -107,6 +116,8 @@ impl<'a> Sim<'a> {
             failures,
             left: BTreeSet::new(),
             in_vain: 0,
+            in_vain_max: FAILURES_IN_VAIN.max(cluster.n_machines().saturating_mul(FAILURES_IN_VAIN_EACH)),
+            due: BTreeMap::new(),
             wakes_in_vain: 0,
             ending: 0,
             recoveries,
@@ -178,7 +189,6 @@ impl<'a> Sim<'a> {
     fn end(&mut self, row: RowId, reports: &mut Vec<Report>) {
         let Some(tracked) = self.tracked.get(&row) else {
             if !self.tracks_all() {
-                self.in_vain = 0;
                 self.ending -= 1;
                 reports.push(Report::Finished { row, at: self.now });
             }
@@ -196,7 +206,12 @@ impl<'a> Sim<'a> {
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.freed(tracked.machine, tracked.slots);
         }
-        self.in_vain = 0;
+        if let Some(due) = self.due.get_mut(&tracked.phase)
+            && *due > 0
+        {
+            *due = due.saturating_sub(tracked.slots);
+            self.in_vain = 0;
+        }
         self.ending -= 1;
         reports.push(Report::Finished { row, at });
     }
@@ -349,7 +364,7 @@ impl Engine for Sim<'_> {
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         self.offered.clear();
-        while self.in_vain < FAILURES_IN_VAIN && self.wakes_in_vain < WAKES_IN_VAIN {
+        while self.in_vain < self.in_vain_max && self.wakes_in_vain < WAKES_IN_VAIN {
             let next = [self.queue.next_time(), self.next_arrival()].into_iter().flatten().min()?;
             self.now = next;
             if !self.settle(reports) {
@@ -379,8 +394,12 @@ impl Engine for Sim<'_> {
             }
             let ends = ends.map(|at| (at, self.reported(machine, at)));
             report = ends.map(|(_, reported)| reported);
-            let (slots, job) = (start.count, live.phase(start.phase).job);
-            let tracked = Tracked { started: start.since, duration, ends, machine, slots, job };
+            let info = live.phase(start.phase);
+            let (slots, job, phase) = (start.count, info.job, start.phase);
+            let tracked = Tracked { started: start.since, duration, ends, machine, slots, job, phase };
+            if self.machines_may_go() {
+                self.due.entry(phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));
+            }
             self.tracked.insert(start.row, tracked);
         }
         if let Some(at) = report {

@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use slackline_judge::{Metrics, Violation};
-use slackline_model::{Draft, Instance, Invalid, Span};
+use slackline_model::{Draft, Instance, Invalid, Span, duration};
 
 use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{Options, simulate};
 
-/// A condition on a metric, such as `missed=0`, `mean_response<300`, or `mean_response:300`, which is the same as
+/// A condition on a metric, such as `missed=0`, `mean_response<5m`, or `mean_response:300`, which is the same as
 /// `mean_response<=300` and nothing that a shell would read otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
@@ -45,7 +45,7 @@ const SIGNS: [(&str, Relation); 6] = [
 pub enum NoCondition {
     /// Nothing is compared.
     #[error(
-        "expected METRIC:NUMBER (at most), such as missed:0 or mean_response:300, or one of < <= = >= > for the colon"
+        "expected METRIC:NUMBER (at most), such as missed:0 or mean_response:5m, or one of < <= = >= > for the colon"
     )]
     Sign,
     /// No such metric.
@@ -56,15 +56,22 @@ pub enum NoCondition {
         /// The metrics there are.
         known: Vec<&'static str>,
     },
-    /// What it is compared with is no number.
-    #[error("found {0:?}, expected a finite number after the sign")]
-    Number(String),
+    /// What it is compared with is no value of the metric.
+    #[error("found {found:?} for {metric}, expected {expected}")]
+    Value {
+        /// The metric.
+        metric: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
 }
 
 impl FromStr for Condition {
     type Err = NoCondition;
 
-    /// Reads a metric of the comparison document, one of `<= >= < > =`, and a number.
+    /// Reads a metric of the comparison document, one of `<= >= < > =`, and a number; of times also a duration.
     fn from_str(text: &str) -> Result<Self, NoCondition> {
         let split = |&(sign, relation): &(&str, Relation)| {
             text.split_once(sign).map(|(metric, value)| (metric.trim(), relation, value.trim()))
@@ -74,10 +81,25 @@ impl FromStr for Condition {
         let Some(&metric) = known.iter().find(|known| **known == name) else {
             return Err(NoCondition::Metric { found: name.to_owned(), known });
         };
-        let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-        let number = number.ok_or_else(|| NoCondition::Number(value.to_owned()))?;
-        Ok(Self { metric, relation, value: number })
+        let wrong = |expected| NoCondition::Value { metric, found: value.to_owned(), expected };
+        let number = if is_time(metric) {
+            duration::parse_option(value).map_err(wrong)?
+        } else {
+            value.parse().map_err(|_| wrong("a finite number".to_owned()))?
+        };
+        let expected = match metric {
+            "utilisation" if !(0.0..=1.0).contains(&number) => "a fraction from 0 to 1, such as 0.8",
+            _ if !number.is_finite() => "a finite number",
+            _ => return Ok(Self { metric, relation, value: number }),
+        };
+        Err(wrong(expected.to_owned()))
     }
+}
+
+/// Whether a metric is a time, in seconds.
+pub(crate) fn is_time(metric: &str) -> bool {
+    matches!(metric, "makespan" | "total_completion")
+        || ["_response", "_wait", "_tardiness"].iter().any(|what| metric.ends_with(what))
 }
 
 impl Condition {
@@ -232,6 +254,12 @@ mod tests {
         for text in ["", "missed", "missed=", "missed=x", "mised=0", "missed=NaN", "missed==0"] {
             assert!(text.parse::<Condition>().is_err(), "{text}");
         }
+        assert_eq!("p99_response<=5m".parse::<Condition>().unwrap().to_string(), "p99_response<=300");
+        let error = |text: &str| text.parse::<Condition>().unwrap_err().to_string();
+        assert_eq!(error("missed:5m"), "found \"5m\" for missed, expected a finite number");
+        assert!(error("makespan<1.5d").contains("expected 36h: "), "{}", error("makespan<1.5d"));
+        assert!(error("utilisation>=80").contains("expected a fraction from 0 to 1, such as 0.8"));
+        assert!("utilisation>=-0.1".parse::<Condition>().is_err());
         let error = "mised=0".parse::<Condition>().unwrap_err().to_string();
         assert!(error.starts_with(r#"found metric "mised", expected one of makespan, "#), "{error}");
     }

@@ -20,8 +20,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowStatus, Outcome};
-use slackline_model::{FlowId, Instance, JobId, PhaseId, Schedule};
+use slackline_model::schedule::{FlowStatus, Outcome, TaskRow};
+use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
 pub use deadline::{Deadline, LaneNeed, Verdict};
 use held::{Extent, Rows};
@@ -60,6 +60,8 @@ pub struct Explanation {
     pub deadline: Option<Deadline>,
     /// Tasks with failed attempts, in order of phases and tasks.
     pub failures: Vec<Failure>,
+    /// What was lost with machines, in their order.
+    pub losses: Vec<Loss>,
 }
 
 /// Where a flow stands among all flows, each counted from 1; ties by id.
@@ -84,6 +86,17 @@ pub struct Failure {
     pub attempts: u32,
     /// When the last of them ended.
     pub last: f64,
+}
+
+/// What a flow, or a job of it, lost on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The machine.
+    pub machine: MachineId,
+    /// Attempts that were stopped there.
+    pub stopped: u64,
+    /// Tasks that had finished there, and of which the output was lost.
+    pub lost: u64,
 }
 
 impl Explanation {
@@ -145,6 +158,7 @@ pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Opti
         blocked: Blocked::default(),
         deadline: None,
         failures: failures(instance, schedule, flow, job),
+        losses: losses(instance, schedule, flow, job),
     };
     let steps: Vec<&PhaseStory> = explanation.steps().collect();
     let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
@@ -256,18 +270,50 @@ fn times(instance: &Instance, extents: &TiVec<PhaseId, Extent>, flow: FlowId) ->
     FlowTimes { started: started.or(completed), completed, place: None }
 }
 
+/// The rows of a flow, or of one of its jobs.
+fn rows_of<'a>(
+    instance: &'a Instance,
+    schedule: &'a Schedule,
+    flow: FlowId,
+    job: Option<JobId>,
+) -> impl Iterator<Item = &'a TaskRow> {
+    let is_of = move |of: JobId| job.map_or_else(|| instance.job(of).flow == flow, |job| job == of);
+    let rows = schedule.tasks.rows().iter();
+    rows.filter(move |row| instance.phases().get(row.phase).is_some_and(|phase| is_of(phase.job)))
+}
+
 /// Failed attempts task by task.
 fn failures(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Vec<Failure> {
-    let is_of = |of: JobId| job.map_or_else(|| instance.job(of).flow == flow, |job| job == of);
     let mut tasks: BTreeMap<(PhaseId, u32), (u32, f64)> = BTreeMap::new();
-    for row in schedule.tasks.rows().iter().filter(|row| row.outcome == Outcome::Failed) {
-        if instance.phases().get(row.phase).is_some_and(|phase| is_of(phase.job)) {
-            for task in row.first..row.first.saturating_add(row.count) {
-                let entry = tasks.entry((row.phase, task)).or_insert((0, 0.0));
-                *entry = (entry.0 + 1, entry.1.max(row.end.seconds()));
-            }
+    for row in rows_of(instance, schedule, flow, job).filter(|row| row.outcome == Outcome::Failed) {
+        for task in row.first..row.first.saturating_add(row.count) {
+            let entry = tasks.entry((row.phase, task)).or_insert((0, 0.0));
+            *entry = (entry.0 + 1, entry.1.max(row.end.seconds()));
         }
     }
     let failure = |((phase, task), (attempts, last))| Failure { phase, task, attempts, last };
     tasks.into_iter().map(failure).collect()
+}
+
+/// Attempts that were stopped and output that was lost, machine by machine.
+fn losses(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Vec<Loss> {
+    let cluster = instance.cluster();
+    let mut machines: BTreeMap<MachineId, Loss> = BTreeMap::new();
+    for row in rows_of(instance, schedule, flow, job) {
+        if !matches!(row.outcome, Outcome::Killed | Outcome::Lost) {
+            continue;
+        }
+        let lane = instance.lane_of(row.phase);
+        // What cannot be on any machine is the judge's business.
+        let slots = schedule.tasks.places(row).iter().flat_map(|range| range.first..range.end());
+        for slot in slots.filter(|&slot| slot < cluster.slots(lane)) {
+            let (machine, _) = cluster.machine_of(lane, slot);
+            let loss = machines.entry(machine).or_insert(Loss { machine, stopped: 0, lost: 0 });
+            match row.outcome {
+                Outcome::Lost => loss.lost += 1,
+                _ => loss.stopped += 1,
+            }
+        }
+    }
+    machines.into_values().collect()
 }

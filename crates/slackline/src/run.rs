@@ -183,6 +183,9 @@ impl Opening<'_> {
         let request = self.request;
         let started = clock::unix_micros();
         let start = clock::local(started);
+        if let Some(zone) = clock::unknown_zone() {
+            sink.note(&Note::UnknownZone(&zone));
+        }
         let import = ImportOptions::new(request.importers.clone()).starting(start.clone());
         let imported = read_workload(&request.name, &request.bytes, None, &import)?;
         imported.diagnostics.iter().for_each(|diagnostic| sink.note(&Note::Diagnostic(diagnostic)));

@@ -321,7 +321,7 @@ pub fn write_comparison(comparison: &Comparison) -> String {
 pub fn read_comparison(name: &str, bytes: &[u8]) -> Result<Comparison, TraceError> {
     let text = text(name, bytes)?;
     let format = Format::guess(name, &text).unwrap_or(Format::Json);
-    let document: Document = parse(name, &text, format)?;
+    let document: Document = parse(name, &text, format, "a comparison")?;
     check_version(name, &text, format, document.slackline)?;
     let entry = |(i, entry): (usize, Entry)| {
         let policy = entry.policy.clone();

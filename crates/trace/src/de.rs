@@ -289,7 +289,7 @@ impl<'de> de::SeqAccess<'de> for Items<'_, 'de> {
         let Some(node) = self.all.get(self.next) else { return Ok(None) };
         self.next += 1;
         let read = seed.deserialize(node);
-        read.map(Some).map_err(|error| error.within(format!("[{}]", self.next - 1)))
+        read.map(Some).map_err(|error| error.at(node.offset).within(format!("[{}]", self.next - 1)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -313,7 +313,8 @@ impl<'de> de::MapAccess<'de> for Entries<'_, 'de> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let entry = &self.all[self.next];
         self.next += 1;
-        seed.deserialize(&entry.value).map_err(|error| error.within(format!(".{}", entry.key)))
+        let read = seed.deserialize(&entry.value);
+        read.map_err(|error| error.at(entry.value.offset).within(format!(".{}", entry.key)))
     }
 
     fn size_hint(&self) -> Option<usize> {

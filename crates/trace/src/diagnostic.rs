@@ -4,12 +4,14 @@ use std::fmt;
 
 use crate::place::Place;
 
-/// A remark on some rows of a trace.
+/// A remark on some rows of a trace, or flows of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// What was found and what became of it.
     pub what: String,
-    /// How many rows.
+    /// What is counted: `row` or `flow`.
+    pub of: &'static str,
+    /// How many.
     pub count: u64,
     /// The first of them.
     pub first: Place,
@@ -17,8 +19,9 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = if self.count == 1 { "row" } else { "rows" };
-        write!(f, "{} {rows}: {} (first at line {})", self.count, self.what, self.first.line)
+        let Self { what, of, count, first } = self;
+        let s = if *count == 1 { "" } else { "s" };
+        write!(f, "{count} {of}{s}: {what} (first at line {})", first.line)
     }
 }
 
@@ -33,8 +36,13 @@ impl Diagnostics {
             known.count += 1;
         } else {
             let first = Place { line, column: 1 };
-            self.0.push(Diagnostic { what: what.to_owned(), count: 1, first });
+            self.0.push(Diagnostic { what: what.to_owned(), of: "row", count: 1, first });
         }
+    }
+
+    /// Says the same of so many flows, of which the first is there.
+    pub(crate) fn add_flows(&mut self, count: u64, first: Place, what: String) {
+        self.0.push(Diagnostic { what, of: "flow", count, first });
     }
 
     /// The remarks.

@@ -10,7 +10,7 @@ use slackline_model::history::{PhaseName as ModelName, Record};
 
 use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
-use crate::parse::{VERSION, check_version, parse};
+use crate::parse::{HISTORY, VERSION, check_version, parse};
 use crate::source::places;
 use crate::text::text;
 use crate::wire::{PhaseName, SchemaName};
@@ -58,7 +58,7 @@ struct Row {
 pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
     let text = text(name, bytes)?;
     let format = Format::guess(name, &text).unwrap_or(Format::Json);
-    let document: Document = parse(name, &text, format)?;
+    let document: Document = parse(name, &text, format, HISTORY)?;
     check_version(name, &text, format, document.slackline)?;
     let mut history = History::new();
     for (k, row) in document.history.into_iter().enumerate() {

@@ -8,10 +8,15 @@ use crate::json;
 use crate::source::places;
 use crate::tree::{self, Node, Value, fault};
 
+/// What documents are called in messages.
+pub(crate) const WORKLOAD: &str = "a workload";
+pub(crate) const SCHEDULE: &str = "a schedule";
+pub(crate) const HISTORY: &str = "a history";
+
 /// The version of the documents that this program reads and writes.
 pub(crate) const VERSION: u32 = 1;
 
-/// Reads a document.
+/// Reads a document; `kind` is what it has to be, for messages: `a schedule`.
 ///
 /// JSON is read without a tree, because schedules have hundreds of megabytes; only if that fails, a tree says
 /// why, in the same words as of the other forms.
@@ -22,22 +27,58 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     file: &str,
     text: &'a str,
     format: Format,
+    kind: &str,
 ) -> Result<T, TraceError> {
     if format == Format::Json
         && let Ok(document) = json::from_str(text)
     {
         return Ok(document);
     }
-    let tree = tree::read(text, format).map_err(|wrong| wrong.into_error(file, text))?;
+    let another = |found: &str| TraceError::input(file, None, format!("found {found}, expected {kind}"));
+    let tree = tree::read(text, format).map_err(|wrong| match is_csv(text) {
+        true => another("rows of a table (CSV)"),
+        false => wrong.into_error(file, text),
+    })?;
     T::deserialize(&tree).map_err(|error| {
-        // A document of another version may well have other fields; say that rather than those.
-        other_version(file, text, &tree).unwrap_or_else(|| error.into_error(file, text))
+        // A document of another version or kind may well have other fields; say that rather than those.
+        let other = other_version(file, text, &tree);
+        let other = other.or_else(|| kind_of(&tree).filter(|found| *found != kind).map(another));
+        other.unwrap_or_else(|| error.into_error(file, text))
     })
+}
+
+/// What a document is, by fields that only such a one has.
+fn kind_of(tree: &Node<'_>) -> Option<&'static str> {
+    const MARKS: [(&[&str], &str); 8] = [
+        (&["policies", "seeds"], "a comparison"),
+        (&["policy", "flows"], SCHEDULE),
+        (&["pareto"], "the result of a search for splits of slots"),
+        (&["tried", "until"], "the result of a search for the smallest cluster"),
+        (&["slackline", "history"], HISTORY),
+        (&["bounds", "objective"], "a list of lower bounds"),
+        (&["chain", "waits"], "an explanation"),
+        (&["slackline", "flows"], WORKLOAD),
+    ];
+    let has = |fields: &[&str]| fields.iter().all(|field| tree.get(field).is_some());
+    MARKS.iter().find(|(fields, _)| has(fields)).map(|(_, kind)| *kind)
+}
+
+/// Whether the first line is the header of a table: names with commas between them.
+fn is_csv(text: &str) -> bool {
+    let header = text.lines().next().unwrap_or_default();
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    header.contains(',') && header.split(',').all(is_name)
 }
 
 fn other_version(file: &str, text: &str, tree: &Node<'_>) -> Option<TraceError> {
     let node = tree.get("slackline")?;
     match *node.value() {
+        Value::Text(ref found) if matches!(found.parse(), Ok(VERSION)) => {
+            let what =
+                format!("found text {found:?}, expected the version as a number without quotes: {VERSION}");
+            Some(fault(file, text, node.offset, "slackline".to_owned(), what))
+        }
         Value::Whole(found) if found != u64::from(VERSION) => {
             Some(fault(file, text, node.offset, String::new(), not_ours(found)))
         }

@@ -14,6 +14,9 @@ use slackline_model::{Schedule, schedule::gap, tolerance};
 pub use read::{read_schedule, read_schedule_head};
 pub use write::write_schedule;
 
+/// Metrics that are counts: documents write them as whole numbers.
+pub const COUNTS: [&str; 4] = ["deadlines", "missed", "tasks", "decisions"];
+
 /// What a schedule document says beside the schedule: where it comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {

@@ -46,7 +46,7 @@ impl Serialize for Beginning {
 struct TimeVisitor<T> {
     expected: &'static str,
     number: fn(f64) -> T,
-    text: fn(&str) -> Result<T, &'static str>,
+    text: fn(&str) -> Result<T, String>,
 }
 
 impl<T> Visitor<'_> for TimeVisitor<T> {
@@ -69,7 +69,7 @@ impl<T> Visitor<'_> for TimeVisitor<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        (self.text)(text).map_err(|expected| E::invalid_value(Unexpected::Str(text), &expected))
+        (self.text)(text).map_err(|expected| E::invalid_value(Unexpected::Str(text), &expected.as_str()))
     }
 }
 
@@ -102,7 +102,7 @@ impl Visitor<'_> for BeginningVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Beginning, E> {
         let start = Start::parse(text).map(Beginning);
-        start.map_err(|expected| E::invalid_value(Unexpected::Str(text), &expected))
+        start.map_err(|expected| E::invalid_value(Unexpected::Str(text), &expected.as_str()))
     }
 }
 

@@ -7,11 +7,15 @@ mod tests;
 pub(crate) mod wire;
 mod write;
 
+use slackline_model::Draft;
+use slackline_model::draft::FlowDraft;
+
 use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::importer::{Import, Importer, Input, Output};
-use crate::parse::{check_version, parse};
+use crate::parse::{WORKLOAD, check_version, parse};
+use crate::place::Place;
 use crate::source::SourceMap;
 
 pub use write::write_workload;
@@ -53,8 +57,21 @@ const fn importer(
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
     let Input { file, text, now } = *input;
     let source = SourceMap::document(file, text, format);
-    let document: wire::Workload = parse(file, text, format)?;
+    let document: wire::Workload = parse(file, text, format, WORKLOAD)?;
     check_version(file, text, format, document.slackline)?;
     let draft = convert::to_draft(document, now).map_err(|faults| source.error(faults))?;
-    Ok(Output::new(draft, Diagnostics::default(), source))
+    let mut diagnostics = Diagnostics::default();
+    remark_hopeless(&draft, &source, &mut diagnostics);
+    Ok(Output::new(draft, diagnostics, source))
+}
+
+/// Remarks on deadlines that are over when their flow is released: they are legal, and hardly ever meant.
+fn remark_hopeless(draft: &Draft, source: &SourceMap, diagnostics: &mut Diagnostics) {
+    let is_hopeless = |flow: &FlowDraft| flow.deadline.is_some_and(|deadline| deadline < flow.release);
+    let mut hopeless = draft.flows.iter().enumerate().filter(|(_, flow)| is_hopeless(flow));
+    let Some((k, flow)) = hopeless.next() else { return };
+    let place = source.places(&[&format!("flows[{k}].deadline")])[0].unwrap_or(Place { line: 1, column: 1 });
+    let what =
+        format!("the deadline is before the release, as of {:?}, so that no schedule meets it", flow.id);
+    diagnostics.add_flows(1 + hopeless.count() as u64, place, what);
 }

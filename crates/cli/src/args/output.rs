@@ -122,7 +122,10 @@ impl<F: Forms> Args for OutputArgs<F> {
 impl<F: Forms> FromArgMatches for OutputArgs<F> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let file = matches.get_one::<PathBuf>("output").cloned();
-        let form = form(matches.get_one::<F>("format").copied(), file.as_deref());
+        // What cannot be written is better known before the work than after it.
+        let place = file.as_deref().map_or(Ok(()), in_a_directory);
+        let place = place.map_err(|wrong| format!("--output: {wrong}"));
+        let form = place.and_then(|()| form(matches.get_one::<F>("format").copied(), file.as_deref()));
         let form = form.map_err(|wrong| clap::Error::raw(ErrorKind::ValueValidation, wrong))?;
         Ok(Self { form, file })
     }
@@ -159,13 +162,23 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
     }
 }
 
+/// Refuses the name of a file in a directory that there is not.
+fn in_a_directory(file: &Path) -> Result<(), String> {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
+            Err(format!("found {}, expected a file in a directory that there is", file.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads the name of a file that a JSON document is written to.
 pub(crate) fn json_file(text: &str) -> Result<PathBuf, String> {
     match ending(text) {
         Some(ending) if ending != "json" => {
             Err(format!("found the ending .{ending}, expected .json (.gz or .zst may follow)"))
         }
-        _ => Ok(PathBuf::from(text)),
+        _ => in_a_directory(Path::new(text)).map(|()| PathBuf::from(text)),
     }
 }
 
@@ -233,6 +246,9 @@ impl TableArgs {
         }
         let columns = View { columns: self.columns.clone(), ..out::view(output.file()) };
         columns.check(names).context("--columns")?;
+        if let Some(twice) = (1..self.columns.len()).find(|&k| self.columns[..k].contains(&self.columns[k])) {
+            bail!("--columns: found {} twice, expected each column once", self.columns[twice]);
+        }
         let sort = self.sort.as_deref().map(|text| match text.strip_prefix('-') {
             Some(column) => Sort { column: column.to_owned(), descending: true },
             None => Sort { column: text.to_owned(), descending: false },

@@ -1,7 +1,7 @@
 //! What makes a workload what it is, beyond its file: import options, another cluster, another
 //! objective, deadlines. A schedule records all of it.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use slackline::import::{SlotOptions, WorkloadOptions};
 use slackline_model::draft::Weights;
@@ -27,7 +27,7 @@ pub(crate) struct Shape {
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), requires = "map_slots", help_heading = "Workload")]
     pub(crate) reduce_slots: Option<u32>,
     /// Slots of each machine, for maps and reduces alike
-    #[arg(long, value_name = "N", conflicts_with_all = ["map_slots", "total_slots"], value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Workload")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["map_slots", "total_slots"], value_parser = value::whole::<u32>(1, u32::MAX.into()), help_heading = "Workload")]
     pub(crate) slots: Option<u32>,
     /// Slots of the whole cluster, for maps and reduces alike
     ///
@@ -78,6 +78,9 @@ impl Shape {
             })
         });
         let typed = self.map_slots.zip(self.reduce_slots);
+        if typed == Some((0, 0)) {
+            bail!("--map-slots: found 0 with --reduce-slots 0, expected at least one slot of either kind");
+        }
         let typed = typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce });
         let universal = self.slots.map(SlotOptions::Universal);
         let mut options = WorkloadOptions::default();

@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use slackline::import::{ScheduleDocument, Verdict, check};
 use slackline::report::verdict;
+use slackline::tune::Method;
 
 use super::Answer;
 use crate::args::output::Form;
@@ -21,7 +22,8 @@ Example:
   slackline check examples/nightly.toml edf.json
 
 The options that the schedule records (import, cluster, objective, deadlines, grain) are applied \
-again, so that none need be repeated; flags given here win. If the schedule is not feasible, the \
+again, so that none need be repeated; flags given here win. A lower bound is not computed again: it \
+is believed as long as it is not above the cost (`slackline bound` gives one that was proved here). If the schedule is not feasible, the \
 exit code is 1 and the first violation is named. JSON has `valid`, and metrics or the violation.")]
 pub(crate) struct Check {
     /// Workload that the schedule was made for; - for standard input
@@ -42,6 +44,14 @@ pub(crate) struct Check {
 pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
     let output = &args.output;
     let decided = decide(args, tables)?;
+    if let Verdict::Feasible { schedule, .. } = &decided
+        && !is_known(&schedule.policy, tables)
+    {
+        out::warn(format_args!(
+            "policy {:?} is none that this program knows; what it is called changes nothing",
+            schedule.policy
+        ));
+    }
     let text = match output.form() {
         Form::Table => verdict::line(&decided),
         Form::Json => verdict::json(&decided),
@@ -49,6 +59,11 @@ pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
     };
     out::text(output.file(), &text)?;
     Ok(if matches!(decided, Verdict::Feasible { .. }) { Answer::Yes } else { Answer::No })
+}
+
+/// Whether a schedule of this program can be by a policy of that name: one of the registry, or a method of `tune`.
+fn is_known(policy: &str, tables: &Tables) -> bool {
+    tables.policies.parse(policy).is_ok() || Method::ALL.iter().any(|method| method.name() == policy)
 }
 
 fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {

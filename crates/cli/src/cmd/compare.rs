@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
@@ -16,6 +16,7 @@ use slackline::report::{Figures, Row, View, comparison, headline, spread, write_
 use slackline_model::{Instance, Objective};
 
 use super::Answer;
+use crate::args::listed::Listed;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::history::Past;
@@ -30,7 +31,7 @@ Examples:
   slackline compare examples/nightly.toml
   slackline compare examples/nightly.toml -p fifo,fair:by=flow,edf
   slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
-  slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
+  slackline compare trace.tsv --by size --machines 600 --slots 3 --deadlines 3
 
 The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
 better by more. With --seeds, figures are means ± half their 95 % interval. A --history is only read: \
@@ -56,11 +57,18 @@ pub(crate) struct Compare {
     threads: Option<u16>,
     #[command(flatten)]
     output: OutputArgs,
+    /// A row for each policy and pool, user or size class (powers of ten of slot-seconds); JSON has all of them
+    #[arg(long, value_name = "WHAT", value_parser = group(), help_heading = "Output")]
+    by: Option<&'static str>,
     #[command(flatten)]
     table: TableArgs,
     /// Keep every schedule as DIR/POLICY.json
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     schedules: Option<PathBuf>,
+}
+
+fn group() -> Listed<&'static str> {
+    Listed::of("group", comparison::GROUPS.map(|by| (by, by)))
 }
 
 /// What all seeds have in common.
@@ -83,10 +91,18 @@ struct Round {
 
 pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     // What cannot be shown is better known before the simulations than after them.
-    let view = args.table.view(&args.output, &comparison::column_names())?;
+    let columns = args.by.map_or_else(comparison::column_names, comparison::column_names_by);
+    let view = args.table.view(&args.output, &columns)?;
+    if let Some(by) = args.by
+        && (args.seeds > 1 || args.output.form() == Form::Json)
+    {
+        bail!(
+            "--by: found {by} with --seeds or JSON, expected a table or CSV of one seed: JSON has every group"
+        );
+    }
     let past = Past::read(&args.simulation)?;
     let source = input::read(&args.workload, args.output.file())?;
-    let policies: Vec<PolicySpec> = args.policies.iter().flat_map(|several| several.0.clone()).collect();
+    let policies = once(args.policies.iter().flat_map(|several| several.0.clone()));
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
@@ -111,11 +127,31 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         rounds.push(round(&setting, &loaded, seed, &|policy, done| progress.at(base + policy, done))?);
     }
     drop(progress);
+    if let Some(by) = args.by {
+        let ran = || rounds[0].rows.iter().filter_map(|row| row.result.as_ref().ok());
+        let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
+        if ran().next().is_some() && !ran().any(has_groups) {
+            bail!("--by: found {by}, which tells no flows of {} apart", source.name);
+        }
+    }
     write(args, &view, &policies, &seeds, &rounds)?;
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();
     let no = rounds.iter().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
     Ok(if no { Answer::No } else { Answer::Yes })
+}
+
+/// Each policy once, in order; says which were named again.
+fn once(named: impl Iterator<Item = PolicySpec>) -> Vec<PolicySpec> {
+    let mut policies: Vec<PolicySpec> = Vec::new();
+    for policy in named {
+        if policies.iter().any(|known| known.spec() == policy.spec()) {
+            out::warn(format_args!("--policies: found {} again, which is compared once", policy.spec()));
+        } else {
+            policies.push(policy);
+        }
+    }
+    policies
 }
 
 fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
@@ -208,8 +244,12 @@ fn write(
     let form = args.output.form();
     let runs = || by_policy(policies, rounds);
     let mut head = rounds[0].headlines.clone();
+    // A bound holds for the durations of the workload, not for distorted ones.
+    let no_bound = (args.simulation.jitter > 0.0)
+        .then_some("no lower bound and no gaps, because --jitter makes durations others than the workload's");
     if let [only] = rounds {
-        head.extend([headline::bound(only.bound).as_str(), "; times are seconds unless they show units"]);
+        let bound = no_bound.map_or_else(|| headline::bound(only.bound), str::to_owned);
+        head.extend([&bound, "; times are seconds unless they show units"]);
     } else {
         let (n, from) = (counted(seeds.len() as u64, "seed"), seeds[0].to_string());
         head.extend([
@@ -218,11 +258,18 @@ fn write(
             &from,
             ": means ± half their 95 % interval; times are seconds unless they show units",
         ]);
+        head.extend(no_bound.map(|why| format!("; {why}")));
     }
     let body = match (form, rounds) {
-        (Form::Table, [only]) => comparison::table(&only.rows, view),
+        (Form::Table, [only]) => match args.by {
+            Some(by) => comparison::table_by(by, &only.rows, view),
+            None => comparison::table(&only.rows, view),
+        },
         (Form::Table, _) => spread::table(&runs(), view),
-        (Form::Csv, [only]) => comparison::csv(&only.rows),
+        (Form::Csv, [only]) => match args.by {
+            Some(by) => comparison::csv_by(by, &only.rows),
+            None => comparison::csv(&only.rows),
+        },
         (Form::Csv, _) => spread::csv(&runs()),
         (Form::Json, _) => comparison::json(&about(seeds, rounds), &runs()),
     };

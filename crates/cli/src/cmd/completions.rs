@@ -3,7 +3,9 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use super::{Answer, command, repro};
+use slackline::report::{comparison, flows, tuning};
+
+use super::{Answer, command, history, repro};
 use crate::args::listed::Listed;
 use crate::out;
 use crate::tables::Tables;
@@ -28,6 +30,20 @@ pub(crate) fn run(args: &Completions, tables: &Tables) -> anyhow::Result<Answer>
             repro.mut_arg("figures", |arg| arg.value_parser(listed(repro::figures())))
         })
         .mut_subcommand("man", |man| man.mut_arg("verb", |arg| arg.value_parser(listed(verbs))));
+    for (verb, columns) in [
+        ("compare", comparison::column_names()),
+        ("simulate", flows::COLUMNS.to_vec()),
+        ("plan", flows::COLUMNS.to_vec()),
+        ("tune", tuning::COLUMNS.to_vec()),
+        ("history", history::columns()),
+    ] {
+        let columns: Vec<String> = columns.into_iter().map(str::to_owned).collect();
+        known = known.mut_subcommand(verb, |verb| {
+            ["columns", "sort"]
+                .into_iter()
+                .fold(verb, |verb, flag| verb.mut_arg(flag, |arg| arg.value_parser(listed(columns.clone()))))
+        });
+    }
     clap_complete::generate(args.shell, &mut known, "slackline", &mut script);
     out::data(None, |out| out.write_all(&script))?;
     Ok(Answer::Yes)

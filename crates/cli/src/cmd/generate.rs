@@ -9,10 +9,8 @@ use slackline_trace::{Format, write_workload};
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::{OutputArgs, value};
+use crate::help::COLUMNS;
 use crate::out;
-
-/// Columns that lists are wrapped to.
-const COLUMNS: usize = 80;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\

@@ -34,23 +34,57 @@ pub(crate) struct History {
     table: TableArgs,
 }
 
-/// What may be asked for with `--columns`.
-const COLUMNS: [&str; 11] = [
-    "started",
-    "workload",
-    "policy",
-    "flow",
-    "job",
-    "maps",
-    "seconds_per_map",
-    "reduces",
-    "seconds_per_reduce",
-    "mb_read",
-    "mb_written",
+/// A column of numbers, in the table and in CSV.
+struct Number {
+    name: &'static str,
+    heading: &'static str,
+    unit: Unit,
+    /// When the table leaves it out; 0 for only where it is asked for.
+    rank: u8,
+    /// What of it the table shows: bytes as MB.
+    factor: f64,
+    value: fn(&JobCost) -> Option<f64>,
+}
+
+/// The columns of words, with what the table does with them: as `Number::rank`, `None` for never left out.
+const WORDS: [(&str, Option<u8>); 5] =
+    [("started", None), ("workload", Some(4)), ("policy", Some(5)), ("flow", None), ("job", None)];
+
+const fn number(
+    name: &'static str,
+    heading: &'static str,
+    unit: Unit,
+    rank: u8,
+    value: fn(&JobCost) -> Option<f64>,
+) -> Number {
+    Number { name, heading, unit, rank, factor: 1.0, value }
+}
+
+const fn megabytes(name: &'static str, heading: &'static str, value: fn(&JobCost) -> Option<f64>) -> Number {
+    Number { factor: 1e-6, ..number(name, heading, Unit::Measure, 3, value) }
+}
+
+/// Every number that is kept of a job.
+const NUMBERS: [Number; 8] = [
+    number("maps", "maps", Unit::Count, 2, |cost| Some(cost.maps as f64)),
+    number("map_seconds", "seconds of\nall maps", Unit::Measure, 0, |cost| total(cost, PhaseKind::Map)),
+    number("seconds_per_map", "seconds\na map", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Map)),
+    number("reduces", "reduces", Unit::Count, 2, |cost| Some(cost.reduces as f64)),
+    number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 0, |cost| {
+        total(cost, PhaseKind::Reduce)
+    }),
+    number("seconds_per_reduce", "seconds\na reduce", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Reduce)),
+    megabytes("bytes_in", "read\nMB", |cost| Some(cost.bytes_in as f64)),
+    megabytes("bytes_out", "written\nMB", |cost| Some(cost.bytes_out as f64)),
 ];
 
+/// The names of all columns, in order.
+pub(super) fn columns() -> Vec<&'static str> {
+    WORDS.iter().map(|(name, _)| *name).chain(NUMBERS.iter().map(|number| number.name)).collect()
+}
+
 pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
-    let view = args.table.view(&args.output, &COLUMNS)?;
+    let view = args.table.view(&args.output, &columns())?;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
     history::expect_store(&name, &bytes)?;
@@ -78,6 +112,10 @@ fn mean(cost: &JobCost, kind: PhaseKind) -> Option<f64> {
     (record.tasks > 0).then(|| record.seconds / record.tasks as f64)
 }
 
+fn total(cost: &JobCost, kind: PhaseKind) -> Option<f64> {
+    Some(cost.record(kind).seconds)
+}
+
 /// A job of a run.
 type Row<'a> = (&'a PastRun, &'a JobName, &'a JobCost);
 
@@ -94,55 +132,26 @@ fn table(runs: &[PastRun], view: &View) -> String {
     if runs.is_empty() {
         return "no run yet\n".to_owned();
     }
-    let [started, workload, policy, flow, job, maps, per_map, reduces, per_reduce, read, written] = COLUMNS;
     let said = |k: usize| rows(runs).map(move |(run, name, _)| words(run, name)[k].clone());
-    let of = |column: &str, unit, value: &dyn Fn(&JobCost) -> Option<f64>| {
-        let values: Vec<Option<f64>> = rows(runs).map(|(_, _, cost)| value(cost)).collect();
-        Column::numbers(column, &values, unit)
+    let word = |(k, (name, rank)): (usize, &(&str, Option<u8>))| {
+        let column = Column::words(*name, said(k));
+        if let Some(rank) = *rank { column.rank(rank) } else { column }
     };
-    let table = Table::of(vec![
-        Column::words(started, said(0)),
-        Column::words(workload, said(1)).rank(4),
-        Column::words(policy, said(2)).rank(5),
-        Column::words(flow, said(3)),
-        Column::words(job, said(4)),
-        of(maps, Unit::Count, &|cost| Some(cost.maps as f64)).rank(2),
-        of(per_map, Unit::Measure, &|cost| mean(cost, PhaseKind::Map)).heading("seconds\na map").rank(1),
-        of(reduces, Unit::Count, &|cost| Some(cost.reduces as f64)).rank(2),
-        of(per_reduce, Unit::Measure, &|cost| mean(cost, PhaseKind::Reduce))
-            .heading("seconds\na reduce")
-            .rank(1),
-        of(read, Unit::Measure, &|cost| Some(cost.bytes_in as f64 / 1e6)).heading("read\nMB").rank(3),
-        of(written, Unit::Measure, &|cost| Some(cost.bytes_out as f64 / 1e6)).heading("written\nMB").rank(3),
-    ]);
+    let of = |number: &Number| {
+        let value = |cost: &JobCost| Some((number.value)(cost)? * number.factor);
+        let values: Vec<Option<f64>> = rows(runs).map(|(_, _, cost)| value(cost)).collect();
+        let column = Column::numbers(number.name, &values, number.unit).heading(number.heading);
+        if number.rank > 0 { column.rank(number.rank) } else { column.if_asked() }
+    };
+    let table = Table::of(WORDS.iter().enumerate().map(word).chain(NUMBERS.iter().map(of)).collect());
     table.render(view)
 }
 
-/// The same with exact numbers: seconds of all tasks together, bytes.
+/// The same with exact numbers.
 fn csv(runs: &[PastRun]) -> String {
-    let header = [
-        "started",
-        "workload",
-        "policy",
-        "flow",
-        "job",
-        "maps",
-        "map_seconds",
-        "reduces",
-        "reduce_seconds",
-        "bytes_in",
-        "bytes_out",
-    ];
     let row = |(run, name, cost): Row<'_>| {
-        let numbers = [
-            cost.maps as f64,
-            cost.record(PhaseKind::Map).seconds,
-            cost.reduces as f64,
-            cost.record(PhaseKind::Reduce).seconds,
-            cost.bytes_in as f64,
-            cost.bytes_out as f64,
-        ];
-        words(run, name).into_iter().chain(numbers.map(|number| exact(Some(number)))).collect::<Vec<_>>()
+        let numbers = NUMBERS.iter().map(|number| exact((number.value)(cost)));
+        words(run, name).into_iter().chain(numbers).collect::<Vec<_>>()
     };
-    slackline::report::csv(&header, rows(runs).map(row))
+    slackline::report::csv(&columns(), rows(runs).map(row))
 }

@@ -21,6 +21,7 @@ mod tune;
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::{engine, import as import_args, policy};
@@ -154,7 +155,8 @@ pub(crate) fn parse(
 ) -> Result<Parsed, clap::Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut command = help::shown(defaults.apply(command(tables)), &arguments, &tables.importers);
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let mut matches =
+        command.try_get_matches_from_mut(arguments).map_err(|error| naming_policies(error, tables))?;
     let remark = defaults.remark(&matches);
     let verb = matches.subcommand_name().map(str::to_owned);
     let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| {
@@ -162,6 +164,20 @@ pub(crate) fn parse(
         error.format(&mut verb.unwrap_or(command))
     })?;
     Ok(Parsed { cli, remark })
+}
+
+/// An error with the policies there are, if it is about one that is missing.
+fn naming_policies(mut error: clap::Error, tables: &Tables) -> clap::Error {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(flags)) if error.kind() == ErrorKind::MissingRequiredArgument => flags,
+        _ => return error,
+    };
+    if missing.iter().any(|flag| flag.starts_with("--policy ")) {
+        let policies: Vec<&str> = tables.policies.names().collect();
+        let tip = format!("the policies are {}", policies.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Does what was asked for.

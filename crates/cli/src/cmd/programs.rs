@@ -2,11 +2,12 @@
 
 use clap::Args;
 use clap::builder::PossibleValue;
-use slackline::report::table::list;
+use slackline::report::table::{fitted, wrapped};
 use slackline_local::task::{Info, programs};
 
 use super::Answer;
 use crate::args::listed::Listed;
+use crate::help::COLUMNS;
 use crate::out;
 
 #[derive(Args, Debug)]
@@ -47,5 +48,5 @@ pub(crate) fn run(args: &Programs) -> anyhow::Result<Answer> {
 fn describe(info: &Info) -> String {
     let arguments: Vec<(String, String)> =
         info.arguments.iter().map(|argument| (argument.name.to_owned(), argument.about.to_owned())).collect();
-    format!("{}: {}\n{}", info.name, info.about, list(&arguments))
+    fitted(&format!("{}: {}", info.name, info.about), COLUMNS) + &wrapped(&arguments, COLUMNS)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use slackline::names::unknown;
-use slackline::report::table::list;
+use slackline::report::table::{fitted, wrapped};
 use slackline::report::{Align, Table};
 use slackline_lab::provenance::{self, Maker, Provenance};
 use slackline_lab::{Artifact, Context, Experiment, Figure, Spec, experiments, make};
@@ -13,6 +13,7 @@ use slackline_lab::{Artifact, Context, Experiment, Figure, Spec, experiments, ma
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::value;
+use crate::help::COLUMNS;
 use crate::out;
 use crate::progress::Cells;
 
@@ -123,7 +124,8 @@ fn listed() -> anyhow::Result<String> {
         let spec = experiment.spec()?;
         let figures: Vec<(String, String)> =
             spec.figures.into_iter().map(|figure| (figure.id, figure.title)).collect();
-        texts.push(format!("{}: {} (paper: {})\n{}", experiment.id, spec.title, spec.paper, list(&figures)));
+        let head = format!("{}: {} (paper: {})", experiment.id, spec.title, spec.paper);
+        texts.push(fitted(&head, COLUMNS) + &wrapped(&figures, COLUMNS));
     }
     Ok(texts.join("\n"))
 }

@@ -5,7 +5,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::report::number::counted;
@@ -103,13 +103,6 @@ fn deadline(text: &str) -> Result<Deadline, String> {
 pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
     let source = Source::read(&args.workload)?;
-    // What cannot be written is better known before the run than after it.
-    if let Some(directory) = args.output.file().and_then(Path::parent)
-        && !directory.as_os_str().is_empty()
-        && !directory.is_dir()
-    {
-        bail!("--output: found no directory {}, expected one", directory.display());
-    }
     if let Some(history) = &args.history
         && let Ok(bytes) = std::fs::read(history)
         && !bytes.is_empty()

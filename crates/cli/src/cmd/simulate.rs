@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
         return Ok(Answer::Yes);
     }
     out::warn(format_args!(
-        "{} failed: no machine was left to finish them, or machines died too often for any task to end",
+        "{} failed: no machine was left to finish them, or machines died too often for their tasks to end",
         counted(failed as u64, "flow")
     ));
     Ok(Answer::No)

@@ -64,7 +64,7 @@ pub(crate) struct Tune {
 
     /// Find the fewest machines with METRIC at most N
     ///
-    /// Such as missed:0 or mean_response:300. For another comparison write one of < <= = >= > instead of the colon and
+    /// Such as missed:0 or mean_response:5m. For another comparison write one of < <= = >= > instead of the colon and
     /// quote it for the shell: 'utilisation>=0.5'.
     #[arg(long, value_name = "METRIC:N", requires = "policy", value_parser = condition(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]

@@ -37,7 +37,11 @@ fn what_is_in_force_is_shown_with_where_it_comes_from() {
         serde_json::from_str(&with(&file, &["config", "--format", "json"]).out).unwrap();
     assert_eq!(json["defaults"]["policy"]["value"], "edf");
     let none = crate::done(&["config"]);
-    assert!(none.starts_with("defaults file: none\n") && none.contains("flowflex (built in)"), "{none}");
+    assert!(
+        none.starts_with("defaults file: none\n")
+            && none.contains("flowflex (built in, of `run`; `simulate` has none)"),
+        "{none}"
+    );
 }
 
 #[test]
@@ -55,7 +59,14 @@ fn a_default_policy_is_taken_said_and_overruled() {
     assert!(with(&file, &["simulate", "-h"]).out.contains("[default: edf]"));
     let overruled = with(&file, &[&simulate[..], &["--policy", "fifo"]].concat());
     assert!(overruled.out.contains("fifo") && !overruled.err.contains("--policy"), "{}", overruled.err);
-    assert_eq!(crate::run(&simulate).code, Some(2), "without a file, the policy has to be named");
+    let bare = crate::run(&simulate);
+    assert_eq!(bare.code, Some(2), "without a file, the policy has to be named");
+    assert!(
+        bare.err.contains("--policy <POLICY>")
+            && bare.err.contains("tip: the policies are fifo, fair, edf, "),
+        "{}",
+        bare.err
+    );
 }
 
 #[test]

@@ -17,6 +17,7 @@
 //! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the comparison
 //!   document follows its schema;
 //! - `times`: durations and clock times, from documents and options to tables;
+//! - `trials`: what people who tried the program stumbled over;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
@@ -39,6 +40,7 @@ mod runs_state;
 mod same;
 mod tables;
 mod times;
+mod trials;
 mod verbs;
 
 use std::ffi::OsStr;
@@ -111,6 +113,7 @@ fn text(path: &std::path::Path) -> &str {
 }
 
 const NIGHTLY: &str = "examples/nightly.toml";
+const MORNING: &str = "examples/morning.toml";
 const PURDUE: &str = "examples/purdue-30.toml";
 const CONTRACT: &str = "examples/contract/workload.toml";
 

@@ -73,7 +73,7 @@ fn a_negative_number_is_a_number() {
         ("--heartbeat", "expected seconds or a duration such as 90s, 1.5h or 2d, from 0"),
         ("--speed", "expected a number from 0.000001"),
         ("--machines", "expected a number from 1"),
-        ("--slots", "expected a whole number from 0"),
+        ("--slots", "expected a whole number from 1"),
         ("--seed", "expected a whole number from 0"),
         ("--seeds", "expected a whole number from 1 to 10000"),
     ] {

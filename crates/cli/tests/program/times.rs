@@ -4,9 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{NIGHTLY, done, run, run_with, scratch, text};
-
-const MORNING: &str = "examples/morning.toml";
+use crate::{MORNING, NIGHTLY, done, run, run_with, scratch, text};
 
 #[test]
 fn the_example_with_clock_times_is_simulated_by_the_clock() {
@@ -82,4 +80,49 @@ fn long_results_are_in_days_and_hours() {
                     jobs = [{ id = 'a', map = { tasks = 1, seconds = 138409.0 } }]\n";
     let ran = run_with(&["simulate", "-", "--policy", "fifo"], workload.as_bytes());
     assert!(ran.code == Some(0) && ran.out.contains("1d 14h 27m"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn what_is_wrong_with_a_time_is_said_of_that_value() {
+    for (value, expected) in [
+        ("2026-02-30T06:00", "expected a day from 01 to 28, which are all of February 2026"),
+        ("25:00", "expected an hour from 00 to 23"),
+        ("6:00", "expected 06:00"),
+        ("1.5d", "expected 36h: "),
+    ] {
+        let workload = format!(
+            "slackline = 1\nstart = '2026-02-01T00:00Z'\n[[flows]]\nid = 'f'\ndeadline = '{value}'\n\
+             jobs = [{{ id = 'a', map = {{ tasks = 1, seconds = 1.0 }} }}]\n"
+        );
+        let ran = run_with(&["bound", "-", "--machines", "1", "--slots", "1"], workload.as_bytes());
+        assert_eq!(ran.code, Some(2), "{value}: {}", ran.out);
+        assert!(
+            ran.err.contains(&format!(":5:12: flows[0].deadline: found text {value:?}, {expected}")),
+            "{}",
+            ran.err
+        );
+    }
+    let ran = run(&["simulate", NIGHTLY, "--policy", "fifo", "--heartbeat", "1.5d"]);
+    assert!(ran.code == Some(2) && ran.err.contains("expected 36h: "), "{}", ran.err);
+    let ran = run(&["run", NIGHTLY, "--deadline", "f=25:00"]);
+    assert!(ran.code == Some(2) && ran.err.contains("expected an hour from 00 to 23"), "{}", ran.err);
+}
+
+#[test]
+fn a_deadline_before_the_release_is_remarked_on_once_a_document() {
+    let flow = |id: &str| {
+        format!(
+            "[[flows]]\nid = '{id}'\nrelease = 10\ndeadline = 5\njobs = [{{ id = 'a', map = {{ tasks = 1, seconds = 1.0 }} }}]\n"
+        )
+    };
+    let workload = format!(
+        "slackline = 1\ncluster.machines = [{{ name = 'n', slots = 1 }}]\n{}{}",
+        flow("early"),
+        flow("too")
+    );
+    let ran = run_with(&["simulate", "-", "--policy", "fifo"], workload.as_bytes());
+    assert_eq!(ran.code, Some(0), "it is legal: {}", ran.err);
+    let expected = "2 flows: the deadline is before the release, as of \"early\", so that no schedule meets it (first at line 6)";
+    assert_eq!(ran.err.matches("before the release").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains(expected), "{}", ran.err);
 }

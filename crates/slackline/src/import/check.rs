@@ -2,6 +2,7 @@
 
 use slackline_judge::Report;
 use slackline_model::{Instance, Schedule};
+use slackline_trace::schedule::status;
 use slackline_trace::{Head, Importers, Meta, TraceError, read_schedule, read_schedule_head, sha256};
 
 use super::error::ImportError;
@@ -62,6 +63,7 @@ impl<'a> ScheduleDocument<'a> {
     /// # Errors
     /// A document that is none; options that nothing records.
     pub fn open(source: &'a Source, importers: &Importers) -> Result<Self, ImportError> {
+        source.refuse_plans("a schedule")?;
         let Head { meta, has_tasks } = read_schedule_head(&source.name, &source.bytes)?;
         let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
         let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;
@@ -110,6 +112,12 @@ impl<'a> ScheduleDocument<'a> {
         Ok(loaded)
     }
 
+    /// Whether what it says of its distance to the optimum, if anything, follows from its cost and lower bound.
+    fn status_follows(&self, schedule: &Schedule) -> bool {
+        let said = self.meta.status.as_str();
+        said.is_empty() || said == status(schedule.cost, schedule.lower_bound)
+    }
+
     /// The schedule, of this instance.
     ///
     /// # Errors
@@ -141,6 +149,14 @@ pub fn check(
     };
     Ok(match slackline_judge::check(&loaded.instance, &schedule) {
         Err(violation) => Verdict::Not { kind: violation.kind(), why: violation.to_string() },
+        Ok(_) if !document.status_follows(&schedule) => Verdict::Not {
+            kind: "status",
+            why: format!(
+                "found status {:?}, but cost and lower bound say {:?}",
+                document.meta.status,
+                status(schedule.cost, schedule.lower_bound)
+            ),
+        },
         Ok(report) => Verdict::Feasible { schedule: Box::new(schedule), report: Box::new(report) },
     })
 }

@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use slackline_model::{Objective, Seed};
-use slackline_trace::{ImportOptions, read_workload};
+use slackline_model::{Metric, Objective, Seed};
+use slackline_trace::{Diagnostic, ImportOptions, Imported, Place, TraceError, read_workload};
 
 use super::error::ImportError;
 use super::loaded::{Loaded, Shaped};
 use super::workload_options::WorkloadOptions;
+use crate::woha::PlanFile;
 
 /// A file in memory, so that it can be read more than once even if it came through a pipe.
 #[derive(Clone, Debug)]
@@ -43,6 +44,19 @@ impl Source {
         }
     }
 
+    /// Refuses a file of WOHA's plans, which is no text, by its name; `expected` is what it should be.
+    pub(super) fn refuse_plans(&self, expected: &str) -> Result<(), ImportError> {
+        if !PlanFile::is_one(&self.bytes) {
+            return Ok(());
+        }
+        Err(TraceError::input(
+            &self.name,
+            None,
+            format!("found a file of plans for --plan-file, expected {expected}"),
+        )
+        .into())
+    }
+
     /// The last part of the name, for headlines.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
@@ -53,6 +67,7 @@ impl Source {
     /// # Errors
     /// A document that is none; options that do not go with it.
     pub fn shape(&self, options: &WorkloadOptions) -> Result<Shaped, ImportError> {
+        self.refuse_plans("a workload")?;
         let import = import_options(options)?;
         let mut imported = read_workload(&self.name, &self.bytes, options.from.as_deref(), &import)?;
         if imported.importer.is_native()
@@ -69,6 +84,7 @@ impl Source {
         let (metric, combine) =
             (options.metric.unwrap_or(objective.metric), options.combine.unwrap_or(objective.combine));
         *objective = Objective::new(metric, combine);
+        imported.diagnostics.extend(options.metric.and_then(|metric| own_costs(&imported, metric)));
         if let Some(weights) = options.weights {
             imported.draft.weights = weights;
         }
@@ -85,6 +101,22 @@ impl Source {
     pub fn load(&self, options: &WorkloadOptions) -> Result<Loaded, ImportError> {
         self.shape(options)?.into_loaded()
     }
+}
+
+/// The remark that an option's metric is not that of flows which say their own cost.
+fn own_costs(imported: &Imported, metric: Metric) -> Option<Diagnostic> {
+    let mut own = imported.draft.flows.iter().enumerate().filter(|(_, flow)| flow.cost.is_some());
+    let (k, flow) = own.next()?;
+    let place = imported.source.places(&[&format!("flows[{k}].cost")])[0];
+    Some(Diagnostic {
+        what: format!(
+            "the cost that the document gives, as of {:?}, goes before the metric {metric} that is asked for",
+            flow.id
+        ),
+        of: "flow",
+        count: 1 + own.count() as u64,
+        first: place.unwrap_or(Place { line: 1, column: 1 }),
+    })
 }
 
 /// The options of importers.

@@ -12,7 +12,7 @@ use crate::report::table::{Best, Column, Table, View};
 use crate::simulate::Simulated;
 
 pub use document::{About, json};
-pub use groups::{Group, groups};
+pub use groups::{GROUPS, Group, groups};
 
 /// What became of one policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +164,8 @@ impl Spec {
         let any = |name: &str| figures.iter().any(|f| f.value(name).is_some_and(|value| value > 0.0));
         let says_something = match self.name {
             "missed" | "total_tardiness" | "max_tardiness" => any("deadlines"),
+            // Groups have none.
+            "cost" => figures.iter().any(|f| f.cost.is_some() || f.failed > 0),
             "gap" => figures.iter().any(|f| f.gap.is_some()),
             "seconds" | "decision_seconds_p99" => any("seconds"),
             _ => self.rank > 0,
@@ -202,7 +204,44 @@ pub fn table_unmarked(rows: &[Row], view: &View) -> String {
     columns(rows, |_| None).render(view) + &notes(rows)
 }
 
+/// A row for each policy and group: pools, users or size classes, as `by` says.
+pub fn table_by(by: &'static str, rows: &[Row], view: &View) -> String {
+    let (groups, rows_of_groups) = by_group(by, rows);
+    let of = |get: &dyn Fn(&Group) -> String| groups.iter().map(|group| get(group)).collect::<Vec<_>>();
+    let flows: Vec<Option<f64>> = groups.iter().map(|group| Some(group.flows as f64)).collect();
+    let [name, flows] =
+        [Column::words(by, of(&|group| group.name.clone())), Column::numbers(FLOWS, &flows, Unit::Count)];
+    let mut columns = metric_columns(&rows_of_groups, |_| None);
+    columns.splice(1..1, [name, flows]);
+    Table::of(columns).render(view) + &notes(rows)
+}
+
+/// What may be asked for with `--columns` of such a table.
+pub fn column_names_by(by: &'static str) -> Vec<&'static str> {
+    let mut names = column_names();
+    names.splice(1..1, [by, FLOWS]);
+    names
+}
+
+/// The column of how many flows a group has.
+const FLOWS: &str = "flows";
+
+/// The groups of every policy that ran, and the row of each.
+fn by_group<'a>(by: &str, rows: &'a [Row]) -> (Vec<&'a Group>, Vec<Row>) {
+    let ran = rows.iter().filter_map(|row| Some((&row.policy, row.result.as_ref().ok()?)));
+    let groups = ran.flat_map(|(policy, figures)| figures.groups.iter().map(move |group| (policy, group)));
+    let row = |(policy, group): (&String, &'a Group)| {
+        let figures = Figures { metrics: group.metrics.clone(), ..Figures::default() };
+        (group, Row { policy: policy.clone(), result: Ok(figures) })
+    };
+    groups.filter(|(_, group)| group.by == by).map(row).unzip()
+}
+
 fn columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Table {
+    Table::of(metric_columns(rows, best))
+}
+
+fn metric_columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Vec<Column> {
     let figures: Vec<&Figures> = rows.iter().filter_map(|row| row.result.as_ref().ok()).collect();
     let of = |spec: &Spec| {
         let value = |row: &Row| row.result.as_ref().ok().and_then(|figures| spec.value(figures));
@@ -211,7 +250,7 @@ fn columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Table {
         spec.column(&values, texts, &figures).best(best(spec))
     };
     let names = Column::words("policy", rows.iter().map(|row| row.policy.clone()));
-    Table::of(std::iter::once(names).chain(SPECS.iter().map(of)).collect())
+    std::iter::once(names).chain(SPECS.iter().map(of)).collect()
 }
 
 /// `3/8`: deadlines missed, of how many.
@@ -236,14 +275,34 @@ fn notes(rows: &[Row]) -> String {
     rows.iter().filter_map(note).collect()
 }
 
-/// One row a policy with all metrics and all digits.
-pub fn csv(rows: &[Row]) -> String {
+/// The names of all metrics of these rows, each once.
+fn metric_names(rows: &[Row]) -> Vec<&'static str> {
     let mut metrics: Vec<&str> = Vec::new();
     for (name, _) in rows.iter().filter_map(|row| row.result.as_ref().ok()).flat_map(|f| &f.metrics) {
         if !metrics.contains(name) {
             metrics.push(name);
         }
     }
+    metrics
+}
+
+/// One row a policy and group with all metrics and all digits.
+pub fn csv_by(by: &'static str, rows: &[Row]) -> String {
+    let (groups, rows) = by_group(by, rows);
+    let metrics = metric_names(&rows);
+    let header: Vec<&str> = ["policy", by, FLOWS].into_iter().chain(metrics.clone()).collect();
+    let record = |(group, row): (&&Group, &Row)| {
+        let figures = row.result.as_ref().ok();
+        let numbers = metrics.iter().map(|name| exact(figures.and_then(|f| f.metric(name))));
+        let words = [row.policy.clone(), group.name.clone(), group.flows.to_string()];
+        words.into_iter().chain(numbers).collect::<Vec<_>>()
+    };
+    crate::report::csv(&header, groups.iter().zip(&rows).map(record))
+}
+
+/// One row a policy with all metrics and all digits.
+pub fn csv(rows: &[Row]) -> String {
+    let metrics = metric_names(rows);
     let header: Vec<&str> = ["policy", "cost", "lower_bound", "gap"]
         .into_iter()
         .chain(metrics.clone())
@@ -260,4 +319,25 @@ pub fn csv(rows: &[Row]) -> String {
         cells
     };
     crate::report::csv(&header, rows.iter().map(record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::{Condition, is_time};
+
+    #[test]
+    fn counts_of_documents_are_the_counts_of_tables() {
+        for metric in Condition::metrics().chain(["decisions"]) {
+            let is_count = slackline_trace::schedule::COUNTS.contains(&metric);
+            assert_eq!(is_count, unit_of(metric) == Unit::Count, "{metric}");
+        }
+    }
+
+    #[test]
+    fn metrics_that_are_times_are_written_as_times() {
+        for metric in Condition::metrics() {
+            assert_eq!(is_time(metric), unit_of(metric) == Unit::Seconds, "{metric}");
+        }
+    }
 }

@@ -161,7 +161,10 @@ impl Told<'_> {
         let reasons = [
             ("no slot", waits.none),
             ("too few slots", waits.below),
-            ("its own work, with all the slots it could use", waits.cap + waits.last),
+            (
+                "its own work, with all the slots it could use or its last tasks running",
+                waits.cap + waits.last,
+            ),
         ];
         let (reason, most) = reasons.into_iter().fold(reasons[0], |a, b| if b.1 > a.1 { b } else { a });
         let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
@@ -193,6 +196,23 @@ impl Told<'_> {
         }
         if failures.len() > FAILURES {
             let _ = writeln!(out, "failed: {} more", counted((failures.len() - FAILURES) as u64, "task"));
+        }
+        out + &self.losses()
+    }
+
+    /// What was lost with machines.
+    fn losses(&self) -> String {
+        let losses = &self.explanation.losses;
+        let mut out = String::new();
+        for loss in losses.iter().take(FAILURES) {
+            let stopped = (loss.stopped > 0).then(|| counted(loss.stopped, "attempt") + " stopped");
+            let lost = (loss.lost > 0).then(|| format!("the output of {} lost", counted(loss.lost, "task")));
+            let what: Vec<String> = stopped.into_iter().chain(lost).collect();
+            let machine = self.instance.cluster().machine_name(loss.machine);
+            let _ = writeln!(out, "lost on {machine}: {}", what.join(", "));
+        }
+        if losses.len() > FAILURES {
+            let _ = writeln!(out, "lost on {} more", counted((losses.len() - FAILURES) as u64, "machine"));
         }
         out
     }

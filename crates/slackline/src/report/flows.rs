@@ -82,8 +82,11 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
     let shown = |name, unit| figures.metric(name).map_or_else(|| NOTHING.to_owned(), |v| number(v, unit));
     let measure = |name| shown(name, Unit::Measure);
     let seconds = |name| shown(name, Unit::Seconds);
-    let responses = ["mean", "p50", "p95", "p99"].map(|of| figures.metric(&format!("{of}_response")));
-    let responses = column(&responses, Unit::Seconds);
+    let together = |names: &[&str]| {
+        column(&names.iter().map(|name| figures.metric(name)).collect::<Vec<_>>(), Unit::Seconds)
+    };
+    let responses = together(&["mean_response", "p50_response", "p95_response", "p99_response"]);
+    let waits = together(&["mean_wait", "p95_wait"]);
     let mut entries = remarks.to_vec();
     entries.extend([
         (
@@ -93,7 +96,7 @@ pub fn figures(figures: &Figures, remarks: &[(&'static str, String)]) -> String 
                 responses[0], responses[1], responses[2], responses[3]
             ),
         ),
-        ("wait", format!("mean {}, p95 {}", measure("mean_wait"), measure("p95_wait"))),
+        ("wait", format!("mean {}, p95 {}", waits[0], waits[1])),
         ("slowdown", format!("mean {}, max {}", measure("mean_slowdown"), measure("max_slowdown"))),
     ]);
     if let (Some(missed), Some(deadlines)) = (figures.metric("missed"), figures.metric("deadlines"))

@@ -1,11 +1,12 @@
 //! What a table is about: the workload, the cluster, the load, in a few lines above it.
 
 use slackline_model::cluster::Slots;
+use slackline_model::schedule::Clock;
 use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Start};
 use slackline_policy::Admission;
 
 use crate::offered_load::{self, Load};
-use crate::report::number::{Unit, counted, instant, number};
+use crate::report::number::{Unit, comes_twice, counted, instant, number};
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
 pub fn headline(name: &str, instance: &Instance) -> String {
@@ -72,11 +73,12 @@ pub fn lines(name: &str, instance: &Instance) -> String {
 fn start(start: &Start) -> String {
     let moment = start.moment();
     let seconds = if moment.second() == 0 { "" } else { ":%S" };
-    format!("start: {}\n", moment.strftime(&format!("%-d %b %Y %H:%M{seconds} %:Q")))
+    let offset = if comes_twice(moment) { "%:z" } else { "" };
+    format!("start: {}\n", moment.strftime(&format!("%-d %b %Y %H:%M{seconds}{offset} %:Q")))
 }
 
 /// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
-/// `work` instead where all flows arrive at once.
+/// `work` instead where flows arrive in a burst.
 pub fn load(lanes: &[Load]) -> String {
     let known = lanes.iter().all(|load| load.offered.is_some());
     let each = lanes.iter().map(|load| match load.offered {
@@ -91,7 +93,7 @@ pub fn load(lanes: &[Load]) -> String {
 /// can bear.
 pub fn warnings(instance: &Instance) -> Vec<String> {
     let warning = |load: Load| {
-        let offered = load.offered.filter(|offered| *offered > 1.0)?;
+        let offered = load.offered.filter(|_| load.is_too_much)?;
         Some(format!(
             "offered load of the {} slots is {}: flows arrive faster than they can be served, so how long \
              they take depends on how long the workload goes on",
@@ -110,7 +112,12 @@ pub fn bound(bound: Option<f64>) -> String {
 /// `edf: sum of response 1,234, lower bound 1,000: at most 23.4 % above optimal`.
 pub fn outcome(schedule: &Schedule, status: &str) -> String {
     let cost = schedule.cost.map_or_else(|| "none, flows failed".to_owned(), |c| number(c, Unit::Measure));
-    let bound = bound(schedule.lower_bound);
+    let bound = match (schedule.lower_bound, schedule.clock) {
+        (None, Clock::Measured) => {
+            "no lower bound, because durations are not those of the workload".to_owned()
+        }
+        (known, _) => bound(known),
+    };
     let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
     let objective = objective(schedule.objective);
     format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)

@@ -2,8 +2,10 @@
 //!
 //! A duration is written in seconds as long as that can be read, from 10,000 s on as `1d 14h 27m`; in a column all
 //! are written as the longest. A point in time is written by the clock where the start of the workload is known
-//! (`06:00`, with the day where it is not that of the start), else as a duration.
+//! (`06:00`, with the day where it is not that of the start and the offset where the clock shows it twice), else as a
+//! duration.
 
+use jiff::tz::AmbiguousOffset;
 use jiff::{RoundMode, Span, SpanRound, Unit as Part, Zoned, ZonedRound};
 use slackline_model::Start;
 
@@ -107,9 +109,16 @@ fn clocks(values: &[Option<f64>], start: &Start) -> Option<Vec<String>> {
             day if day.year() == first.year() => "%-d %b ",
             _ => "%-d %b %Y ",
         };
-        moment.strftime(&format!("{day}{time}")).to_string()
+        let offset = if comes_twice(moment) { "%:z" } else { "" };
+        moment.strftime(&format!("{day}{time}{offset}")).to_string()
     };
     Some(moments.iter().map(|moment| moment.as_ref().map_or_else(|| NOTHING.to_owned(), clock)).collect())
+}
+
+/// Whether the clock shows the same at another moment, because it is set back.
+pub(crate) fn comes_twice(moment: &Zoned) -> bool {
+    let offset = moment.time_zone().to_ambiguous_timestamp(moment.datetime()).offset();
+    matches!(offset, AmbiguousOffset::Fold { .. })
 }
 
 /// Digits after the point for a column whose largest number this is.
@@ -203,6 +212,14 @@ mod tests {
         assert_eq!((instant(90.0, Some(&start)), instant(90.0, None)), ("22:01:30".into(), "90.0 s".into()));
         assert_eq!(instants(&[Some(90.0), Some(2e5)], None), ["1m 30s", "2d 7h 33m"]);
         assert_eq!(at(&[1e18])[0], column(&[Some(1e18)], Unit::Seconds)[0], "no calendar goes so far");
+    }
+
+    /// In Berlin 02:00 to 03:00 of 25 October 2026 comes twice.
+    #[test]
+    fn a_time_that_comes_twice_has_its_offset() {
+        let start = Start::parse("2026-10-25T00:00[Europe/Berlin]").unwrap();
+        let hours = [1.5, 2.5, 3.5, 4.5].map(|hours| Some(hours * 3600.0));
+        assert_eq!(instants(&hours, Some(&start)), ["01:30", "02:30+02:00", "02:30+01:00", "03:30"]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub fn line(verdict: &Verdict) -> String {
         number(cost(report), Unit::Measure),
         counted(report.rows as u64, "row"),
     );
+    if let Some(bound) = schedule.lower_bound {
+        line.extend([", ", &headline::bound(Some(bound)), " as it claims"]);
+    }
     if report.tasks > 0 {
         line.extend([", ", &counted(report.tasks, "task")]);
     }

@@ -39,6 +39,8 @@ impl Sink for Silent {}
 pub enum Note<'a> {
     /// What the importer of the flow file has to say.
     Diagnostic(&'a Diagnostic),
+    /// The environment names a time zone that there is not, so that clock times without a zone are taken for UTC.
+    UnknownZone(&'a str),
     /// The flow file has a cluster, which is left out.
     ClusterLeftOut,
     /// The earlier run was removed, with its outputs.

@@ -87,6 +87,11 @@ pub enum PlanMismatch {
 }
 
 impl PlanFile {
+    /// Whether bytes are a file of plans, sound or not.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
     /// The bytes of the file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();

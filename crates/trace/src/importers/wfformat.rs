@@ -23,6 +23,9 @@ use crate::parse::parse;
 use crate::place::Place;
 use crate::source::SourceMap;
 
+/// What messages call such a document.
+const KIND: &str = "a WfFormat instance";
+
 /// The version this importer reads.
 const VERSION: &str = "1.5";
 /// How much of a file is looked at to guess its format: `schemaVersion` comes early.
@@ -97,11 +100,11 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
     let Input { file, text, .. } = *input;
     let scale = settings.real("runtime-scale");
     let wrong = |what: String| input.error(None, what);
-    let Versioned { schema_version } = parse(file, text, Format::Json)?;
+    let Versioned { schema_version } = parse(file, text, Format::Json, KIND)?;
     if schema_version != VERSION {
         return Err(wrong(format!("found WfFormat version {schema_version:?}, expected {VERSION:?}")));
     }
-    let instance: Instance = parse(file, text, Format::Json)?;
+    let instance: Instance = parse(file, text, Format::Json, KIND)?;
     let lines = Lines::of(text);
     let mut diagnostics = Diagnostics::default();
     let mut runtimes = BTreeMap::new();

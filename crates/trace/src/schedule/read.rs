@@ -13,7 +13,7 @@ use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Sl
 use super::{Head, Meta, gap_absolute, wire};
 use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
-use crate::parse::{check_version, parse};
+use crate::parse::{SCHEDULE, check_version, parse};
 use crate::source::places;
 use crate::text::text;
 use crate::times::Beginning;
@@ -26,7 +26,7 @@ use crate::wire::{Name, PhaseName};
 pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
     let text = text(name, bytes)?;
     let format = native(name, &text);
-    let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format)?;
+    let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format, SCHEDULE)?;
     check_version(name, &text, format, head.slackline)?;
     Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some() })
 }
@@ -39,7 +39,7 @@ pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> 
 pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(Schedule, Meta), TraceError> {
     let text = text(name, bytes)?;
     let format = native(name, &text);
-    let document: wire::Whole<'_> = parse(name, &text, format)?;
+    let document: wire::Whole<'_> = parse(name, &text, format, SCHEDULE)?;
     check_version(name, &text, format, document.slackline)?;
     let meta = meta(&document);
     match convert(document, instance) {

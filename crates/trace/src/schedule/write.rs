@@ -6,7 +6,8 @@ use serde::Serialize;
 use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, Outcome, Schedule, TaskRow};
 use slackline_model::{Instance, Objective, PhaseId, SlotRange};
 
-use super::{Meta, gap_absolute};
+use super::{COUNTS, Meta, gap_absolute};
+use crate::comparison::Figure;
 use crate::parse::VERSION;
 use crate::wire::Named;
 
@@ -67,9 +68,15 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
     }
     entry(out, "status", &meta.status)?;
     if !schedule.metrics.is_empty() {
-        entry(out, "metrics", &Named(schedule.metrics.clone()))?;
+        let metrics = schedule.metrics.iter().map(|(name, value)| (name.clone(), figure(name, *value)));
+        entry(out, "metrics", &Named(metrics.collect::<Vec<_>>()))?;
     }
     out.write_all(b",\n")
+}
+
+/// A metric as documents write it: counts are whole numbers.
+fn figure(name: &str, value: f64) -> Figure {
+    if COUNTS.contains(&name) { Figure::Count(value as u64) } else { Figure::Number(value) }
 }
 
 fn value<T: Serialize + ?Sized>(out: &mut impl Write, value: &T) -> io::Result<()> {

@@ -76,6 +76,10 @@ fn to_flow(path: &str, flow: wire::Flow, start: Option<&Start>, faults: &mut Vec
     clock.bound = Bound::Excluded(release);
     let deadline = flow.deadline.map(|moment| clock.seconds(|| format!("{path}.deadline"), &moment));
     let cost = flow.cost.and_then(|cost| to_cost(&format!("{path}.cost"), cost, &mut clock));
+    if flow.repeat.is_some_and(|repeat| repeat.every.0 == 0.0 && repeat.times > 1) {
+        let what = "found 0, expected the time from one release to the next, such as 1h";
+        faults.push((format!("{path}.repeat.every"), what.to_owned()));
+    }
     let jobs = flow.jobs.into_iter().enumerate();
     FlowDraft {
         id: flow.id,

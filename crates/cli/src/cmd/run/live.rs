@@ -189,6 +189,10 @@ impl Sink for Live {
     fn note(&mut self, note: &Note<'_>) {
         match note {
             Note::Diagnostic(diagnostic) => out::talk(format_args!("{}: {diagnostic}", self.name)),
+            Note::UnknownZone(zone) => out::warn(format_args!(
+                "TZ: found {zone:?}, expected the name of a time zone such as Europe/Berlin; clock times without a zone \
+                 are taken for UTC"
+            )),
             Note::ClusterLeftOut => {
                 out::talk(format_args!("{}: its cluster is left out: the engine has its own", self.name));
             }

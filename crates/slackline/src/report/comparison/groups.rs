@@ -8,6 +8,9 @@ use slackline_model::{FlowId, Instance, Work};
 
 use super::{Named, known};
 
+/// What flows may have in common, as documents and flags call it.
+pub const GROUPS: [&str; 3] = ["pool", "user", "size"];
+
 /// Flows that have something in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
@@ -43,7 +46,7 @@ pub fn groups(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> Vec<Grou
         let metrics = metrics_of(instance, facts, &flows);
         let nothing_done = flows.iter().all(|&flow| facts[flow].completion.is_none());
         Group {
-            by: ["pool", "user", "size"][usize::from(by)],
+            by: GROUPS[usize::from(by)],
             name,
             flows: flows.len(),
             metrics: known(&metrics, nothing_done),

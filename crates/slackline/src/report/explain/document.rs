@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::explain::{Blocked, Deadline, PhaseStory, Waits};
+use crate::explain::{Blocked, Deadline, Loss, PhaseStory, Waits};
 use serde_json::{Value, json};
 use slackline_model::PhaseId;
 
@@ -17,6 +17,12 @@ pub fn json(told: &Told<'_>) -> String {
         json!({
             "phase": phase_of(told, failure.phase), "task": failure.task,
             "attempts": failure.attempts, "last": failure.last,
+        })
+    };
+    let loss = |loss: &Loss| {
+        json!({
+            "machine": told.instance.cluster().machine_name(loss.machine),
+            "stopped": loss.stopped, "lost": loss.lost,
         })
     };
     let document = json!({
@@ -42,6 +48,7 @@ pub fn json(told: &Told<'_>) -> String {
         "advice": told.advice().iter().map(|(what, why)| json!({ "what": what, "why": why })).collect::<Vec<_>>(),
         "phases": explanation.phases.iter().map(|story| of_phase(told, story)).collect::<Vec<_>>(),
         "failures": explanation.failures.iter().map(failure).collect::<Vec<_>>(),
+        "losses": explanation.losses.iter().map(loss).collect::<Vec<_>>(),
     });
     crate::report::pretty(&document)
 }

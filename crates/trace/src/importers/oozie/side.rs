@@ -124,7 +124,7 @@ impl Side {
     /// Broken syntax, unknown fields, numbers that are no times.
     pub(super) fn read(text: &str) -> Result<Self, TraceError> {
         let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Toml };
-        let side: Self = parse(ACTIONS, text, format)?;
+        let side: Self = parse(ACTIONS, text, format, "a table of actions")?;
         let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline()]);
         let is_time = |seconds: &f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(seconds);
         if let Some(bad) = times.flatten().find(|seconds| !is_time(seconds)) {
