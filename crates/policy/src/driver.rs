@@ -72,11 +72,13 @@ pub struct Run {
     pub history: Option<History>,
     /// Nanoseconds each instant's decisions took, if a stopwatch was given.
     pub decision_nanos: Vec<u64>,
+    /// Why the policy could not go on ([`Policy::failure`]): then the run ended there, and its schedule is none.
+    pub failure: Option<String>,
     slowstart: f64,
     minima: bool,
 }
 
-/// Drives `engine` by `policy` until all flows are done or nothing can happen any more.
+/// Drives `engine` by `policy` until all flows are done, nothing can happen any more, or the policy fails.
 ///
 /// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) an instant, batch and
 /// decision; nothing per task of a batch.
@@ -150,7 +152,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 
     /// One instant; false when the run is over.
     fn step(&mut self) -> bool {
-        if self.ledger.state.flows_left() == 0 {
+        if self.ledger.state.flows_left() == 0 || self.policy.failure().is_some() {
             return false;
         }
         self.reports.clear();
@@ -201,6 +203,9 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             }
             let view = View { instance, state: &ledger.state, estimates: &config.estimates, now };
             policy.on_events(events, &view, actions);
+            if policy.failure().is_some() {
+                return;
+            }
             assigner.absorb(actions, ledger, *engine);
         }
         let scope = match self.offers {
@@ -222,6 +227,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             reports: self.n_reports,
             history: self.config.learning.map(Learning::into_history),
             decision_nanos: self.nanos,
+            failure: self.policy.failure().map(str::to_owned),
             slowstart: self.config.slowstart,
             minima: self.minima,
         }

@@ -119,7 +119,13 @@ impl Run {
         let sink = RefCell::new(sink);
         let mut watch = Watch { forecast, sink: &sink };
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
-        Ok(session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop))?)
+        let end = session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop));
+        end.map_err(|error| match error {
+            EngineError::Policy(failure) => {
+                RunError::Policy { policy: self.request.policy.spec().to_owned(), failure }
+            }
+            other => other.into(),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use slackline::report::comparison::About;
 use slackline::report::number::counted;
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, View, comparison, headline, spread, write_schedule};
+use slackline::simulate::SimulateError;
 use slackline_model::{Instance, Objective};
 
 use super::Answer;
@@ -171,7 +172,10 @@ fn row(instance: &Instance, compared: &Compared) -> Row {
             let groups = comparison::groups(instance, &simulated.flows);
             Ok(Figures { groups, ..Figures::of_simulation(simulated) })
         }
-        Err(violation) => Err(format!("its schedule is not feasible: {violation}")),
+        Err(SimulateError::Infeasible(violation)) => {
+            Err(format!("its schedule is not feasible: {violation}"))
+        }
+        Err(problem) => Err(problem.to_string()),
     };
     Row { policy: compared.policy.spec().to_owned(), result }
 }

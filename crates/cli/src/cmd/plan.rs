@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use slackline::import::{Loaded, WorkloadOptions, add_budget};
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
@@ -132,6 +132,10 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
         Err(PlanError::Refused(reason)) => Err(reason.into()),
         Err(PlanError::Infeasible(violation)) => {
             out::talk(format_args!("error: {}: not feasible: {violation}", policy.spec()));
+            Ok(Answer::No)
+        }
+        Err(PlanError::Policy(failure)) => {
+            out::error(&anyhow!("{}: {failure}", policy.spec()));
             Ok(Answer::No)
         }
         Err(other) => Err(other.into()),

@@ -123,6 +123,11 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
     let end = run.go(&mut live);
     drop(live);
+    if let Err(error @ RunError::Policy { .. }) = end {
+        out::error(&error.into());
+        out::talk("stopped; the same command resumes it");
+        return Ok(Answer::No);
+    }
     if end.map_err(worded)? == RunEnd::Interrupted {
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::import::{Loaded, bounds};
@@ -70,8 +71,8 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     drop(progress);
     let mut simulated = match result {
         Ok(simulated) => simulated,
-        Err(violation) => {
-            out::talk(format_args!("error: {}: not feasible: {violation}", args.policy.spec()));
+        Err(problem) => {
+            out::error(&anyhow!("{}: {problem}", args.policy.spec()));
             return Ok(Answer::No);
         }
     };
