@@ -83,7 +83,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
                 rows.push(vec![policy.spec().to_owned(), name(*lane).to_owned(), at, held, hash.clone()]);
             }
         }
-        let file = format!("{}-{}.svg", figure.id, policy.spec().replace([':', '='], "-"));
+        let file = format!("{}-{}.svg", figure.id, policy.file_name());
         let text = picture(&instance, schedule, policy.spec(), &panels, width);
         artifacts.push(Artifact { name: file, text });
     }

@@ -1,73 +1,17 @@
 //! Simulate a policy with the driver's audit on, and have the result judged.
 
 use slackline::{PolicySpec, Registry};
-use slackline_judge::Report;
-use slackline_model::schedule::Clock;
-use slackline_model::{Instance, Schedule, Span};
-use slackline_policy::{Config, Policy};
-use slackline_sim::{Sim, noise};
+use slackline_model::{Instance, Schedule};
+use slackline_policy::Policy;
 
-/// How a run is set up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setup {
-    /// What the simulator does.
-    pub sim: slackline_sim::Options,
-    /// Fraction of maps after which reduces may take slots.
-    pub slowstart: f64,
-    /// How far estimates are off.
-    pub noise: f64,
-    /// How long tasks wait for a slot near their input.
-    pub locality_wait: Span,
-}
-
-impl Setup {
-    /// Exact durations, nothing early, nothing fails.
-    pub fn plain() -> Self {
-        Self { sim: slackline_sim::Options::exact(), slowstart: 1.0, noise: 0.0, locality_wait: Span::ZERO }
-    }
-
-    /// What durations mean in the schedules of these runs.
-    pub fn clock(&self) -> Clock {
-        if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
-    }
-}
+pub use slackline::conformance::{Setup, at_most, broken_bound, judged, same};
 
 /// Runs `policy` on the simulator, audited after every instant. The instance must have been cut.
 ///
 /// # Panics
-/// If the audit finds the driver's state wrong.
+/// If the audit finds the driver's state wrong, or the policy cannot go on.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Schedule {
-    let config = Config {
-        slowstart: setup.slowstart,
-        locality_wait: setup.locality_wait,
-        estimates: noise::distorted(instance, setup.noise, setup.sim.seed),
-        audit: true,
-        ..Config::plain(instance)
-    };
-    let name = policy.name().to_owned();
-    let mut engine = Sim::new(instance, setup.sim.clone());
-    slackline_policy::run(instance, policy, &mut engine, config).schedule(instance, &name, setup.clock())
-}
-
-/// Simulates and judges, and holds the cost against the bounds.
-///
-/// # Errors
-/// What the judge found, or a bound above the cost, as a message.
-pub fn judged(
-    instance: &Instance,
-    policy: &mut dyn Policy,
-    setup: &Setup,
-) -> Result<(Schedule, Report), String> {
-    let schedule = simulate(instance, policy, setup);
-    let name = policy.name();
-    match slackline_judge::check(instance, &schedule) {
-        // Failures only add work; distorted durations are those of another instance.
-        Ok(report) if setup.clock() == Clock::Exact && report.failed == 0 => {
-            broken_bound(instance, report.cost).map_or(Ok((schedule, report)), Err)
-        }
-        Ok(report) => Ok((schedule, report)),
-        Err(violation) => Err(format!("{name}: {violation}")),
-    }
+    slackline::conformance::simulate(instance, policy, setup).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 /// Every policy of the registry, with every word of each of its parameters in turn, or the ends of what a number
@@ -87,20 +31,4 @@ pub fn registered(registry: &Registry) -> Vec<PolicySpec> {
     };
     let specs = registry.iter().flat_map(|entry| [vec![entry.name.to_owned()], others(entry)].concat());
     specs.map(|spec| registry.parse(&spec).expect("invariant: declared values are valid")).collect()
-}
-
-/// What a bound of `slackline_relax` above `cost` says, if there is one.
-pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
-    let above = slackline_relax::bounds(instance).into_iter().find(|bound| !at_most(bound.value, cost));
-    above.map(|bound| format!("the bound {} is {}, above a cost of {cost}", bound.name, bound.value))
-}
-
-/// Whether two amounts are the same by the documents' tolerance.
-pub fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 2e-6 + 1e-6 * a.abs().max(b.abs())
-}
-
-/// Whether `a` is at most `b` by the documents' tolerance.
-pub fn at_most(a: f64, b: f64) -> bool {
-    a <= b || same(a, b)
 }
