@@ -16,13 +16,15 @@ mod answer;
 mod child;
 mod order;
 mod policy;
+#[cfg(test)]
+mod schema;
 mod told;
 mod wire;
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use slackline_algo::registry::PolicyEntry;
+use slackline_algo::registry::{Capabilities, Flows, PolicyEntry, Speeds, Typed};
 use slackline_model::{Cluster, Objective};
 use slackline_policy::Policy;
 
@@ -36,6 +38,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What tables of policies say of it. It is made from a [`Program`] alone, so that it is in no registry.
 pub const ENTRY: PolicyEntry = PolicyEntry {
+    capabilities: Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Known, minima: false },
     source: "docs/policies-in-any-language.md",
     guarantee: "that of the program",
     ..PolicyEntry::new(NAME, "a program of your own in any language: command:PROGRAM ARGUMENTS", |cluster, objective, _| {
