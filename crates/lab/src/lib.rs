@@ -38,7 +38,7 @@ mod sweep;
 mod workload;
 
 pub use context::{Artifact, Context};
-pub use error::{ReproError, SpecError};
+pub use error::{PolicyFailure, ReproError, SpecError};
 pub use experiments::{Experiment, experiment, experiments};
 pub use spec::{Figure, Spec};
 

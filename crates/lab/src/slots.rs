@@ -12,7 +12,7 @@ use slackline::simulate::Options;
 use slackline_model::{Instance, Lane, Schedule, Time};
 
 use crate::context::{Artifact, Context};
-use crate::error::ReproError;
+use crate::error::{PolicyFailure, ReproError};
 use crate::spec::Figure;
 use crate::workload::{Cluster, Shape, Workload};
 
@@ -66,7 +66,8 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
         settings.policies.iter().map(|spec| Registry::standard().parse(spec)).collect::<Result<Vec<_>, _>>();
     let policies = policies.map_err(|unknown| figure.problem(unknown))?;
     let run = |k: usize| -> Result<Schedule, Problem> {
-        Ok(slackline::simulate(&instance, &policies[k], &Options::exact(), None, None)?.schedule)
+        let done = slackline::simulate(&instance, &policies[k], &Options::exact(), None, None);
+        Ok(done.map_err(|error| PolicyFailure::of_simulation(&policies[k], error))?.schedule)
     };
     let schedules = context.cells(policies.len(), run).map_err(problem)?;
     let last = schedules.iter().flat_map(|s| s.tasks.rows()).map(|row| row.end).max().unwrap_or_default();

@@ -161,7 +161,8 @@ pub fn simulated(
     let mut built = policy.build(instance.cluster(), &instance.objective());
     let (schedule, report) = judged(instance, built.as_mut(), setup)?;
     if report.failed > 0 {
-        return Err(format!("{} flows were not done", report.failed));
+        let was = if report.failed == 1 { "flow was" } else { "flows were" };
+        return Err(format!("{} {was} not done", report.failed));
     }
     Ok((schedule, report))
 }
@@ -302,7 +303,7 @@ mod tests {
         let all = check(&idle, &mut |checked| told.push(checked.clone()));
         assert_eq!(all, told);
         assert_eq!(all.len(), 12);
-        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 1 flows were not done"));
+        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 1 flow was not done"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
         let fifo = Registry::standard().parse("fifo").unwrap();
         assert_eq!(check(&fifo, &mut |_| ()).iter().find(|checked| checked.wrong.is_some()), None);

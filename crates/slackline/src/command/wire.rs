@@ -78,14 +78,14 @@ pub(super) enum Slots {
 pub(super) struct Call<'a> {
     /// The instant, seconds after the start of the workload.
     pub(super) now: f64,
-    /// What happened, in the order of cause and effect.
-    pub(super) events: Vec<Happened<'a>>,
     /// The speed of each group of machines; in the first call, and when it is believed to be another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) speeds: Option<Vec<f64>>,
     /// Phases whose tasks are believed to take another time now: number and mean seconds at speed 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) estimates: Vec<(u32, f64)>,
+    /// What happened, in the order of cause and effect.
+    pub(super) events: Vec<Happened<'a>>,
 }
 
 /// One thing that happened. Numbers of tasks are those at the instant, when all of its events have happened.
