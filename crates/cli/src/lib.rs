@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use cmd::{Answer, Parsed};
 use defaults::Defaults;
+use slackline_lab::ReproError;
 pub use tables::Tables;
 
 /// The program, with these policies, engines and formats wherever one is named. A registry of policies goes with
@@ -73,8 +74,10 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) if out::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            // A policy that could not go on is no wrong use.
+            let is_no = error.downcast_ref().is_some_and(ReproError::is_policy_failure);
             out::error(&input::with_flags(error));
-            ExitCode::from(2)
+            ExitCode::from(if is_no { 1 } else { 2 })
         }
     }
 }

@@ -40,7 +40,7 @@ mod values;
 mod workload;
 
 pub use context::{Artifact, Context};
-pub use error::{ReproError, SpecError};
+pub use error::{PolicyFailure, ReproError, SpecError};
 pub use experiments::{Experiment, experiment, experiments};
 pub use spec::{Figure, Spec};
 

@@ -8,7 +8,7 @@ use slackline_algo::woha::Plan as Progress;
 use slackline_model::draft::Weights;
 
 use crate::context::{Artifact, Context};
-use crate::error::ReproError;
+use crate::error::{PolicyFailure, ReproError};
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::values::{self, Policy};
@@ -62,7 +62,8 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 
 /// The plans of all flows of a workload.
 fn plans(shape: &Shape, policy: &PolicySpec, seed: u64) -> Result<Vec<Progress>, Problem> {
-    match slackline::plan(&shape.instance(seed)?, policy, Options::default())? {
+    let planned = slackline::plan(&shape.instance(seed)?, policy, Options::default());
+    match planned.map_err(|error| PolicyFailure::of_plan(policy, error))? {
         Plan::Progress(flows) => Ok(flows.into_iter().map(|flow| flow.plan).collect()),
         Plan::Schedule(_) => {
             let found = format!("{} plans schedules, expected a policy that plans progress", policy.spec());

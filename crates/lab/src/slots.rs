@@ -12,7 +12,7 @@ use slackline::simulate::Options;
 use slackline_model::{Instance, Lane, Schedule, Time};
 
 use crate::context::{Artifact, Context};
-use crate::error::ReproError;
+use crate::error::{PolicyFailure, ReproError};
 use crate::spec::Figure;
 use crate::values::{self, Policy};
 use crate::workload::{Cluster, Shape, Workload};
@@ -67,7 +67,8 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     let instance = shape.instance(settings.seed).map_err(problem)?;
     let policies: Vec<PolicySpec> = settings.policies.into_iter().map(|policy| policy.0).collect();
     let run = |k: usize| -> Result<Schedule, Problem> {
-        Ok(slackline::simulate(&instance, &policies[k], &Options::exact(), None, None)?.schedule)
+        let done = slackline::simulate(&instance, &policies[k], &Options::exact(), None, None);
+        Ok(done.map_err(|error| PolicyFailure::of_simulation(&policies[k], error))?.schedule)
     };
     let schedules = context.cells(policies.len(), run).map_err(problem)?;
     let last = schedules.iter().flat_map(|s| s.tasks.rows()).map(|row| row.end).max().unwrap_or_default();
@@ -84,7 +85,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
                 rows.push(vec![policy.spec().to_owned(), name(*lane).to_owned(), at, held, hash.clone()]);
             }
         }
-        let file = format!("{}-{}.svg", figure.id, policy.spec().replace([':', '='], "-"));
+        let file = format!("{}-{}.svg", figure.id, policy.file_name());
         let text = picture(&instance, schedule, policy.spec(), &panels, width);
         artifacts.push(Artifact { name: file, text });
     }

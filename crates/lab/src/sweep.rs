@@ -8,7 +8,7 @@ use slackline_model::names::unknown;
 use slackline_model::{Instance, Objective, Seed, Span};
 
 use crate::context::{Artifact, Context};
-use crate::error::ReproError;
+use crate::error::{PolicyFailure, ReproError};
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::values::{self, Aim, Policy};
@@ -181,10 +181,13 @@ impl Sweep {
     fn run(&self, instance: &Instance, policy: &PolicySpec, seed: u64) -> Result<Run, Problem> {
         let (schedule, metrics) = match self.settings.by {
             By::Simulate => {
-                let done = slackline::simulate(instance, policy, &self.options(seed), None, None)?;
+                let done = slackline::simulate(instance, policy, &self.options(seed), None, None)
+                    .map_err(|error| PolicyFailure::of_simulation(policy, error))?;
                 (done.schedule, done.metrics)
             }
-            By::Plan => match slackline::plan(instance, policy, slackline::plan::Options::default())? {
+            By::Plan => match slackline::plan(instance, policy, slackline::plan::Options::default())
+                .map_err(|error| PolicyFailure::of_plan(policy, error))?
+            {
                 slackline::Plan::Schedule(planned) => (planned.schedule, planned.metrics),
                 slackline::Plan::Progress(_) => {
                     let found =

@@ -257,6 +257,9 @@ impl Session {
         if let Some(reason) = fatal {
             return Err(EngineError::Stopped(reason));
         }
+        if let Some(failure) = run.figures.failure {
+            return Err(EngineError::Policy(failure));
+        }
         if !interrupted {
             self.release();
         }

@@ -244,6 +244,17 @@ impl CostFn {
         }
     }
 
+    /// The points and the slope with which [`Self::piecewise`] is the same function from 0 on; `None` of a step
+    /// function.
+    pub fn as_piecewise(&self) -> Option<(Vec<(f64, f64)>, f64)> {
+        match &self.shape {
+            Shape::Linear { slope, .. } => Some((vec![(0.0, self.eval(0.0))], *slope)),
+            Shape::Tardiness { slope, due } => Some((vec![(*due, 0.0)], *slope)),
+            Shape::Steps(_) => None,
+            Shape::Piecewise { points, slope } => Some((points.clone(), *slope)),
+        }
+    }
+
     /// Whether the function is convex in the completion time.
     pub fn is_convex(&self) -> bool {
         match &self.shape {
@@ -350,6 +361,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn all_but_steps_are_piecewise_linear() {
+        let points = vec![(1.0, 2.0), (3.0, 2.0), (3.0, 5.0), (8.0, 6.0)];
+        for of in [CostFn::linear(0.5, 7.0), CostFn::tardiness(2.0, 3.0), CostFn::piecewise(points, 0.25)] {
+            let (points, slope) = of.as_piecewise().unwrap();
+            let same = CostFn::piecewise(points, slope);
+            for at in [0.0, 0.5, 1.0, 3.0, 4.0, 7.0, 8.0, 100.0] {
+                assert_eq!(same.eval(at), of.eval(at), "{of:?} at {at}");
+            }
+        }
+        assert_eq!(CostFn::steps(vec![(1.0, 2.0)]).as_piecewise(), None);
     }
 
     #[test]

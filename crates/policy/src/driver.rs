@@ -88,13 +88,16 @@ pub struct Figures {
     pub history: Option<History>,
     /// Nanoseconds each instant's decisions took, if a stopwatch was given.
     pub decision_nanos: Vec<u64>,
+    /// Why the policy could not go on ([`Policy::failure`]): then the run ended there, and its schedule is none.
+    pub failure: Option<String>,
     /// The fraction of maps after which reduces could take slots.
     pub slowstart: f64,
     /// Whether minima were promised to be kept.
     pub minima: bool,
 }
 
-/// Drives `engine` by `policy` until all flows of `instance`, which it brings, are done or nothing can happen any more.
+/// Drives `engine` by `policy` until all flows of `instance`, which it brings, are done, nothing can happen any more, or
+/// the policy fails.
 ///
 /// The instance must have been cut into tasks ([`Instance::cut`]). Time: O(log) an instant, batch and
 /// decision; nothing per task of a batch.
@@ -267,7 +270,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 
     /// Waits for the next instant and acts on it; false when the run is over.
     pub fn step(&mut self) -> bool {
-        if self.ledger.state.flows_left() == 0 && !self.engine.may_bring_flows() {
+        let is_over = self.ledger.state.flows_left() == 0 && !self.engine.may_bring_flows();
+        if is_over || self.policy.failure().is_some() {
             return false;
         }
         self.reports.clear();
@@ -316,6 +320,9 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             believe(config, ledger, estimates, events);
             let Ledger { instance, state, now, .. } = &*ledger;
             policy.on_events(events, &View { instance, state, estimates, now: *now }, actions);
+            if policy.failure().is_some() {
+                return;
+            }
             assigner.absorb(actions, ledger, *engine);
         }
         let scope = match self.offers {
@@ -355,6 +362,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             reports: self.n_reports,
             history: self.config.learning.map(Learning::into_history),
             decision_nanos: self.nanos,
+            failure: self.policy.failure().map(str::to_owned),
             slowstart: self.config.slowstart,
             minima: self.minima,
         }

@@ -30,6 +30,13 @@ pub trait Policy {
         true
     }
 
+    /// Why the policy cannot decide any more, if it cannot: the driver asks before the first event and after
+    /// every call, carries out nothing more of it, and ends the run ([`crate::Figures::failure`]). For policies whose
+    /// decisions come from elsewhere, such as another program.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     /// Something happened. `out` receives what the policy wants changed.
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>);
 

@@ -57,6 +57,9 @@ pub struct Sentences {
     pub minima: &'static str,
 }
 
+/// The name of policies that are programs of their own.
+const PROGRAM: &str = "command";
+
 /// The sentences of an entry.
 pub fn sentences(entry: &PolicyEntry) -> Sentences {
     let can = entry.capabilities;
@@ -81,7 +84,12 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
             PlanForm::Tasks => "tasks",
             PlanForm::Progress => "progress requirements",
         },
-        minima: if can.minima { "kept" } else { "ignored" },
+        minima: match can.minima {
+            true => "kept",
+            // A program says so itself, once it runs.
+            false if entry.name == PROGRAM => "kept if the program says so",
+            false => "ignored",
+        },
     }
 }
 

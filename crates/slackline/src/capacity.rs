@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use slackline_judge::{Metrics, Violation};
+use slackline_judge::Metrics;
 use slackline_model::{Draft, Instance, Invalid, Span, duration};
 
 use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
-use crate::simulate::{Options, simulate};
+use crate::simulate::{Options, SimulateError, simulate};
 
 /// A condition on a metric, such as `missed=0`, `mean_response<5m`, or `mean_response:300`, which is the same as
 /// `mean_response<=300` and nothing that a shell would read otherwise.
@@ -158,13 +158,13 @@ pub enum CapacityError {
     /// The workload cannot run on a cluster of that size.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// A part of this program is wrong.
-    #[error("{machines} machines: not feasible: {violation}")]
-    Violation {
+    /// A simulation came to nothing.
+    #[error("{machines} machines: {problem}")]
+    Simulation {
         /// How many machines there were.
         machines: u32,
-        /// What the judge found.
-        violation: Violation,
+        /// What the judge found, or what the policy says.
+        problem: SimulateError,
     },
 }
 
@@ -210,7 +210,8 @@ impl<'a> Search<'a> {
 /// skipped because another failed; for the same reason, numbers above the answer may fail again.
 ///
 /// # Errors
-/// A draft that is not valid with some number of machines; a schedule the judge refuses.
+/// A draft that is not valid with some number of machines; a schedule the judge refuses; a policy that could not
+/// go on.
 ///
 /// # Panics
 /// If the draft has no machines.
@@ -227,7 +228,7 @@ pub fn smallest(
         draft.machines[0].count = count;
         let instance = Instance::new(&draft)?.cut(*grain);
         let simulated = simulate(&instance, policy, options, None, None)
-            .map_err(|violation| CapacityError::Violation { machines: count, violation })?;
+            .map_err(|problem| CapacityError::Simulation { machines: count, problem })?;
         let value = simulated.schedule.cost.map(|_| condition.of(&simulated.metrics));
         tried.push((count, value));
         if value.is_some_and(|value| condition.holds(value)) {

@@ -2,20 +2,19 @@
 
 use std::convert::Infallible;
 
-use slackline_judge::Violation;
 use slackline_model::Instance;
 
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
-use crate::simulate::{Options, Simulated, simulate};
+use crate::simulate::{Options, SimulateError, Simulated, simulate};
 
 /// What became of one policy.
 #[derive(Debug)]
 pub struct Compared {
     /// The policy.
     pub policy: PolicySpec,
-    /// Its judged simulation, or what the judge found wrong with it.
-    pub result: Result<Simulated, Violation>,
+    /// Its judged simulation, or why there is none.
+    pub result: Result<Simulated, SimulateError>,
 }
 
 /// How several simulations run at a time.

@@ -11,6 +11,8 @@
 //! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
 //! - [`capacity`]: the smallest cluster that meets a condition;
 //! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
+//! - [`command`]: policies that are programs of their own, in any language (feature `command`);
+//! - [`conformance`]: what every policy is held to (feature `import`);
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
 //! - [`offered_load`]: how much work arrives for each slot;
@@ -22,7 +24,11 @@
 
 pub mod capabilities;
 pub mod capacity;
+#[cfg(feature = "command")]
+pub mod command;
 pub mod compare;
+#[cfg(feature = "import")]
+pub mod conformance;
 pub mod explain;
 #[cfg(feature = "import")]
 pub mod import;

@@ -93,13 +93,16 @@ pub enum PlanError {
     /// The judge found the plan wrong.
     #[error("the plan is not feasible: {0}")]
     Infeasible(Violation),
+    /// The policy could not go on.
+    #[error("{0}")]
+    Policy(String),
 }
 
 /// Plans `instance` with `policy`.
 ///
 /// # Errors
-/// If the policy does not plan such workloads ([`refused`] says most of it beforehand), or the judge refuses
-/// the plan.
+/// If the policy does not plan such workloads ([`refused`] says most of it beforehand) or cannot go on, or the
+/// judge refuses the plan.
 pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Result<Plan, PlanError> {
     if let Some(reason) = refused(instance, policy) {
         return Err(reason.into());
@@ -120,7 +123,7 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
     };
     let proposal = make.map_or(Ok(Proposal::default()), |make| make(instance, policy.settings(), &stop))?;
     let stopped = proposal.cut.then_some(if called_off.get() { Stopped::Budget } else { Stopped::Steps });
-    let rows = proposal.rows.unwrap_or_else(|| rehearsed(instance, policy));
+    let rows = proposal.rows.map_or_else(|| rehearsed(instance, policy), Ok)?;
     let bound = proposal.bound.unwrap_or_else(|| slackline_relax::best(instance));
     let schedule = schedule(instance, policy, rows, bound);
     let report = slackline_judge::check(instance, &schedule).map_err(PlanError::Infeasible)?;
@@ -180,12 +183,15 @@ fn plans(policy: &PolicySpec, instance: &Instance) -> bool {
 }
 
 /// What the policy does if everything goes as it is known.
-fn rehearsed(instance: &Instance, policy: &PolicySpec) -> Rows {
+fn rehearsed(instance: &Instance, policy: &PolicySpec) -> Result<Rows, PlanError> {
     let mut engine = Sim::new(instance, slackline_sim::Options::exact());
     let config = slackline_policy::Config::plain();
     let mut built = policy.build(instance.cluster(), &instance.objective());
     let run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
-    Rows::Tasks(run.schedule(instance, policy.spec(), Clock::Exact).tasks)
+    match run.figures.failure {
+        Some(failure) => Err(PlanError::Policy(failure)),
+        None => Ok(Rows::Tasks(run.schedule(instance, policy.spec(), Clock::Exact).tasks)),
+    }
 }
 
 /// The rows as a schedule whose claims the judge can check.

@@ -13,6 +13,9 @@ use slackline_model::params::Settings;
 use slackline_model::{Cluster, FlowId, Objective};
 use slackline_policy::Policy;
 
+#[cfg(feature = "command")]
+use crate::command::{self, Program};
+
 type Make = dyn Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync;
 
 /// A policy with its parameters.
@@ -23,7 +26,17 @@ pub struct PolicySpec {
     capabilities: Capabilities,
     planner: Planner,
     settings: Settings,
-    make: Arc<Make>,
+    maker: Maker,
+}
+
+/// What makes a policy.
+#[derive(Clone)]
+enum Maker {
+    /// A function.
+    Here(Arc<Make>),
+    /// A program that is started.
+    #[cfg(feature = "command")]
+    Elsewhere(Program),
 }
 
 /// What a policy gives when it is asked for a plan.
@@ -80,7 +93,16 @@ impl PolicySpec {
             },
             planner: Planner::Rehearsal,
             settings: Settings::defaults(&[]),
-            make: Arc::new(make),
+            maker: Maker::Here(Arc::new(make)),
+        }
+    }
+
+    /// A program of one's own, which `spec` asked for.
+    #[cfg(feature = "command")]
+    pub(crate) fn of_program(program: Program, spec: &str) -> Self {
+        Self {
+            maker: Maker::Elsewhere(program),
+            ..Self::of_entry(&command::ENTRY, Settings::defaults(&[]), spec)
         }
     }
 
@@ -93,7 +115,7 @@ impl PolicySpec {
             capabilities: entry.capabilities,
             planner: entry.planner,
             settings,
-            make: Arc::new(move |cluster, objective| make(cluster, objective, &own)),
+            maker: Maker::Here(Arc::new(move |cluster, objective| make(cluster, objective, &own))),
         }
     }
 
@@ -108,9 +130,40 @@ impl PolicySpec {
         Self { spec: spec.into(), ..self }
     }
 
+    /// The same policy with so much time for each answer, if it is a program of its own; others need none.
+    #[cfg(feature = "command")]
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
+        if let Maker::Elsewhere(program) = self.maker {
+            self.maker = Maker::Elsewhere(program.with_timeout(timeout));
+        }
+        self
+    }
+
+    /// Whether a program has to be started for it.
+    pub fn is_program(&self) -> bool {
+        !matches!(self.maker, Maker::Here(_))
+    }
+
     /// What results and schedules call it: the name with the parameters that were asked for.
     pub fn spec(&self) -> &str {
         &self.spec
+    }
+
+    /// The same as a part of the name of a file: `fair-by-flow`. That of a program ends with a check sum, because two
+    /// command lines may be the same but for what no such name can have.
+    pub fn file_name(&self) -> String {
+        const MOST: usize = 80;
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+        let name = self.spec.chars().map(plain);
+        if self.is_program() {
+            return format!(
+                "{}-{:08x}",
+                name.take(MOST).collect::<String>(),
+                crc32fast::hash(self.spec.as_bytes())
+            );
+        }
+        name.collect()
     }
 
     /// Its name without parameters.
@@ -145,7 +198,11 @@ impl PolicySpec {
 
     /// A fresh policy for one run on that cluster. It learns of flows when they arrive.
     pub fn build(&self, cluster: &Cluster, objective: &Objective) -> Box<dyn Policy + Send> {
-        (self.make)(cluster, objective)
+        match &self.maker {
+            Maker::Here(make) => make(cluster, objective),
+            #[cfg(feature = "command")]
+            Maker::Elsewhere(program) => program.policy(cluster, objective),
+        }
     }
 
     /// A fresh policy that follows these plans and makes those of other flows itself. A policy that follows

@@ -2,7 +2,8 @@
 //!
 //! A policy is named as `name` or `name:parameter=value`, more parameters each after another `:`. Unknown
 //! names, parameters and values are errors that list the valid ones. A registry is a value: the standard one
-//! has the policies of this library, and [`Registry::with`] adds one of your own.
+//! has the policies of this library, and [`Registry::with`] adds one of your own. Beside them every registry knows
+//! `command:PROGRAM ARGUMENTS`, a program that decides (feature `command`).
 
 use slackline_algo::registry::PolicyEntry;
 use slackline_model::params::{ParamError, Settings};
@@ -51,6 +52,9 @@ pub enum PolicyError {
         /// What is wrong.
         problem: ParamError,
     },
+    /// It is to be a program of one's own, and is none.
+    #[error("policy command: {0}")]
+    Program(String),
 }
 
 impl Registry {
@@ -73,14 +77,23 @@ impl Registry {
         if entry.name.is_empty() || !entry.name.chars().all(is_plain) {
             return Err(RegisterError::Name(entry.name));
         }
-        if self.get(entry.name).is_some() {
+        if self.described().any(|known| known.name == entry.name) {
             return Err(RegisterError::Duplicate(entry.name));
         }
         self.entries.push(entry);
         Ok(self)
     }
 
-    /// What is said of each policy, in order.
+    /// What is said of each policy that can be named, in order: those of the registry, then that of programs.
+    pub fn described(&self) -> impl Iterator<Item = &PolicyEntry> + Clone {
+        #[cfg(feature = "command")]
+        let programs = Some(&crate::command::ENTRY);
+        #[cfg(not(feature = "command"))]
+        let programs: Option<&PolicyEntry> = None;
+        self.entries.iter().chain(programs)
+    }
+
+    /// What is said of each policy of the registry, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &PolicyEntry> + Clone {
         self.entries.iter()
     }
@@ -95,37 +108,61 @@ impl Registry {
         self.iter().find(|entry| entry.name == name)
     }
 
-    /// Reads `name` or `name:parameter=value:…`.
+    /// Reads `name`, `name:parameter=value:…` or `command:PROGRAM ARGUMENTS`.
     ///
     /// # Errors
     /// Unknown names, parameters and values, each with the valid ones.
     pub fn parse(&self, spec: &str) -> Result<PolicySpec, PolicyError> {
+        #[cfg(feature = "command")]
+        if let Some(line) = command_line(spec) {
+            let program = crate::command::Program::parse(line).map_err(PolicyError::Program)?;
+            return Ok(PolicySpec::of_program(program, spec));
+        }
         let mut parts = spec.split(':');
         let name = parts.next().unwrap_or_default();
-        let entry = self
-            .get(name)
-            .ok_or_else(|| PolicyError::Unknown { found: name.to_owned(), known: self.names().collect() })?;
+        let entry = self.get(name).ok_or_else(|| PolicyError::Unknown {
+            found: name.to_owned(),
+            known: self.described().map(|entry| entry.name).collect(),
+        })?;
         let settings =
             Settings::parse(entry.params, parts.map(|part| part.split_once('=').unwrap_or((part, ""))))
                 .map_err(|problem| PolicyError::Parameter { policy: entry.name, problem })?;
         Ok(PolicySpec::of_entry(entry, settings, spec))
     }
 
-    /// Reads a policy as [`Self::parse`] does, or [`ALL`].
+    /// Reads policies with commas between them, each as [`Self::parse`] does or [`ALL`]. After `command:` everything
+    /// belongs to the program and its arguments, commas included.
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub fn parse_several(&self, spec: &str) -> Result<Vec<PolicySpec>, PolicyError> {
-        if spec == ALL && self.get(ALL).is_none() {
-            return Ok(self.policies());
+    pub fn parse_several(&self, specs: &str) -> Result<Vec<PolicySpec>, PolicyError> {
+        let mut policies = Vec::new();
+        let mut rest = Some(specs);
+        while let Some(specs) = rest {
+            let spec;
+            (spec, rest) = match specs.split_once(',') {
+                Some((first, others)) if command_line(specs).is_none() => (first, Some(others)),
+                _ => (specs, None),
+            };
+            if spec == ALL && self.get(ALL).is_none() {
+                policies.extend(self.policies());
+            } else {
+                policies.push(self.parse(spec)?);
+            }
         }
-        Ok(vec![self.parse(spec)?])
+        Ok(policies)
     }
 
     /// Every policy, its parameters at their defaults.
     pub fn policies(&self) -> Vec<PolicySpec> {
         self.iter().map(PolicySpec::default_of).collect()
     }
+}
+
+/// What follows the name of a policy that is a program; empty if nothing does.
+fn command_line(spec: &str) -> Option<&str> {
+    let line = spec.strip_prefix("command")?;
+    if line.is_empty() { Some(line) } else { line.strip_prefix(':') }
 }
 
 impl Default for Registry {

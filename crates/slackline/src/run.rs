@@ -120,7 +120,13 @@ impl Run {
         // After the watch, as it may hold on to what the watch is lent to.
         let config = learning::config(&instance, session, &past, &self.request);
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
-        Ok(session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop))?)
+        let end = session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop));
+        end.map_err(|error| match error {
+            EngineError::Policy(failure) => {
+                RunError::Policy { policy: self.request.policy.spec().to_owned(), failure }
+            }
+            other => other.into(),
+        })
     }
 }
 

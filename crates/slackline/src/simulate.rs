@@ -145,6 +145,18 @@ pub struct Simulated {
     pub timings: Option<Timings>,
 }
 
+/// Why there is no simulation.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// The judge found the schedule wrong: then a part of this program is.
+    #[error("not feasible: {0}")]
+    Infeasible(Violation),
+    /// The policy could not go on ([`slackline_policy::Policy::failure`]).
+    #[error("{0}")]
+    Policy(String),
+}
+
 /// Wall-clock figures of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timings {
@@ -161,14 +173,14 @@ pub struct Timings {
 /// are done.
 ///
 /// # Errors
-/// The judge's finding, if the schedule is not feasible: then a part of this program is wrong.
+/// The judge's finding, if the schedule is not feasible; a policy that could not go on.
 pub fn simulate(
     instance: &Instance,
     policy: &PolicySpec,
     options: &Options,
     bound: Option<f64>,
     progress: Option<&mut dyn FnMut(u64)>,
-) -> Result<Simulated, Violation> {
+) -> Result<Simulated, SimulateError> {
     let stopwatch = Stopwatch::start();
     let clock = || stopwatch.nanos();
     let (noise, seed) = (options.noise, options.sim.seed);
@@ -187,6 +199,9 @@ pub fn simulate(
     let mut built = policy.build_following(cluster, &objective, options.plans.clone());
     let mut engine = Sim::new(instance, options.sim.clone());
     let mut run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
+    if let Some(failure) = run.figures.failure.take() {
+        return Err(SimulateError::Policy(failure));
+    }
     let timings = options.timings.then(|| Timings {
         seconds: stopwatch.seconds(),
         decision_seconds_p99: percentile_99(&mut run.figures.decision_nanos) as f64 / 1e9,
@@ -197,7 +212,8 @@ pub fn simulate(
     if options.clock() == Clock::Exact {
         schedule.claim_bound(bound);
     }
-    let Report { metrics, flows, .. } = slackline_judge::check(instance, &schedule)?;
+    let judged = slackline_judge::check(instance, &schedule).map_err(SimulateError::Infeasible)?;
+    let Report { metrics, flows, .. } = judged;
     let admissions = built.admissions().to_vec();
     Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
 }

@@ -1,6 +1,8 @@
 //! The one file that owns the wall clock: how long things really took, for `--timings`, and how long
-//! they may take, for `--budget`.
+//! they may take, for `--budget` and `--policy-timeout`.
 
+#[cfg(feature = "command")]
+use std::time::Duration;
 use std::time::Instant;
 
 /// A running stopwatch.
@@ -11,7 +13,8 @@ impl Stopwatch {
     pub(crate) fn start() -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "timings never decide anything; a budget only ends searches that have a valid plan"
+            reason = "timings never decide anything; a budget only ends searches that have a valid plan, a time-out a \
+                      run with an error"
         )]
         Self(Instant::now())
     }
@@ -19,6 +22,12 @@ impl Stopwatch {
     /// Nanoseconds since the start.
     pub(crate) fn nanos(&self) -> u64 {
         u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Time since the start.
+    #[cfg(feature = "command")]
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
     }
 
     /// Seconds since the start.

@@ -14,7 +14,7 @@ pub fn markdown(registry: &Registry) -> String {
          | policy | what it does | source | guarantee | flows of several jobs | typed slots | mixed speeds | `plan` | minima |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
-    for entry in registry.iter() {
+    for entry in registry.described() {
         let can = sentences(entry);
         let row = [
             &format!("`{}`", entry.name),
@@ -32,7 +32,7 @@ pub fn markdown(registry: &Registry) -> String {
     out.push_str(
         "\n## Parameters\n\nA parameter follows the name: `fifo:by=flow`, more after another `:`.\n\n",
     );
-    for entry in registry.iter() {
+    for entry in registry.described() {
         for param in entry.params {
             let _ = writeln!(out, "- `{}:{}", entry.name, describe(param));
         }

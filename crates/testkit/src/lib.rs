@@ -6,7 +6,6 @@
 //! - [`oracle`]: the comparison document's metrics and the objective, recomputed from the definitions;
 //! - [`brute`](mod@brute): the best cost of any schedule of a tiny instance, by exhaustive search;
 //! - [`instances`]: every small instance, one after the other;
-//! - [`refilling`]: a cluster that starts tasks by itself;
 //! - [`harness`]: simulate with the audit on, judge, compare with the oracle;
 //! - [`conformance`]: what every policy of a registry is held to.
 //!
@@ -17,4 +16,3 @@ pub mod conformance;
 pub mod harness;
 pub mod instances;
 pub mod oracle;
-pub mod refilling;

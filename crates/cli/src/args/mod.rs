@@ -24,5 +24,6 @@ pub(crate) mod value;
 pub(crate) use engine::EngineFlags;
 pub(crate) use output::{OutputArgs, TableArgs};
 pub(crate) use plan::PlanArgs;
+pub(crate) use policy::PolicyTimeout;
 pub(crate) use shape::Shape;
 pub(crate) use simulation::SimulationArgs;

@@ -2,16 +2,40 @@
 
 use std::any::TypeId;
 
+use std::time::Duration;
+
 use clap::builder::PossibleValue;
-use clap::{Arg, Command};
+use clap::{Arg, Args, Command};
 use slackline::registry::ALL;
 use slackline::{PolicySpec, Registry};
 
 use super::listed::Listed;
+use super::value;
 
-/// Policies under one name: one, or all of a registry.
+/// Policies with commas between them; a name may stand for all of a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Several(pub(crate) Vec<PolicySpec>);
+
+/// The name of a policy of which something is to be said, its parameters, if any were given, being right.
+#[derive(Clone, Debug)]
+pub(crate) struct Described(pub(crate) &'static str);
+
+/// How long policies may take that are programs of their own.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PolicyTimeout {
+    /// Longest that the program of a command: policy may take for an answer
+    ///
+    /// A later one is an error; nothing is decided in its place.
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30", value_parser = value::seconds_above_zero, help_heading = "Policy")]
+    policy_timeout: f64,
+}
+
+impl PolicyTimeout {
+    /// The policy with this time-out.
+    pub(crate) fn of(&self, policy: PolicySpec) -> PolicySpec {
+        policy.with_timeout(Duration::from_secs_f64(self.policy_timeout))
+    }
+}
 
 /// What the definitions of arguments begin with; [`with_policies`] puts the program's registry in its place.
 pub(crate) fn standard() -> Listed<PolicySpec> {
@@ -23,8 +47,13 @@ pub(crate) fn several_of_standard() -> Listed<Several> {
     several(Registry::standard())
 }
 
+/// The same of an argument that asks what there is to say of one.
+pub(crate) fn described_of_standard() -> Listed<Described> {
+    described(Registry::standard())
+}
+
 fn names(registry: &Registry) -> Vec<PossibleValue> {
-    registry.iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary)).collect()
+    registry.described().map(|entry| PossibleValue::new(entry.name).help(entry.summary)).collect()
 }
 
 fn one(registry: Registry) -> Listed<PolicySpec> {
@@ -37,6 +66,16 @@ fn several(registry: Registry) -> Listed<Several> {
     Listed::new(names, move |text| registry.parse_several(text).map(Several))
 }
 
+fn described(registry: Registry) -> Listed<Described> {
+    Listed::new(names(&registry), move |text| {
+        let named = registry.described().find(|entry| entry.name == text);
+        named.map_or_else(
+            || registry.parse(text).map(|policy| Described(policy.name())),
+            |entry| Ok(Described(entry.name)),
+        )
+    })
+}
+
 /// A verb with every argument that is a policy read by this registry.
 pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
     verb.mut_args(|arg: Arg| {
@@ -45,6 +84,8 @@ pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
             arg.value_parser(one(registry.clone()))
         } else if values == TypeId::of::<Several>() {
             arg.value_parser(several(registry.clone()))
+        } else if values == TypeId::of::<Described>() {
+            arg.value_parser(described(registry.clone()))
         } else {
             arg
         }

@@ -1,6 +1,6 @@
 //! `tune --until`: the smallest cluster that meets a condition under a policy.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use slackline::PolicySpec;
 use slackline::capacity::{CapacityError, Condition, Search, smallest};
 use slackline::import::grain_span;
@@ -68,7 +68,7 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),
         Err(error) => {
-            out::talk(format_args!("error: {}: {error}", policy.spec()));
+            out::error(&anyhow!("{}: {error}", policy.spec()));
             return Ok(Answer::No);
         }
     };

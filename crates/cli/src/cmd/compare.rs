@@ -13,12 +13,13 @@ use slackline::report::comparison::About;
 use slackline::report::number::counted;
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, View, comparison, headline, spread, write_schedule};
+use slackline::simulate::SimulateError;
 use slackline_model::{Instance, Objective};
 
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
+use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::history::Past;
 use crate::input::{self, Source, tell, warn_of_load};
 use crate::out;
@@ -40,9 +41,11 @@ pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policies, as in fifo,fair:by=flow
-    #[arg(long, short, value_name = "P,Q", value_delimiter = ',', default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
+    /// Policies, as in fifo,fair:by=flow; what follows command: is all one program with its arguments
+    #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
     policies: Vec<policy::Several>,
+    #[command(flatten)]
+    timeout: PolicyTimeout,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -102,7 +105,8 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     }
     let past = Past::read(&args.simulation)?;
     let source = input::read(&args.workload, args.output.file())?;
-    let policies = once(args.policies.iter().flat_map(|several| several.0.clone()));
+    let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
+    let policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.timeout.of(policy)).collect();
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
@@ -183,7 +187,7 @@ fn round(
     if let Some(dir) = &args.schedules {
         let suffix = if args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
         for one in &mut compared {
-            let file = dir.join(format!("{}{suffix}.json", safe(one.policy.spec())));
+            let file = dir.join(format!("{}{suffix}.json", one.policy.file_name()));
             keep(&file, setting, loaded, seed, one)?;
         }
     }
@@ -207,7 +211,10 @@ fn row(instance: &Instance, compared: &Compared) -> Row {
             let groups = comparison::groups(instance, &simulated.flows);
             Ok(Figures { groups, ..Figures::of_simulation(simulated) })
         }
-        Err(violation) => Err(format!("its schedule is not feasible: {violation}")),
+        Err(SimulateError::Infeasible(violation)) => {
+            Err(format!("its schedule is not feasible: {violation}"))
+        }
+        Err(problem) => Err(problem.to_string()),
     };
     Row { policy: compared.policy.spec().to_owned(), result }
 }
@@ -227,11 +234,6 @@ fn keep(
     let schedule = &mut simulated.schedule;
     let meta = loaded.meta(options, seed, schedule);
     out::data(Some(file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))
-}
-
-/// A policy with its parameters as a file name: `fair-by-flow`.
-fn safe(policy: &str) -> String {
-    policy.replace(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'), "-")
 }
 
 fn write(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use slackline::import::{Loaded, WorkloadOptions, add_budget};
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
@@ -14,7 +14,7 @@ use slackline_model::Instance;
 
 use super::Answer;
 use crate::args::output::Forms;
-use crate::args::{OutputArgs, PlanArgs, Shape, TableArgs, policy, value};
+use crate::args::{OutputArgs, PlanArgs, PolicyTimeout, Shape, TableArgs, policy, value};
 use crate::input::{self, Source, tell};
 use crate::out;
 use crate::tables::Tables;
@@ -42,6 +42,8 @@ pub(crate) struct PlanVerb {
     /// Policy, as in fair:by=flow [default: by the workload]
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: Option<PolicySpec>,
+    #[command(flatten)]
+    timeout: PolicyTimeout,
     #[command(flatten)]
     plan: PlanArgs,
     /// Longest task that plain work is cut into [default: 10]
@@ -102,7 +104,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     let mut loaded = source.load(&options)?;
     tell(&source.name, &loaded.diagnostics);
     let policy = match &args.policy {
-        Some(policy) => policy.clone(),
+        Some(policy) => args.timeout.of(policy.clone()),
         None => plan::default_policy(&loaded.instance, &tables.policies).with_context(|| {
             let planners = plan::planners(&loaded.instance, &tables.policies);
             let planners = planners.iter().map(PolicySpec::name).collect::<Vec<_>>().join(", ");
@@ -132,6 +134,10 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
         Err(PlanError::Refused(reason)) => Err(reason.into()),
         Err(PlanError::Infeasible(violation)) => {
             out::talk(format_args!("error: {}: not feasible: {violation}", policy.spec()));
+            Ok(Answer::No)
+        }
+        Err(PlanError::Policy(failure)) => {
+            out::error(&anyhow!("{}: {failure}", policy.spec()));
             Ok(Answer::No)
         }
         Err(other) => Err(other.into()),

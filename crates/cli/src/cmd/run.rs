@@ -16,7 +16,7 @@ use slackline_model::{Combine, Metric};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{EngineFlags, OutputArgs, policy, value};
+use crate::args::{EngineFlags, OutputArgs, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
 use crate::history::expect_store;
 use crate::input::Source;
@@ -46,6 +46,8 @@ pub(crate) struct Run {
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
+    #[command(flatten)]
+    policy_timeout: PolicyTimeout,
     /// What a flow costs, instead of the workload's metric
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
@@ -116,6 +118,11 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
     let end = run.go(&mut live);
     drop(live);
+    if let Err(error @ RunError::Policy { .. }) = end {
+        out::error(&error.into());
+        out::talk("stopped; the same command resumes it");
+        return Ok(Answer::No);
+    }
     if end.map_err(worded)? == RunEnd::Interrupted {
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);
@@ -154,7 +161,8 @@ impl Run {
     /// What is asked for; `states` is where runs have their state directories.
     fn request(&self, source: Source, states: &Path) -> Request {
         let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
-        let mut request = Request::new(source.name, source.bytes, self.policy.clone(), state);
+        let mut request =
+            Request::new(source.name, source.bytes, self.policy_timeout.of(self.policy.clone()), state);
         request.metric = self.metric;
         request.combine = self.combine;
         request.deadlines.clone_from(&self.deadline);

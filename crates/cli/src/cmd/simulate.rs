@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::import::{Loaded, bounds};
@@ -12,7 +13,7 @@ use slackline::simulate::{Simulated, simulate};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy};
+use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy};
 use crate::history::Past;
 use crate::input::{self, tell, warn_of_load};
 use crate::out;
@@ -40,6 +41,8 @@ pub(crate) struct Simulate {
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]
+    timeout: PolicyTimeout,
+    #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
@@ -66,12 +69,13 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let bound = bounds(instance).best;
     let progress = Progress::new(1, instance.n_tasks());
     let mut told = |done| progress.at(0, done);
-    let result = simulate(instance, &args.policy, &options, bound, Some(&mut told));
+    let policy = args.timeout.of(args.policy.clone());
+    let result = simulate(instance, &policy, &options, bound, Some(&mut told));
     drop(progress);
     let mut simulated = match result {
         Ok(simulated) => simulated,
-        Err(violation) => {
-            out::talk(format_args!("error: {}: not feasible: {violation}", args.policy.spec()));
+        Err(problem) => {
+            out::error(&anyhow!("{}: {problem}", args.policy.spec()));
             return Ok(Answer::No);
         }
     };

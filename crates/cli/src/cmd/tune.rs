@@ -16,7 +16,7 @@ use super::Answer;
 use super::capacity::{self, Capacity};
 use crate::args::listed::Listed;
 use crate::args::output::{Form, json_file};
-use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs, policy, value};
+use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::input::{self, Source, tell};
 use crate::out;
 use crate::tables::Tables;
@@ -73,6 +73,8 @@ pub(crate) struct Tune {
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), requires = "until", help_heading = "Capacity")]
     policy: Option<PolicySpec>,
     #[command(flatten)]
+    timeout: PolicyTimeout,
+    #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
@@ -116,7 +118,7 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     if let (Some(condition), Some(policy)) = (&args.until, &args.policy) {
         return capacity::run(&Capacity {
             source: &source,
-            policy,
+            policy: &args.timeout.of(policy.clone()),
             condition,
             shape: &args.shape,
             importers: &tables.importers,

@@ -12,6 +12,7 @@
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
 //! - `names`: what is mistyped is answered with what was meant;
+//! - `command`: policies that are programs of their own;
 //! - `config`: the user's defaults file;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
 //! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the comparison
@@ -22,6 +23,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod command;
 mod config;
 mod edges;
 mod explain;

@@ -91,6 +91,9 @@ pub enum EngineError {
     /// What is left of the workload is none.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The policy could not go on; what is done stays done, and the run can be resumed.
+    #[error("{0}")]
+    Policy(String),
     /// The engine had to stop.
     #[error("{0}")]
     Stopped(String),

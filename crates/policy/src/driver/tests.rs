@@ -106,6 +106,51 @@ fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
     assert_eq!(run.tasks.len(), 1 << 16, "attempts 0 to 65,535");
 }
 
+/// A policy that cannot decide any more from its n-th call on.
+struct Failing {
+    calls_left: u32,
+    served: Listed,
+}
+
+impl Policy for Failing {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    fn style(&self) -> Style {
+        self.served.style()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        (self.calls_left == 0).then_some("it has nothing more to say")
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.calls_left -= 1;
+        self.served.on_events(events, view, out);
+    }
+}
+
+#[test]
+fn the_run_is_over_when_the_policy_fails_and_nothing_of_that_call_is_carried_out() {
+    let instance = flows(2);
+    for (calls_left, polled, carried_out) in [(0, 0, false), (1, 1, false), (2, 2, true)] {
+        let mut engine = Scripted::reporting([
+            (seconds(0), vec![arrived(&instance, 0)]),
+            (seconds(1), vec![arrived(&instance, 1)]),
+            (seconds(2), vec![Report::Woken]),
+        ]);
+        // Slots go to phases without a target too, so that only the failure keeps tasks from starting.
+        let served = Listed::pushing(Style::Targets, vec![Action::WakeAt(seconds(2))]);
+        let mut policy = Failing { calls_left, served };
+        let run = run(&instance, &mut policy, &mut engine, audited());
+        assert_eq!(run.figures.failure.as_deref(), Some("it has nothing more to say"));
+        assert_eq!(3 - engine.script.len(), polled, "{calls_left}");
+        let done = [!engine.starts.is_empty(), !engine.wakes.is_empty()];
+        assert_eq!(done, [carried_out; 2], "{calls_left}");
+    }
+}
+
 #[test]
 fn a_flow_whose_task_fails_too_often_has_no_completion_and_the_schedule_no_cost() {
     let instance = flows(2);

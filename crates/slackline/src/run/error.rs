@@ -9,6 +9,8 @@ use slackline_model::Invalid;
 use slackline_model::names::unknown;
 use slackline_trace::TraceError;
 
+use crate::simulate::SimulateError;
+
 /// Why a run cannot begin, be resumed or be reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,9 +49,17 @@ pub enum RunError {
     /// The judge refuses the schedule of what happened.
     #[error("the schedule of what happened is not feasible: a part of this program is wrong: {0}")]
     Infeasible(#[source] Violation),
-    /// The judge refuses the prediction.
-    #[error("the prediction is not feasible: {0}")]
-    Prediction(#[source] Violation),
+    /// There is no prediction: the judge refuses it, or the policy could not go on.
+    #[error("the prediction: {0}")]
+    Prediction(SimulateError),
+    /// The policy could not go on; what is done stays done, and the run can be resumed.
+    #[error("{policy}: {failure}")]
+    Policy {
+        /// The policy.
+        policy: String,
+        /// What it says.
+        failure: String,
+    },
     /// A document of the outcome cannot be written.
     #[error("{path}: cannot be written: {problem}")]
     File {

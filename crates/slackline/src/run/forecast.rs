@@ -118,7 +118,8 @@ impl Forecast {
     pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
         self.record(now, what);
         self.take_in(now);
-        if now >= self.next && self.thinking.is_none() {
+        // A program would be started anew for every look.
+        if now >= self.next && self.thinking.is_none() && !self.policy.is_program() {
             self.look_ahead(now);
         }
     }

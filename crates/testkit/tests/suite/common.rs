@@ -1,3 +1,3 @@
 //! What several suites read: the documents of `testdata/instances`.
 
-pub(crate) use slackline_testkit::conformance::documents as instances;
+pub(crate) use slackline::conformance::workloads as instances;

@@ -5,7 +5,8 @@ use slackline::Registry;
 use slackline_model::draft::{Draft, PhaseDraft, TasksDraft};
 use slackline_model::{Instance, Seed, Span, random};
 use slackline_policy::Policy;
-use slackline_testkit::conformance::{planned, setups, simulated};
+use slackline::conformance::{planned, setups};
+use slackline_testkit::conformance::measured;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances;
 
@@ -48,7 +49,7 @@ proptest! {
         let (how, setup) = &setups[at % setups.len()];
         for policy in harness::registered(&Registry::standard()) {
             for setup in [setup, &Setup::plain()] {
-                let found = simulated(&instance, &policy, setup);
+                let found = measured(&instance, &policy, setup);
                 prop_assert!(found.is_ok(), "{:?}, {}: {}", policy, how, found.unwrap_err());
                 let mut built = policy.build(instance.cluster(), &instance.objective());
                 let schedule = harness::simulate(&instance, built.as_mut() as &mut dyn Policy, setup);

@@ -10,7 +10,7 @@ use slackline_policy::engine::{Capabilities, Order, Report, RowId, Running, Star
 use slackline_sim::Sim;
 
 /// The simulator, with starts that nobody ordered.
-pub struct Refilling<'a> {
+pub(super) struct Refilling<'a> {
     sim: Sim<'a>,
     /// How likely a slot that comes free is refilled.
     chance: f64,
@@ -20,15 +20,13 @@ pub struct Refilling<'a> {
     /// How many tasks each phase has, and which were started once.
     phases: BTreeMap<PhaseId, (u32, BTreeSet<u32>)>,
     names: u64,
-    /// How many of its own starts were taken over, and how many refused.
-    pub answers: (u64, u64),
 }
 
 impl<'a> Refilling<'a> {
     /// Refills slots with that probability.
-    pub fn new(sim: Sim<'a>, chance: f64, seed: Seed) -> Self {
+    pub(super) fn new(sim: Sim<'a>, chance: f64, seed: Seed) -> Self {
         let rng = random::rng(seed, "refilling", 0);
-        Self { sim, chance, rng, rows: BTreeMap::new(), phases: BTreeMap::new(), names: 0, answers: (0, 0) }
+        Self { sim, chance, rng, rows: BTreeMap::new(), phases: BTreeMap::new(), names: 0 }
     }
 
     /// What the cluster starts on the slot of a row that ended: the last task of its phase that never ran; now and
@@ -70,7 +68,6 @@ impl Engine for Refilling<'_> {
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        self.answers.0 += u64::from(start.reported_as.is_some());
         self.rows.insert(start.row, (start.phase, start.places[0].first));
         let total = live.phase(start.phase).tasks().map_or(0, |tasks| tasks.count());
         let (_, started) = self.phases.entry(start.phase).or_insert_with(|| (total, BTreeSet::new()));
@@ -79,7 +76,6 @@ impl Engine for Refilling<'_> {
     }
 
     fn order(&mut self, order: Order) {
-        self.answers.1 += u64::from(matches!(order, Order::Refuse(_)));
         self.sim.order(order);
     }
 

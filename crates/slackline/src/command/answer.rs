@@ -1,0 +1,158 @@
+//! What the program answers: read, and refused with the place of what is wrong.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{MachineId, PhaseId, Time};
+use slackline_policy::{Action, Style, View};
+use slackline_trace::{Document, Format, TraceError};
+
+use super::told::Told;
+use super::wire::{Answer, PROTOCOL, Ranked, StyleName, Version, Welcome};
+
+/// What the program wants changed.
+pub(super) struct Wanted {
+    /// Targets, placements, wakes.
+    pub(super) actions: Vec<Action>,
+    /// A new order: phases, each once, with the most slots that each may hold.
+    pub(super) order: Option<Vec<(PhaseId, u32)>>,
+}
+
+/// Reads the answer to the first line.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(super) fn welcome(line: &[u8]) -> Result<Welcome, String> {
+    let Version { protocol } = object(line)?;
+    if protocol != PROTOCOL {
+        return Err(format!(
+            "protocol: found {protocol}, expected {PROTOCOL}, the version that this slackline speaks"
+        ));
+    }
+    object(line)
+}
+
+/// Reads the answer to any other line, which must not speak of anything but what the program was told.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(super) fn wanted(line: &[u8], style: Style, told: &Told, view: &View<'_>) -> Result<Wanted, String> {
+    let answer: Answer = object(line)?;
+    let given = [
+        ("order", Style::Priorities, answer.order.is_some()),
+        ("targets", Style::Targets, !answer.targets.is_empty()),
+        ("clear", Style::Placements, answer.clear),
+        ("placements", Style::Placements, !answer.placements.is_empty()),
+    ];
+    if let Some((field, ..)) = given.iter().find(|(_, of, is_given)| *is_given && *of != style) {
+        let chosen = given.iter().rfind(|(_, of, _)| *of == style).map_or("", |(field, ..)| field);
+        return Err(format!("found {field}, expected {chosen}, which is the style that it chose at hello"));
+    }
+    let mut actions = Vec::new();
+    for (k, &(phase, slots)) in answer.targets.iter().enumerate() {
+        let (phase, _) = told.phase(phase).map_err(at("targets", k))?;
+        if !(slots.is_finite() && slots >= 0.0) {
+            return Err(at("targets", k)(format!("found {slots} slots, expected a number from 0")));
+        }
+        actions.push(Action::Target { phase, slots });
+    }
+    actions.extend(answer.clear.then_some(Action::ClearPlacements));
+    for (k, &placement) in answer.placements.iter().enumerate() {
+        actions.push(place(placement, told, view).map_err(at("placements", k))?);
+    }
+    for (k, &seconds) in answer.wake.iter().enumerate() {
+        actions.push(wake(seconds, view.now).map_err(at("wake", k))?);
+    }
+    let order = answer.order.map(|order| ranked(&order, told)).transpose()?;
+    Ok(Wanted { actions, order })
+}
+
+/// Puts the place of an element before what is wrong with it.
+fn at(list: &str, k: usize) -> impl FnOnce(String) -> String {
+    move |what| format!("{list}[{k}]: {what}")
+}
+
+fn ranked(order: &[Ranked], told: &Told) -> Result<Vec<(PhaseId, u32)>, String> {
+    let mut seen = BTreeSet::new();
+    let one = |(k, ranked): (usize, &Ranked)| {
+        let (number, most) = match *ranked {
+            Ranked::All(phase) => (phase, u32::MAX),
+            Ranked::Most(phase, most) => (phase, most),
+        };
+        let (phase, _) = told.phase(number).map_err(at("order", k))?;
+        if !seen.insert(phase) {
+            return Err(at("order", k)(format!(
+                "found phase {number} a second time, expected each at most once"
+            )));
+        }
+        Ok((phase, most))
+    };
+    order.iter().enumerate().map(one).collect()
+}
+
+fn place(
+    (machine, phase, first, count): (u32, u32, u32, u32),
+    told: &Told,
+    view: &View<'_>,
+) -> Result<Action, String> {
+    let (phase, live) = told.phase(phase)?;
+    let cluster = view.instance.cluster();
+    if machine >= cluster.n_machines() {
+        let last = cluster.n_machines() - 1;
+        return Err(format!("found machine {machine}, expected the number of a machine, from 0 to {last}"));
+    }
+    let (machine, tasks) = (MachineId(machine), live.tasks);
+    if cluster.machine_slots(cluster.lane_of(live.kind), machine).is_none() {
+        let (name, kind) = (cluster.machine_name(machine), live.kind);
+        return Err(format!(
+            "found machine {} ({name}), expected one with slots for {kind} tasks",
+            machine.0
+        ));
+    }
+    if count == 0 || first.checked_add(count).is_none_or(|end| end > tasks) {
+        return Err(format!(
+            "found {count} tasks from {first} on of phase {}, expected at least one, of its {tasks} tasks from 0 on",
+            phase.0
+        ));
+    }
+    Ok(Action::Place { machine, phase, first, count })
+}
+
+fn wake(seconds: f64, now: Time) -> Result<Action, String> {
+    let at = Time::from_seconds_nearest(seconds);
+    // The same instant again and again would never end.
+    if !(seconds <= SECONDS_MAX && at > now) {
+        return Err(format!("found {seconds} s, expected a time after {} s", now.seconds()));
+    }
+    Ok(Action::WakeAt(at))
+}
+
+/// Reads a line as an object.
+fn object<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    // What is derived for an object would read a list as well.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        let hint = "{} if nothing is to change (words for people go to standard error)";
+        return Err(format!("found no JSON object, expected one, such as {hint}"));
+    }
+    serde_json::from_slice(line).map_err(|error| in_words::<T>(line).unwrap_or_else(|| error.to_string()))
+}
+
+/// What is wrong with a line, as readers of documents are told.
+fn in_words<T: DeserializeOwned>(line: &[u8]) -> Option<String> {
+    let document = Document::new("answer", std::str::from_utf8(line).ok()?, Format::Json);
+    let TraceError::Input(faults) = document.read::<T>().err()? else { return None };
+    let fault = faults.list.into_iter().next()?;
+    let column = fault.place.map(|place| format!("column {}: ", place.column)).unwrap_or_default();
+    Some(if fault.path.is_empty() { column + &fault.what } else { format!("{}: {}", fault.path, fault.what) })
+}
+
+impl From<StyleName> for Style {
+    fn from(name: StyleName) -> Self {
+        match name {
+            StyleName::Order => Self::Priorities,
+            StyleName::Targets => Self::Targets,
+            StyleName::Placements => Self::Placements,
+        }
+    }
+}

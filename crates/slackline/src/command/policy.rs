@@ -1,0 +1,161 @@
+//! The policy whose decisions are a program's answers.
+
+use std::time::Duration;
+
+use slackline_model::{Cluster, Objective};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+
+use super::answer::{self, Wanted};
+use super::child::{Child, GRACE, Silence};
+use super::order::Order;
+use super::told::{self, Told};
+use super::{NAME, Program, shown};
+
+/// A program as a policy, until it fails.
+pub(super) struct CommandPolicy {
+    program: Program,
+    /// None if it could not be started.
+    child: Option<Child>,
+    style: Style,
+    keeps_minima: bool,
+    told: Told,
+    order: Order,
+    /// The line that it is asked next, and how many it was asked.
+    line: Vec<u8>,
+    asked: u64,
+    failure: Option<String>,
+}
+
+impl CommandPolicy {
+    /// Starts the program and hears how it decides. Whatever goes wrong is kept as the failure of the policy.
+    pub(super) fn start(program: Program, cluster: &Cluster, objective: Objective) -> Self {
+        let mut policy = Self {
+            program,
+            child: None,
+            style: Style::Priorities,
+            keeps_minima: false,
+            told: Told::default(),
+            order: Order::default(),
+            line: Vec::new(),
+            asked: 0,
+            failure: None,
+        };
+        match Child::start(&policy.program.words) {
+            Ok(child) => policy.child = Some(child),
+            Err(error) => {
+                let program = policy.program.words.first().map_or_else(String::new, |word| shown(word, 200));
+                policy.failure = Some(format!("cannot start {program:?}: {error}"));
+                return policy;
+            }
+        }
+        let line = serde_json::to_vec(&told::greeting(cluster, objective));
+        policy.line = line.expect("invariant: what is told can be written as JSON");
+        let Some(answer) = policy.ask("hello") else { return policy };
+        match answer::welcome(&answer) {
+            Ok(welcome) => (policy.style, policy.keeps_minima) = (welcome.style.into(), welcome.minima),
+            Err(what) => policy.fail(Some(&what), "hello", Some(&answer)),
+        }
+        policy
+    }
+
+    /// Sends the line and returns the answer. Without one the policy has failed.
+    fn ask(&mut self, about: &str) -> Option<Vec<u8>> {
+        self.line.push(b'\n');
+        self.asked += 1;
+        let timeout = self.program.timeout;
+        let silence = match self.child.as_mut()?.ask(&self.line, timeout) {
+            Ok(answer) => return Some(answer),
+            Err(silence) => silence,
+        };
+        match silence {
+            Silence::Late => {
+                let what = format!(
+                    "no answer within {} s, expected one line for each that it reads (is its standard output flushed \
+                     after each?)",
+                    timeout.as_secs_f64()
+                );
+                self.fail(Some(&what), about, None);
+            }
+            Silence::Closed => self.fail(None, about, None),
+            Silence::TooLong => {
+                self.fail(Some("found an answer that does not end, expected one line"), about, None);
+            }
+            Silence::Unasked(words) => {
+                let what = "found a line before it was asked, expected one for each that it reads";
+                self.fail(Some(what), about, Some(&words));
+            }
+            Silence::System(error) => self.fail(Some(&format!("cannot be spoken to: {error}")), about, None),
+        }
+        None
+    }
+
+    /// Ends the program, and keeps why: what is wrong (`None` if it has closed its side), what it was asked about, and
+    /// what it answered.
+    fn fail(&mut self, what: Option<&str>, about: &str, answer: Option<&[u8]>) {
+        let Some(child) = &mut self.child else { return };
+        // One that has closed its side is about to end, and what it says then tells why.
+        let ended = child.end(if what.is_none() { GRACE } else { Duration::ZERO });
+        let what = match (what, ended) {
+            (Some(what), _) => what.to_owned(),
+            (None, Some(status)) => format!("it ended ({status}), expected an answer"),
+            (None, None) => "it closed its standard input or output, expected an answer".to_owned(),
+        };
+        let mut text = format!("{what}\nit was asked: line {}, {about}", self.asked);
+        if let Some(answer) = answer {
+            text += "\nit answered: ";
+            text += &shown(&String::from_utf8_lossy(answer), 300);
+        }
+        let words = child.last_words();
+        if !words.is_empty() {
+            text += "\nits standard error ends:";
+            for line in &words {
+                text.extend(["\n  ", line]);
+            }
+        }
+        self.failure = Some(text);
+    }
+}
+
+impl Policy for CommandPolicy {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn style(&self) -> Style {
+        self.style
+    }
+
+    fn keeps_minima(&self) -> bool {
+        self.keeps_minima
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.line.clear();
+        let call = self.told.call(events, view);
+        serde_json::to_writer(&mut self.line, &call).expect("invariant: what is told can be written as JSON");
+        self.told.forget(events);
+        let n = events.len();
+        let about = format!("{n} event{} at {} s", if n == 1 { "" } else { "s" }, view.now.seconds());
+        let Some(answer) = self.ask(&about) else { return };
+        match answer::wanted(&answer, self.style, &self.told, view) {
+            Ok(Wanted { mut actions, order }) => {
+                out.append(&mut actions);
+                if self.style == Style::Priorities {
+                    self.order.update(events, view, order);
+                }
+            }
+            Err(what) => self.fail(Some(&what), &about, Some(&answer)),
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.order.next(ask, view)
+    }
+}

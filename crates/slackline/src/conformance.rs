@@ -1,0 +1,343 @@
+//! What every policy is held to, one of your own included: on small workloads with everything that a workload can have,
+//! under everything that the simulator can do, the driver's state is audited after every instant, schedules are
+//! judged and cost no less than any lower bound, and flows are done as soon as machines stay up; the same run again
+//! gives the same schedule; plans are feasible, or refused.
+
+mod refilling;
+
+use slackline_judge::Report;
+use slackline_model::schedule::Clock;
+use slackline_model::{Instance, MachineId, Schedule, Seed, Span, Time};
+use slackline_policy::{Config, Policy};
+use slackline_sim::{Crash, Crashes, Membership, Sim, noise};
+
+use crate::import::{Source, WorkloadOptions};
+use crate::plan::{Options, Plan, PlanError, plan};
+use crate::policy_spec::PolicySpec;
+
+use refilling::Refilling;
+
+/// The workloads, by the names of their documents.
+const DOCUMENTS: [(&str, &str); 14] = [
+    ("chain.toml", include_str!("../instances/chain.toml")),
+    ("contract.toml", include_str!("../instances/contract.toml")),
+    ("deadlines.toml", include_str!("../instances/deadlines.toml")),
+    ("fork-join.toml", include_str!("../instances/fork-join.toml")),
+    ("locality.toml", include_str!("../instances/locality.toml")),
+    ("malleable-work.toml", include_str!("../instances/malleable-work.toml")),
+    ("minima-and-caps.toml", include_str!("../instances/minima-and-caps.toml")),
+    ("mixed-speeds.toml", include_str!("../instances/mixed-speeds.toml")),
+    ("no-length.toml", include_str!("../instances/no-length.toml")),
+    ("one-wave.toml", include_str!("../instances/one-wave.toml")),
+    ("pools.toml", include_str!("../instances/pools.toml")),
+    ("service-levels.toml", include_str!("../instances/service-levels.toml")),
+    ("ties.toml", include_str!("../instances/ties.toml")),
+    ("typed-hadoop1.toml", include_str!("../instances/typed-hadoop1.toml")),
+];
+
+/// The workloads that policies are held to, by the names of their documents.
+pub fn workloads() -> Vec<(&'static str, Instance)> {
+    let read = |(name, text): (&'static str, &str)| {
+        let loaded = Source::new(name, text).load(&WorkloadOptions::default());
+        (name, loaded.expect("invariant: the workloads of this library are valid").instance)
+    };
+    DOCUMENTS.map(read).into()
+}
+
+/// How a run is set up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// What the simulator does.
+    pub sim: slackline_sim::Options,
+    /// Fraction of maps after which reduces may take slots.
+    pub slowstart: f64,
+    /// How far estimates are off.
+    pub noise: f64,
+    /// How long tasks wait for a slot near their input.
+    pub locality_wait: Span,
+    /// How likely the cluster refills a slot by itself when a task on it ends.
+    pub refills: f64,
+}
+
+impl Setup {
+    /// Exact durations, nothing early, nothing fails.
+    pub fn plain() -> Self {
+        Self {
+            sim: slackline_sim::Options::exact(),
+            slowstart: 1.0,
+            noise: 0.0,
+            locality_wait: Span::ZERO,
+            refills: 0.0,
+        }
+    }
+
+    /// What durations mean in the schedules of these runs.
+    pub fn clock(&self) -> Clock {
+        if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
+    }
+}
+
+/// The ways to simulate, by name: the same names for every instance.
+pub fn setups(instance: &Instance) -> Vec<(&'static str, Setup)> {
+    let with = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = Setup::plain();
+        change(&mut setup);
+        setup
+    };
+    let n = instance.cluster().n_machines();
+    let crash = |machine: u32, at: u64, back: u64| Crash {
+        machine: MachineId(machine % n),
+        at: Time(at * 1_000_000),
+        back: Some(Time(back * 1_000_000)),
+    };
+    // The first dies for good half a minute in unless it is the only one; the last comes and goes.
+    let mut script = vec![crash(n - 1, 3, 9), crash(n - 1, 11, 14), crash(n / 2, 16, 17)];
+    if n > 1 {
+        script.push(Crash { back: None, ..crash(0, 30, 0) });
+    }
+    let second = Span(1_000_000);
+    let rate = Crashes::Rate { between: Span(120_000_000), repair: Span(8_000_000) };
+    vec![
+        ("plain", Setup::plain()),
+        ("slow-start 0.05", with(&|s| s.slowstart = 0.05)),
+        ("slow-start 0.5", with(&|s| s.slowstart = 0.5)),
+        ("heartbeat 3 s", with(&|s| s.sim.heartbeat = Span(3_000_000))),
+        ("crash script", with(&|s| s.sim.crashes = Crashes::Script(script.clone()))),
+        ("crash rate", with(&|s| s.sim.crashes = rate.clone())),
+        ("jitter", with(&|s| s.sim.jitter = 0.5)),
+        ("noise", with(&|s| s.noise = 1.0)),
+        ("locality", with(&|s| s.locality_wait = Span(3 * second.0))),
+        (
+            "everything",
+            with(&|s| {
+                s.slowstart = 0.3;
+                s.noise = 0.5;
+                s.locality_wait = second;
+                s.sim.heartbeat = second;
+                s.sim.jitter = 0.3;
+                s.sim.seed = Seed(3);
+                s.sim.crashes = Crashes::Script(script.clone());
+            }),
+        ),
+    ]
+}
+
+/// What became of one check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// What was checked.
+    pub name: &'static str,
+    /// What is wrong, and with which workload, if anything is.
+    pub wrong: Option<String>,
+}
+
+/// Holds a policy to all of it on every workload: each way to simulate is a check, then the same run again, then its
+/// plans. `told` hears of each check as it is done. A check ends with the first workload on which something is wrong.
+///
+/// # Panics
+/// If an audit finds the driver's state wrong: then a part of this program is.
+pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked> {
+    let workloads: Vec<_> =
+        workloads().into_iter().map(|(name, instance)| (name, instance.cut(GRAIN))).collect();
+    let names = setups(&workloads[0].1).into_iter().map(|(name, _)| name);
+    let mut all = Vec::new();
+    for (k, name) in names.chain(["the same again", "plan"]).enumerate() {
+        let on = |instance: &Instance| match setups(instance).into_iter().nth(k) {
+            Some((_, setup)) => simulated(instance, policy, &setup).map(drop),
+            None if name == "plan" => planned(instance, policy),
+            None => repeated(instance, policy),
+        };
+        let wrong =
+            workloads.iter().find_map(|(file, instance)| Some(format!("{file}: {}", on(instance).err()?)));
+        let checked = Checked { name, wrong };
+        told(&checked);
+        all.push(checked);
+    }
+    all
+}
+
+/// Longest task that the work of documents is cut into.
+const GRAIN: Span = Span(10_000_000);
+
+/// Simulates a policy, judges the schedule and holds its cost against the bounds; all flows must be done.
+///
+/// # Errors
+/// What is wrong, as a message.
+///
+/// # Panics
+/// If the audit finds the driver's state wrong.
+pub fn simulated(
+    instance: &Instance,
+    policy: &PolicySpec,
+    setup: &Setup,
+) -> Result<(Schedule, Report), String> {
+    let mut built = policy.build(instance.cluster(), &instance.objective());
+    let (schedule, report) = judged(instance, built.as_mut(), setup)?;
+    if report.failed > 0 {
+        let was = if report.failed == 1 { "flow was" } else { "flows were" };
+        return Err(format!("{} {was} not done", report.failed));
+    }
+    Ok((schedule, report))
+}
+
+/// Runs `policy` on the simulator, audited after every instant. The instance must have been cut.
+///
+/// # Errors
+/// Why the policy could not go on.
+///
+/// # Panics
+/// If the audit finds the driver's state wrong.
+pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Result<Schedule, String> {
+    let (noise, seed) = (setup.noise, setup.sim.seed);
+    let config = Config {
+        slowstart: setup.slowstart,
+        locality_wait: setup.locality_wait,
+        believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
+        audit: true,
+        ..Config::plain()
+    };
+    let name = policy.name().to_owned();
+    let sim = Sim::new(instance, setup.sim.clone());
+    let mut engine = Refilling::new(sim, setup.refills, seed);
+    let mut run = slackline_policy::run(instance, policy, &mut engine, config);
+    if let Some(failure) = run.figures.failure.take() {
+        return Err(failure);
+    }
+    let mut schedule = run.schedule(instance, &name, setup.clock());
+    // No policy can promise what a cluster gives away by itself, nor does the judge know which machines were there.
+    schedule.minima &= setup.refills == 0.0 && setup.sim.membership.is_empty();
+    Ok(schedule)
+}
+
+/// The instance on all machines that are ever there, to judge and bound schedules by.
+fn with_all_machines(instance: &Instance, setup: &Setup) -> Instance {
+    let mut whole = instance.clone();
+    let mut joins: Vec<_> = setup.sim.membership.iter().collect();
+    joins.sort_by_key(|change| change.at());
+    for change in joins {
+        if let Membership::Join { group, .. } = change {
+            whole.cluster_mut().join(group.clone());
+        }
+    }
+    whole
+}
+
+/// Simulates and judges, and holds the cost against the bounds.
+///
+/// # Errors
+/// Why the policy could not go on, what the judge found, or a bound above the cost, as a message.
+///
+/// # Panics
+/// As [`simulate`].
+pub fn judged(
+    instance: &Instance,
+    policy: &mut dyn Policy,
+    setup: &Setup,
+) -> Result<(Schedule, Report), String> {
+    let schedule = simulate(instance, policy, setup)?;
+    let instance = &with_all_machines(instance, setup);
+    match slackline_judge::check(instance, &schedule) {
+        // Failures only add work; distorted durations are those of another instance.
+        Ok(report) if setup.clock() == Clock::Exact && report.failed == 0 => {
+            broken_bound(instance, report.cost).map_or(Ok((schedule, report)), Err)
+        }
+        Ok(report) => Ok((schedule, report)),
+        Err(violation) => Err(format!("{}: {violation}", policy.name())),
+    }
+}
+
+/// Simulates twice what happens with everything at once.
+fn repeated(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
+    let (_, setup) = setups(instance).pop().expect("invariant: there is a way to simulate");
+    let once = || Ok::<_, String>(simulated(instance, policy, &setup)?.0);
+    if once()?.tasks == once()?.tasks {
+        return Ok(());
+    }
+    Err("found another schedule the second time, expected the same (does it draw random numbers, read a clock, or \
+         go through a set in no order?)"
+        .to_owned())
+}
+
+/// Plans and judges; a plan that is refused is none.
+///
+/// # Errors
+/// What is wrong with the plan, as a message.
+pub fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
+    match plan(instance, policy, Options::default()) {
+        Ok(Plan::Schedule(planned)) => {
+            let judged = slackline_judge::check(instance, &planned.schedule);
+            let report = judged.map_err(|violation| violation.to_string())?;
+            broken_bound(instance, report.cost).map_or(Ok(()), Err)
+        }
+        Ok(Plan::Progress(_)) | Err(PlanError::Refused(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What a bound of `slackline_relax` above `cost` says, if there is one.
+pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
+    let above = slackline_relax::bounds(instance).into_iter().find(|bound| !at_most(bound.value, cost));
+    above.map(|bound| format!("the bound {} is {}, above a cost of {cost}", bound.name, bound.value))
+}
+
+/// Whether two amounts are the same by the documents' tolerance.
+pub fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 2e-6 + 1e-6 * a.abs().max(b.abs())
+}
+
+/// Whether `a` is at most `b` by the documents' tolerance.
+pub fn at_most(a: f64, b: f64) -> bool {
+    a <= b || same(a, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+
+    #[test]
+    fn every_document_of_the_folder_is_a_workload() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/instances");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        assert_eq!(files, DOCUMENTS.map(|(name, _)| name));
+        assert!(workloads().iter().all(|(_, instance)| !instance.flows().is_empty()));
+    }
+
+    /// A policy that gives no slot to anything.
+    struct Idle;
+
+    impl Policy for Idle {
+        fn name(&self) -> &'static str {
+            "idle"
+        }
+
+        fn style(&self) -> slackline_policy::Style {
+            slackline_policy::Style::Priorities
+        }
+
+        fn on_events(
+            &mut self,
+            _: &[slackline_policy::Event],
+            _: &slackline_policy::View<'_>,
+            _: &mut Vec<slackline_policy::Action>,
+        ) {
+        }
+    }
+
+    #[test]
+    fn every_check_is_told_and_a_policy_that_does_nothing_passes_none_that_runs() {
+        let mut told = Vec::new();
+        let idle = PolicySpec::new("idle", |_, _| Box::new(Idle));
+        let all = check(&idle, &mut |checked| told.push(checked.clone()));
+        assert_eq!(all, told);
+        assert_eq!(all.len(), 12);
+        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 1 flow was not done"));
+        assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
+        let fifo = Registry::standard().parse("fifo").unwrap();
+        assert_eq!(check(&fifo, &mut |_| ()).iter().find(|checked| checked.wrong.is_some()), None);
+    }
+}
