@@ -85,7 +85,7 @@ fn normalise(minima: &mut [u32], by_rank: &[usize], slots: u32) {
         rest -= share / sum;
     }
     // Stable: equal remainders stay in the order of rank.
-    remainders.sort_by(|a, b| b.0.cmp(&a.0));
+    remainders.sort_by_key(|&(remainder, _)| std::cmp::Reverse(remainder));
     for &(_, i) in remainders.iter().take(rest as usize) {
         minima[i] += 1;
     }

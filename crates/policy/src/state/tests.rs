@@ -514,7 +514,7 @@ fn a_chain_without_length_may_be_as_long_as_it_likes() {
     let link = |k: usize| {
         let after = k.checked_sub(1).map(|before| format!("j{before}"));
         let after: Vec<&str> = after.iter().map(String::as_str).collect();
-        job(&format!("j{k}"), &after, nothing(1), if k % 2 == 0 { nothing(1) } else { None })
+        job(&format!("j{k}"), &after, nothing(1), if k.is_multiple_of(2) { nothing(1) } else { None })
     };
     let flow = FlowDraft::new("f", (0..n).map(link).collect());
     let instance = instance(vec![machines("m", 1, 1)], vec![flow]);
