@@ -62,7 +62,7 @@ impl Assigner {
     pub(crate) fn absorb<E: Engine + ?Sized>(
         &mut self,
         actions: &[Action],
-        ledger: &Ledger,
+        ledger: &mut Ledger,
         engine: &mut E,
     ) {
         for action in actions {
@@ -73,7 +73,7 @@ impl Assigner {
                     self.placements.push(&ledger.instance, machine, phase, first, count);
                 }
                 Action::ClearPlacements => self.placements.clear(),
-                Action::WakeAt(at) => engine.wake_at(at.max(ledger.now)),
+                Action::WakeAt(at) => ledger.wake_at(at, engine),
             }
         }
     }

@@ -199,6 +199,11 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.engine
     }
 
+    /// The policy, to be copied ([`Policy::copy`]).
+    pub fn policy(&self) -> &dyn Policy {
+        self.policy
+    }
+
     /// What the policy sees now.
     pub fn view(&self) -> View<'_> {
         let Ledger { instance, state, now, .. } = &self.ledger;
@@ -276,7 +281,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         }
         self.reports.clear();
         let Some(now) = self.engine.poll(&mut self.reports) else { return false };
-        self.ledger.now = now;
+        self.ledger.advance(now);
         self.absorb();
         if self.ledger.state.is_hopeless() {
             return false;

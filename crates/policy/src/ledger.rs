@@ -55,6 +55,8 @@ pub(crate) struct Ledger {
     left: BTreeSet<MachineId>,
     /// How often each task failed that ever did.
     failures: BTreeMap<(PhaseId, u32), u16>,
+    /// Times at which somebody wants to be woken and that have not come.
+    wakes: BTreeSet<Time>,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
     /// Scratch: the places of the batch being cut.
@@ -95,10 +97,26 @@ impl Ledger {
             down: BTreeSet::new(),
             left: BTreeSet::new(),
             failures: BTreeMap::new(),
+            wakes: BTreeSet::new(),
             freed: None,
             piece: Vec::new(),
             instance,
         }
+    }
+
+    /// It is `now`.
+    pub(crate) fn advance(&mut self, now: Time) {
+        self.now = now;
+        while self.wakes.first().is_some_and(|&at| at <= now) {
+            self.wakes.pop_first();
+        }
+    }
+
+    /// Asks the engine for a wake-up, now or later.
+    pub(crate) fn wake_at<E: Engine + ?Sized>(&mut self, at: Time, engine: &mut E) {
+        let at = at.max(self.now);
+        self.wakes.insert(at);
+        engine.wake_at(at);
     }
 
     /// Takes in a report; what follows becomes events for the policy and orders for the engine.
@@ -525,6 +543,7 @@ impl Ledger {
         for (id, _) in self.log.iter_enumerated().filter(|(_, row)| row.is_running()) {
             self.start_row(id, None, engine);
         }
+        self.wakes.iter().for_each(|&at| engine.wake_at(at));
     }
 
     /// Stops what still runs when a run ends early.

@@ -106,7 +106,7 @@ impl Locality {
             begin(spot, phase, any, ledger, engine);
             begun += any.count;
         }
-        if begun < n && self.waited(phase, ledger.now, engine) {
+        if begun < n && self.waited(phase, ledger, engine) {
             while begun < n {
                 let any = ledger.state.next_pending(phase, n - begun);
                 begin(spot, phase, any, ledger, engine);
@@ -117,7 +117,8 @@ impl Locality {
     }
 
     /// Whether the phase has waited long enough to run anywhere; if not, the engine wakes us then.
-    fn waited<E: Engine + ?Sized>(&mut self, phase: PhaseId, now: Time, engine: &mut E) -> bool {
+    fn waited<E: Engine + ?Sized>(&mut self, phase: PhaseId, ledger: &mut Ledger, engine: &mut E) -> bool {
+        let now = ledger.now;
         if self.wait == Span::ZERO {
             return true;
         }
@@ -127,7 +128,7 @@ impl Locality {
             now
         });
         if fresh {
-            engine.wake_at(now + self.wait);
+            ledger.wake_at(now + self.wait, engine);
         }
         now.since(since) >= self.wait
     }

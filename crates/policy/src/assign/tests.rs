@@ -33,7 +33,7 @@ impl Layer {
             books.freed = Some(std::collections::BTreeSet::new());
         }
         let mut assigner = Assigner::new(&policy, wait);
-        assigner.absorb(&policy.actions, &books, &mut engine);
+        assigner.absorb(&policy.actions, &mut books, &mut engine);
         let estimates = Estimates::mean(instance);
         Self { books, engine, assigner, policy, estimates, events: Vec::new() }
     }
@@ -43,7 +43,7 @@ impl Layer {
     }
 
     fn want(&mut self, action: Action) {
-        self.assigner.absorb(&[action], &self.books, &mut self.engine);
+        self.assigner.absorb(&[action], &mut self.books, &mut self.engine);
     }
 
     fn assign_in(&mut self, scope: Scope<'_>) -> Vec<(u32, u32, u32)> {

@@ -8,6 +8,7 @@
 //! - `seam`: toy policies that show that the papers fit the seam;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
 //! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
+//! - `copies`: a copy of a run ends as the run does;
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
@@ -18,6 +19,7 @@ mod arb;
 mod claims;
 mod common;
 mod conformance;
+mod copies;
 mod documents;
 mod explain;
 mod failures;
