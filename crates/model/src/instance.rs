@@ -235,26 +235,31 @@ impl Instance {
     }
 
     /// The flow of that id.
+    #[inline]
     pub fn flow(&self, id: FlowId) -> &Flow {
         &self.flows[id]
     }
 
     /// The job of that id.
+    #[inline]
     pub fn job(&self, id: JobId) -> &Job {
         &self.jobs[id]
     }
 
     /// The phase of that id.
+    #[inline]
     pub fn phase(&self, id: PhaseId) -> &Phase {
         &self.phases[id]
     }
 
     /// The flow a phase belongs to.
+    #[inline]
     pub fn flow_of(&self, phase: PhaseId) -> FlowId {
         self.jobs[self.phases[phase].job].flow
     }
 
     /// The lane whose slots serve a phase.
+    #[inline]
     pub fn lane_of(&self, phase: PhaseId) -> Lane {
         self.cluster.lane_of(self.phases[phase].kind)
     }

@@ -131,6 +131,7 @@ where
     }
 
     /// The row of an id, if there is one.
+    #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
         let index = usize::from(id);
         let at = (index / PAGE).checked_sub(self.front)?;
@@ -138,6 +139,7 @@ where
     }
 
     /// The row of an id, if there is one.
+    #[inline]
     pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
         let index = usize::from(id);
         let at = (index / PAGE).checked_sub(self.front)?;
@@ -188,6 +190,7 @@ where
 {
     type Output = T;
 
+    #[inline]
     fn index(&self, id: I) -> &T {
         self.get(id).expect("invariant: an id that is used has a row")
     }
@@ -197,6 +200,7 @@ impl<I: Copy + From<usize>, T> IndexMut<I> for Table<I, T>
 where
     usize: From<I>,
 {
+    #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         self.get_mut(id).expect("invariant: an id that is used has a row")
     }

@@ -205,11 +205,13 @@ impl State {
     ///
     /// # Panics
     /// If its flow has not arrived, or was done or abandoned before this instant.
+    #[inline]
     pub fn phase(&self, phase: PhaseId) -> &PhaseState {
         &self.phases[phase]
     }
 
     /// Whether a phase is known: its flow has arrived and was not done or abandoned before this instant.
+    #[inline]
     pub fn knows(&self, phase: PhaseId) -> bool {
         self.phases.contains(phase)
     }

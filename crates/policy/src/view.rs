@@ -22,6 +22,7 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// How far a phase is.
+    #[inline]
     pub fn phase(&self, phase: PhaseId) -> &PhaseState {
         self.state.phase(phase)
     }
