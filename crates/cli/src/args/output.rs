@@ -227,7 +227,7 @@ pub(crate) struct TableArgs {
     /// Show these columns of the table, named as in JSON and CSV, instead of as many as fit
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Order the rows by this column, the least first; -NAME for the largest first
+    /// Order rows by this column; -NAME: largest first
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     sort: Option<String>,
 }

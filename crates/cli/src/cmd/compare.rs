@@ -62,7 +62,9 @@ pub(crate) struct Compare {
     threads: Option<u16>,
     #[command(flatten)]
     output: OutputArgs,
-    /// A row for each policy and pool, user or size class (powers of ten of slot-seconds); JSON has all of them
+    /// A row for each policy and pool, user or size class
+    ///
+    /// Size classes are powers of ten of slot-seconds. JSON has all groups.
     #[arg(long, value_name = "WHAT", value_parser = group(), help_heading = "Output")]
     by: Option<&'static str>,
     #[command(flatten)]

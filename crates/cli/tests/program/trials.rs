@@ -202,7 +202,7 @@ fn what_is_wrong_with_a_setting_of_an_experiment_has_its_line() {
     for (from, to, expected) in [
         ("'purdue'", "'purdu'", ":11:26: figures[0].settings.workload.generator: found generator \"purdu\""),
         ("'purdue'", "'purdue', set = { job = 3 }", ":11:42: figures[0].settings.workload.set: "),
-        ("['fifo']", "['fifo', 'fofi']", ":12:22: figures[0].settings.policies[1]: found policy \"fofi\""),
+        ("['fifo']", "['fifo', 'fofi']", ":12:21: figures[0].settings.policies[1]: found policy \"fofi\""),
         ("['fifo']", "[]", ":12:12: figures[0].settings.policies: found an empty list"),
         ("['cost']", "['costs']", ":13:13: figures[0].settings.measures[0]: found measure \"costs\""),
         (
