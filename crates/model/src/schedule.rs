@@ -310,6 +310,13 @@ impl TaskRows {
     }
 }
 
+impl From<&TaskRow> for NewRow {
+    fn from(row: &TaskRow) -> Self {
+        let TaskRow { phase, first, count, start, end, attempt, outcome, .. } = *row;
+        Self { phase, first, count, start, end, attempt, outcome }
+    }
+}
+
 /// A row to be added; see [`TaskRow`].
 #[derive(Clone, Copy, Debug)]
 pub struct NewRow {

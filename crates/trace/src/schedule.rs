@@ -1,6 +1,7 @@
 //! Schedules in and out, with what must be known to check them: the workload's hash and the options
 //! it was read with.
 
+mod lines;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
+pub use lines::{ScheduleLine, ScheduleLines, read_schedule_lines};
 pub use read::{read_schedule, read_schedule_head};
 pub use write::write_schedule;
 

@@ -14,6 +14,7 @@ use crate::importer::{Import, Importer, Input, Output};
 use crate::parse::{check_version, parse};
 use crate::source::SourceMap;
 
+pub(crate) use convert::from_cluster;
 pub use write::write_workload;
 
 /// The document as TOML.
