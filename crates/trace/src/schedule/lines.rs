@@ -36,12 +36,17 @@ pub struct ScheduleLines<W> {
 }
 
 impl<W: Write> ScheduleLines<W> {
+    /// Writes to `out`, which is best buffered.
+    pub fn new(out: W) -> Self {
+        Self { out }
+    }
+
     /// Begins a schedule with its first line; `instance` need not have its flows yet. Of `meta`, what is known
     /// beforehand is written here: version, options, seed.
     ///
     /// # Errors
-    /// Those of `out`, which is best buffered.
-    pub fn begin(mut out: W, instance: &Instance, origin: &Origin, meta: &Meta) -> io::Result<Self> {
+    /// Those of the output.
+    pub fn begin(&mut self, instance: &Instance, origin: &Origin, meta: &Meta) -> io::Result<()> {
         let first = FirstLine {
             slackline: VERSION,
             version: meta.version.clone(),
@@ -55,9 +60,8 @@ impl<W: Write> ScheduleLines<W> {
             objective: instance.objective().into(),
             cluster: from_cluster(instance.cluster()),
         };
-        serde_json::to_writer(&mut out, &first)?;
-        out.write_all(b"\n")?;
-        Ok(Self { out })
+        serde_json::to_writer(&mut self.out, &first)?;
+        self.out.write_all(b"\n")
     }
 
     /// A row of tasks of a flow that has no line yet; `instance` has that flow.

@@ -226,7 +226,8 @@ fn in_lines(instance: &Instance, schedule: &Schedule, meta: &Meta) -> String {
     let Schedule { minima, clock, slowstart, .. } = *schedule;
     let origin = Origin { policy: schedule.policy.clone(), minima, clock, slowstart };
     let mut out = Vec::new();
-    let mut lines = ScheduleLines::begin(&mut out, instance, &origin, meta).unwrap();
+    let mut lines = ScheduleLines::new(&mut out);
+    lines.begin(instance, &origin, meta).unwrap();
     for row in schedule.tasks.rows() {
         lines.row(instance, &row.into(), schedule.tasks.places(row)).unwrap();
     }
