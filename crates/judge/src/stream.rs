@@ -18,7 +18,7 @@ use crate::order::Progress;
 use crate::slots::DENSE_SLOTS;
 use crate::summary::Summary;
 use crate::violation::{First, Place, RowProblem, Subject, Table, Violation, flow_name};
-use crate::{Report, check_each_flow, claims, coverage, guarantee, order, tolerance};
+use crate::{Report, check_each_flow, claims, coverage, guarantee, tolerance};
 
 /// Rows of flows that are over after which those flows are judged: the instance made for them then costs nothing much.
 const ROWS_AT_ONCE: usize = 1 << 12;

@@ -38,6 +38,8 @@ pub struct Head {
     pub meta: Meta,
     /// Whether tasks say what happened, so that every phase was cut into tasks.
     pub has_tasks: bool,
+    /// Whether it comes in lines, and may be read as they come ([`read_schedule_lines`]).
+    pub is_in_lines: bool,
 }
 
 /// How close to optimal the claims put a schedule: `optimal`, `at most 18.8 % above optimal`,

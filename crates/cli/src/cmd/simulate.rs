@@ -31,6 +31,7 @@ Examples:
   slackline simulate examples/nightly.toml --policy edf
   slackline simulate examples/nightly.toml -p fair:by=flow -o fair.json
   slackline check examples/nightly.toml fair.json
+  slackline simulate examples/nightly.toml -p fair -o fair.jsonl.zst
   slackline simulate nightly.toml -p flex --knowledge learned --history past.json
   slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
 

@@ -11,6 +11,7 @@
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
+//! - `lines`: schedules as JSON lines say what documents say;
 //! - `names`: what is mistyped is answered with what was meant;
 //! - `config`: the user's defaults file;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
@@ -27,6 +28,7 @@ mod explain;
 mod files;
 mod help;
 mod history;
+mod lines;
 mod names;
 mod plans;
 mod processes;

@@ -4,6 +4,7 @@
 //! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `flow` without `job`, `sha256`.
 
 use std::io::{self, BufRead, Read, Write};
+use std::ops::ControlFlow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -148,7 +149,7 @@ pub(super) fn read_ends(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
     }
     lines.text = last;
     let meta = meta(first, lines.last()?);
-    Ok(Head { meta, has_tasks: true })
+    Ok(Head { meta, has_tasks: true, is_in_lines: true })
 }
 
 /// The whole schedule, with all its rows.
@@ -158,16 +159,19 @@ pub(super) fn read_all(
     instance: &Instance,
 ) -> Result<(Schedule, Meta), TraceError> {
     let mut tasks = TaskRows::new();
-    let (schedule, meta) = read_schedule_lines(name, bytes, instance, |line| {
+    let read = read_schedule_lines(name, bytes, instance, |line| {
         if let ScheduleLine::Row(row, places) = line {
             tasks.push(row, &places);
         }
+        ControlFlow::Continue(())
     })?;
+    let (schedule, meta) = read.expect("invariant: it was read to its end");
     Ok((Schedule { tasks, ..schedule }, meta))
 }
 
 /// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the schedule
-/// without its rows, its flows in the order of their ids. Memory: one line, and a row a flow.
+/// without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory: one line, and a row a
+/// flow.
 ///
 /// # Errors
 /// As [`super::read_schedule`]; a file that ends before its last line.
@@ -175,14 +179,14 @@ pub fn read_schedule_lines(
     name: &str,
     bytes: &[u8],
     instance: &Instance,
-    mut take: impl FnMut(ScheduleLine),
-) -> Result<(Schedule, Meta), TraceError> {
+    mut take: impl FnMut(ScheduleLine) -> ControlFlow<()>,
+) -> Result<Option<(Schedule, Meta)>, TraceError> {
     let mut lines = Lines::new(name, bytes);
     let first = lines.first()?;
     let mut schedule = beginning(&first, instance).map_err(|wrong| lines.wrong(wrong))?;
-    take(ScheduleLine::First(schedule.clone()));
     let mut names = Names::new(instance);
-    while lines.next()? {
+    let mut seen = take(ScheduleLine::First(schedule.clone()));
+    while seen.is_continue() && lines.next()? {
         let read = match lines.kind()? {
             Kind::Task(task) => names.task(&task).map(|(row, places)| ScheduleLine::Row(row, places)),
             Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
@@ -192,16 +196,16 @@ pub fn read_schedule_lines(
                     return Err(lines.input("found a line after the last one, which has `sha256`"));
                 }
                 schedule.flows.sort_by_key(|row| row.flow);
-                return Ok((schedule, meta(first, last)));
+                return Ok(Some((schedule, meta(first, last))));
             }
         };
         let line = read.map_err(|wrong| lines.wrong(wrong))?;
         if let ScheduleLine::Flow(row) = line {
             schedule.flows.push(row);
         }
-        take(line);
+        seen = take(line);
     }
-    Err(lines.cut_off())
+    if seen.is_break() { Ok(None) } else { Err(lines.cut_off()) }
 }
 
 /// What the first line says, rows and claims missing.

@@ -31,7 +31,7 @@ pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> 
     let format = native(name, &text);
     let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format)?;
     check_version(name, &text, format, head.slackline)?;
-    Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some() })
+    Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some(), is_in_lines: false })
 }
 
 /// Reads a schedule for an instance. O(bytes · log names).

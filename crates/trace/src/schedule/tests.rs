@@ -282,7 +282,7 @@ fn lines_have_a_fixed_form() {
         let (read, meta) = read_schedule(name, text.as_bytes(), &instance()).unwrap();
         assert_eq!((read.flows.len(), read.tasks.len(), meta.seed, meta.sha256.as_str()), (1, 2, 7, "ab12"));
         assert_eq!(in_lines(&instance(), &read, &meta), text);
-        assert_eq!(read_schedule_head(name, text.as_bytes()).unwrap(), Head { meta, has_tasks: true });
+        assert_eq!(read_schedule_head(name, text.as_bytes()).unwrap(), Head { meta, has_tasks: true, is_in_lines: true });
     }
     assert!(read_schedule("s.json", text.as_bytes(), &instance()).is_err(), "no document is two documents");
 }
