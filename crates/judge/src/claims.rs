@@ -27,19 +27,11 @@ pub(crate) fn flow_rows<'a>(
     rows.into_iter().enumerate().map(|(i, row)| row.ok_or_else(|| missing(i))).collect()
 }
 
-/// The first claim, flow by flow and then of the whole, that does not follow from the rows.
+/// The first claim, flow by flow, that does not follow from the rows.
 ///
 /// `rows` are in flow order; the costs of `instance` are those of the schedule's objective.
-pub(crate) fn check(
-    instance: &Instance,
-    schedule: &Schedule,
-    rows: &[&FlowRow],
-    summary: &Summary,
-) -> Result<(), Violation> {
-    for row in rows {
-        check_flow(instance, row, summary)?;
-    }
-    check_whole(instance, schedule, rows)
+pub(crate) fn check_flows(instance: &Instance, rows: &[&FlowRow], summary: &Summary) -> Result<(), Violation> {
+    rows.iter().try_for_each(|row| check_flow(instance, row, summary))
 }
 
 fn check_flow(instance: &Instance, row: &FlowRow, summary: &Summary) -> Result<(), Violation> {
@@ -83,7 +75,12 @@ fn same(found: Option<f64>, expected: Option<f64>) -> bool {
     }
 }
 
-fn check_whole(instance: &Instance, schedule: &Schedule, rows: &[&FlowRow]) -> Result<(), Violation> {
+/// The first claim of the whole that does not follow from those of the flows.
+pub(crate) fn check_whole(
+    instance: &Instance,
+    schedule: &Schedule,
+    rows: &[&FlowRow],
+) -> Result<(), Violation> {
     let failed = rows.iter().any(|row| row.status == FlowStatus::Failed);
     // The costs of the flows were found right just now.
     let expected = instance.objective().combine.of(rows.iter().filter_map(|row| row.cost));

@@ -4,7 +4,7 @@
 //! runs of others ([`Ledger::pieces`]).
 
 use slackline_model::schedule::{Outcome, TaskRow, TaskRows};
-use slackline_model::{Instance, PhaseId, Work};
+use slackline_model::{Instance, PhaseId, SlotRange, Work};
 
 use crate::violation::RowProblem;
 
@@ -30,7 +30,7 @@ impl<'a> Ledger<'a> {
     /// Sorts the rows; those that mean nothing are left out. O(n log n), O(n) if rows are in order
     /// of start.
     pub(crate) fn new(instance: &'a Instance, rows: &'a TaskRows) -> Self {
-        let sound = |&(_, row): &(usize, &TaskRow)| fault(instance, rows, row).is_none();
+        let sound = |&(_, row): &(usize, &TaskRow)| fault(instance, row, rows.places(row)).is_none();
         let mut by_start: Vec<u32> =
             rows.rows().iter().enumerate().filter(sound).map(|(i, _)| i as u32).collect();
         by_start.sort_by_key(|&i| rows.row(i as usize).start);
@@ -114,7 +114,7 @@ impl<'a> Ledger<'a> {
 }
 
 /// Why a row means nothing, if it does.
-pub(crate) fn fault(instance: &Instance, rows: &TaskRows, row: &TaskRow) -> Option<RowProblem> {
+pub(crate) fn fault(instance: &Instance, row: &TaskRow, places: &[SlotRange]) -> Option<RowProblem> {
     let Some(phase) = instance.phases().get(row.phase) else {
         return Some(RowProblem::UnknownPhase(row.phase.0));
     };
@@ -130,7 +130,7 @@ pub(crate) fn fault(instance: &Instance, rows: &TaskRows, row: &TaskRow) -> Opti
     }
     let slots = instance.cluster().slots(instance.lane_of(row.phase));
     let mut found = 0;
-    for place in rows.places(row) {
+    for place in places {
         found += u64::from(place.len);
         if place.len == 0 || u64::from(place.first) + u64::from(place.len) > u64::from(slots) {
             return Some(RowProblem::SlotNumber { first: place.first, len: place.len, slots });

@@ -16,7 +16,8 @@
 //! - `durations`: seconds / speed;
 //! - `guarantee`, `minima`: slots that are promised;
 //! - `plan`: all of this for allocations;
-//! - `summary`, [`metrics`](mod@metrics), `claims`: what follows from the rows, and what was said.
+//! - `summary`, [`metrics`](mod@metrics), `claims`: what follows from the rows, and what was said;
+//! - [`stream`]: the same of rows that come one after the other.
 //!
 //! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's
 //! slot.
@@ -34,6 +35,7 @@ mod occupancy;
 mod order;
 mod plan;
 mod slots;
+pub mod stream;
 mod summary;
 mod tolerance;
 pub mod violation;
@@ -43,6 +45,7 @@ use slackline_model::schedule::{Clock, FlowStatus, Schedule};
 use slackline_model::{FlowId, Instance};
 
 pub use metrics::{FlowFacts, Metrics, completions, metrics, metrics_of};
+pub use stream::Stream;
 pub use violation::Violation;
 
 use ledger::Ledger;
@@ -86,8 +89,18 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
         Form::Tasks => (check_tasks(instance, schedule, failed)?, schedule.tasks.len()),
         Form::Allocations => (check_allocations(instance, schedule, failed)?, schedule.allocations.len()),
     };
-    claims::check(instance, schedule, &flows, &summary)?;
-    let facts = metrics::facts(instance, schedule, &summary);
+    claims::check_flows(instance, &flows, &summary)?;
+    claims::check_whole(instance, schedule, &flows)?;
+    report(instance, schedule, metrics::facts(instance, &schedule.flows, &summary), rows)
+}
+
+/// What `facts` of the flows amount to, with the claimed metrics held to it.
+fn report(
+    instance: &Instance,
+    schedule: &Schedule,
+    facts: TiVec<FlowId, FlowFacts>,
+    rows: usize,
+) -> Result<Report, Violation> {
     let metrics = metrics::of_all(instance, &facts);
     claims::check_metrics(schedule, &metrics)?;
     let done = instance.flows().iter().zip(&facts);
@@ -96,7 +109,7 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
         failed: instance.flows().len() - costs.len(),
         cost: instance.objective().combine.of(costs),
         rows,
-        tasks: summary.tasks.iter().sum(),
+        tasks: facts.iter().map(|fact| fact.tasks).sum(),
         metrics,
         flows: facts,
     })
@@ -122,17 +135,22 @@ fn check_tasks(
     let progress = Progress::new(&ledger, schedule.slowstart);
     let mut first = First::default();
     slots::check_overlaps(&ledger, &mut first);
-    slots::check_caps(&ledger, &mut first);
-    order::check_precedence(&ledger, &progress, &mut first);
-    order::check_reduces(&ledger, &progress, schedule.slowstart, &mut first);
-    if schedule.clock == Clock::Exact {
-        durations::check(&ledger, &progress, &mut first);
-    }
+    check_each_flow(&ledger, &progress, schedule, &mut first);
     if schedule.minima {
         minima::check(&ledger, &progress, failed, &mut first);
     }
     first.into_result()?;
     Ok(Summary::of_tasks(&ledger, &progress))
+}
+
+/// What task rows must keep whatever the other flows do; but on universal slots early reduces of all flows count.
+fn check_each_flow(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
+    slots::check_caps(ledger, first);
+    order::check_precedence(ledger, progress, first);
+    order::check_reduces(ledger, progress, schedule.slowstart, first);
+    if schedule.clock == Clock::Exact {
+        durations::check(ledger, progress, first);
+    }
 }
 
 fn check_allocations(

@@ -6,7 +6,7 @@
 
 use slackline_model::cost::is_late;
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowStatus, Schedule};
+use slackline_model::schedule::{FlowRow, FlowStatus, Schedule};
 use slackline_model::{FlowId, Instance};
 
 use crate::summary::Summary;
@@ -94,7 +94,7 @@ pub struct FlowFacts {
 /// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
 /// that mean nothing are left out. O(n log n).
 pub fn metrics(instance: &Instance, schedule: &Schedule) -> Metrics {
-    of_all(instance, &facts(instance, schedule, &Summary::new(instance, schedule)))
+    of_all(instance, &facts(instance, &schedule.flows, &Summary::new(instance, schedule)))
 }
 
 /// When each flow completed, in seconds, in flow order, recomputed from the rows; `None` for flows
@@ -104,7 +104,7 @@ pub fn completions(instance: &Instance, schedule: &Schedule) -> Vec<Option<f64>>
 }
 
 /// What the rows say of each flow.
-pub(crate) fn facts(instance: &Instance, schedule: &Schedule, summary: &Summary) -> TiVec<FlowId, FlowFacts> {
+pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -> TiVec<FlowId, FlowFacts> {
     let fact = |flow: FlowId| FlowFacts {
         start: summary.starts[flow],
         completion: summary.completions[flow],
@@ -112,7 +112,7 @@ pub(crate) fn facts(instance: &Instance, schedule: &Schedule, summary: &Summary)
         tasks: summary.tasks[flow],
     };
     let mut facts: TiVec<FlowId, FlowFacts> = instance.flows().keys().map(fact).collect();
-    for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
+    for row in flows.iter().filter(|row| row.status == FlowStatus::Failed) {
         if let Some(facts) = facts.get_mut(row.flow) {
             facts.completion = None;
         }

@@ -11,7 +11,7 @@ use crate::violation::{First, Place, Subject, Violation};
 
 /// Lanes up to this many slots have a table entry for each; larger ones for each stretch of slots
 /// that some row names, so that a small document about a huge cluster stays small.
-const DENSE_SLOTS: u32 = 1 << 22;
+pub(crate) const DENSE_SLOTS: u32 = 1 << 22;
 
 /// Until when each slot of a lane is taken.
 struct Taken {

@@ -101,21 +101,9 @@ impl Schedule {
         schedule
     }
 
-    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. A flow that was complete
-    /// without ever holding a slot started when it was complete. O(flows).
+    /// Claims when each flow ran, and what follows from it: status, cost, combined cost. O(flows).
     pub fn claim_times(&mut self, instance: &Instance, mut times: impl FnMut(FlowId) -> FlowTimes) {
-        let row = |(id, flow): (FlowId, &crate::instance::Flow)| {
-            let FlowTimes { start, completion } = times(id);
-            FlowRow {
-                flow: id,
-                release: flow.release.seconds(),
-                start: start.or(completion),
-                completion,
-                cost: completion.map(|c| flow.cost.eval(c)),
-                status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
-            }
-        };
-        self.flows = instance.flows().iter_enumerated().map(row).collect();
+        self.flows = instance.flows().keys().map(|flow| FlowRow::new(instance, flow, times(flow))).collect();
         let costs: Option<Vec<f64>> = self.flows.iter().map(|flow| flow.cost).collect();
         self.cost = costs.map(|costs| self.objective.combine.of(costs));
     }
@@ -175,6 +163,22 @@ pub struct FlowRow {
     pub cost: Option<f64>,
     /// How it ended.
     pub status: FlowStatus,
+}
+
+impl FlowRow {
+    /// What follows from when a flow ran: status and cost. A flow that was complete without ever holding a slot started
+    /// when it was complete.
+    pub fn new(instance: &Instance, id: FlowId, times: FlowTimes) -> Self {
+        let (flow, FlowTimes { start, completion }) = (instance.flow(id), times);
+        Self {
+            flow: id,
+            release: flow.release.seconds(),
+            start: start.or(completion),
+            completion,
+            cost: completion.map(|c| flow.cost.eval(c)),
+            status: if completion.is_some() { FlowStatus::Done } else { FlowStatus::Failed },
+        }
+    }
 }
 
 /// `slots` slots for a phase from `start` to `end` (seconds).
@@ -307,6 +311,13 @@ impl TaskRows {
     /// How many rows.
     pub fn len(&self) -> usize {
         self.rows.len()
+    }
+}
+
+impl From<&TaskRow> for NewRow {
+    fn from(row: &TaskRow) -> Self {
+        let TaskRow { phase, first, count, start, end, attempt, outcome, .. } = *row;
+        Self { phase, first, count, start, end, attempt, outcome }
     }
 }
 

@@ -21,6 +21,7 @@ pub mod comparison;
 pub mod explain;
 pub mod flows;
 pub mod headline;
+mod lines;
 pub mod number;
 pub mod plan_remarks;
 pub mod policies;
@@ -36,6 +37,7 @@ use slackline_model::{Instance, Schedule};
 use slackline_trace::Meta;
 
 pub use comparison::{Figures, Row};
+pub use lines::simulate_lines;
 pub use table::{Align, Column, Table, View};
 
 /// Rows of text cells as CSV, the header first.
@@ -64,9 +66,14 @@ pub fn write_schedule(
     figures: &Figures,
     meta: &Meta,
 ) -> io::Result<()> {
+    claim_figures(schedule, figures);
+    slackline_trace::write_schedule(out, instance, schedule, meta)
+}
+
+/// Claims the metrics that are known.
+fn claim_figures(schedule: &mut Schedule, figures: &Figures) {
     let known = figures.metrics.iter().filter_map(|&(name, value)| Some((name.to_owned(), value?)));
     schedule.metrics = known.collect();
-    slackline_trace::write_schedule(out, instance, schedule, meta)
 }
 
 /// A JSON document as text, indented.

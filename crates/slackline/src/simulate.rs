@@ -1,5 +1,7 @@
 //! Runs one policy on the simulator and has the result judged.
 
+mod writing;
+
 use std::collections::BTreeMap;
 
 use slackline_judge::{FlowFacts, Metrics, Report, Violation};
@@ -12,6 +14,8 @@ use slackline_sim::{Sim, noise};
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
+
+pub use writing::{NotWritten, RowWriter, simulate_to};
 
 /// What a policy may know of durations and speeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +122,32 @@ impl Options {
         }
     }
 
+    /// How the run is driven.
+    fn config<'a>(
+        &self,
+        cluster: &Cluster,
+        clock: &'a dyn Fn() -> u64,
+        progress: Option<&'a mut dyn FnMut(u64)>,
+    ) -> Config<'a> {
+        let (noise, seed) = (self.noise, self.sim.seed);
+        Config::plain()
+            .with_slowstart(self.slowstart)
+            .with_locality_wait(self.locality_wait)
+            .with_beliefs(move |live, phase| noise::distorted(live, phase, noise, seed))
+            .with_each(self.knowledge == Knowledge::Exact)
+            .with_learning(self.learning(cluster))
+            .with_stopwatch(self.timings.then_some(clock))
+            .with_progress(progress)
+    }
+
+    /// Wall-clock figures of a run that is over, if they were asked for.
+    fn timed_by(&self, stopwatch: &Stopwatch, figures: &mut Figures) -> Option<Timings> {
+        self.timings.then(|| Timings {
+            seconds: stopwatch.seconds(),
+            decision_seconds_p99: percentile_99(&mut figures.decision_nanos) as f64 / 1e9,
+        })
+    }
+
     /// Whether durations are those of the workload.
     pub fn clock(&self) -> Clock {
         if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
@@ -183,18 +213,9 @@ pub fn simulate(
 ) -> Result<Simulated, SimulateError> {
     let stopwatch = Stopwatch::start();
     let clock = || stopwatch.nanos();
-    let (noise, seed) = (options.noise, options.sim.seed);
-    let config = Config {
-        slowstart: options.slowstart,
-        locality_wait: options.locality_wait,
-        believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
-        each: options.knowledge == Knowledge::Exact,
-        learning: options.learning(instance.cluster()),
-        stopwatch: options.timings.then_some(&clock as &dyn Fn() -> u64),
-        // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
-        progress: progress.map(|p| p as &mut dyn FnMut(u64)),
-        ..Config::plain()
-    };
+    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
+    let config = options.config(instance.cluster(), &clock, progress);
     let (cluster, objective) = (instance.cluster(), instance.objective());
     let mut built = policy.build_following(cluster, &objective, options.plans.clone());
     let mut engine = Sim::new(instance, options.sim.clone());
@@ -202,16 +223,11 @@ pub fn simulate(
     if let Some(failure) = run.figures.failure.take() {
         return Err(SimulateError::Policy(failure));
     }
-    let timings = options.timings.then(|| Timings {
-        seconds: stopwatch.seconds(),
-        decision_seconds_p99: percentile_99(&mut run.figures.decision_nanos) as f64 / 1e9,
-    });
+    let timings = options.timed_by(&stopwatch, &mut run.figures);
     let Figures { decisions, reports, ref mut history, .. } = run.figures;
     let history = history.take();
     let mut schedule = run.schedule(instance, policy.spec(), options.clock());
-    if options.clock() == Clock::Exact {
-        schedule.claim_bound(bound);
-    }
+    schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
     let judged = slackline_judge::check(instance, &schedule).map_err(SimulateError::Infeasible)?;
     let Report { metrics, flows, .. } = judged;
     let admissions = built.admissions().to_vec();

@@ -108,6 +108,16 @@ impl TraceError {
         self
     }
 
+    /// The same, of a text that is that line of the file.
+    pub(crate) fn on_line(mut self, line: u32) -> Self {
+        let (Self::Input(faults) | Self::Mismatch(faults)) = &mut self;
+        for fault in &mut faults.list {
+            let column = fault.place.map_or(1, |place| place.column);
+            fault.place = Some(Place { line, column });
+        }
+        self
+    }
+
     /// The faults, whichever kind they are.
     pub fn faults(&self) -> &Faults {
         match self {

@@ -67,7 +67,9 @@ pub use importer::{Importer, Input, Output};
 pub use importers::Importers;
 pub use options::{ImportOptions, OptionError};
 pub use place::Place;
-pub use schedule::{Head, Meta, read_schedule, read_schedule_head, write_schedule};
+pub use schedule::{
+    Head, Meta, ScheduleLine, ScheduleLines, read_schedule, read_schedule_head, read_schedule_lines, write_schedule,
+};
 pub use source::SourceMap;
 pub use text::sha256;
 pub use workload::write_workload;

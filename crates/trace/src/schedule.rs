@@ -1,6 +1,7 @@
 //! Schedules in and out, with what must be known to check them: the workload's hash and the options
 //! it was read with.
 
+mod lines;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
+pub use lines::{ScheduleLine, ScheduleLines, read_schedule_lines};
 pub use read::{read_schedule, read_schedule_head};
 pub use write::write_schedule;
 
@@ -39,6 +41,8 @@ pub struct Head {
     pub meta: Meta,
     /// Whether tasks say what happened, so that every phase was cut into tasks.
     pub has_tasks: bool,
+    /// Whether it comes in lines, and may be read as they come ([`read_schedule_lines`]).
+    pub is_in_lines: bool,
 }
 
 /// How close to optimal the claims put a schedule: `optimal`, `at most 18.8 % above optimal`,

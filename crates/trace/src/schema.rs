@@ -9,10 +9,11 @@ use crate::parse::VERSION;
 use crate::{comparison, history, schedule, tuning, workload};
 
 /// The schemas by the names of their documents, as JSON text.
-pub(crate) fn schemas() -> [(&'static str, String); 6] {
+pub(crate) fn schemas() -> [(&'static str, String); 7] {
     [
         of::<workload::wire::Workload>("workload"),
         of::<schedule::wire::Whole<'_>>("schedule"),
+        of::<schedule::wire::Line<'_>>("schedule-line"),
         of::<comparison::Document>("comparison"),
         of::<history::Document>("history"),
         of::<tuning::Tuning>("tuning"),
@@ -83,6 +84,17 @@ mod tests {
         assert!(validator("schedule").validate(&wrong).is_err());
         let history: Value = serde_json::from_str(&example("history.json")).unwrap();
         validator("history").validate(&history).unwrap();
+    }
+
+    #[test]
+    fn lines_follow_their_schema() {
+        for line in example("schedule.jsonl").lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            validator("schedule-line").validate(&line).unwrap();
+            let mut wrong = line;
+            wrong["new"] = 1.into();
+            assert!(validator("schedule-line").validate(&wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

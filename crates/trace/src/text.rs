@@ -1,7 +1,7 @@
 //! The bytes of a file: their text, whether compressed or not, and their hash.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 
 use sha2::{Digest, Sha256};
 
@@ -37,6 +37,14 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, Trac
         Cow::Owned(text) if text.starts_with('\u{feff}') => Cow::Owned(text['\u{feff}'.len_utf8()..].into()),
         owned @ Cow::Owned(_) => owned,
     })
+}
+
+/// The content of a file as it is read, decompressed if it is gzip or zstd.
+pub(crate) fn content(bytes: &[u8]) -> Box<dyn BufRead + '_> {
+    match Compression::of_content(bytes) {
+        Some(compression) => Box::new(BufReader::with_capacity(1 << 16, compression.of_bytes(bytes))),
+        None => Box::new(bytes),
+    }
 }
 
 fn decompress(file: &str, bytes: &[u8], compression: Compression) -> Result<Vec<u8>, TraceError> {

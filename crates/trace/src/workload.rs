@@ -18,6 +18,7 @@ use crate::parse::{WORKLOAD, check_version, parse};
 use crate::place::Place;
 use crate::source::SourceMap;
 
+pub(crate) use convert::from_cluster;
 pub use write::write_workload;
 
 /// The document as TOML.

@@ -57,6 +57,34 @@ impl Forms for Form {
     }
 }
 
+/// The form of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SimulationForm {
+    /// As of any result.
+    Of(Form),
+    /// The schedule line by line, written while the simulation goes on.
+    Lines,
+}
+
+impl Forms for SimulationForm {
+    const ALL: &'static [Self] =
+        &[Self::Of(Form::Table), Self::Of(Form::Json), Self::Lines, Self::Of(Form::Csv)];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Of(form) => form.name(),
+            Self::Lines => "jsonl",
+        }
+    }
+
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Of(form) => form.endings(),
+            Self::Lines => &["jsonl"],
+        }
+    }
+}
+
 /// The form of a workload document.
 impl Forms for Format {
     const ALL: &'static [Self] = &Self::ALL;

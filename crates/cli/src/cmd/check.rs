@@ -29,7 +29,7 @@ pub(crate) struct Check {
     /// Workload that the schedule was made for; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Schedule document; - for standard input
+    /// Schedule document, or schedule in lines (.jsonl); - for standard input
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
     /// Longest task that plain work is cut into

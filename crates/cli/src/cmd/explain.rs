@@ -33,7 +33,7 @@ Examples:
 The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where \
 `run` leaves it. The options that the schedule records are applied again. CSV has a row a phase.")]
 pub(crate) struct Explain {
-    /// Schedule document of plan, simulate or run; - for standard input
+    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input
     #[arg(value_name = "SCHEDULE")]
     schedule: PathBuf,
     /// Flow to explain

@@ -1,18 +1,19 @@
 //! `simulate`: one policy on one workload.
 
+use std::io;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use slackline::PolicySpec;
-use slackline::import::{Loaded, bounds};
+use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::report::number::counted;
 use slackline::report::table::fitted;
-use slackline::report::{Figures, View, comparison, flows, headline, write_schedule};
-use slackline::simulate::{Simulated, simulate};
+use slackline::report::{Figures, View, comparison, flows, headline, simulate_lines, write_schedule};
+use slackline::simulate::{NotWritten, Options, SimulateError, Simulated, simulate};
 
 use super::Answer;
-use crate::args::output::Form;
+use crate::args::output::{Form, SimulationForm};
 use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy};
 use crate::history::Past;
 use crate::input::{self, tell, warn_of_load};
@@ -29,10 +30,12 @@ Examples:
   slackline simulate examples/nightly.toml --policy edf
   slackline simulate examples/nightly.toml -p fair:by=flow -o fair.json
   slackline check examples/nightly.toml fair.json
+  slackline simulate examples/nightly.toml -p fair -o fair.jsonl.zst
   slackline simulate nightly.toml -p flex --knowledge learned --history past.json
   slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
 
-JSON is the schedule document; CSV has a row a flow. `slackline policies` lists the policies.")]
+JSON is the schedule document; JSONL has it line by line, written while the simulation goes on, for schedules \
+larger than memory; CSV has a row a flow. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -47,7 +50,7 @@ pub(crate) struct Simulate {
     #[command(flatten)]
     simulation: SimulationArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    output: OutputArgs<SimulationForm>,
     #[command(flatten)]
     table: TableArgs,
     /// Show every flow in the table, not only the first 20
@@ -70,7 +73,10 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let progress = Progress::new(1, instance.n_tasks());
     let mut told = |done| progress.at(0, done);
     let policy = args.timeout.of(args.policy.clone());
-    let result = simulate(instance, &policy, &options, bound, Some(&mut told));
+    let result = match args.output.form() {
+        SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut told)?,
+        SimulationForm::Of(_) => simulate(instance, &policy, &options, bound, Some(&mut told)),
+    };
     drop(progress);
     let mut simulated = match result {
         Ok(simulated) => simulated,
@@ -104,6 +110,43 @@ fn say(text: &str) {
     }
 }
 
+/// Every option that shaped the workload or the simulation.
+fn recorded(args: &Simulate, loaded: &Loaded, past: &Past) -> RecordedOptions {
+    let mut options = loaded.options.clone();
+    args.simulation.options().record(&mut options, past.sha256.as_deref());
+    options
+}
+
+/// Simulates and writes the schedule line by line meanwhile.
+fn lines(
+    args: &Simulate,
+    policy: &PolicySpec,
+    loaded: &Loaded,
+    past: &Past,
+    options: &Options,
+    bound: Option<f64>,
+    progress: &mut dyn FnMut(u64),
+) -> anyhow::Result<Result<Simulated, SimulateError>> {
+    let instance = &loaded.instance;
+    let mut meta = loaded.meta_before(recorded(args, loaded, past), args.shape.root_seed());
+    let mut found = None;
+    let written = out::data(args.output.file(), |out| {
+        match simulate_lines(out, instance, policy, options, bound, Some(progress), &mut meta) {
+            Ok(simulated) => found = Some(Ok(simulated)),
+            Err(NotWritten::Output(error)) => return Err(error),
+            Err(NotWritten::NotSimulated(problem)) => {
+                found = Some(Err(problem));
+                return Err(io::Error::other("there is no schedule"));
+            }
+        }
+        Ok(())
+    });
+    match found {
+        Some(Err(problem)) => Ok(Err(problem)),
+        found => written.and_then(|()| found.context("no schedule was made")),
+    }
+}
+
 fn write(
     args: &Simulate,
     view: &View,
@@ -116,11 +159,17 @@ fn write(
     let figures = Figures::of_simulation(&simulated);
     let warnings = headline::admissions(instance, &simulated.admissions);
     let schedule = &mut simulated.schedule;
-    let mut options = loaded.options.clone();
-    args.simulation.options().record(&mut options, past.sha256.as_deref());
-    let meta = loaded.meta(options, args.shape.root_seed(), schedule);
+    let meta = loaded.meta(recorded(args, loaded, past), args.shape.root_seed(), schedule);
     let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
-    match args.output.form() {
+    let form = match args.output.form() {
+        SimulationForm::Of(form) => form,
+        SimulationForm::Lines => {
+            out::talk(summary.trim_end());
+            say(&warnings);
+            return Ok(());
+        }
+    };
+    match form {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most, view);

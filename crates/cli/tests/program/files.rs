@@ -11,7 +11,9 @@ fn an_ending_that_no_format_has_is_refused_before_anything_is_done() {
     let nowhere = "nowhere.toml";
     for (verb, name) in [
         (&["simulate", nowhere, "--policy", "fifo"][..], "s.html"),
-        (&["simulate", nowhere, "--policy", "fifo"], "s.jsonl"),
+        (&["simulate", nowhere, "--policy", "fifo"], "s.ndjson"),
+        (&["plan", nowhere], "p.jsonl"),
+        (&["compare", nowhere], "c.jsonl.gz"),
         (&["simulate", nowhere, "--policy", "fifo"], "s.toml.gz"),
         (&["compare", nowhere], "c.html"),
         (&["plan", nowhere], "p.yaml"),

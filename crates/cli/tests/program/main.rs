@@ -11,6 +11,7 @@
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
+//! - `lines`: schedules as JSON lines say what documents say;
 //! - `names`: what is mistyped is answered with what was meant;
 //! - `command`: policies that are programs of their own;
 //! - `config`: the user's defaults file;
@@ -30,6 +31,7 @@ mod explain;
 mod files;
 mod help;
 mod history;
+mod lines;
 mod names;
 mod plans;
 mod processes;

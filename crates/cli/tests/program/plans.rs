@@ -81,7 +81,7 @@ fn what_a_policy_does_not_plan_is_refused_with_the_reason() {
 }
 
 /// The documents in a folder of the repository.
-fn documents(folder: &str) -> Vec<String> {
+pub(crate) fn documents(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(format!("{}/../../{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let names = entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy()));
     let mut names: Vec<String> =

@@ -1,9 +1,13 @@
 //! A schedule document and the workload that it was made for.
 
-use slackline_judge::Report;
+use std::ops::ControlFlow;
+
+use slackline_judge::{Report, Stream};
 use slackline_model::{Instance, Schedule};
 use slackline_trace::schedule::status;
-use slackline_trace::{Head, Importers, Meta, TraceError, read_schedule, read_schedule_head, sha256};
+use slackline_trace::{
+    Head, Importers, Meta, ScheduleLine, TraceError, read_schedule, read_schedule_head, read_schedule_lines, sha256,
+};
 
 use super::error::ImportError;
 use super::loaded::{GRAIN, Loaded};
@@ -14,6 +18,7 @@ use super::workload_options::WorkloadOptions;
 #[derive(Clone, Debug)]
 pub struct ScheduleDocument<'a> {
     source: &'a Source,
+    is_in_lines: bool,
     /// What it says of itself beside its rows.
     pub meta: Meta,
     /// How its workload was shaped.
@@ -43,7 +48,7 @@ pub struct WrongWorkload {
 pub enum Verdict {
     /// It is feasible and costs what it says.
     Feasible {
-        /// The schedule as it was read.
+        /// The schedule as it was read; without its rows if it came in lines and was judged as they came.
         schedule: Box<Schedule>,
         /// What the judge found.
         report: Box<Report>,
@@ -64,13 +69,13 @@ impl<'a> ScheduleDocument<'a> {
     /// A document that is none; options that nothing records.
     pub fn open(source: &'a Source, importers: &Importers) -> Result<Self, ImportError> {
         source.refuse_plans("a schedule")?;
-        let Head { meta, has_tasks } = read_schedule_head(&source.name, &source.bytes)?;
+        let Head { meta, has_tasks, is_in_lines } = read_schedule_head(&source.name, &source.bytes)?;
         let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
         let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;
         let options = WorkloadOptions { seed: options.seed.or(Some(meta.seed)), ..options };
         // Tasks of a phase that is given only as work are cut with the usual grain where none is recorded.
         let grain = grain.or(has_tasks.then_some(GRAIN));
-        Ok(Self { source, meta, options, grain })
+        Ok(Self { source, is_in_lines, meta, options, grain })
     }
 
     /// Whether it says which workload it was made for.
@@ -125,6 +130,31 @@ impl<'a> ScheduleDocument<'a> {
     pub fn read(&self, instance: &Instance) -> Result<Schedule, TraceError> {
         Ok(read_schedule(&self.source.name, &self.source.bytes, instance)?.0)
     }
+
+    /// The schedule without its rows and what it amounts to, if it comes in lines and is feasible as far as that can be
+    /// told from line to line ([`Stream`]). `None` says nothing: then the whole has to be looked at.
+    fn judge_lines(&self, instance: &Instance) -> Option<(Schedule, Report)> {
+        if !self.is_in_lines {
+            return None;
+        }
+        let mut stream: Option<Stream<'_>> = None;
+        let take = |line| {
+            let goes_on = match (line, &mut stream) {
+                (ScheduleLine::First(head), begun) => {
+                    *begun = Stream::new(instance, &head);
+                    begun.is_some()
+                }
+                (ScheduleLine::Row(row, places), Some(stream)) => stream.row(row, &places).is_ok(),
+                (ScheduleLine::Flow(row), Some(stream)) => stream.flow(&row).is_ok(),
+                (_, None) => false,
+            };
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let read = read_schedule_lines(&self.source.name, &self.source.bytes, instance, take).ok()?;
+        let (schedule, _) = read?;
+        let report = stream?.finish(&schedule).ok()?;
+        Some((schedule, report))
+    }
 }
 
 /// Decides whether a schedule is feasible for its workload and costs what it says, from the two documents
@@ -140,6 +170,9 @@ pub fn check(
 ) -> Result<Verdict, ImportError> {
     document.made_for(workload)?;
     let loaded = document.load(workload, options, grain)?;
+    if let Some((schedule, report)) = document.judge_lines(&loaded.instance) {
+        return Ok(Verdict::Feasible { schedule: Box::new(schedule), report: Box::new(report) });
+    }
     let schedule = match document.read(&loaded.instance) {
         Ok(schedule) => schedule,
         Err(error @ TraceError::Mismatch(_)) => {

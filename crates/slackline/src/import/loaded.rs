@@ -175,12 +175,13 @@ impl Loaded {
 
     /// What a schedule of this workload says of itself beside its rows.
     pub fn meta(&self, options: RecordedOptions, seed: u64, schedule: &Schedule) -> Meta {
-        Meta {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            sha256: self.sha256.clone(),
-            options,
-            seed,
-            status: slackline_trace::schedule::status(schedule.cost, schedule.lower_bound),
-        }
+        let status = slackline_trace::schedule::status(schedule.cost, schedule.lower_bound);
+        Meta { status, ..self.meta_before(options, seed) }
+    }
+
+    /// The same of a schedule that is still to come, without its status.
+    pub fn meta_before(&self, options: RecordedOptions, seed: u64) -> Meta {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Meta { version, sha256: self.sha256.clone(), options, seed, status: String::new() }
     }
 }

@@ -10,7 +10,7 @@ use slackline_model::time::SECONDS_MAX;
 use slackline_model::tolerance;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 
-use super::{Head, Meta, gap_absolute, wire};
+use super::{Head, Meta, gap_absolute, lines, wire};
 use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
 use crate::parse::{SCHEDULE, check_version, parse};
@@ -24,11 +24,14 @@ use crate::wire::{Name, PhaseName};
 /// # Errors
 /// A document that is no schedule; its long lists are not looked into.
 pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
+    if lines::are_lines(name, bytes) {
+        return lines::read_ends(name, bytes);
+    }
     let text = text(name, bytes)?;
     let format = native(name, &text);
     let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format, SCHEDULE)?;
     check_version(name, &text, format, head.slackline)?;
-    Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some() })
+    Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some(), is_in_lines: false })
 }
 
 /// Reads a schedule for an instance. O(bytes · log names).
@@ -37,6 +40,9 @@ pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> 
 /// [`TraceError::Input`] for a document that is no schedule; [`TraceError::Mismatch`] for one that
 /// speaks of flows, jobs, phases, machines or slots that the instance does not have.
 pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(Schedule, Meta), TraceError> {
+    if lines::are_lines(name, bytes) {
+        return lines::read_all(name, bytes, instance);
+    }
     let text = text(name, bytes)?;
     let format = native(name, &text);
     let document: wire::Whole<'_> = parse(name, &text, format, SCHEDULE)?;
@@ -64,7 +70,7 @@ fn meta<F, A, T>(document: &wire::Document<F, A, T>) -> Meta {
 }
 
 /// What is wrong, and where.
-struct Wrong {
+pub(super) struct Wrong {
     path: String,
     what: String,
     /// Whether the document is sound and only disagrees with the workload.
@@ -72,11 +78,11 @@ struct Wrong {
 }
 
 impl Wrong {
-    fn input(path: impl Into<String>, what: impl Into<String>) -> Self {
+    pub(super) fn input(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into(), mismatch: false }
     }
 
-    fn mismatch(path: impl Into<String>, what: impl Into<String>) -> Self {
+    pub(super) fn mismatch(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into(), mismatch: true }
     }
 
@@ -85,7 +91,7 @@ impl Wrong {
         Self { path: format!("{row}.{}", self.path), ..self }
     }
 
-    fn into_error(self, file: &str, text: &str, format: Format) -> TraceError {
+    pub(super) fn into_error(self, file: &str, text: &str, format: Format) -> TraceError {
         let place = places(text, format, &[&self.path])[0];
         let list = vec![Fault { place, path: self.path, what: self.what }];
         let faults = Faults { file: file.to_owned(), list };
@@ -95,33 +101,18 @@ impl Wrong {
 
 fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, Wrong> {
     let mut names = Names::new(instance);
-    let claims = [
+    check_finite(&[
         ("cost", document.cost),
         ("lower_bound", document.lower_bound),
         ("gap", document.gap),
         ("gap_absolute", document.gap_absolute),
-    ];
-    for (path, claim) in claims {
-        finite(path, claim)?;
-    }
-    if let Some(Beginning(start)) = &document.start
-        && instance.start() != Some(start)
-    {
-        let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
-        return Err(Wrong::mismatch("start", format!("found {start}, but that of the workload is {real}")));
-    }
-    if !(0.0..=1.0).contains(&document.slowstart) {
-        let what = format!("found {}, expected a fraction from 0 to 1", document.slowstart);
-        return Err(Wrong::input("slowstart", what));
-    }
+    ])?;
+    check_start(document.start.as_ref(), instance)?;
     let mut schedule = Schedule {
         policy: document.policy,
         minima: document.minima,
-        clock: match document.clock {
-            wire::Clock::Exact => Clock::Exact,
-            wire::Clock::Measured => Clock::Measured,
-        },
-        slowstart: document.slowstart,
+        clock: document.clock.into(),
+        slowstart: fraction("slowstart", document.slowstart)?,
         objective: document.objective.into(),
         cost: document.cost,
         lower_bound: document.lower_bound,
@@ -141,14 +132,51 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         schedule.allocations.push(row);
     }
     for (i, row) in document.tasks.unwrap_or_default().iter().enumerate() {
-        let push = names.task(row, &mut schedule.tasks);
-        push.map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
+        let row = names.task(row).map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
+        schedule.tasks.push(row.0, &row.1);
     }
     Ok(schedule)
 }
 
+impl From<wire::Clock> for Clock {
+    fn from(clock: wire::Clock) -> Self {
+        match clock {
+            wire::Clock::Exact => Self::Exact,
+            wire::Clock::Measured => Self::Measured,
+        }
+    }
+}
+
+impl From<Clock> for wire::Clock {
+    fn from(clock: Clock) -> Self {
+        match clock {
+            Clock::Exact => Self::Exact,
+            Clock::Measured => Self::Measured,
+        }
+    }
+}
+
+/// The start that a schedule names must be that of its workload.
+pub(super) fn check_start(start: Option<&Beginning>, instance: &Instance) -> Result<(), Wrong> {
+    let Some(Beginning(start)) = start.filter(|start| instance.start() != Some(&start.0)) else { return Ok(()) };
+    let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
+    Err(Wrong::mismatch("start", format!("found {start}, but that of the workload is {real}")))
+}
+
+pub(super) fn fraction(path: &str, value: f64) -> Result<f64, Wrong> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(value);
+    }
+    Err(Wrong::input(path, format!("found {value}, expected a fraction from 0 to 1")))
+}
+
+/// Claims are finite numbers.
+pub(super) fn check_finite(claims: &[(&str, Option<f64>)]) -> Result<(), Wrong> {
+    claims.iter().try_for_each(|&(path, claim)| finite(path, claim).map(drop))
+}
+
 /// The one claim that a schedule does not keep must follow from those it does.
-fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), Wrong> {
+pub(super) fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), Wrong> {
     let (Some(claim), Some(real)) = (claim, gap_absolute(schedule)) else { return Ok(()) };
     if (claim - real).abs() <= tolerance::of_amount(real) {
         return Ok(());
@@ -176,7 +204,7 @@ fn seconds(path: &str, value: f64) -> Result<f64, Wrong> {
 }
 
 /// Names of an instance with their ids.
-struct Names<'i> {
+pub(super) struct Names<'i> {
     instance: &'i Instance,
     flows: BTreeMap<&'i str, FlowId>,
     jobs: BTreeMap<(FlowId, &'i str), JobId>,
@@ -185,7 +213,7 @@ struct Names<'i> {
 }
 
 impl<'i> Names<'i> {
-    fn new(instance: &'i Instance) -> Self {
+    pub(super) fn new(instance: &'i Instance) -> Self {
         let flows = instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id));
         let jobs = instance.jobs().iter_enumerated().map(|(id, job)| ((job.flow, job.id.as_str()), id));
         Self { instance, flows: flows.collect(), jobs: jobs.collect(), machines: BTreeMap::new() }
@@ -212,7 +240,7 @@ impl<'i> Names<'i> {
         })
     }
 
-    fn flow_row(&self, row: &wire::Flow<'_>) -> Result<FlowRow, Wrong> {
+    pub(super) fn flow_row(&self, row: &wire::Flow<'_>) -> Result<FlowRow, Wrong> {
         Ok(FlowRow {
             flow: self.flow(&row.flow)?,
             release: seconds("release", row.release)?,
@@ -235,7 +263,8 @@ impl<'i> Names<'i> {
         })
     }
 
-    fn task(&mut self, row: &wire::Task<'_>, rows: &mut TaskRows) -> Result<(), Wrong> {
+    /// A row of tasks and the slots they are on.
+    pub(super) fn task(&mut self, row: &wire::Task<'_>) -> Result<(NewRow, Vec<SlotRange>), Wrong> {
         let phase = self.phase(&row.flow, &row.job, row.phase)?;
         let kind = self.instance.phase(phase).kind;
         if row.count == 0 || row.task.checked_add(row.count).is_none() {
@@ -269,8 +298,7 @@ impl<'i> Names<'i> {
                 wire::Outcome::Lost => Outcome::Lost,
             },
         };
-        rows.push(row, &places);
-        Ok(())
+        Ok((row, places))
     }
 
     /// The ranges of lane slots that places name; neighbours become one range.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Outcome, TaskRows};
+use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Origin, Outcome, TaskRows};
 use slackline_model::{FlowId, Instance, Objective, PhaseId, SlotRange, Time};
 
 use super::*;
@@ -221,6 +221,123 @@ fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
     }
 }
 
+/// The same schedule as lines, each flow after the rows.
+fn in_lines(instance: &Instance, schedule: &Schedule, meta: &Meta) -> String {
+    let Schedule { minima, clock, slowstart, .. } = *schedule;
+    let origin = Origin { policy: schedule.policy.clone(), minima, clock, slowstart };
+    let mut out = Vec::new();
+    let mut lines = ScheduleLines::new(&mut out);
+    lines.begin(instance, &origin, meta).unwrap();
+    for row in schedule.tasks.rows() {
+        lines.row(instance, &row.into(), schedule.tasks.places(row)).unwrap();
+    }
+    for flow in &schedule.flows {
+        lines.flow(instance, flow).unwrap();
+    }
+    lines.end(schedule, meta).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// A schedule of two rows in lines, of [`instance`].
+fn two_rows_in_lines() -> String {
+    let mut tasks = TaskRows::new();
+    tasks.push(row(0, 0, 2), &[SlotRange { first: 1, len: 2 }]);
+    tasks.push(row(1, 7, 1), &[SlotRange { first: 5, len: 1 }]);
+    let meta = Meta {
+        version: "0.1.0".into(),
+        sha256: "ab12".into(),
+        options: [("split".into(), "64MiB".into())].into(),
+        seed: 7,
+        status: "no cost".into(),
+    };
+    in_lines(&instance(), &schedule(tasks), &meta)
+}
+
+#[test]
+fn lines_have_a_fixed_form() {
+    let text = two_rows_in_lines();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "{\"slackline\":1,\"version\":\"0.1.0\",\"options\":{\"split\":\"64MiB\"},\"seed\":7,\
+             \"policy\":\"fifo\",\"minima\":false,\"clock\":\"measured\",\"slowstart\":0.05,\
+             \"objective\":{\"metric\":\"response\",\"combine\":\"sum\"},\"cluster\":{\"machines\":[\
+             {\"name\":\"node\",\"count\":4,\"speed\":1.0,\"slots\":{\"map\":3,\"reduce\":1}},\
+             {\"name\":\"a/b\",\"count\":1,\"speed\":1.0,\"slots\":{\"map\":2,\"reduce\":2}}]}}",
+            "{\"flow\": \"f \\\"1\\\"\", \"job\": \"j/1\", \"phase\": \"map\", \"task\": 0, \"count\": 2, \
+             \"places\": [\"node-0/1-2\"], \
+             \"start\": 1e-6, \"end\": 5.000001, \"attempt\": 1, \"outcome\": \"lost\"}",
+            "{\"flow\": \"f \\\"1\\\"\", \"job\": \"j/1\", \"phase\": \"reduce\", \"task\": 7, \
+             \"machine\": \"a/b\", \"slot\": 3, \
+             \"start\": 1e-6, \"end\": 5.000001, \"attempt\": 1, \"outcome\": \"lost\"}",
+            "{\"flow\": \"f \\\"1\\\"\", \"release\": 0.0, \"start\": null, \"completion\": null, \"cost\": null, \
+             \"status\": \"failed\"}",
+            "{\"sha256\":\"ab12\",\"cost\":3.0,\"lower_bound\":0.0,\"gap\":null,\"gap_absolute\":3.0,\
+             \"status\":\"no cost\",\"metrics\":{\"tasks\":5.0,\"makespan\":0.1}}",
+        ]
+    );
+    // By its name, or by its first line where the name says nothing.
+    for name in ["s.jsonl", "s.jsonl.gz", "stdin"] {
+        let (read, meta) = read_schedule(name, text.as_bytes(), &instance()).unwrap();
+        assert_eq!((read.flows.len(), read.tasks.len(), meta.seed, meta.sha256.as_str()), (1, 2, 7, "ab12"));
+        assert_eq!(in_lines(&instance(), &read, &meta), text);
+        assert_eq!(read_schedule_head(name, text.as_bytes()).unwrap(), Head { meta, has_tasks: true, is_in_lines: true });
+    }
+    assert!(read_schedule("s.json", text.as_bytes(), &instance()).is_err(), "no document is two documents");
+}
+
+#[test]
+fn lines_that_end_too_early_are_cut_off_and_too_late_are_refused() {
+    let text = two_rows_in_lines();
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let error = |text: &str| {
+        let head = read_schedule_head("s.jsonl", text.as_bytes()).unwrap_err().to_string();
+        assert!(read_schedule("s.jsonl", text.as_bytes(), &instance()).is_err());
+        head
+    };
+    for (n, &end) in ends[..ends.len() - 1].iter().enumerate() {
+        let expected = format!("s.jsonl:{}:1: found the end of the file after this line", n + 1);
+        assert!(error(&text[..end]).starts_with(&expected), "{}", error(&text[..end]));
+        let expected = format!("s.jsonl:{}:1: found the end of the file after this line", n + 2);
+        assert!(error(&text[..end + 9]).starts_with(&expected), "{}", error(&text[..end + 9]));
+    }
+    assert_eq!(error(""), "s.jsonl: found nothing, expected a schedule in lines");
+    let again = format!("{text}{}", &text[ends[0]..ends[1]]);
+    assert!(error(&again).starts_with("s.jsonl:6:1: found the end of the file"));
+    let twice = format!("{text}{}", &text[ends[3]..]);
+    let error = read_schedule("s.jsonl", twice.as_bytes(), &instance()).unwrap_err().to_string();
+    assert_eq!(error, "s.jsonl:6:1: found a line after the last one, which has `sha256`");
+}
+
+#[test]
+fn what_is_wrong_in_a_line_has_its_number() {
+    let text = two_rows_in_lines();
+    for (from, to, expected) in [
+        ("\"slackline\":1", "\"slackline\":2", "s.jsonl:1:14: found slackline = 2, expected version 1"),
+        ("\"slowstart\":0.05", "\"slowstart\":5", "slowstart: found 5, expected a fraction"),
+        ("\"map\":2", "\"map\":1", "s.jsonl:1:251: cluster: found other machines than those of the workload"),
+        ("\"task\": 7", "\"task\": -7", "s.jsonl:3:61: task: found -7, expected a whole number"),
+        ("\"slot\": 3", "\"slots\": 3", "s.jsonl:3:85: unknown field `slots`"),
+        ("\"slot\": 3", "\"slot\": 4", "s.jsonl:3:93: slot: found slot 4 of machine \"a/b\""),
+        ("\"release\": 0.0", "\"release\": -1", "s.jsonl:4:33: release: found -1, expected seconds"),
+        ("\"release\"", "\"released\"", "s.jsonl:4:22: unknown field `released`"),
+        ("\"gap_absolute\":3.0", "\"gap_absolute\":2", "s.jsonl:5:71: gap_absolute: found 2, but"),
+        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "{\"release\"", "s.jsonl:4:1: found none of `job`"),
+        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "[\"release\"", "s.jsonl:4:"),
+    ] {
+        assert!(text.contains(from), "{from}\n{text}");
+        let wrong = text.replacen(from, to, 1);
+        let error = read_schedule("s.jsonl", wrong.as_bytes(), &instance()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\n{expected}");
+    }
+    let mut bytes = text.into_bytes();
+    let at = bytes.iter().rposition(|&byte| byte == b'j').unwrap();
+    bytes[at] = 0xff;
+    let error = read_schedule("s.jsonl", &bytes, &instance()).unwrap_err().to_string();
+    assert!(error.starts_with("s.jsonl:3:") && error.ends_with("found byte 0xff, expected UTF-8 text"), "{error}");
+}
+
 #[test]
 fn the_hash_is_the_standard_one() {
     assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -253,10 +370,10 @@ proptest! {
         cut in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
         byte in prop_oneof![any::<u8>(), prop::sample::select(b"[]{}\":,=.- 019e".to_vec())],
-        name in prop::sample::select(vec!["s.json", "s.toml", "s.yaml", "-"]),
+        name in prop::sample::select(vec!["s.json", "s.jsonl", "s.toml", "s.yaml", "-"]),
     ) {
         let (instance, ..) = contract();
-        let mut bytes = example("schedule.json");
+        let mut bytes = if name == "s.jsonl" { two_rows_in_lines().into_bytes() } else { example("schedule.json") };
         let survive = |bytes: &[u8]| {
             let _ = read_schedule_head(name, bytes);
             let _ = read_schedule(name, bytes, &instance);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::times::Beginning;
 use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
+use crate::workload::wire::Cluster;
 
 fn one() -> f64 {
     1.0
@@ -97,13 +98,90 @@ pub(crate) struct Workload {
 }
 
 /// What durations mean: seconds / speed exactly, or what was measured.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Clock {
     #[default]
     Exact,
     Measured,
+}
+
+/// The first line of a schedule in lines: how it came about.
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FirstLine"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FirstLine {
+    /// Version of the document.
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
+    pub(crate) slackline: u32,
+    /// Version of the program that made it.
+    #[serde(default)]
+    pub(crate) version: String,
+    /// Every option that shaped the workload or what was made of it.
+    #[serde(default)]
+    pub(crate) options: BTreeMap<String, serde_json::Value>,
+    /// When second 0 is, if the workload says so; all times are seconds after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Beginning>,
+    /// The seed.
+    #[serde(default)]
+    pub(crate) seed: u64,
+    /// The policy that made it.
+    pub(crate) policy: String,
+    /// Whether the policy promises to keep the minima.
+    #[serde(default)]
+    pub(crate) minima: bool,
+    /// What durations mean.
+    #[serde(default)]
+    pub(crate) clock: Clock,
+    /// Fraction of maps after which reduces could take slots; 1 for none early.
+    #[serde(default = "one")]
+    pub(crate) slowstart: f64,
+    /// What was to be small.
+    pub(crate) objective: Aim,
+    /// The machines.
+    pub(crate) cluster: Cluster,
+}
+
+/// The last line of a schedule in lines: what it amounts to.
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LastLine"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LastLine {
+    /// SHA-256 of the workload file, lower-case hexadecimal; empty if it is not said.
+    pub(crate) sha256: String,
+    /// Claimed cost.
+    #[serde(default)]
+    pub(crate) cost: Option<f64>,
+    /// Claimed lower bound on the cost of any schedule.
+    #[serde(default)]
+    pub(crate) lower_bound: Option<f64>,
+    /// (cost - bound) / |bound|; null when the bound is not positive.
+    #[serde(default)]
+    pub(crate) gap: Option<f64>,
+    /// cost - bound, when the gap is null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gap_absolute: Option<f64>,
+    /// How far from optimal, in words.
+    #[serde(default)]
+    pub(crate) status: String,
+    /// Claimed metrics by their names in the comparison document.
+    #[serde(default)]
+    pub(crate) metrics: Named,
+}
+
+/// A line of a schedule in lines: the first one, then rows of tasks and flows, each flow after its rows, then the last
+/// one.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]
+#[expect(dead_code, reason = "it is for the schema alone")]
+pub(crate) enum Line<'a> {
+    First(FirstLine),
+    Task(Task<'a>),
+    Flow(Flow<'a>),
+    Last(LastLine),
 }
 
 /// What is claimed of one flow; times in seconds.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, Outcome, Schedule, TaskRow};
+use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, NewRow, Outcome, Schedule};
 use slackline_model::{Instance, Objective, PhaseId, SlotRange};
 
 use super::{COUNTS, Meta, gap_absolute};
@@ -33,7 +33,7 @@ pub fn write_schedule(
     if !schedule.tasks.is_empty() {
         out.write_all(b",\n")?;
         let tasks = &schedule.tasks;
-        list(out, "tasks", tasks.rows(), |out, row| task(out, instance, row, tasks.places(row)))?;
+        list(out, "tasks", tasks.rows(), |out, row| task(out, instance, &row.into(), tasks.places(row)))?;
     }
     out.write_all(b"\n}\n")?;
     out.flush()
@@ -102,7 +102,7 @@ fn list<W: Write, T>(
     out.write_all(if rows.is_empty() { b"]" } else { b"\n  ]" })
 }
 
-fn flow(out: &mut impl Write, instance: &Instance, row: &FlowRow) -> io::Result<()> {
+pub(super) fn flow(out: &mut impl Write, instance: &Instance, row: &FlowRow) -> io::Result<()> {
     out.write_all(b"{\"flow\": ")?;
     value(out, &instance.flow(row.flow).id)?;
     for (key, number) in [
@@ -145,7 +145,12 @@ fn allocation(out: &mut impl Write, instance: &Instance, row: &Allocation) -> io
     write!(out, ", \"slots\": {}}}", row.slots)
 }
 
-fn task(out: &mut impl Write, instance: &Instance, row: &TaskRow, places: &[SlotRange]) -> io::Result<()> {
+pub(super) fn task(
+    out: &mut impl Write,
+    instance: &Instance,
+    row: &NewRow,
+    places: &[SlotRange],
+) -> io::Result<()> {
     phase(out, instance, row.phase)?;
     write!(out, ", \"task\": {}", row.first)?;
     let (cluster, lane) = (instance.cluster(), instance.lane_of(row.phase));

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use slackline_model::cluster::Slots;
+use slackline_model::cluster::{Cluster, Group, Slots};
 use slackline_model::draft::{
     CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
     TasksDraft, Weights,
@@ -235,16 +235,24 @@ pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
 }
 
 fn from_machine(machine: &MachineDraft) -> wire::Machine {
-    wire::Machine {
-        name: machine.name.clone(),
-        count: machine.count,
-        speed: machine.speed,
-        slots: match machine.slots {
-            Slots::Universal(n) => Numbers::Both(n),
-            Slots::Typed { map, reduce } => Numbers::Each(Pair { map: Some(map), reduce: Some(reduce) }),
-        },
-        rack: machine.rack.clone(),
+    let MachineDraft { name, count, speed, slots, rack } = machine.clone();
+    wire::Machine { name, count, speed, slots: from_slots(slots), rack }
+}
+
+fn from_slots(slots: Slots) -> Numbers {
+    match slots {
+        Slots::Universal(n) => Numbers::Both(n),
+        Slots::Typed { map, reduce } => Numbers::Each(Pair { map: Some(map), reduce: Some(reduce) }),
     }
+}
+
+/// The machines of a cluster as a document has them.
+pub(crate) fn from_cluster(cluster: &Cluster) -> wire::Cluster {
+    let machines = cluster.groups().iter().cloned().map(|group| {
+        let Group { name, count, speed, slots, rack, .. } = group;
+        wire::Machine { name, count, speed, slots: from_slots(slots), rack }
+    });
+    wire::Cluster { machines: machines.collect() }
 }
 
 fn from_per_phase(numbers: PerPhase) -> Option<Numbers> {

@@ -1,0 +1,56 @@
+//! A simulation as a schedule in lines, written while it goes on.
+
+use std::io::{self, Write};
+
+use slackline_model::schedule::{FlowRow, NewRow, Origin};
+use slackline_model::{Instance, SlotRange};
+use slackline_trace::schedule::status;
+use slackline_trace::{Meta, ScheduleLines};
+
+use super::{Figures, claim_figures};
+use crate::policy_spec::PolicySpec;
+use crate::simulate::{NotWritten, Options, RowWriter, Simulated, simulate_to};
+
+/// The lines of one schedule.
+struct Lines<'a, W> {
+    lines: ScheduleLines<W>,
+    meta: &'a mut Meta,
+}
+
+impl<W: Write> RowWriter for Lines<'_, W> {
+    fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()> {
+        self.lines.begin(instance, origin, self.meta)
+    }
+
+    fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
+        self.lines.row(live, row, places)
+    }
+
+    fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {
+        self.lines.flow(live, row)
+    }
+}
+
+/// Simulates as [`simulate_to`] does and writes the schedule in lines, its metrics among its claims; the status of `meta`
+/// follows from it.
+///
+/// # Errors
+/// As [`simulate_to`]. What was written then ends without its last line.
+pub fn simulate_lines(
+    out: &mut dyn Write,
+    instance: &Instance,
+    policy: &PolicySpec,
+    options: &Options,
+    bound: Option<f64>,
+    progress: Option<&mut dyn FnMut(u64)>,
+    meta: &mut Meta,
+) -> Result<Simulated, NotWritten> {
+    let mut lines = Lines { lines: ScheduleLines::new(out), meta };
+    let mut simulated = simulate_to(instance, policy, options, bound, progress, &mut lines)?;
+    let Lines { lines, meta } = lines;
+    let figures = Figures::of_simulation(&simulated);
+    claim_figures(&mut simulated.schedule, &figures);
+    meta.status = status(simulated.schedule.cost, simulated.schedule.lower_bound);
+    lines.end(&simulated.schedule, meta)?;
+    Ok(simulated)
+}

@@ -1,0 +1,205 @@
+//! A simulation whose rows are written as they leave it, judged as they leave: memory follows what is live, beside a few
+//! numbers for each flow.
+
+use std::cell::OnceCell;
+use std::io;
+
+use slackline_judge::{Report, Stream, Violation};
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
+use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
+use slackline_policy::engine::{Faults, Offers, RowId};
+use slackline_policy::{Driver, Engine, FlowEnd, Sink};
+use slackline_sim::Sim;
+
+use super::{Options, SimulateError, Simulated};
+use crate::policy_spec::PolicySpec;
+use crate::stopwatch::Stopwatch;
+
+/// Writes down a schedule as it comes.
+pub trait RowWriter {
+    /// How the schedule comes about. `instance` has the cluster and the objective.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being written, as with the other two; then the simulation stops.
+    fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()>;
+
+    /// A row that will not change any more; `live` has its flow.
+    ///
+    /// # Errors
+    /// See [`Self::begin`].
+    fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()>;
+
+    /// A flow all of whose rows have come; `live` has it.
+    ///
+    /// # Errors
+    /// See [`Self::begin`].
+    fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()>;
+}
+
+/// Why there is no schedule, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWritten {
+    /// The simulation gave none.
+    #[error(transparent)]
+    NotSimulated(#[from] SimulateError),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+}
+
+/// As [`super::simulate`], but rows and flows go to `out` as they leave the run, and the schedule that is returned has no
+/// rows.
+///
+/// Rows leave in the order in which they end; where machines may take output with them, those of a flow when it is
+/// over. What the judge can only decide on as a whole is kept until the end ([`Stream::new`] says what).
+///
+/// # Errors
+/// The judge's finding; whatever `out` says. What was written then has to be thrown away.
+pub fn simulate_to(
+    instance: &Instance,
+    policy: &PolicySpec,
+    options: &Options,
+    bound: Option<f64>,
+    progress: Option<&mut dyn FnMut(u64)>,
+    out: &mut dyn RowWriter,
+) -> Result<Simulated, NotWritten> {
+    let stopwatch = Stopwatch::start();
+    let nanos = || stopwatch.nanos();
+    // As in `simulate`.
+    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
+    let config = options.config(instance.cluster(), &nanos, progress);
+    let mut built =
+        policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
+    let mut engine = Sim::new(instance, options.sim.clone());
+    let capabilities = engine.capabilities();
+    // As the driver has it.
+    let is_prompt = capabilities.offers == Offers::Immediate && options.locality_wait == Span::ZERO;
+    let origin = Origin {
+        policy: policy.spec().to_owned(),
+        minima: built.keeps_minima() && is_prompt,
+        clock: options.clock(),
+        slowstart: options.slowstart,
+    };
+    out.begin(instance, &origin)?;
+    let minima = origin.minima;
+    let nothing = Rows::Tasks(TaskRows::new());
+    let mut schedule = Schedule::from_rows(instance, origin, nothing, |_| FlowTimes::default());
+    let stream = Stream::new(instance, &schedule).filter(|_| capabilities.faults != Faults::TasksAndOutput);
+    let judged = stream.map_or_else(|| Judged::AtTheEnd(TaskRows::new()), |stream| Judged::AsTheyCome(Box::new(stream)));
+    let failed = OnceCell::new();
+    let times = vec![None; instance.flows().len()].into();
+    let mut leaving = Leaving { instance, out, judged, times, failed: &failed };
+    let empty = instance.without_flows();
+    let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
+    while failed.get().is_none() && driver.step() {}
+    let mut figures = driver.close();
+    leaving.flows_that_never_came();
+    let Leaving { judged, times, .. } = leaving;
+    if let Some(error) = failed.into_inner() {
+        return Err(error);
+    }
+    if let Some(failure) = figures.failure.take() {
+        return Err(SimulateError::Policy(failure).into());
+    }
+    assert_eq!(figures.minima, minima, "the first line says what the driver promised");
+    schedule.claim_times(instance, |flow| times[flow].unwrap_or_default());
+    schedule.claim_bound(bound.filter(|_| options.clock() == slackline_model::schedule::Clock::Exact));
+    let judged = judged.finish(instance, &mut schedule).map_err(SimulateError::Infeasible)?;
+    let Report { metrics, flows, .. } = judged;
+    let timings = options.timed_by(&stopwatch, &mut figures);
+    let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
+    let admissions = built.admissions().to_vec();
+    Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
+}
+
+/// How the rows are judged.
+enum Judged<'a> {
+    AsTheyCome(Box<Stream<'a>>),
+    AtTheEnd(TaskRows),
+}
+
+impl Judged<'_> {
+    /// Judges the schedule, whose rows are here.
+    fn finish(self, instance: &Instance, schedule: &mut Schedule) -> Result<Report, Violation> {
+        match self {
+            Self::AsTheyCome(stream) => stream.finish(schedule),
+            Self::AtTheEnd(rows) => {
+                schedule.tasks = rows;
+                let report = slackline_judge::check(instance, schedule);
+                schedule.tasks = TaskRows::new();
+                report
+            }
+        }
+    }
+}
+
+/// Hands on what leaves a run, until something goes wrong.
+struct Leaving<'a, 'o> {
+    /// The whole workload, under whose ids the judge knows flows and phases.
+    instance: &'a Instance,
+    out: &'o mut dyn RowWriter,
+    judged: Judged<'a>,
+    /// When each flow ran that is over.
+    times: TiVec<FlowId, Option<FlowTimes>>,
+    failed: &'o OnceCell<NotWritten>,
+}
+
+impl Leaving<'_, '_> {
+    /// Remembers the first thing that goes wrong.
+    fn note(&self, result: Result<(), NotWritten>) {
+        if let Err(error) = result {
+            // A later error follows from the first one.
+            let _ = self.failed.set(error);
+        }
+    }
+
+    fn take_row(&mut self, row: &NewRow, places: &[SlotRange], live: &Instance) -> Result<(), NotWritten> {
+        let known = NewRow { phase: live.phase_in(self.instance, row.phase), ..*row };
+        match &mut self.judged {
+            Judged::AsTheyCome(stream) => stream.row(known, places).map_err(SimulateError::Infeasible)?,
+            Judged::AtTheEnd(rows) => {
+                rows.push(known, places);
+            }
+        }
+        Ok(self.out.row(live, row, places)?)
+    }
+
+    fn take_flow(&mut self, id: FlowId, times: FlowTimes, live: &Instance) -> Result<(), NotWritten> {
+        let row = FlowRow::new(live, id, times);
+        let place = live.flow(id).place;
+        self.times[place] = Some(times);
+        if let Judged::AsTheyCome(stream) = &mut self.judged {
+            stream.flow(&FlowRow { flow: place, ..row }).map_err(SimulateError::Infeasible)?;
+        }
+        Ok(self.out.flow(live, &row)?)
+    }
+
+    /// Flows that had not arrived when nothing could happen any more.
+    fn flows_that_never_came(&mut self) {
+        let instance = self.instance;
+        for flow in instance.flows().keys() {
+            if self.times[flow].is_none() && self.failed.get().is_none() {
+                let taken = self.take_flow(flow, FlowTimes::default(), instance);
+                self.note(taken);
+            }
+        }
+    }
+}
+
+impl Sink for Leaving<'_, '_> {
+    fn row(&mut self, _: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
+        if self.failed.get().is_none() {
+            let taken = self.take_row(row, places, live);
+            self.note(taken);
+        }
+    }
+
+    fn flow(&mut self, end: &FlowEnd, live: &Instance) {
+        if self.failed.get().is_none() {
+            let [start, completion] = [end.started, end.completion].map(|time| time.map(Time::seconds));
+            let taken = self.take_flow(end.flow, FlowTimes { start, completion }, live);
+            self.note(taken);
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Schedules as JSON lines, for schedules that are larger than memory: a first line that says how the schedule came
+//! about, a line for every row of tasks and for every flow as they end, and a last line with what it all amounts to.
+//!
+//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `flow` without `job`, `sha256`.
+
+use std::io::{self, BufRead, Read, Write};
+use std::ops::ControlFlow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use slackline_model::schedule::{FlowRow, NewRow, Origin, Schedule, TaskRows};
+use slackline_model::{Instance, SlotRange};
+
+use super::read::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction};
+use super::wire::{FirstLine, Flow, LastLine, Task};
+use super::{Head, Meta, gap_absolute, write};
+use crate::error::TraceError;
+use crate::format::{Format, ending};
+use crate::json;
+use crate::parse::{VERSION, check_version, parse};
+use crate::place::Place;
+use crate::text::content;
+use crate::times::Beginning;
+use crate::wire::Named;
+use crate::workload::from_cluster;
+
+/// The ending of files of lines.
+const ENDING: &str = "jsonl";
+
+/// How much of a file without a telling name is looked at for its first line, bytes.
+const FIRST_LINE_MAX: u64 = 1 << 24;
+
+/// Writes a schedule line by line. What is written is never kept.
+#[derive(Debug)]
+pub struct ScheduleLines<W> {
+    out: W,
+}
+
+impl<W: Write> ScheduleLines<W> {
+    /// Writes to `out`, which is best buffered.
+    pub fn new(out: W) -> Self {
+        Self { out }
+    }
+
+    /// Begins a schedule with its first line; `instance` need not have its flows yet. Of `meta`, what is known
+    /// beforehand is written here: version, options, seed.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn begin(&mut self, instance: &Instance, origin: &Origin, meta: &Meta) -> io::Result<()> {
+        let first = FirstLine {
+            slackline: VERSION,
+            version: meta.version.clone(),
+            options: meta.options.clone(),
+            start: instance.start().cloned().map(Beginning),
+            seed: meta.seed,
+            policy: origin.policy.clone(),
+            minima: origin.minima,
+            clock: origin.clock.into(),
+            slowstart: origin.slowstart,
+            objective: instance.objective().into(),
+            cluster: from_cluster(instance.cluster()),
+        };
+        serde_json::to_writer(&mut self.out, &first)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// A row of tasks of a flow that has no line yet; `instance` has that flow.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn row(&mut self, instance: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
+        write::task(&mut self.out, instance, row, places)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// A flow all of whose rows were written; `instance` has it.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn flow(&mut self, instance: &Instance, row: &FlowRow) -> io::Result<()> {
+        write::flow(&mut self.out, instance, row)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Ends a schedule with its last line: the claims of `schedule`, whose rows are not looked at.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn end(mut self, schedule: &Schedule, meta: &Meta) -> io::Result<()> {
+        let last = LastLine {
+            sha256: meta.sha256.clone(),
+            cost: schedule.cost,
+            lower_bound: schedule.lower_bound,
+            gap: schedule.gap,
+            gap_absolute: gap_absolute(schedule),
+            status: meta.status.clone(),
+            metrics: Named(schedule.metrics.clone()),
+        };
+        serde_json::to_writer(&mut self.out, &last)?;
+        self.out.write_all(b"\n")?;
+        self.out.flush()
+    }
+}
+
+/// What a line between the first and the last one says, for an instance.
+#[derive(Clone, Debug)]
+pub enum ScheduleLine {
+    /// The first line: how the schedule came about. Rows and claims are still missing.
+    First(Schedule),
+    /// A row of tasks and the slots they are on.
+    Row(NewRow, Vec<SlotRange>),
+    /// A flow.
+    Flow(FlowRow),
+}
+
+/// The keys that tell lines apart, and those of other documents.
+#[derive(Deserialize)]
+struct Keys {
+    slackline: Option<IgnoredAny>,
+    flows: Option<IgnoredAny>,
+    job: Option<IgnoredAny>,
+    flow: Option<IgnoredAny>,
+    sha256: Option<IgnoredAny>,
+}
+
+/// Whether a schedule is one in lines: by its name, else by its first line.
+pub(super) fn are_lines(name: &str, bytes: &[u8]) -> bool {
+    let is_of = |ending: &str, format: &Format| format.endings().contains(&ending);
+    match ending(name).as_deref() {
+        Some(ENDING) => true,
+        Some(ending) if Format::ALL.iter().any(|format| is_of(ending, format)) => false,
+        _ => {
+            let mut first = Vec::new();
+            let read = content(bytes).take(FIRST_LINE_MAX).read_until(b'\n', &mut first);
+            let keys = std::str::from_utf8(&first).ok().and_then(|text| json::from_str::<Keys>(text).ok());
+            read.is_ok() && keys.is_some_and(|keys| keys.slackline.is_some() && keys.flows.is_none())
+        }
+    }
+}
+
+/// What the first and the last line say. What lies between is not looked into.
+pub(super) fn read_ends(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
+    let mut lines = Lines::new(name, bytes);
+    let first = lines.first()?;
+    let mut last = String::new();
+    while lines.next()? {
+        std::mem::swap(&mut last, &mut lines.text);
+    }
+    lines.text = last;
+    let meta = meta(first, lines.last()?);
+    Ok(Head { meta, has_tasks: true, is_in_lines: true })
+}
+
+/// The whole schedule, with all its rows.
+pub(super) fn read_all(
+    name: &str,
+    bytes: &[u8],
+    instance: &Instance,
+) -> Result<(Schedule, Meta), TraceError> {
+    let mut tasks = TaskRows::new();
+    let read = read_schedule_lines(name, bytes, instance, |line| {
+        if let ScheduleLine::Row(row, places) = line {
+            tasks.push(row, &places);
+        }
+        ControlFlow::Continue(())
+    })?;
+    let (schedule, meta) = read.expect("invariant: it was read to its end");
+    Ok((Schedule { tasks, ..schedule }, meta))
+}
+
+/// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the schedule
+/// without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory: one line, and a row a
+/// flow.
+///
+/// # Errors
+/// As [`super::read_schedule`]; a file that ends before its last line.
+pub fn read_schedule_lines(
+    name: &str,
+    bytes: &[u8],
+    instance: &Instance,
+    mut take: impl FnMut(ScheduleLine) -> ControlFlow<()>,
+) -> Result<Option<(Schedule, Meta)>, TraceError> {
+    let mut lines = Lines::new(name, bytes);
+    let first = lines.first()?;
+    let mut schedule = beginning(&first, instance).map_err(|wrong| lines.wrong(wrong))?;
+    let mut names = Names::new(instance);
+    let mut seen = take(ScheduleLine::First(schedule.clone()));
+    while seen.is_continue() && lines.next()? {
+        let read = match lines.kind()? {
+            Kind::Task(task) => names.task(&task).map(|(row, places)| ScheduleLine::Row(row, places)),
+            Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
+            Kind::Last(last) => {
+                claim(&mut schedule, &last).map_err(|wrong| lines.wrong(wrong))?;
+                if lines.next()? {
+                    return Err(lines.input("found a line after the last one, which has `sha256`"));
+                }
+                schedule.flows.sort_by_key(|row| row.flow);
+                return Ok(Some((schedule, meta(first, last))));
+            }
+        };
+        let line = read.map_err(|wrong| lines.wrong(wrong))?;
+        if let ScheduleLine::Flow(row) = line {
+            schedule.flows.push(row);
+        }
+        seen = take(line);
+    }
+    if seen.is_break() { Ok(None) } else { Err(lines.cut_off()) }
+}
+
+/// What the first line says, rows and claims missing.
+fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> {
+    check_start(first.start.as_ref(), instance)?;
+    let text = |cluster| serde_json::to_string(cluster).ok();
+    if text(&first.cluster) != text(&from_cluster(instance.cluster())) {
+        return Err(Wrong::mismatch("cluster", "found other machines than those of the workload"));
+    }
+    Ok(Schedule {
+        policy: first.policy.clone(),
+        minima: first.minima,
+        clock: first.clock.into(),
+        slowstart: fraction("slowstart", first.slowstart)?,
+        objective: first.objective.into(),
+        cost: None,
+        lower_bound: None,
+        gap: None,
+        metrics: Vec::new(),
+        flows: Vec::new(),
+        tasks: TaskRows::new(),
+        allocations: Vec::new(),
+    })
+}
+
+/// Takes in the claims of the last line.
+fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
+    let LastLine { cost, lower_bound, gap, gap_absolute, .. } = *last;
+    check_finite(&[
+        ("cost", cost),
+        ("lower_bound", lower_bound),
+        ("gap", gap),
+        ("gap_absolute", gap_absolute),
+    ])?;
+    (schedule.cost, schedule.lower_bound, schedule.gap) = (cost, lower_bound, gap);
+    schedule.metrics.clone_from(&last.metrics.0);
+    check_gap_absolute(schedule, gap_absolute)
+}
+
+fn meta(first: FirstLine, last: LastLine) -> Meta {
+    let FirstLine { version, options, seed, .. } = first;
+    Meta { version, sha256: last.sha256, options, seed, status: last.status }
+}
+
+/// A line after the first.
+enum Kind<'a> {
+    Task(Task<'a>),
+    Flow(Flow<'a>),
+    Last(LastLine),
+}
+
+/// The lines of a file, one at a time.
+struct Lines<'a> {
+    file: &'a str,
+    source: Box<dyn BufRead + 'a>,
+    /// The line that was read last, without its end.
+    text: String,
+    /// Its number, from 1.
+    number: u32,
+}
+
+impl<'a> Lines<'a> {
+    fn new(file: &'a str, bytes: &'a [u8]) -> Self {
+        Self { file, source: content(bytes), text: String::new(), number: 0 }
+    }
+
+    /// Goes to the next line; false at the end of the file.
+    fn next(&mut self) -> Result<bool, TraceError> {
+        let mut bytes = std::mem::take(&mut self.text).into_bytes();
+        bytes.clear();
+        let read = self.source.read_until(b'\n', &mut bytes);
+        if matches!(read, Ok(0)) {
+            return Ok(false);
+        }
+        self.number = self.number.saturating_add(1);
+        read.map_err(|error| self.input(format!("found damaged compressed data: {error}")))?;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        if self.number == 1 && bytes.starts_with("\u{feff}".as_bytes()) {
+            bytes.drain(..3);
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => self.text = text,
+            Err(error) => {
+                let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+                let what = format!("found byte {:#04x}, expected UTF-8 text", bytes[at]);
+                let place = Place::of_offset(bytes, at);
+                return Err(TraceError::input(self.file, Some(place), what).on_line(self.number));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The first line.
+    fn first(&mut self) -> Result<FirstLine, TraceError> {
+        if !self.next()? {
+            return Err(TraceError::input(self.file, None, "found nothing, expected a schedule in lines"));
+        }
+        let first: FirstLine = self.parse()?;
+        check_version(self.file, &self.text, Format::Json, first.slackline)
+            .map_err(|error| error.on_line(self.number))?;
+        Ok(first)
+    }
+
+    /// The line at the end of the file as the last one of a schedule.
+    fn last(&self) -> Result<LastLine, TraceError> {
+        match json::from_str::<Keys>(&self.text) {
+            Ok(keys) if keys.sha256.is_some() => self.parse(),
+            _ => Err(self.cut_off()),
+        }
+    }
+
+    /// A line after the first one.
+    fn kind(&self) -> Result<Kind<'_>, TraceError> {
+        // Nearly all lines are rows.
+        if let Ok(task) = json::from_str(&self.text) {
+            return Ok(Kind::Task(task));
+        }
+        let keys: Keys = self.parse()?;
+        if keys.job.is_some() {
+            self.parse().map(Kind::Task)
+        } else if keys.flow.is_some() {
+            self.parse().map(Kind::Flow)
+        } else if keys.sha256.is_some() {
+            self.parse().map(Kind::Last)
+        } else {
+            Err(self.input("found none of `job`, `flow` and `sha256`, expected a row, a flow or the last line"))
+        }
+    }
+
+    fn parse<'t, T: Deserialize<'t>>(&'t self) -> Result<T, TraceError> {
+        parse(self.file, &self.text, Format::Json, "a line of a schedule").map_err(|error| error.on_line(self.number))
+    }
+
+    /// Something is wrong with a part of this line.
+    fn wrong(&self, wrong: Wrong) -> TraceError {
+        wrong.into_error(self.file, &self.text, Format::Json).on_line(self.number)
+    }
+
+    /// Something is wrong with this line.
+    fn input(&self, what: impl Into<String>) -> TraceError {
+        TraceError::input(self.file, None, what).on_line(self.number)
+    }
+
+    /// This is the line at the end of the file, and not the last one of a schedule.
+    fn cut_off(&self) -> TraceError {
+        self.input("found the end of the file after this line, expected a last line with `sha256`: it was cut off")
+    }
+}
