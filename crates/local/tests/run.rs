@@ -106,7 +106,7 @@ fn session(dir: &Path, draft: &Draft) -> Session {
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
     let Some(instance) = session.remaining().unwrap() else { return RunEnd::Done };
     let mut policy = Fifo::new(By::Job);
-    let config = Config { audit: true, ..Config::plain() };
+    let config = Config::plain().audited();
     let (sender, receiver) = std::sync::mpsc::channel();
     watcher.stop = Some(receiver);
     let stop = |stop| sender.send(stop).unwrap();
@@ -207,7 +207,7 @@ fn a_mapper_that_hangs_is_killed() {
     let mut session = session(dir.path(), &draft(vec![FlowDraft::new("hang", vec![job("j", &[], hang)])]));
     let instance = session.remaining().unwrap().unwrap();
     let mut policy = Fifo::new(By::Job);
-    let config = Config { attempts_max: 1, ..Config::plain() };
+    let config = Config::plain().with_attempts_max(1);
     let settings = settings().with_timeout(Some(Span::from_seconds_nearest(0.5)));
     let mut watcher = Watcher::default();
     let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
@@ -280,7 +280,7 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     let mut policy = Fifo::new(By::Job);
     let settings = settings().with_speculate(true);
     let mut watcher = Watcher::default();
-    let config = Config { audit: true, ..Config::plain() };
+    let config = Config::plain().audited();
     let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
     let end = session.run(drive, settings, |_| {}).unwrap();
     assert_eq!(end, RunEnd::Done, "{:?}", watcher.failures);

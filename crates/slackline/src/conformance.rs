@@ -239,13 +239,11 @@ impl Policy for Patient {
 /// If the audit finds the driver's state wrong.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Result<Schedule, String> {
     let (noise, seed) = (setup.noise, setup.sim.seed);
-    let config = Config {
-        slowstart: setup.slowstart,
-        locality_wait: setup.locality_wait,
-        believe: Box::new(move |live, phase| noise::distorted(live, phase, noise, seed)),
-        audit: true,
-        ..Config::plain()
-    };
+    let config = Config::plain()
+        .audited()
+        .with_slowstart(setup.slowstart)
+        .with_locality_wait(setup.locality_wait)
+        .with_beliefs(move |live, phase| noise::distorted(live, phase, noise, seed));
     let name = policy.name().to_owned();
     let sim = Sim::new(instance, setup.sim.clone());
     let mut engine = Refilling::new(sim, setup.refills, seed);

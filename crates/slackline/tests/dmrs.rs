@@ -77,7 +77,7 @@ fn run_knowing(
     (known, slowstart): (&Known<'_>, f64),
 ) -> (Schedule, Option<History>) {
     let clock = if options.jitter > 0.0 { Clock::Measured } else { Clock::Exact };
-    let mut config = Config { audit: true, slowstart, ..Config::plain() };
+    let mut config = Config::plain().audited().with_slowstart(slowstart);
     let mut policy = Misled { policy, backwards: matches!(known, Known::WrongSpeeds) };
     match known {
         Known::Means(sigma) => {

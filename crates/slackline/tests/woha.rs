@@ -38,7 +38,7 @@ fn instance(slots: Slots, count: u32, flows: Vec<(&str, f64, Option<f64>, Vec<Jo
 
 fn run_with(instance: &Instance, policy: &mut dyn Policy, options: Options) -> Schedule {
     let mut engine = Sim::new(instance, options);
-    let config = Config { audit: true, ..Config::plain() };
+    let config = Config::plain().audited();
     let run = slackline::policy::run(instance, policy, &mut engine, config);
     let schedule = run.schedule(instance, "woha", Clock::Exact);
     slackline::judge::check(instance, &schedule).unwrap();
@@ -174,7 +174,7 @@ fn lists_decide_as_recomputation_does_even_when_tasks_are_lost() {
             let crashes = Crashes::Rate { between: Span(15_000_000), repair: Span(3_000_000) };
             let run = |policy: &mut dyn Policy| {
                 let mut engine = Sim::new(&instance, Options::exact().with_crashes(crashes.clone()));
-                let config = Config { audit: true, slowstart, ..Config::plain() };
+                let config = Config::plain().audited().with_slowstart(slowstart);
                 let run = slackline::policy::run(&instance, policy, &mut engine, config);
                 let schedule = run.schedule(&instance, "woha", Clock::Exact);
                 slackline::judge::check(&instance, &schedule).unwrap();

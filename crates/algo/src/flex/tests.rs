@@ -477,7 +477,7 @@ fn simulated(instance: &Instance, policy: &mut dyn slackline_policy::Policy, lea
     use slackline_policy::{Config, Learning, run};
     use slackline_sim::{Options, Sim};
 
-    let mut config = Config { audit: true, ..Config::plain() };
+    let mut config = Config::plain().audited();
     if learned {
         config.learning = Some(Learning::new(instance.cluster(), &History::new()));
     }

@@ -59,7 +59,8 @@ impl Ordering {
         }
         let arrived = self.active.len() > before;
         let over = events.iter().filter_map(Event::over).flat_map(|flow| view.instance.flow(flow).jobs());
-        let done = events.iter().filter_map(|event| if let Event::JobDone(job) = *event { Some(job) } else { None });
+        let done =
+            events.iter().filter_map(|event| if let Event::JobDone(job) = *event { Some(job) } else { None });
         self.place.forget(done.chain(over));
         arrived
     }
@@ -199,7 +200,7 @@ mod tests {
     fn completions(instance: &Instance, rule: Rule, candidates: Candidates) -> Vec<Time> {
         let mut policy = Ordering::new(rule, candidates);
         let mut engine = Sim::new(instance, Options::exact());
-        let config = slackline_policy::Config { audit: true, ..slackline_policy::Config::plain() };
+        let config = slackline_policy::Config::plain().audited();
         let run = slackline_policy::run(instance, &mut policy, &mut engine, config);
         let clock = slackline_model::schedule::Clock::Exact;
         let flows = run.schedule(instance, policy.name(), clock).flows;

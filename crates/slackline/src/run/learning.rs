@@ -19,12 +19,10 @@ pub(super) fn config<'a>(
     request: &Request,
 ) -> Config<'a> {
     let known = known(seen(session.workload(), session.attempts()), instance, past);
-    Config {
-        slowstart: request.slowstart,
-        attempts_max: request.attempts_max,
-        learning: Some(Learning::new(instance.cluster(), &known).guessing()),
-        ..Config::plain()
-    }
+    Config::plain()
+        .with_slowstart(request.slowstart)
+        .with_attempts_max(request.attempts_max)
+        .with_learning(Some(Learning::new(instance.cluster(), &known).guessing()))
 }
 
 /// What finished tasks took: those that this run has seen; of other phases, those of earlier runs, at the sizes that

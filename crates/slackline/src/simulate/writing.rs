@@ -69,8 +69,7 @@ pub fn simulate_to(
     // As in `simulate`.
     let progress = progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
-    let mut built =
-        policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
+    let mut built = policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
     let mut engine = Sim::new(instance, options.sim.clone());
     let capabilities = engine.capabilities();
     // As the driver has it.
@@ -86,7 +85,8 @@ pub fn simulate_to(
     let nothing = Rows::Tasks(TaskRows::new());
     let mut schedule = Schedule::from_rows(instance, origin, nothing, |_| FlowTimes::default());
     let stream = Stream::new(instance, &schedule).filter(|_| capabilities.faults != Faults::TasksAndOutput);
-    let judged = stream.map_or_else(|| Judged::AtTheEnd(TaskRows::new()), |stream| Judged::AsTheyCome(Box::new(stream)));
+    let judged = stream
+        .map_or_else(|| Judged::AtTheEnd(TaskRows::new()), |stream| Judged::AsTheyCome(Box::new(stream)));
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
     let mut leaving = Leaving { instance, out, judged, times, failed: &failed };

@@ -31,11 +31,16 @@ impl Sink for Ends {
 
 /// How a run ends, and how a copy of it does that was made after so many instants, with a copy of the policy or, where
 /// there is none, with a new one. `None` if the run was over before.
-fn both(instance: &Instance, spec: &PolicySpec, slowstart: f64, instants: usize) -> Option<(Ends, Ends, bool)> {
+fn both(
+    instance: &Instance,
+    spec: &PolicySpec,
+    slowstart: f64,
+    instants: usize,
+) -> Option<(Ends, Ends, bool)> {
     let make = || spec.build(instance.cluster(), &instance.objective());
     let (mut policy, mut engine) = (make(), Sim::new(instance, Options::exact()));
     let (mut ends, mut ahead) = (Ends::default(), Ends::default());
-    let config = Config { slowstart, audit: true, ..Config::plain() };
+    let config = Config::plain().audited().with_slowstart(slowstart);
     let mut driver = Driver::new(instance.without_flows(), policy.as_mut(), &mut engine, &mut ends, config);
     for _ in 0..instants {
         if !driver.step() {
@@ -73,7 +78,9 @@ fn a_copy_of_a_run_ends_as_the_run_does() {
         let instance = Instance::new(&draft).unwrap().cut(Span(3_000_000));
         for spec in harness::registered(&Registry::standard()) {
             for (slowstart, instants) in [(1.0, 3), (0.4, 7)] {
-                let Some((ends, ahead, is_copy)) = both(&instance, &spec, slowstart, instants) else { continue };
+                let Some((ends, ahead, is_copy)) = both(&instance, &spec, slowstart, instants) else {
+                    continue;
+                };
                 let left = ahead.completions.keys().all(|flow| ends.completions.contains_key(flow));
                 assert!(left && ahead.completions.values().all(Option::is_some), "{spec:?}, seed {seed}");
                 for (flow, end) in ahead.completions.iter().filter(|_| is_copy) {

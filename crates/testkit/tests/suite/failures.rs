@@ -64,7 +64,7 @@ fn run(
     let mut policy = spec.build(instance.cluster(), &instance.objective());
     let sim = Sim::new(instance, Options::exact());
     let mut engine = Flaky { instance, sim, fails, attempts: BTreeMap::new() };
-    let config = Config { audit: true, ..Config::plain() };
+    let config = Config::plain().audited();
     let run = slackline_policy::run(instance, policy.as_mut(), &mut engine, config);
     let schedule = run.schedule(instance, spec.spec(), Clock::Exact);
     slackline_judge::check(instance, &schedule)

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use slackline::Registry;
+use slackline::conformance::{planned, setups};
 use slackline_model::draft::{Draft, PhaseDraft, TasksDraft};
 use slackline_model::{Instance, Seed, Span, random};
 use slackline_policy::Policy;
-use slackline::conformance::{planned, setups};
 use slackline_testkit::conformance::measured;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances;

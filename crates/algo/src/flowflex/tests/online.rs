@@ -58,7 +58,7 @@ fn gridmix(settings: &[(&str, &str)], seed: u64, objective: Objective) -> Instan
 
 /// The cost of a simulated run that the judge has looked at.
 fn simulated(instance: &Instance, policy: &mut dyn Policy, (slowstart, learned): (f64, bool)) -> f64 {
-    let mut config = Config { audit: true, slowstart, ..Config::plain() };
+    let mut config = Config::plain().audited().with_slowstart(slowstart);
     if learned {
         config.learning = Some(Learning::new(instance.cluster(), &History::new()));
     }
@@ -285,7 +285,7 @@ fn an_abandoned_flow_takes_no_slots_of_a_plan() {
     let (targets, after) = (BTreeMap::new(), Vec::new());
     let mut policy = Counted { inner: FlowFlex::new(Span::ZERO), targets, has_failed: false, after };
     let mut engine = Broken { sim: Sim::new(&instance, Options::exact()), doomed: Vec::new() };
-    run(&instance, &mut policy, &mut engine, Config { audit: true, ..Config::plain() });
+    run(&instance, &mut policy, &mut engine, Config::plain().audited());
     let contended: Vec<f64> = policy.after.iter().filter(|a| a.0 == 2).map(|a| a.1).collect();
     assert!(contended.len() > 5 && contended.iter().all(|&slots| slots == 3.0), "{contended:?}");
 }
