@@ -138,7 +138,9 @@ impl Cluster {
             lanes: [Vec::new(), Vec::new()],
             totals: [0; 2],
         };
-        groups.into_iter().for_each(|group| cluster.add(group));
+        for group in groups {
+            cluster.add(group);
+        }
         cluster
     }
 

@@ -39,8 +39,8 @@ struct Page<T> {
 }
 
 impl<T> Page<T> {
-    fn new() -> Box<Self> {
-        Box::new(Self { rows: 0, row: [const { None }; PAGE] })
+    fn new() -> Self {
+        Self { rows: 0, row: [const { None }; PAGE] }
     }
 }
 
@@ -99,7 +99,7 @@ where
         while self.pages.len() <= number - self.front {
             self.pages.push_back(None);
         }
-        self.pages[number - self.front].get_or_insert_with(Page::new)
+        self.pages[number - self.front].get_or_insert_with(|| Box::new(Page::new()))
     }
 
     /// The row of an id; makes one if there is none.

@@ -35,10 +35,10 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
         return Ok(document);
     }
     let another = |found: &str| TraceError::input(file, None, format!("found {found}, expected {kind}"));
-    let tree = tree::read(text, format).map_err(|wrong| match is_csv(text) {
-        true => another("rows of a table (CSV)"),
-        false => wrong.into_error(file, text),
-    })?;
+    let no_tree = |wrong: tree::Wrong| {
+        if is_csv(text) { another("rows of a table (CSV)") } else { wrong.into_error(file, text) }
+    };
+    let tree = tree::read(text, format).map_err(no_tree)?;
     T::deserialize(&tree).map_err(|error| {
         // A document of another version or kind may well have other fields; say that rather than those.
         let other = other_version(file, text, &tree);

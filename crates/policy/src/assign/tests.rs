@@ -121,7 +121,7 @@ fn only_machines_that_offer_get_work() {
     let mut layer = Layer::new(&instance, Listed::granting(&[(0, 99)]));
     layer.absorb(Report::Down(MachineId(2)));
     layer.assign_in(Scope::Machines(&[MachineId(1), MachineId(2)]));
-    let places: Vec<_> = layer.books.log.iter().flat_map(|row| row.places()).collect();
+    let places: Vec<_> = layer.books.log.iter().flat_map(crate::log::Row::places).collect();
     assert_eq!(places, [&range(2, 2)]);
     assert_eq!(layer.policy.asked, [(Some(MachineId(1)), 2, 0)]);
 }

@@ -10,7 +10,7 @@ use slackline_policy::{Estimates, Event, View};
 use super::wire::{self, Call, Greeting, Happened, Hello, PROTOCOL};
 
 /// The first line, of a run on that cluster.
-pub(super) fn greeting<'a>(cluster: &'a Cluster, objective: Objective) -> Greeting<'a> {
+pub(super) fn greeting(cluster: &Cluster, objective: Objective) -> Greeting<'_> {
     let objective = wire::Objective { metric: objective.metric.name(), combine: objective.combine.name() };
     let machines = cluster.groups().iter().map(group_of).collect();
     Greeting { hello: Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION"), objective, machines } }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::tasks::Tasks;
 use slackline_model::{Instance, PhaseId, Seed, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, Order, Report, RowId, Running, Start};
@@ -71,7 +72,7 @@ impl Engine for Refilling<'_> {
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         self.rows.insert(start.row, (start.phase, start.places[0].first));
-        let total = live.phase(start.phase).tasks().map_or(0, |tasks| tasks.count());
+        let total = live.phase(start.phase).tasks().map_or(0, Tasks::count);
         let (_, started) = self.phases.entry(start.phase).or_insert_with(|| (total, BTreeSet::new()));
         started.extend(start.first..start.first + start.count);
         self.sim.start(start, live);
