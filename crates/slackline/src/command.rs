@@ -38,13 +38,22 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What tables of policies say of it. It is made from a [`Program`] alone, so that it is in no registry.
 pub const ENTRY: PolicyEntry = PolicyEntry {
-    capabilities: Capabilities { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Known, minima: false },
+    capabilities: Capabilities {
+        flows: Flows::Whole,
+        typed: Typed::Yes,
+        speeds: Speeds::Known,
+        minima: false,
+    },
     source: "docs/policies-in-any-language.md",
     guarantee: "that of the program",
-    ..PolicyEntry::new(NAME, "a program of your own in any language: command:PROGRAM ARGUMENTS", |cluster, objective, _| {
-        let program = Program { words: Vec::new(), timeout: TIMEOUT };
-        program.policy(cluster, objective)
-    })
+    ..PolicyEntry::new(
+        NAME,
+        "a program of your own in any language: command:PROGRAM ARGUMENTS",
+        |cluster, objective, _| {
+            let program = Program { words: Vec::new(), timeout: TIMEOUT };
+            program.policy(cluster, objective)
+        },
+    )
 };
 
 /// A program that decides.
@@ -86,10 +95,14 @@ impl Program {
 
 /// A text as one line of at most so many characters, and of what is left out the number.
 fn shown(text: &str, most: usize) -> String {
-    let mut line: String = text.chars().take(most).flat_map(|c| {
-        let hides = c.is_control();
-        hides.then(|| c.escape_default()).into_iter().flatten().chain((!hides).then_some(c))
-    }).collect();
+    let mut line: String = text
+        .chars()
+        .take(most)
+        .flat_map(|c| {
+            let hides = c.is_control();
+            hides.then(|| c.escape_default()).into_iter().flatten().chain((!hides).then_some(c))
+        })
+        .collect();
     let more = text.chars().skip(most).count();
     if more > 0 {
         let _ = write!(line, "… ({more} characters more)");

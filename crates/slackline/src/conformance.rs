@@ -135,7 +135,8 @@ pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked
             None if name == "plan" => planned(instance, policy),
             None => repeated(instance, policy),
         };
-        let wrong = workloads.iter().find_map(|(file, instance)| Some(format!("{file}: {}", on(instance).err()?)));
+        let wrong =
+            workloads.iter().find_map(|(file, instance)| Some(format!("{file}: {}", on(instance).err()?)));
         let checked = Checked { name, wrong };
         told(&checked);
         all.push(checked);

@@ -100,7 +100,10 @@ impl PolicySpec {
     /// A program of one's own, which `spec` asked for.
     #[cfg(feature = "command")]
     pub(crate) fn of_program(program: Program, spec: &str) -> Self {
-        Self { maker: Maker::Elsewhere(program), ..Self::of_entry(&command::ENTRY, Settings::defaults(&[]), spec) }
+        Self {
+            maker: Maker::Elsewhere(program),
+            ..Self::of_entry(&command::ENTRY, Settings::defaults(&[]), spec)
+        }
     }
 
     /// The policy of an entry with these settings, which `spec` asked for.
@@ -154,7 +157,11 @@ impl PolicySpec {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
         let name = self.spec.chars().map(plain);
         if self.is_program() {
-            return format!("{}-{:08x}", name.take(MOST).collect::<String>(), crc32fast::hash(self.spec.as_bytes()));
+            return format!(
+                "{}-{:08x}",
+                name.take(MOST).collect::<String>(),
+                crc32fast::hash(self.spec.as_bytes())
+            );
         }
         name.collect()
     }

@@ -120,9 +120,10 @@ impl Registry {
         }
         let mut parts = spec.split(':');
         let name = parts.next().unwrap_or_default();
-        let entry = self
-            .get(name)
-            .ok_or_else(|| PolicyError::Unknown { found: name.to_owned(), known: self.described().map(|entry| entry.name).collect() })?;
+        let entry = self.get(name).ok_or_else(|| PolicyError::Unknown {
+            found: name.to_owned(),
+            known: self.described().map(|entry| entry.name).collect(),
+        })?;
         let settings =
             Settings::parse(entry.params, parts.map(|part| part.split_once('=').unwrap_or((part, ""))))
                 .map_err(|problem| PolicyError::Parameter { policy: entry.name, problem })?;

@@ -12,21 +12,15 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase, TasksDraft};
 use slackline_model::{Draft, Instance, Seed, Span};
 use slackline_sim::{Crashes, Options as SimOptions};
-use slackline_trace::generate::generate;
+use slackline_trace::generate::generator;
 
 /// Flows of a job of four maps of ten seconds, released a second after one another, on two machines of two slots.
 fn instance(n: usize) -> Instance {
     let map = || Some(TasksDraft::Uniform { tasks: 4, seconds: 10.0 }.into());
     let job = || JobDraft { id: "j".into(), map: map(), ..JobDraft::default() };
-    let flow =
-        |k: usize| FlowDraft { release: k as f64, ..FlowDraft::new(format!("f{k}"), vec![job()]) };
-    let machine = MachineDraft {
-        name: "m".into(),
-        count: 2,
-        speed: 1.0,
-        slots: Slots::Universal(2),
-        rack: None,
-    };
+    let flow = |k: usize| FlowDraft { release: k as f64, ..FlowDraft::new(format!("f{k}"), vec![job()]) };
+    let machine =
+        MachineDraft { name: "m".into(), count: 2, speed: 1.0, slots: Slots::Universal(2), rack: None };
     Instance::new(&Draft { machines: vec![machine], flows: (0..n).map(flow).collect(), ..Draft::default() })
         .unwrap()
 }
@@ -135,7 +129,9 @@ fn a_program_that_ends_is_named_with_its_last_words() {
     let expected = "it ended (exit status: 3), expected an answer\nit was asked: line 1, hello\n\
                     its standard error ends:\n  first\n  last";
     assert_eq!(told, expected);
-    let later = failure(&script(r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; read line; kill -9 $$"#));
+    let later = failure(&script(
+        r#"read line; echo "{\"protocol\": 1, \"style\": \"order\"}"; read line; kill -9 $$"#,
+    ));
     assert!(later.starts_with("it ended (signal: 9 (SIGKILL)), expected an answer\n"), "{later}");
     assert!(later.ends_with("it was asked: line 2, 2 events at 0 s"), "{later}");
 }
@@ -184,21 +180,53 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
         ("order", "", "found no JSON object, expected one"),
         ("order", r#"{"order": [0"#, "column 13: "),
         ("order", r#"{"ordre": [0]}"#, "unknown field `ordre`, expected one of `order`, `targets`"),
-        ("order", r#"{"order": [7]}"#, "order[0]: found phase 7, expected the number of a phase that has arrived"),
-        ("order", r#"{"order": [0, 0]}"#, "order[1]: found phase 0 a second time, expected each at most once"),
-        ("order", r#"{"order": [-1]}"#, "order[0]: found -1, expected the number of a phase, or [phase, most"),
+        (
+            "order",
+            r#"{"order": [7]}"#,
+            "order[0]: found phase 7, expected the number of a phase that has arrived",
+        ),
+        (
+            "order",
+            r#"{"order": [0, 0]}"#,
+            "order[1]: found phase 0 a second time, expected each at most once",
+        ),
+        (
+            "order",
+            r#"{"order": [-1]}"#,
+            "order[0]: found -1, expected the number of a phase, or [phase, most",
+        ),
         ("order", r#"{"order": [[0]]}"#, "order[0]: found another list, expected the number of a phase, or"),
-        ("order", r#"{"order": [[0, 1, 2]]}"#, "order[0]: found another list, expected the number of a phase"),
-        ("order", r#"{"targets": [[0, 1]]}"#, "found targets, expected order, which is the style that it chose"),
+        (
+            "order",
+            r#"{"order": [[0, 1, 2]]}"#,
+            "order[0]: found another list, expected the number of a phase",
+        ),
+        (
+            "order",
+            r#"{"targets": [[0, 1]]}"#,
+            "found targets, expected order, which is the style that it chose",
+        ),
         ("targets", r#"{"order": []}"#, "found order, expected targets, which is the style that it chose"),
         ("targets", r#"{"targets": [[0, -3]]}"#, "targets[0]: found -3 slots, expected a number from 0"),
         ("targets", r#"{"targets": [[0, 1e999]]}"#, "targets[0][1]: "),
         ("targets", r#"{"targets": [[0, Infinity]]}"#, "column 17: "),
         ("targets", r#"{"targets": [[0]]}"#, "targets[0]: found a list of 1, expected one of 2"),
         ("targets", r#"{"targets": [[0, "x"]]}"#, "targets[0][1]: found text"),
-        ("placements", r#"{"placements": [[2, 0, 0, 1]]}"#, "placements[0]: found machine 2, expected the number of a machine, from 0 to 1"),
-        ("placements", r#"{"placements": [[0, 0, 3, 2]]}"#, "placements[0]: found 2 tasks from 3 on of phase 0, expected at least one, of its 4 tasks from 0 on"),
-        ("placements", r#"{"placements": [[0, 0, 4294967295, 2]]}"#, "placements[0]: found 2 tasks from 4294967295 on"),
+        (
+            "placements",
+            r#"{"placements": [[2, 0, 0, 1]]}"#,
+            "placements[0]: found machine 2, expected the number of a machine, from 0 to 1",
+        ),
+        (
+            "placements",
+            r#"{"placements": [[0, 0, 3, 2]]}"#,
+            "placements[0]: found 2 tasks from 3 on of phase 0, expected at least one, of its 4 tasks from 0 on",
+        ),
+        (
+            "placements",
+            r#"{"placements": [[0, 0, 4294967295, 2]]}"#,
+            "placements[0]: found 2 tasks from 4294967295 on",
+        ),
         ("placements", r#"{"placements": [[0, 0, 0, 0]]}"#, "placements[0]: found 0 tasks from 0 on"),
         ("placements", r#"{"targets": [[0, 1]]}"#, "found targets, expected placements"),
         ("order", r#"{"wake": [0]}"#, "wake[0]: found 0 s, expected a time after 0 s"),
@@ -215,10 +243,16 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
 #[test]
 fn a_hello_of_another_protocol_is_refused() {
     for (answer, expected) in [
-        (r#"{"protocol": 2, "style": "order", "new": 1}"#, "protocol: found 2, expected 1, the version that this slackline speaks"),
+        (
+            r#"{"protocol": 2, "style": "order", "new": 1}"#,
+            "protocol: found 2, expected 1, the version that this slackline speaks",
+        ),
         (r#"{"style": "order"}"#, "missing field `protocol`"),
         (r#"{"protocol": 1}"#, "missing field `style`"),
-        (r#"{"protocol": 1, "style": "ordre"}"#, "style: found \"ordre\", expected one of order, targets, placements; did you mean"),
+        (
+            r#"{"protocol": 1, "style": "ordre"}"#,
+            "style: found \"ordre\", expected one of order, targets, placements; did you mean",
+        ),
         (r#"{"protocol": 1, "style": "order", "minimum": true}"#, "unknown field `minimum`"),
         ("Python 2.7", "found no JSON object"),
     ] {
@@ -241,9 +275,14 @@ fn a_phase_of_a_finished_flow_is_refused() {
 
 #[test]
 fn what_nobody_asked_for_is_an_error() {
-    let twice = script(r#"read line; printf "%s\n%s\n" "{\"protocol\": 1, \"style\": \"order\"}" "{\"order\": []}"; cat"#);
+    let twice = script(
+        r#"read line; printf "%s\n%s\n" "{\"protocol\": 1, \"style\": \"order\"}" "{\"order\": []}"; cat"#,
+    );
     let told = failure(&twice);
-    assert!(told.starts_with("found a line before it was asked, expected one for each that it reads\n"), "{told}");
+    assert!(
+        told.starts_with("found a line before it was asked, expected one for each that it reads\n"),
+        "{told}"
+    );
     assert!(told.contains(r#"it answered: {"order": []}"#), "{told}");
     let endless = failure(&script("yes | tr -d \"\\n\""));
     assert!(endless.starts_with("found an answer that does not end, expected one line\n"), "{endless}");
@@ -297,7 +336,9 @@ fn a_list_of_policies_ends_with_the_first_program() {
     assert_eq!(specs("command:a,fifo"), ["command:a,fifo"]);
     assert_eq!(specs("edf,all").len(), Registry::standard().names().len() + 1);
     assert!(Registry::standard().parse_several("fifo,,edf").is_err());
-    assert!(Registry::standard().parse("comand:x").unwrap_err().to_string().contains("did you mean \"command\""));
+    assert!(
+        Registry::standard().parse("comand:x").unwrap_err().to_string().contains("did you mean \"command\"")
+    );
 }
 
 #[test]
@@ -312,7 +353,8 @@ fn programs_have_files_of_their_own_names() {
 
 /// The Python interpreter, if there is one.
 fn has_python() -> bool {
-    let found = std::process::Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success());
+    let found =
+        std::process::Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success());
     if !found {
         eprintln!("SKIPPED: found no python3, expected one to start the example in Python");
     }
@@ -329,20 +371,22 @@ fn the_python_example_schedules_a_thousand_flows_as_its_twin() {
     if !has_python() {
         return;
     }
-    let settings = [("workflows", "1000"), ("jobs", "3000"), ("gap", "15"), ("machines", "40")];
-    let mut draft = generate("woha-yahoo", &settings, Seed(7)).unwrap();
+    let settings = [("flows", "1000"), ("jobs", "1..4"), ("maps", "1..12"), ("gap", "17"), ("machines", "4")];
+    let mut draft = generator("flowflex-5.2").unwrap().generate(&settings, Seed(7)).unwrap();
     // Some without a deadline, and some that are equal in all but their numbers.
+    let mut before = 0.0;
     for (k, flow) in draft.flows.iter_mut().enumerate() {
         match k % 7 {
-            0 => flow.deadline = None,
-            1 | 2 => (flow.release, flow.deadline) = ((k - k % 7) as f64 * 15.0, Some(1e6)),
-            _ => {}
+            0 => before = flow.release,
+            1 | 2 => (flow.release, flow.deadline) = (before, Some(before + 100.0)),
+            slack => flow.deadline = Some(flow.release + 30.0 * slack as f64),
         }
     }
     let instance = Instance::new(&draft).unwrap();
     assert_eq!(instance.flows().len(), 1000);
     let crashes = Crashes::Rate { between: Span(3_600_000_000), repair: Span(60_000_000) };
-    let faults = SimOptions { crashes, ..SimOptions::exact() };
+    let mut faults = SimOptions::exact();
+    faults.crashes = crashes;
     let plain = Options::exact();
     for options in [plain.clone(), plain.with_sim(faults).with_slowstart(0.3)] {
         let of = |policy: &PolicySpec| simulate(&instance, policy, &options, None, None).unwrap();
@@ -371,13 +415,8 @@ fn minima_that_are_promised_and_not_kept_are_found() {
     };
     let first = JobDraft { min_slots: PerPhase::default(), ..job.clone() };
     let flows = vec![FlowDraft::new("a", vec![first]), FlowDraft::new("b", vec![job])];
-    let machine = MachineDraft {
-        name: "m".into(),
-        count: 1,
-        speed: 1.0,
-        slots: Slots::Universal(2),
-        rack: None,
-    };
+    let machine =
+        MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
     let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
     let hello = r#"read line; echo "{\"protocol\": 1, \"style\": \"order\", \"minima\": true}""#;
     let policy = script(&format!(r#"{hello}; while read -r line; do echo "{{}}"; done"#));

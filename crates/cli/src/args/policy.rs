@@ -69,7 +69,10 @@ fn several(registry: Registry) -> Listed<Several> {
 fn described(registry: Registry) -> Listed<Described> {
     Listed::new(names(&registry), move |text| {
         let named = registry.described().find(|entry| entry.name == text);
-        named.map_or_else(|| registry.parse(text).map(|policy| Described(policy.name())), |entry| Ok(Described(entry.name)))
+        named.map_or_else(
+            || registry.parse(text).map(|policy| Described(policy.name())),
+            |entry| Ok(Described(entry.name)),
+        )
     })
 }
 

@@ -168,7 +168,8 @@ impl Run {
     /// What is asked for; `states` is where runs have their state directories.
     fn request(&self, source: Source, states: &Path) -> Request {
         let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
-        let mut request = Request::new(source.name, source.bytes, self.policy_timeout.of(self.policy.clone()), state);
+        let mut request =
+            Request::new(source.name, source.bytes, self.policy_timeout.of(self.policy.clone()), state);
         request.metric = self.metric;
         request.combine = self.combine;
         request.deadlines.clone_from(&self.deadline);

@@ -159,7 +159,9 @@ fn a_policy_is_tested_a_line_for_each_check() {
     assert!(tested.out.ends_with("on 14 workloads, 12 failed\n"), "{}", tested.out);
     assert_eq!(run(&["policies", "fifo", "--test", "fifo"]).code, Some(2));
     // Any policy may be tested.
-    assert!(done(&["policies", "--test", "mk-jr"]).ends_with("12 checks of mk-jr on 14 workloads, 0 failed\n"));
+    assert!(
+        done(&["policies", "--test", "mk-jr"]).ends_with("12 checks of mk-jr on 14 workloads, 0 failed\n")
+    );
 }
 
 #[test]

@@ -82,7 +82,9 @@ fn ranked(order: &[Ranked], told: &Told) -> Result<Vec<(PhaseId, u32)>, String> 
         };
         let (phase, _) = told.phase(number).map_err(at("order", k))?;
         if !seen.insert(phase) {
-            return Err(at("order", k)(format!("found phase {number} a second time, expected each at most once")));
+            return Err(at("order", k)(format!(
+                "found phase {number} a second time, expected each at most once"
+            )));
         }
         Ok((phase, most))
     };
@@ -103,7 +105,10 @@ fn place(
     let (machine, tasks) = (MachineId(machine), live.tasks);
     if cluster.machine_slots(cluster.lane_of(live.kind), machine).is_none() {
         let (name, kind) = (cluster.machine_name(machine), live.kind);
-        return Err(format!("found machine {} ({name}), expected one with slots for {kind} tasks", machine.0));
+        return Err(format!(
+            "found machine {} ({name}), expected one with slots for {kind} tasks",
+            machine.0
+        ));
     }
     if count == 0 || first.checked_add(count).is_none_or(|end| end > tasks) {
         return Err(format!(

@@ -20,8 +20,7 @@ pub(super) fn greeting<'a>(cluster: &'a Cluster, objective: &Objective) -> Greet
         },
         rack: group.rack.as_deref(),
     };
-    let objective =
-        wire::Objective { metric: objective.metric.name(), combine: objective.combine.name() };
+    let objective = wire::Objective { metric: objective.metric.name(), combine: objective.combine.name() };
     let machines = cluster.groups().iter().map(group).collect();
     Greeting { hello: Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION"), objective, machines } }
 }
@@ -53,9 +52,9 @@ impl Told {
         let phase = PhaseId(number);
         match self.phases.get(&phase) {
             Some(live) => Ok((phase, live)),
-            None if number < self.end => {
-                Err(format!("found phase {number}, whose flow is done or has failed, expected a phase of a live flow"))
-            }
+            None if number < self.end => Err(format!(
+                "found phase {number}, whose flow is done or has failed, expected a phase of a live flow"
+            )),
             None => Err(format!("found phase {number}, expected the number of a phase that has arrived")),
         }
     }

@@ -83,6 +83,7 @@ pub(super) struct Call<'a> {
     pub(super) speeds: Option<Vec<f64>>,
     /// Phases whose tasks are believed to take another time now: number and mean seconds at speed 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(default))]
     pub(super) estimates: Vec<(u32, f64)>,
     /// What happened, in the order of cause and effect.
     pub(super) events: Vec<Happened<'a>>,
