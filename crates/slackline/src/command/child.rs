@@ -108,14 +108,17 @@ impl Child {
             if searched > ANSWER_MAX {
                 return Err(Silence::TooLong);
             }
-            if self.stdout.is_none() {
+            if self.stdout.is_none() || self.stdin.is_none() {
                 return Err(Silence::Closed);
             }
             let left = timeout.saturating_sub(stopwatch.elapsed());
             if left.is_zero() {
                 return Err(Silence::Late);
             }
-            self.wait(!unsent.is_empty(), left)?;
+            if self.wait(!unsent.is_empty(), left)? {
+                // What it said before counts.
+                self.stdin = None;
+            }
         }
     }
 
@@ -144,18 +147,23 @@ impl Child {
         Ok(())
     }
 
-    /// Waits until something can be heard, or sent if there is something to send.
-    fn wait(&self, sends: bool, most: Duration) -> io::Result<()> {
-        let mut files = Vec::with_capacity(3);
-        files.extend(self.stdout.iter().map(|file| PollFd::new(file, PollFlags::IN)));
-        files.extend(self.stderr.iter().map(|file| PollFd::new(file, PollFlags::IN)));
-        files.extend(self.stdin.iter().filter(|_| sends).map(|file| PollFd::new(file, PollFlags::OUT)));
+    /// Waits until something can be heard, or sent if there is something to send. Says whether the program has closed
+    /// its standard input.
+    fn wait(&self, sends: bool, most: Duration) -> io::Result<bool> {
         let seconds = i64::try_from(most.as_secs()).unwrap_or(i64::MAX);
         let most = Timespec { tv_sec: seconds, tv_nsec: most.subsec_nanos().into() };
+        let sending = if sends { PollFlags::OUT } else { PollFlags::empty() };
+        let mut files = Vec::with_capacity(3);
+        files.extend(self.stdin.iter().map(|file| PollFd::new(file, sending)));
+        files.extend(self.stdout.iter().map(|file| PollFd::new(file, PollFlags::IN)));
+        files.extend(self.stderr.iter().map(|file| PollFd::new(file, PollFlags::IN)));
         match poll(&mut files, Some(&most)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
+        let stdin = self.stdin.iter().zip(&files).next();
+        Ok(stdin.is_some_and(|(_, stdin)| stdin.revents().contains(PollFlags::ERR)))
     }
 
     /// Ends the program: its input is closed; if it does not end by itself in `grace`, it is told to, and if it does
