@@ -208,7 +208,7 @@ fn an_answer_that_is_none_is_shown_with_what_was_expected() {
         ),
         ("targets", r#"{"order": []}"#, "found order, expected targets, which is the style that it chose"),
         ("targets", r#"{"targets": [[0, -3]]}"#, "targets[0]: found -3 slots, expected a number from 0"),
-        ("targets", r#"{"targets": [[0, 1e999]]}"#, "targets[0][1]: "),
+        ("targets", r#"{"targets": [[0, 1e999]]}"#, "found 1e999, a number out of range"),
         ("targets", r#"{"targets": [[0, Infinity]]}"#, "column 1"),
         ("targets", r#"{"targets": [[0]]}"#, "targets[0]: found a list of 1, expected one of 2"),
         ("targets", r#"{"targets": [[0, "x"]]}"#, "targets[0][1]: found text"),

@@ -117,10 +117,10 @@ impl Told {
         let flow = view.instance.flow(id);
         let jobs: Vec<_> = flow.jobs().map(|job| self.job(job, view)).collect();
         let phases = jobs.iter().flat_map(|job| job.map.iter().chain(&job.reduce));
-        self.flows.insert(id, phases.map(|phase| PhaseId(phase.phase)).collect());
+        self.flows.insert(id, phases.map(|phase| PhaseId(phase.number)).collect());
         let pool = flow.pool.map(|pool| &view.instance.pools()[pool]);
         wire::Flow {
-            flow: id.0,
+            number: id.0,
             id: &flow.id,
             release: flow.release.seconds(),
             weight: flow.weight,
@@ -142,7 +142,7 @@ impl Told {
     fn job<'a>(&mut self, id: JobId, view: &View<'a>) -> wire::Job<'a> {
         let job = view.instance.job(id);
         wire::Job {
-            job: id.0,
+            number: id.0,
             id: &job.id,
             after: job.after.iter().map(|job| job.0).collect(),
             map: job.map.map(|phase| self.of_phase(phase, view)),
@@ -156,7 +156,7 @@ impl Told {
         self.phases.insert(id, Live { kind: phase.kind, tasks, seconds });
         self.end = self.end.max(id.0 + 1);
         wire::Phase {
-            phase: id.0,
+            number: id.0,
             tasks,
             seconds: seconds.seconds(),
             min_slots: phase.min_slots,

@@ -166,7 +166,8 @@ pub(super) enum Happened<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Flow<'a> {
     /// Its number.
-    pub(super) flow: u32,
+    #[serde(rename = "flow")]
+    pub(super) number: u32,
     /// Its name.
     pub(super) id: &'a str,
     /// When it was released.
@@ -221,7 +222,8 @@ pub(super) struct Pool<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Job<'a> {
     /// Its number.
-    pub(super) job: u32,
+    #[serde(rename = "job")]
+    pub(super) number: u32,
     /// Its name, unique in its flow.
     pub(super) id: &'a str,
     /// Numbers of the jobs that must be done before it starts.
@@ -237,7 +239,8 @@ pub(super) struct Job<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Phase {
     /// Its number.
-    pub(super) phase: u32,
+    #[serde(rename = "phase")]
+    pub(super) number: u32,
     /// How many tasks; they are numbered from 0.
     pub(super) tasks: u32,
     /// How long a task is believed to take at speed 1, on average.
