@@ -89,7 +89,7 @@ impl Program {
 
     /// Starts the program for one run.
     pub fn policy(&self, cluster: &Cluster, objective: &Objective) -> Box<dyn Policy + Send> {
-        Box::new(CommandPolicy::start(self.clone(), cluster, objective))
+        Box::new(CommandPolicy::start(self.clone(), cluster, *objective))
     }
 }
 

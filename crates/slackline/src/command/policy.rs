@@ -28,7 +28,7 @@ pub(super) struct CommandPolicy {
 
 impl CommandPolicy {
     /// Starts the program and hears how it decides. Whatever goes wrong is kept as the failure of the policy.
-    pub(super) fn start(program: Program, cluster: &Cluster, objective: &Objective) -> Self {
+    pub(super) fn start(program: Program, cluster: &Cluster, objective: Objective) -> Self {
         let mut policy = Self {
             program,
             child: None,
@@ -108,7 +108,9 @@ impl CommandPolicy {
         let words = child.last_words();
         if !words.is_empty() {
             text += "\nits standard error ends:";
-            words.iter().for_each(|line| text.extend(["\n  ", line]));
+            for line in &words {
+                text.extend(["\n  ", line]);
+            }
         }
         self.failure = Some(text);
     }

@@ -9,7 +9,7 @@ use slackline_policy::{Estimates, Event, View};
 use super::wire::{self, Call, Greeting, Happened, Hello, PROTOCOL};
 
 /// The first line, of a run on that cluster.
-pub(super) fn greeting<'a>(cluster: &'a Cluster, objective: &Objective) -> Greeting<'a> {
+pub(super) fn greeting<'a>(cluster: &'a Cluster, objective: Objective) -> Greeting<'a> {
     let group = |group: &'a cluster::Group| wire::Group {
         name: &group.name,
         first: group.first.0,
