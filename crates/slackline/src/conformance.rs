@@ -5,8 +5,8 @@
 
 use slackline_judge::Report;
 use slackline_model::schedule::Clock;
-use slackline_model::{Instance, MachineId, Schedule, Seed, Span, Time};
-use slackline_policy::{Config, Policy};
+use slackline_model::{FlowId, Instance, MachineId, Schedule, Seed, Span, Time};
+use slackline_policy::{Action, Admission, Ask, Config, Event, Grant, Policy, Style, View};
 use slackline_sim::{Crash, Crashes, Sim, noise};
 
 use crate::import::{Source, WorkloadOptions};
@@ -159,13 +159,63 @@ pub fn simulated(
     policy: &PolicySpec,
     setup: &Setup,
 ) -> Result<(Schedule, Report), String> {
-    let mut built = policy.build(instance.cluster(), &instance.objective());
-    let (schedule, report) = judged(instance, built.as_mut(), setup)?;
+    let built = policy.build(instance.cluster(), &instance.objective());
+    let (schedule, report) = judged(instance, &mut Patient { policy: built, calls: 0 }, setup)?;
     if report.failed > 0 {
         let was = if report.failed == 1 { "flow was" } else { "flows were" };
         return Err(format!("{} {was} not done", report.failed));
     }
     Ok((schedule, report))
+}
+
+/// A policy that fails if it is called for ever: one that leaves tasks waiting does not end where machines come and go
+/// as long as flows are left.
+struct Patient {
+    policy: Box<dyn Policy + Send>,
+    calls: u32,
+}
+
+impl Patient {
+    /// Some hundred times as many as the workloads need.
+    const CALLS_MAX: u32 = 100_000;
+}
+
+impl Policy for Patient {
+    fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    fn style(&self) -> Style {
+        self.policy.style()
+    }
+
+    fn keeps_minima(&self) -> bool {
+        self.policy.keeps_minima()
+    }
+
+    fn fills_early(&self) -> bool {
+        self.policy.fills_early()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        let endless = self.calls >= Self::CALLS_MAX;
+        self.policy
+            .failure()
+            .or(endless.then_some("found flows that are never done, expected them to be done"))
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.calls += 1;
+        self.policy.on_events(events, view, out);
+    }
+
+    fn admissions(&self) -> &[(FlowId, Admission)] {
+        self.policy.admissions()
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.policy.next(ask, view)
+    }
 }
 
 /// Runs `policy` on the simulator, audited after every instant. The instance must have been cut.
@@ -284,17 +334,11 @@ mod tests {
             "idle"
         }
 
-        fn style(&self) -> slackline_policy::Style {
-            slackline_policy::Style::Priorities
+        fn style(&self) -> Style {
+            Style::Priorities
         }
 
-        fn on_events(
-            &mut self,
-            _: &[slackline_policy::Event],
-            _: &slackline_policy::View<'_>,
-            _: &mut Vec<slackline_policy::Action>,
-        ) {
-        }
+        fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}
     }
 
     #[test]
@@ -306,6 +350,8 @@ mod tests {
         assert_eq!(all.len(), 12);
         assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 1 flow was not done"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
+        let endless = all.iter().find(|checked| checked.name == "crash rate").unwrap();
+        assert!(endless.wrong.as_ref().unwrap().contains("flows that are never done"), "{endless:?}");
         let fifo = Registry::standard().parse("fifo").unwrap();
         assert_eq!(check(&fifo, &mut |_| ()).iter().find(|checked| checked.wrong.is_some()), None);
     }

@@ -146,6 +146,15 @@ fn a_program_that_closes_its_side_is_told_so() {
 }
 
 #[test]
+fn what_a_program_says_before_it_ends_is_told_whether_or_not_it_has_read() {
+    // It has ended before it is asked, more often than not.
+    for _ in 0..20 {
+        let told = failure(&script("echo nonsense"));
+        assert!(told.ends_with("\nit answered: nonsense"), "{told}");
+    }
+}
+
+#[test]
 fn a_program_that_is_late_is_an_error_even_if_it_does_not_read() {
     let slow = script("sleep 100").with_timeout(Duration::from_millis(200));
     let told = failure(&slow);

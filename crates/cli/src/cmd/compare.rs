@@ -40,7 +40,9 @@ pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policies, as in fifo,fair:by=flow; what follows command: is all one program with its arguments
+    /// Policies, as in fifo,fair:by=flow
+    ///
+    /// What follows command: is all one program with its arguments, commas included.
     #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
     policies: Vec<policy::Several>,
     #[command(flatten)]

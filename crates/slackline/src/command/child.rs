@@ -116,23 +116,23 @@ impl Child {
                 return Err(Silence::Late);
             }
             if self.wait(!unsent.is_empty(), left)? {
-                // What it said before counts.
                 self.stdin = None;
             }
         }
     }
 
     /// Sends as much as the program takes now.
-    fn send(&mut self, unsent: &mut &[u8]) -> Result<(), Silence> {
+    fn send(&mut self, unsent: &mut &[u8]) -> io::Result<()> {
         if unsent.is_empty() {
             return Ok(());
         }
-        let Some(stdin) = &mut self.stdin else { return Err(Silence::Closed) };
+        let Some(stdin) = &mut self.stdin else { return Ok(()) };
         match stdin.write(unsent) {
             Ok(n) => *unsent = &unsent[n..],
             Err(error) if is_patient(&error) => {}
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Err(Silence::Closed),
-            Err(error) => return Err(error.into()),
+            // What it said before it closed its side counts.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.stdin = None,
+            Err(error) => return Err(error),
         }
         Ok(())
     }
