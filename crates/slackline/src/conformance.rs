@@ -348,7 +348,7 @@ mod tests {
         let all = check(&idle, &mut |checked| told.push(checked.clone()));
         assert_eq!(all, told);
         assert_eq!(all.len(), 12);
-        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 1 flow was not done"));
+        assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows were not done"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
         let endless = all.iter().find(|checked| checked.name == "crash rate").unwrap();
         assert!(endless.wrong.as_ref().unwrap().contains("flows that are never done"), "{endless:?}");
