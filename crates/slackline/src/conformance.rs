@@ -379,8 +379,6 @@ mod tests {
         assert_eq!(all.len(), 12);
         assert_eq!(all[0].wrong.as_deref(), Some("chain.toml: 7 flows were not done"));
         assert!(all.iter().all(|checked| checked.wrong.is_some()), "{all:?}");
-        let endless = all.iter().find(|checked| checked.name == "crash rate").unwrap();
-        assert!(endless.wrong.as_ref().unwrap().contains("flows that are never done"), "{endless:?}");
         let fifo = Registry::standard().parse("fifo").unwrap();
         assert_eq!(check(&fifo, &mut |_| ()).iter().find(|checked| checked.wrong.is_some()), None);
     }

@@ -67,11 +67,13 @@ const fn megabytes(name: &'static str, heading: &'static str, value: fn(&JobCost
 /// Every number that is kept of a job.
 const NUMBERS: [Number; 8] = [
     number("maps", "maps", Unit::Count, 2, |cost| Some(cost.maps as f64)),
-    number("map_seconds", "seconds of\nall maps", Unit::Measure, 0, |cost| total(cost, PhaseKind::Map)),
+    number("map_seconds", "seconds of\nall maps", Unit::Measure, 0, |cost| {
+        Some(cost.record(PhaseKind::Map).seconds)
+    }),
     number("seconds_per_map", "seconds\na map", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Map)),
     number("reduces", "reduces", Unit::Count, 2, |cost| Some(cost.reduces as f64)),
     number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 0, |cost| {
-        total(cost, PhaseKind::Reduce)
+        Some(cost.record(PhaseKind::Reduce).seconds)
     }),
     number("seconds_per_reduce", "seconds\na reduce", Unit::Measure, 1, |cost| mean(cost, PhaseKind::Reduce)),
     megabytes("bytes_in", "read\nMB", |cost| Some(cost.bytes_in as f64)),
@@ -110,10 +112,6 @@ fn started(run: &PastRun) -> String {
 fn mean(cost: &JobCost, kind: PhaseKind) -> Option<f64> {
     let record = cost.record(kind);
     (record.tasks > 0).then(|| record.seconds / record.tasks as f64)
-}
-
-fn total(cost: &JobCost, kind: PhaseKind) -> Option<f64> {
-    Some(cost.record(kind).seconds)
 }
 
 /// A job of a run.
