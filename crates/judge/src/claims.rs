@@ -30,7 +30,11 @@ pub(crate) fn flow_rows<'a>(
 /// The first claim, flow by flow, that does not follow from the rows.
 ///
 /// `rows` are in flow order; the costs of `instance` are those of the schedule's objective.
-pub(crate) fn check_flows(instance: &Instance, rows: &[&FlowRow], summary: &Summary) -> Result<(), Violation> {
+pub(crate) fn check_flows(
+    instance: &Instance,
+    rows: &[&FlowRow],
+    summary: &Summary,
+) -> Result<(), Violation> {
     rows.iter().try_for_each(|row| check_flow(instance, row, summary))
 }
 

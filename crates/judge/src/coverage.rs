@@ -12,7 +12,11 @@ use crate::violation::{Subject, Table, Violation};
 
 /// The first row that means nothing.
 pub(crate) fn check_rows(instance: &Instance, rows: &TaskRows) -> Result<(), Violation> {
-    let found = rows.rows().iter().enumerate().find_map(|(i, row)| Some((i, fault(instance, row, rows.places(row))?)));
+    let found = rows
+        .rows()
+        .iter()
+        .enumerate()
+        .find_map(|(i, row)| Some((i, fault(instance, row, rows.places(row))?)));
     found.map_or(Ok(()), |(row, problem)| Err(Violation::Row { table: Table::Tasks, row, problem }))
 }
 

@@ -69,12 +69,8 @@ impl<'a> Stream<'a> {
         for &lane in cluster.lanes() {
             taken[lane.index()] = vec![free; cluster.slots(lane) as usize];
         }
-        let head = Schedule {
-            flows: Vec::new(),
-            tasks: TaskRows::new(),
-            allocations: Vec::new(),
-            ..head.clone()
-        };
+        let head =
+            Schedule { flows: Vec::new(), tasks: TaskRows::new(), allocations: Vec::new(), ..head.clone() };
         let facts = vec![None; instance.flows().len()].into();
         let (live, over) = (BTreeMap::new(), BTreeMap::new());
         Some(Self { instance, head, live, over, rows_over: 0, taken, facts, rows: 0 })

@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use slackline_model::{FlowId, Instance, PhaseKind, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{
-    Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start,
-};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
 use crate::job_plan::JobPlan;

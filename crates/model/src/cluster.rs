@@ -172,7 +172,10 @@ impl Cluster {
     /// If their slots are not of the cluster's kind, or there is none, or their speed is not positive.
     pub fn join(&mut self, group: Group) -> Range<u32> {
         assert_eq!(matches!(group.slots, Slots::Typed { .. }), self.typed, "slots of one kind");
-        assert!(group.speed > 0.0 && group.speed.is_finite() && group.count > 0, "machines that can run tasks");
+        assert!(
+            group.speed > 0.0 && group.speed.is_finite() && group.count > 0,
+            "machines that can run tasks"
+        );
         let first = self.n_machines;
         self.add(group);
         first..self.n_machines
@@ -241,8 +244,7 @@ impl Cluster {
 
     /// Sum of the speeds of the fastest `n` slots of `lane` (all of them if there are fewer).
     pub fn fastest(&self, lane: Lane, n: u32) -> f64 {
-        let mut stretches: Vec<_> =
-            self.lanes[lane.index()].iter().map(|s| (s.speed, s.slots())).collect();
+        let mut stretches: Vec<_> = self.lanes[lane.index()].iter().map(|s| (s.speed, s.slots())).collect();
         stretches.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut left = n;
         let mut sum = 0.0;

@@ -250,7 +250,13 @@ mod tests {
         table.iter_mut().for_each(|row| *row += 1);
         table[JobId(3)] += 1;
         assert_eq!(table.iter().rev().copied().collect::<Vec<_>>(), [3, 11]);
-        assert_eq!((table.position(|&row| row == 3), table.position(|&row| row == 4)), (Some(JobId(130)), None));
-        assert_eq!((table.remove(JobId(5)), table.remove(JobId(3)), table.remove(JobId(3))), (None, Some(11), None));
+        assert_eq!(
+            (table.position(|&row| row == 3), table.position(|&row| row == 4)),
+            (Some(JobId(130)), None)
+        );
+        assert_eq!(
+            (table.remove(JobId(5)), table.remove(JobId(3)), table.remove(JobId(3))),
+            (None, Some(11), None)
+        );
     }
 }

@@ -59,12 +59,7 @@ impl Assigner {
     }
 
     /// Takes in what the policy wants changed. What it wants of a phase that is not known any more is ignored.
-    pub(crate) fn absorb<E: Engine + ?Sized>(
-        &mut self,
-        actions: &[Action],
-        ledger: &Ledger,
-        engine: &mut E,
-    ) {
+    pub(crate) fn absorb<E: Engine + ?Sized>(&mut self, actions: &[Action], ledger: &Ledger, engine: &mut E) {
         for action in actions {
             match *action {
                 Action::Target { phase, .. } | Action::Place { phase, .. } if !ledger.state.knows(phase) => {}

@@ -430,7 +430,9 @@ mod tests {
         let relative = |group: usize| estimates.speed.raw[group] / estimates.speed.raw[1];
         assert!((relative(0) - 8.0).abs() < 1e-9, "{:?}", estimates.speed);
         assert!((relative(2) - 3.0).abs() < 1e-9, "{:?}", estimates.speed);
-        assert!((mean_of_slots(instance.cluster(), &learning.number_of, &estimates.speed.raw) - 3.4).abs() < 1e-9);
+        assert!(
+            (mean_of_slots(instance.cluster(), &learning.number_of, &estimates.speed.raw) - 3.4).abs() < 1e-9
+        );
         let unit = estimates.speed.raw[1];
         assert!((seconds(&estimates)[0] - 24.0 * unit).abs() < 1e-5);
         assert!((seconds(&estimates)[1] - 12.0 * unit).abs() < 1e-5);

@@ -271,7 +271,8 @@ impl Ledger {
         let mut rest = None;
         let (mut first, mut left) = (taken.first, taken.count);
         while left > 0 {
-            let most = if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
+            let most =
+                if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
             let count = self.cut_piece(self.instance.lane_of(phase), most, &mut rest, &mut slots);
             let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
             self.start_row(row, None, engine);

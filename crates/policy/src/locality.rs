@@ -133,13 +133,7 @@ impl Locality {
     }
 }
 
-fn begin<E: Engine + ?Sized>(
-    at: Spot,
-    phase: PhaseId,
-    taken: Taken,
-    ledger: &mut Ledger,
-    engine: &mut E,
-) {
+fn begin<E: Engine + ?Sized>(at: Spot, phase: PhaseId, taken: Taken, ledger: &mut Ledger, engine: &mut E) {
     let mut slots: Vec<SlotRange> = Vec::new();
     ledger.state.take_exactly(&ledger.instance, phase, taken);
     at.take(ledger, taken.count, &mut slots);

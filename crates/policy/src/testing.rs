@@ -7,9 +7,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, SplitDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, MachineId, PhaseId, SlotRange, Time};
 
-use crate::engine::{
-    Batch, Capabilities, Engine, Faults, Lengths, Offers, Order, Report, RowId, Start,
-};
+use crate::engine::{Batch, Capabilities, Engine, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use crate::event::Event;
 use crate::ledger::{Ledger, Rules};
 use crate::policy::{Action, Ask, Grant, Policy, Style};

@@ -8,9 +8,7 @@ use slackline_model::random;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{
-    Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start,
-};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;

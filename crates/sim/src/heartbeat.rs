@@ -40,7 +40,15 @@ impl Heartbeats {
         let slots: Vec<u32> = machines.clone().map(count).collect();
         let pulse = vec![Pulse::Quiet; slots.len()];
         let is_down = vec![false; slots.len()];
-        Self { interval, n_first: cluster.n_machines(), free: slots.clone(), slots, pulse, quiet: machines.collect(), is_down }
+        Self {
+            interval,
+            n_first: cluster.n_machines(),
+            free: slots.clone(),
+            slots,
+            pulse,
+            quiet: machines.collect(),
+            is_down,
+        }
     }
 
     /// The first report of `machine` not before `at`.

@@ -137,8 +137,7 @@ impl Options {
             each: self.knowledge == Knowledge::Exact,
             learning: self.learning(cluster),
             stopwatch: self.timings.then_some(clock),
-            // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
-            progress: progress.map(|p| p as &mut dyn FnMut(u64)),
+            progress,
             ..Config::plain()
         }
     }
@@ -204,6 +203,8 @@ pub fn simulate(
 ) -> Result<Simulated, Violation> {
     let stopwatch = Stopwatch::start();
     let clock = || stopwatch.nanos();
+    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &clock, progress);
     let (cluster, objective) = (instance.cluster(), instance.objective());
     let mut built = policy.build_following(cluster, &objective, options.plans.clone());

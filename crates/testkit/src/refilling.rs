@@ -55,8 +55,10 @@ impl Engine for Refilling<'_> {
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         let now = self.sim.poll(reports)?;
-        let finished = |report: &Report| if let Report::Finished { row, .. } = report { Some(*row) } else { None };
-        let is_later = |report: &Report| matches!(report, Report::Arrived(_) | Report::Offer(_) | Report::Woken);
+        let finished =
+            |report: &Report| if let Report::Finished { row, .. } = report { Some(*row) } else { None };
+        let is_later =
+            |report: &Report| matches!(report, Report::Arrived(_) | Report::Offer(_) | Report::Woken);
         let after = reports.iter().position(is_later).unwrap_or(reports.len());
         let ended: Vec<RowId> = reports.iter().filter_map(finished).collect();
         for row in ended {

@@ -68,7 +68,8 @@ pub use importers::Importers;
 pub use options::{ImportOptions, OptionError};
 pub use place::Place;
 pub use schedule::{
-    Head, Meta, ScheduleLine, ScheduleLines, read_schedule, read_schedule_head, read_schedule_lines, write_schedule,
+    Head, Meta, ScheduleLine, ScheduleLines, read_schedule, read_schedule_head, read_schedule_lines,
+    write_schedule,
 };
 pub use source::SourceMap;
 pub use text::sha256;

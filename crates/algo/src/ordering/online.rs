@@ -59,7 +59,8 @@ impl Ordering {
         }
         let arrived = self.active.len() > before;
         let over = events.iter().filter_map(Event::over).flat_map(|flow| view.instance.flow(flow).jobs());
-        let done = events.iter().filter_map(|event| if let Event::JobDone(job) = *event { Some(job) } else { None });
+        let done =
+            events.iter().filter_map(|event| if let Event::JobDone(job) = *event { Some(job) } else { None });
         self.place.forget(done.chain(over));
         arrived
     }

@@ -79,7 +79,10 @@ impl Woha {
             self.unstarted[phase] = view.phase(phase).total();
         }
         let request = Request { instance: view.instance, flow, estimates: view.estimates, now: view.now };
-        let plan = self.plans.remove(&view.instance.flow(flow).place).unwrap_or_else(|| self.generator.plan(&request));
+        let plan = self
+            .plans
+            .remove(&view.instance.flow(flow).place)
+            .unwrap_or_else(|| self.generator.plan(&request));
         let goal = view.instance.flow(flow).deadline.map_or(Goal::Whenever, |deadline| {
             let admission = admission(&plan, Some(deadline), view.now);
             self.admissions.push((view.instance.flow(flow).place, admission));

@@ -83,7 +83,6 @@ fn lines_say_what_the_document_says() {
         &["--slowstart", "0.3"][..],
         &["--heartbeat", "3s", "--noise", "0.2"],
         &["--crash-rate", "5", "--repair", "20", "--seed", "3"],
-        &["--crash-rate", "5", "--repair", "20", "--shared-output"],
     ] {
         let run = [&[NIGHTLY, "--policy", "edf"], options].concat();
         runs.push(run.into_iter().map(str::to_owned).collect());
@@ -146,7 +145,8 @@ fn lines_that_were_cut_off_or_changed_do_not_pass() {
         let ran = check(&lines[..cut]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
         let number = lines[..cut].lines().count();
-        let expected = format!("s.jsonl:{number}:1: found the end of the file after this line, expected a last line");
+        let expected =
+            format!("s.jsonl:{number}:1: found the end of the file after this line, expected a last line");
         assert!(ran.err.contains(&expected), "{}", ran.err);
     }
     for (from, to, expected) in [
@@ -166,7 +166,12 @@ fn lines_that_were_cut_off_or_changed_do_not_pass() {
     let row = kept.iter().position(|line| line.contains("\"job\"")).unwrap();
     kept.remove(row);
     let ran = check(&(kept.join("\n") + "\n"));
-    assert!(ran.code == Some(1) && ran.out.contains("found no attempt that is done"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == Some(1) && ran.out.contains("found no attempt that is done"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     // In another order it is the same schedule.
     let mut kept: Vec<&str> = lines.lines().collect();
     let end = kept.len() - 1;

@@ -195,6 +195,9 @@ mod tests {
         assert_eq!(grown.job(JobId(3)).before, [JobId(2)]);
         assert_eq!(grown.phase_name(PhaseId(7)), "f/a/reduce");
         assert_eq!(grown.phase_in(&whole, PhaseId(7)), PhaseId(3));
-        assert_eq!((grown.flows().get(g), grown.jobs().get(JobId(0)), grown.phases().get(PhaseId(3))), (None, None, None));
+        assert_eq!(
+            (grown.flows().get(g), grown.jobs().get(JobId(0)), grown.phases().get(PhaseId(3))),
+            (None, None, None)
+        );
     }
 }

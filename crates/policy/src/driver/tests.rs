@@ -57,8 +57,11 @@ fn all_events_of_an_instant_come_in_one_call_in_the_order_of_the_reports() {
 fn a_policy_is_not_bothered_when_nothing_happened() {
     let instance = flows(1);
     let offer = || vec![Report::Offer(MachineId(0))];
-    let mut engine =
-        Scripted::reporting([(seconds(0), offer()), (seconds(1), vec![arrived(&instance, 0)]), (seconds(2), offer())]);
+    let mut engine = Scripted::reporting([
+        (seconds(0), offer()),
+        (seconds(1), vec![arrived(&instance, 0)]),
+        (seconds(2), offer()),
+    ]);
     engine.capabilities.offers = Offers::Heartbeat;
     let mut policy = granting(&instance);
     let run = run(&instance, &mut policy, &mut engine, audited());
@@ -85,7 +88,8 @@ fn the_run_is_over_when_all_flows_are() {
 #[test]
 fn the_run_is_over_when_nothing_can_happen_any_more() {
     let instance = flows(2);
-    let mut engine = Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
+    let mut engine =
+        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
     let run = run(&instance, &mut granting(&instance), &mut engine, audited());
     assert_eq!(run.completions.raw, [None, None]);
     let row = run.tasks.row(0);
@@ -186,8 +190,10 @@ fn slow_start_reaches_the_schedule() {
 fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
     let instance = flows(2);
     let learning = Learning::new(instance.cluster(), &History::new());
-    let mut engine =
-        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(3), vec![finished(0, seconds(3))])]);
+    let mut engine = Scripted::reporting([
+        (seconds(0), vec![arrived(&instance, 0)]),
+        (seconds(3), vec![finished(0, seconds(3))]),
+    ]);
     let mut policy = granting(&instance);
     let config = Config { learning: Some(learning), ..audited() };
     let run = run(&instance, &mut policy, &mut engine, config);
@@ -201,8 +207,10 @@ fn what_is_learned_is_believed_when_the_policy_hears_of_it() {
 #[test]
 fn what_is_not_learned_stays_as_it_was() {
     let instance = flows(1);
-    let mut engine =
-        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(9), vec![finished(0, seconds(9))])]);
+    let mut engine = Scripted::reporting([
+        (seconds(0), vec![arrived(&instance, 0)]),
+        (seconds(9), vec![finished(0, seconds(9))]),
+    ]);
     let mut policy = granting(&instance);
     let run = run(&instance, &mut policy, &mut engine, audited());
     assert_eq!((policy.believed, run.figures.history), (vec![3.0, 3.0], None));
@@ -211,7 +219,9 @@ fn what_is_not_learned_stays_as_it_was() {
 #[test]
 fn decisions_are_timed_by_the_stopwatch_given() {
     let instance = flows(1);
-    let script = || Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
+    let script = || {
+        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])])
+    };
     let calls = Cell::new(0);
     let clock = || {
         calls.set(calls.get() + 1);
@@ -219,11 +229,11 @@ fn decisions_are_timed_by_the_stopwatch_given() {
     };
     let config = Config { stopwatch: Some(&clock), ..audited() };
     // 10, 40 and 90, 160.
-    assert_eq!(run(&instance, &mut granting(&instance), &mut script(), config).figures.decision_nanos, [30, 70]);
     assert_eq!(
-        run(&instance, &mut granting(&instance), &mut script(), audited()).figures.decision_nanos,
-        []
+        run(&instance, &mut granting(&instance), &mut script(), config).figures.decision_nanos,
+        [30, 70]
     );
+    assert_eq!(run(&instance, &mut granting(&instance), &mut script(), audited()).figures.decision_nanos, []);
 }
 
 #[test]
@@ -259,7 +269,8 @@ fn progress_is_how_many_tasks_are_done() {
 #[test]
 fn what_a_policy_wants_is_done_once() {
     let instance = flows(1);
-    let mut engine = Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
+    let mut engine =
+        Scripted::reporting([(seconds(0), vec![arrived(&instance, 0)]), (seconds(1), vec![Report::Woken])]);
     let mut policy = Listed::pushing(Style::Priorities, vec![Action::WakeAt(seconds(9))]);
     run(&instance, &mut policy, &mut engine, audited());
     assert_eq!(engine.wakes, [seconds(9)]);

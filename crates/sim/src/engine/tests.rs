@@ -113,7 +113,8 @@ fn what_happens_in_one_instant_is_reported_in_the_order_of_cause_and_effect() {
     start(&mut sim, &instance, 0, 0, 1);
     assert_eq!(next(&mut sim), (at(1), vec![Report::Down(M1)]));
     sim.wake_at(at(3));
-    let expected = [finished(0, at(3)), Report::Down(M0), Report::Up(M1), Report::Woken, arrived(&instance, 1)];
+    let expected =
+        [finished(0, at(3)), Report::Down(M0), Report::Up(M1), Report::Woken, arrived(&instance, 1)];
     assert_eq!(next(&mut sim), (at(3), expected.to_vec()));
 }
 

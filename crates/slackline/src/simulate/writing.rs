@@ -6,7 +6,7 @@ use std::io;
 
 use slackline_judge::{Report, Stream, Violation};
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{Clock, FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
 use slackline_policy::engine::{Faults, Offers, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
@@ -66,9 +66,10 @@ pub fn simulate_to(
 ) -> Result<Simulated, NotWritten> {
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
+    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
-    let mut built =
-        policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
+    let mut built = policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
     let mut engine = Sim::new(instance, options.sim.clone());
     let capabilities = engine.capabilities();
     // As the driver has it.
@@ -84,7 +85,8 @@ pub fn simulate_to(
     let nothing = Rows::Tasks(TaskRows::new());
     let mut schedule = Schedule::from_rows(instance, origin, nothing, |_| FlowTimes::default());
     let stream = Stream::new(instance, &schedule).filter(|_| capabilities.faults != Faults::TasksAndOutput);
-    let judged = stream.map_or_else(|| Judged::AtTheEnd(TaskRows::new()), |stream| Judged::AsTheyCome(Box::new(stream)));
+    let judged = stream
+        .map_or_else(|| Judged::AtTheEnd(TaskRows::new()), |stream| Judged::AsTheyCome(Box::new(stream)));
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
     let mut leaving = Leaving { instance, out, judged, times, failed: &failed };
@@ -99,7 +101,7 @@ pub fn simulate_to(
     }
     assert_eq!(figures.minima, minima, "the first line says what the driver promised");
     schedule.claim_times(instance, |flow| times[flow].unwrap_or_default());
-    schedule.claim_bound(bound.filter(|_| options.clock() == slackline_model::schedule::Clock::Exact));
+    schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
     let Report { metrics, flows, .. } = judged.finish(instance, &mut schedule)?;
     let timings = options.timed_by(&stopwatch, &mut figures);
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);

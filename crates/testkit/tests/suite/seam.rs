@@ -102,10 +102,7 @@ impl Lists {
                 free.push((lane, cluster.machine_of(lane, slot).0, cluster.speed_of(lane, slot).0, 0.0));
             }
         }
-        let jobs = view
-            .instance
-            .topological()
-            .filter(|&j| self.arrived.contains(&view.instance.job(j).flow));
+        let jobs = view.instance.topological().filter(|&j| self.arrived.contains(&view.instance.job(j).flow));
         for phase in jobs.flat_map(|job| view.instance.job(job).phases()) {
             let lane = view.instance.lane_of(phase);
             for task in (0..view.phase(phase).total()).filter(|&task| view.phase(phase).is_pending(task)) {

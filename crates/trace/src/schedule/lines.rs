@@ -333,7 +333,8 @@ impl<'a> Lines<'a> {
         } else if keys.sha256.is_some() {
             self.parse().map(Kind::Last)
         } else {
-            Err(self.input("found none of `job`, `flow` and `sha256`, expected a row, a flow or the last line"))
+            Err(self
+                .input("found none of `job`, `flow` and `sha256`, expected a row, a flow or the last line"))
         }
     }
 
@@ -353,6 +354,8 @@ impl<'a> Lines<'a> {
 
     /// This is the line at the end of the file, and not the last one of a schedule.
     fn cut_off(&self) -> TraceError {
-        self.input("found the end of the file after this line, expected a last line with `sha256`: it was cut off")
+        self.input(
+            "found the end of the file after this line, expected a last line with `sha256`: it was cut off",
+        )
     }
 }

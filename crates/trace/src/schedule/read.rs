@@ -158,7 +158,9 @@ impl From<Clock> for wire::Clock {
 
 /// The start that a schedule names must be that of its workload.
 pub(super) fn check_start(start: Option<&Beginning>, instance: &Instance) -> Result<(), Wrong> {
-    let Some(Beginning(start)) = start.filter(|start| instance.start() != Some(&start.0)) else { return Ok(()) };
+    let Some(Beginning(start)) = start.filter(|start| instance.start() != Some(&start.0)) else {
+        return Ok(());
+    };
     let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
     Err(Wrong::mismatch("start", format!("found {start}, but that of the workload is {real}")))
 }

@@ -282,7 +282,10 @@ fn lines_have_a_fixed_form() {
         let (read, meta) = read_schedule(name, text.as_bytes(), &instance()).unwrap();
         assert_eq!((read.flows.len(), read.tasks.len(), meta.seed, meta.sha256.as_str()), (1, 2, 7, "ab12"));
         assert_eq!(in_lines(&instance(), &read, &meta), text);
-        assert_eq!(read_schedule_head(name, text.as_bytes()).unwrap(), Head { meta, has_tasks: true, is_in_lines: true });
+        assert_eq!(
+            read_schedule_head(name, text.as_bytes()).unwrap(),
+            Head { meta, has_tasks: true, is_in_lines: true }
+        );
     }
     assert!(read_schedule("s.json", text.as_bytes(), &instance()).is_err(), "no document is two documents");
 }
@@ -335,7 +338,10 @@ fn what_is_wrong_in_a_line_has_its_number() {
     let at = bytes.iter().rposition(|&byte| byte == b'j').unwrap();
     bytes[at] = 0xff;
     let error = read_schedule("s.jsonl", &bytes, &instance()).unwrap_err().to_string();
-    assert!(error.starts_with("s.jsonl:3:") && error.ends_with("found byte 0xff, expected UTF-8 text"), "{error}");
+    assert!(
+        error.starts_with("s.jsonl:3:") && error.ends_with("found byte 0xff, expected UTF-8 text"),
+        "{error}"
+    );
 }
 
 #[test]
