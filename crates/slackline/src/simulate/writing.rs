@@ -6,7 +6,7 @@ use std::io;
 
 use slackline_judge::{Report, Stream, Violation};
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{Clock, FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
 use slackline_policy::engine::{Faults, Offers, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
@@ -66,7 +66,7 @@ pub fn simulate_to(
 ) -> Result<Simulated, NotWritten> {
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
-    // As in `simulate`.
+    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
     let progress = progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
     let mut built = policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
@@ -104,7 +104,7 @@ pub fn simulate_to(
     }
     assert_eq!(figures.minima, minima, "the first line says what the driver promised");
     schedule.claim_times(instance, |flow| times[flow].unwrap_or_default());
-    schedule.claim_bound(bound.filter(|_| options.clock() == slackline_model::schedule::Clock::Exact));
+    schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
     let judged = judged.finish(instance, &mut schedule).map_err(SimulateError::Infeasible)?;
     let Report { metrics, flows, .. } = judged;
     let timings = options.timed_by(&stopwatch, &mut figures);
