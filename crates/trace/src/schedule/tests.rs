@@ -316,23 +316,26 @@ fn lines_that_end_too_early_are_cut_off_and_too_late_are_refused() {
 #[test]
 fn what_is_wrong_in_a_line_has_its_number() {
     let text = two_rows_in_lines();
-    for (from, to, expected) in [
-        ("\"slackline\":1", "\"slackline\":2", "s.jsonl:1:14: found slackline = 2, expected version 1"),
-        ("\"slowstart\":0.05", "\"slowstart\":5", "slowstart: found 5, expected a fraction"),
-        ("\"map\":2", "\"map\":1", "s.jsonl:1:251: cluster: found other machines than those of the workload"),
-        ("\"task\": 7", "\"task\": -7", "s.jsonl:3:61: task: found -7, expected a whole number"),
-        ("\"slot\": 3", "\"slots\": 3", "s.jsonl:3:85: unknown field `slots`"),
-        ("\"slot\": 3", "\"slot\": 4", "s.jsonl:3:93: slot: found slot 4 of machine \"a/b\""),
-        ("\"release\": 0.0", "\"release\": -1", "s.jsonl:4:33: release: found -1, expected seconds"),
-        ("\"release\"", "\"released\"", "s.jsonl:4:22: unknown field `released`"),
-        ("\"gap_absolute\":3.0", "\"gap_absolute\":2", "s.jsonl:5:71: gap_absolute: found 2, but"),
-        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "{\"release\"", "s.jsonl:4:1: found none of `job`"),
-        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "[\"release\"", "s.jsonl:4:"),
+    for (from, to, line, expected) in [
+        ("\"slackline\":1", "\"slackline\":2", 1, "found slackline = 2, expected version 1"),
+        ("\"slowstart\":0.05", "\"slowstart\":5", 1, "slowstart: found 5, expected a fraction"),
+        ("\"map\":2", "\"map\":1", 1, "cluster: found other machines than those of the workload"),
+        ("\"task\": 7", "\"task\": -7", 3, "task: found -7, expected a whole number"),
+        ("\"slot\": 3", "\"slots\": 3", 3, "unknown field `slots`"),
+        ("\"slot\": 3", "\"slot\": 4", 3, "slot: found slot 4 of machine \"a/b\""),
+        ("\"release\": 0.0", "\"release\": -1", 4, "release: found -1, expected seconds"),
+        ("\"release\"", "\"released\"", 4, "unknown field `released`"),
+        ("\"gap_absolute\":3.0", "\"gap_absolute\":2", 5, "gap_absolute: found 2, but"),
+        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "{\"release\"", 4, "found none of `job`"),
+        ("{\"flow\": \"f \\\"1\\\"\", \"release\"", "[\"release\"", 4, ""),
     ] {
         assert!(text.contains(from), "{from}\n{text}");
         let wrong = text.replacen(from, to, 1);
         let error = read_schedule("s.jsonl", wrong.as_bytes(), &instance()).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}\n{expected}");
+        assert!(
+            error.starts_with(&format!("s.jsonl:{line}:")) && error.contains(expected),
+            "{error}\n{expected}"
+        );
     }
     let mut bytes = text.into_bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'j').unwrap();

@@ -188,7 +188,7 @@ fn yaml_is_held_to_the_types_of_the_other_forms() {
     let error = |text: &str| read(text, Format::Yaml).unwrap_err().to_string();
     assert_eq!(
         error("slackline: \"1\"\n"),
-        "w:1:12: slackline: found text \"1\", expected a whole number from 0 to 4294967295"
+        "w:1:12: slackline: found text \"1\", expected the version as a number without quotes: 1"
     );
     assert_eq!(
         error("slackline: 1\nflows: [{id: 7, jobs: []}]\n"),
@@ -390,7 +390,8 @@ fn jobs() -> impl Strategy<Value = JobDraft> {
 }
 
 fn flows() -> impl Strategy<Value = FlowDraft> {
-    let repeat = (numbers(), any::<u32>()).prop_map(|(every, times)| Repeat { every, times });
+    let every = numbers().prop_filter("a time from one release to the next", |&every| every != 0.0);
+    let repeat = (every, any::<u32>()).prop_map(|(every, times)| Repeat { every, times });
     let times = (numbers(), prop_oneof![Just(1.0), numbers()], prop::option::of(numbers()));
     let owners = (prop::option::of(names()), prop::option::of(names()));
     let extras = (prop::option::of(costs()), owners, prop::option::of(repeat));

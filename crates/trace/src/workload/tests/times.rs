@@ -152,12 +152,7 @@ fn what_is_wrong_with_a_time_is_said_in_the_same_words_in_every_form() {
             "1h",
             "flows[0].release: found a date and time, 2026-02-01T06:00:00, before the start of the workload, 2026-03-01T00:00:00+01:00[Europe/Berlin]",
         ),
-        (
-            start,
-            "25:00",
-            "1h",
-            "found text \"25:00\", expected seconds, a duration such as 2h, a date and time",
-        ),
+        (start, "25:00", "1h", "found text \"25:00\", expected an hour from 00 to 23"),
         (
             start,
             "2026-03-01T06:00[Europe/Berln]",
