@@ -179,8 +179,7 @@ impl Ledger {
         }
     }
 
-    /// Rows that nothing can happen to any more leave, and flows that are over are given up. To be called when the
-    /// instant is over. Returns the flows that were.
+    /// Rows that ended and that nothing can happen to any more leave. To be called when the instant is over.
     pub(crate) fn let_go(&mut self, sink: &mut dyn Sink) {
         for (id, row) in self.leaving.drain(..) {
             sink.row(id, &row.task, row.places(), &self.instance);

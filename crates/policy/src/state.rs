@@ -1,7 +1,7 @@
 //! How far every phase, job and flow is: precedence, readiness, and which tasks still have to start.
 //!
 //! The state follows from the reports of an engine alone and is the same for every engine. It knows
-//! the rules of the house (a job starts when all jobs it comes after are done, reduces when enough
+//! the rules of a workload (a job starts when all jobs it comes after are done, reduces when enough
 //! maps are done, a phase never holds more than its cap) and takes no decision.
 //!
 //! A phase without length is done when it becomes ready ([`State::is_instant`]): it is never among the ready
