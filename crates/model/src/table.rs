@@ -3,7 +3,6 @@
 //! Flows come and go for as long as a cluster lives, and an id is never used twice. A vector would grow for ever; here
 //! ids are grouped to pages, and a page without rows is given back. Memory is that of the pages with a row on them.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -21,12 +20,15 @@ const PAGE: usize = 64;
 /// assert_eq!((names.get(a), names[b]), (None, "b"));
 /// assert_eq!(names.push("c"), FlowId(2));
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Table<I, T> {
-    /// The pages from the first that has a row on; `None` for those in between that have none.
-    pages: VecDeque<Option<Box<Page<T>>>>,
-    /// The number of the page at the front.
+    /// The pages from `front` on; `None` for those that have no row. A plain vector, because looking a row up is most of
+    /// what is ever done.
+    pages: Vec<Option<Box<Page<T>>>>,
+    /// The number of the first page.
     front: usize,
+    /// How many pages at the front were given back and are still in the vector, at most half of it.
+    gone: usize,
     len: usize,
     ids: PhantomData<fn(I)>,
 }
@@ -53,7 +55,7 @@ impl<I, T> Default for Table<I, T> {
 impl<I, T> Table<I, T> {
     /// No rows; the first id is 0.
     pub fn new() -> Self {
-        Self { pages: VecDeque::new(), front: 0, len: 0, ids: PhantomData }
+        Self { pages: Vec::new(), front: 0, gone: 0, len: 0, ids: PhantomData }
     }
 
     /// One more than the largest id that ever had a row: what a plain vector by the same ids would need.
@@ -92,14 +94,16 @@ where
         if self.pages.is_empty() {
             self.front = number;
         }
-        while number < self.front {
-            self.pages.push_front(None);
-            self.front -= 1;
+        if number < self.front {
+            self.pages.splice(..0, (number..self.front).map(|_| None));
+            self.front = number;
         }
-        while self.pages.len() <= number - self.front {
-            self.pages.push_back(None);
+        let at = number - self.front;
+        if at >= self.pages.len() {
+            self.pages.resize_with(at + 1, || None);
         }
-        self.pages[number - self.front].get_or_insert_with(|| Box::new(Page::new()))
+        self.gone = self.gone.min(at);
+        self.pages[at].get_or_insert_with(|| Box::new(Page::new()))
     }
 
     /// The row of an id; makes one if there is none.
@@ -115,35 +119,42 @@ where
     /// Takes the row of an id out, if there is one.
     pub fn remove(&mut self, id: I) -> Option<T> {
         let index = usize::from(id);
-        let at = (index / PAGE).checked_sub(self.front)?;
-        let place = self.pages.get_mut(at)?;
+        let place = self.pages.get_mut((index / PAGE).wrapping_sub(self.front))?;
         let page = place.as_mut()?;
         let row = page.row[index % PAGE].take()?;
         page.rows -= 1;
         if page.rows == 0 {
             *place = None;
-            while self.pages.front().is_some_and(Option::is_none) {
-                self.pages.pop_front();
-                self.front += 1;
-            }
+            self.trim();
         }
         Some(row)
+    }
+
+    /// Drops the pages at the front that were given back, once they are half of all.
+    fn trim(&mut self) {
+        while self.pages.get(self.gone).is_some_and(Option::is_none) {
+            self.gone += 1;
+        }
+        if 2 * self.gone >= self.pages.len() {
+            self.pages.drain(..self.gone);
+            self.front += self.gone;
+            self.gone = 0;
+        }
     }
 
     /// The row of an id, if there is one.
     #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
         let index = usize::from(id);
-        let at = (index / PAGE).checked_sub(self.front)?;
-        self.pages.get(at)?.as_ref()?.row[index % PAGE].as_ref()
+        // A page before the first wraps around to a place that no vector has.
+        self.pages.get((index / PAGE).wrapping_sub(self.front))?.as_ref()?.row[index % PAGE].as_ref()
     }
 
     /// The row of an id, if there is one.
     #[inline]
     pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
         let index = usize::from(id);
-        let at = (index / PAGE).checked_sub(self.front)?;
-        self.pages.get_mut(at)?.as_mut()?.row[index % PAGE].as_mut()
+        self.pages.get_mut((index / PAGE).wrapping_sub(self.front))?.as_mut()?.row[index % PAGE].as_mut()
     }
 
     /// Whether an id has a row.
@@ -181,6 +192,17 @@ where
     /// The first id whose row is so.
     pub fn position(&self, is_it: impl Fn(&T) -> bool) -> Option<I> {
         self.iter_enumerated().find_map(|(id, row)| is_it(row).then_some(id))
+    }
+}
+
+impl<I: Copy + From<usize>, T: PartialEq> PartialEq for Table<I, T>
+where
+    usize: From<I>,
+{
+    /// Whether both have had as many ids and have the same rows, wherever those lie.
+    fn eq(&self, other: &Self) -> bool {
+        let rows = |table: &Self| table.iter_enumerated().map(|(id, _)| usize::from(id)).collect::<Vec<_>>();
+        self.len == other.len && rows(self) == rows(other) && self.iter().eq(other.iter())
     }
 }
 
@@ -242,6 +264,31 @@ mod tests {
         (128..200).for_each(|k| assert!(table.remove(JobId(k)).is_some()));
         assert_eq!((table.pages.len(), table.len(), table.push(7)), (0, 200, JobId(200)));
         assert_eq!(shape(&table), (vec![200], 1));
+    }
+
+    #[test]
+    fn tables_that_lie_differently_are_equal_by_their_rows() {
+        let mut table: Table<JobId, u32> = (0..400).collect();
+        (0..130).for_each(|k| assert_eq!(table.remove(JobId(k)), Some(k)));
+        assert_eq!((table.front, table.gone), (0, 2), "too few to be worth moving the others");
+        let mut other: Table<JobId, u32> = Table::new();
+        (130..400).for_each(|k| assert_eq!(other.insert(JobId(k), k), None));
+        assert_eq!((other.front, table == other), (2, true));
+        table.insert(JobId(5), 5);
+        assert_eq!((table.gone, table.get(JobId(5)), table == other), (0, Some(&5), false));
+        other.insert(JobId(5), 5);
+        assert_eq!((other.front, table == other), (0, true));
+    }
+
+    #[test]
+    fn pages_before_the_first_come_back() {
+        let mut table: Table<JobId, u32> = (0..200).collect();
+        (0..192).for_each(|k| assert_eq!(table.remove(JobId(k)), Some(k)));
+        table.insert(JobId(70), 1);
+        assert_eq!(
+            (table.get(JobId(70)), table.get(JobId(3)), table.get(JobId(195))),
+            (Some(&1), None, Some(&195))
+        );
     }
 
     #[test]

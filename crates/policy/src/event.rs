@@ -3,7 +3,7 @@
 use slackline_model::{FlowId, JobId, MachineId, PhaseId, Span};
 
 /// What happened. The events of an instant come in the order of cause and effect: finished tasks and
-/// what follows from them, machines, arrivals.
+/// what follows from them, machines, tasks that run already, arrivals.
 ///
 /// Closed by design: the events are the contract between the driver and every policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,15 @@ pub enum Event {
         machine: MachineId,
         /// How long each computed (waiting for maps not counted).
         took: Span,
+    },
+    /// A task runs that nobody here started: the cluster began it by itself, on a slot of that machine.
+    TaskRuns {
+        /// Its phase.
+        phase: PhaseId,
+        /// Which task.
+        task: u32,
+        /// The machine.
+        machine: MachineId,
     },
     /// Tasks must run again: they failed, or their machine died with them or with their output.
     TasksLost {

@@ -132,7 +132,7 @@ impl Ledger {
                 if !self.log.get(row).is_some_and(Row::is_running) => {}
             Report::Finished { row, at } => self.finished(row, at, engine, events),
             Report::Failed { row, at } => self.failed(row, at, engine, events),
-            Report::Running(running) => self.runs_already(running, engine),
+            Report::Running(running) => self.runs_already(running, engine, events),
             Report::Arrived(arrival) => {
                 let flow = self.instance.admit(*arrival);
                 self.state.arrive(&self.instance, flow, self.now, events);
@@ -305,7 +305,12 @@ impl Ledger {
     }
 
     /// A task that nobody ordered runs: it is taken into the books if it may run there, else refused.
-    fn runs_already<E: Engine + ?Sized>(&mut self, running: Running, engine: &mut E) {
+    fn runs_already<E: Engine + ?Sized>(
+        &mut self,
+        running: Running,
+        engine: &mut E,
+        events: &mut Vec<Event>,
+    ) {
         let Running { name, phase, task, slot, since } = running;
         let place = SlotRange { first: slot, len: 1 };
         let may_run = |ledger: &Self| {
@@ -327,6 +332,8 @@ impl Ledger {
         self.piece.push(place);
         let row = self.open_row(phase, taken, since);
         self.start_row(row, Some(name), engine);
+        let (machine, _) = self.instance.cluster().machine_of(self.instance.lane_of(phase), slot);
+        events.push(Event::TaskRuns { phase, task, machine });
     }
 
     /// Moves up to `most` slots that one batch may comprise from the stream of ranges to `piece`.

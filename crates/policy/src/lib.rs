@@ -38,6 +38,7 @@ mod ledger;
 mod locality;
 pub mod log;
 pub mod minima;
+mod pending;
 pub mod policy;
 pub mod ready;
 pub mod slots;

@@ -41,10 +41,11 @@ impl Minima {
         lane: Lane,
         mut changed: impl FnMut(PhaseId),
     ) {
-        let now = effective(instance, state, lane);
-        if now.is_empty() && self.held[lane.index()].is_empty() {
+        // Most of the time nobody is guaranteed anything.
+        if state.guaranteed(lane).next().is_none() && self.held[lane.index()].is_empty() {
             return;
         }
+        let now = effective(instance, state, lane);
         let before = std::mem::take(&mut self.held[lane.index()]);
         let old: Vec<(PhaseId, u32)> = before.iter().map(|&p| (p, self.effective[p])).collect();
         for &(phase, _) in &old {
@@ -69,6 +70,9 @@ impl Minima {
 
 /// The effective minima of the ready phases of a lane that have one, by id.
 pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId, u32)> {
+    if state.guaranteed(lane).next().is_none() {
+        return Vec::new();
+    }
     let ready: Vec<(PhaseId, u32)> = state
         .guaranteed(lane)
         .filter(|&p| state.phase(p).running() > 0 || state.runnable(instance, p) > 0)

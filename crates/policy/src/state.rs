@@ -7,12 +7,13 @@
 //! A phase without length is done when it becomes ready ([`State::is_instant`]): it is never among the ready
 //! phases, no task of it starts, and policies hear only [`Event::PhaseDone`] of it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Table, Time};
 
 use crate::engine::Lengths;
 use crate::event::Event;
+use crate::pending::Pending;
 
 /// How far a phase is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,8 +27,8 @@ pub struct PhaseState {
     ready_since: Time,
     /// When the last of its tasks so far ended.
     last_end: Time,
-    /// Tasks to start: first → (count, attempt they would be).
-    pending: BTreeMap<u32, (u32, u16)>,
+    /// Tasks to start.
+    pending: Pending,
 }
 
 impl PhaseState {
@@ -73,12 +74,12 @@ impl PhaseState {
 
     /// Whether `task` still has to start.
     pub fn is_pending(&self, task: u32) -> bool {
-        self.pending.range(..=task).next_back().is_some_and(|(&first, &(count, _))| task < first + count)
+        self.pending.at(task, 1).is_some()
     }
 
     /// Tasks that still have to start: (first, how many), in order.
     pub fn pending(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.pending.iter().map(|(&first, &(count, _))| (first, count))
+        self.pending.iter().map(|piece| (piece.first, piece.count))
     }
 
     /// Whether all tasks are done.
@@ -313,7 +314,7 @@ impl State {
         for phase in info.phases() {
             let tasks = instance.phase(phase).tasks().expect("invariant: flows are cut before they arrive");
             let total = tasks.count();
-            let pending = BTreeMap::from([(0, (total, 0))]);
+            let pending = Pending::all(total);
             let state = PhaseState { total, unstarted: total, pending, ..PhaseState::default() };
             self.phases.insert(phase, state);
         }
@@ -424,25 +425,19 @@ impl State {
 
     /// The lowest tasks to start, up to `most` consecutive ones; there must be some.
     pub(crate) fn next_pending(&self, phase: PhaseId, most: u32) -> Taken {
-        let pending = self.phases[phase].pending.first_key_value();
-        let (&first, &(count, attempt)) = pending.expect("invariant: a runnable phase has tasks to start");
-        Taken { first, count: count.min(most), attempt }
+        let first = self.phases[phase].pending.first();
+        let first = first.expect("invariant: a runnable phase has tasks to start");
+        Taken { count: first.count.min(most), ..first }
     }
 
     /// Up to `most` tasks from `task` on that still have to start and are the same attempt.
     pub(crate) fn pending_at(&self, phase: PhaseId, task: u32, most: u32) -> Option<Taken> {
-        let (&first, &(count, attempt)) = self.phases[phase].pending.range(..=task).next_back()?;
-        let left = (first + count).checked_sub(task).filter(|&left| left > 0)?;
-        Some(Taken { first: task, count: left.min(most), attempt })
+        self.phases[phase].pending.at(task, most)
     }
 
     /// The first pending tasks among the `count` from `first` on, as one attempt.
     pub(crate) fn pending_within(&self, phase: PhaseId, first: u32, count: u32) -> Option<Taken> {
-        if let Some(here) = self.pending_at(phase, first, count) {
-            return Some(here);
-        }
-        let (&next, &(n, attempt)) = self.phases[phase].pending.range(first..first + count).next()?;
-        Some(Taken { first: next, count: n.min(first + count - next), attempt })
+        self.phases[phase].pending.within(first, count)
     }
 
     /// Takes those tasks to start; they must be pending, as one attempt.
@@ -450,20 +445,7 @@ impl State {
         let early = self.is_early(instance, phase);
         let lane = instance.lane_of(phase).index();
         let state = &mut self.phases[phase];
-        let (&first, &(count, attempt)) =
-            state.pending.range(..=take.first).next_back().expect("invariant: taken tasks are pending");
-        assert!(
-            attempt == take.attempt && take.first + take.count <= first + count,
-            "taken tasks are pending"
-        );
-        state.pending.remove(&first);
-        if take.first > first {
-            state.pending.insert(first, (take.first - first, attempt));
-        }
-        let rest = first + count - (take.first + take.count);
-        if rest > 0 {
-            state.pending.insert(take.first + take.count, (rest, attempt));
-        }
+        state.pending.take(take);
         state.unstarted -= take.count;
         state.running += take.count;
         if early {
@@ -651,7 +633,7 @@ impl State {
             self.hopeless = true;
             u16::MAX
         });
-        state.pending.insert(tasks.first, (tasks.count, attempt));
+        state.pending.insert(Taken { attempt, ..tasks });
         self.touched.push(phase);
         events.push(Event::TasksLost { phase, count: tasks.count });
     }

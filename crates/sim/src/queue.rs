@@ -52,41 +52,64 @@ impl Pending {
     }
 }
 
-/// An event with its time as one number, so that the heap compares in one step: events are most of what a simulation of
-/// small batches does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
-
-impl Entry {
-    fn new(at: Time, what: Pending) -> Self {
-        Self(u128::from(at.0) << 64 | u128::from(what.word()))
-    }
-
-    fn time(self) -> Time {
-        Time((self.0 >> 64) as u64)
-    }
-
-    fn what(self) -> Pending {
-        Pending::of_word(self.0 as u64)
-    }
+/// A priority queue of pending events: a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990), which is several times faster
+/// than a binary heap where many batches run, because nothing is pending earlier than what was taken last.
+///
+/// Adding is O(1); each event moves to a nearer bucket at most once for each bit of its time, all in sequence.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// The time of what was taken last.
+    last: u64,
+    /// Words of the events at that time.
+    due: BinaryHeap<Reverse<u64>>,
+    /// Later events: those in bucket b differ from `last` in bit b of their time, and in none above it.
+    buckets: [Bucket; u64::BITS as usize],
+    /// Which buckets have an event.
+    filled: u64,
 }
 
-/// A priority queue of pending events.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    heap: BinaryHeap<Reverse<Entry>>,
+/// Times and words of events, and the least of the times.
+#[derive(Debug)]
+struct Bucket {
+    least: u64,
+    events: Vec<(u64, u64)>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let buckets = [const { Bucket { least: u64::MAX, events: Vec::new() } }; u64::BITS as usize];
+        Self { last: 0, due: BinaryHeap::new(), buckets, filled: 0 }
+    }
 }
 
 impl Queue {
-    /// Adds an event. Two equal events at one time are one fact; ids make all others distinct, so
-    /// that no further sequence number is needed.
+    /// Adds an event, not earlier than the one taken last. Two equal events at one time are one fact; ids make all
+    /// others distinct, so that no further sequence number is needed.
     pub(crate) fn push(&mut self, at: Time, what: Pending) {
-        self.heap.push(Reverse(Entry::new(at, what)));
+        assert!(at.0 >= self.last, "an event in the past");
+        self.enter(at.0, what.word());
+    }
+
+    fn enter(&mut self, at: u64, word: u64) {
+        let differs = at ^ self.last;
+        if differs == 0 {
+            self.due.push(Reverse(word));
+            return;
+        }
+        let bit = differs.ilog2();
+        let bucket = &mut self.buckets[bit as usize];
+        bucket.least = bucket.least.min(at);
+        bucket.events.push((at, word));
+        self.filled |= 1 << bit;
     }
 
     /// The time of the next event.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse(entry)| entry.time())
+        if !self.due.is_empty() {
+            return Some(Time(self.last));
+        }
+        let nearest = self.buckets.get(self.filled.trailing_zeros() as usize)?;
+        Some(Time(nearest.least))
     }
 
     /// Takes the next event if it is at `now`.
@@ -94,7 +117,24 @@ impl Queue {
         if self.next_time() != Some(now) {
             return None;
         }
-        self.heap.pop().map(|Reverse(entry)| entry.what())
+        if self.due.is_empty() {
+            self.open(now.0);
+        }
+        self.due.pop().map(|Reverse(word)| Pending::of_word(word))
+    }
+
+    /// The events of the nearest bucket, the first of which is at `now`, become due or go to nearer buckets.
+    fn open(&mut self, now: u64) {
+        let nearest = self.filled.trailing_zeros() as usize;
+        let Bucket { least, events } = &mut self.buckets[nearest];
+        *least = u64::MAX;
+        let mut events = std::mem::take(events);
+        self.filled &= !(1 << nearest);
+        self.last = now;
+        for (at, word) in events.drain(..) {
+            self.enter(at, word);
+        }
+        self.buckets[nearest].events = events;
     }
 }
 
@@ -123,6 +163,33 @@ mod tests {
         let order: Vec<Pending> = std::iter::from_fn(|| queue.pop_at(Time(5))).collect();
         assert_eq!(order, now);
         assert_eq!(queue.next_time(), Some(Time(6)));
+    }
+
+    #[test]
+    fn agrees_with_an_ordered_set() {
+        let (mut queue, mut model) = (Queue::default(), std::collections::BTreeSet::new());
+        let (mut now, mut id) = (0, 0);
+        let mut x = 3u64;
+        let mut draw = |below: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % below
+        };
+        for _ in 0..20_000 {
+            let expected: Option<&(u64, u32)> = model.first();
+            assert_eq!(queue.next_time(), expected.map(|&(at, _)| Time(at)));
+            if draw(2) == 0 {
+                // Near, far, at once, and all at one time.
+                let at = now + [0, draw(10), draw(1_000_000), 1 << draw(50)][draw(4) as usize];
+                queue.push(Time(at), Pending::End(RowId(id)));
+                model.insert((at, id));
+                id += 1;
+            } else if let Some(&(at, id)) = expected {
+                now = at;
+                assert_eq!(queue.pop_at(Time(now)), Some(Pending::End(RowId(id))));
+                model.pop_first();
+            }
+        }
+        assert!(id > 9_000);
     }
 
     #[test]

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // Devices and pipes cannot be replaced.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-        return content(&mut File::create(path)?);
+        let mut device = BufWriter::new(File::create(path)?);
+        content(&mut device)?;
+        return device.flush();
     }
     let beside = beside(path)?;
     let written = File::create_new(&beside).and_then(|file| {

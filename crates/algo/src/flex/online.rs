@@ -54,7 +54,11 @@ impl Flex {
                 self.stale = [true; 2];
             }
             Event::Wake => self.epochs.woken(),
-            Event::JobDone(_) | Event::FlowDone(_) | Event::FlowArrived(_) | Event::MachineLeft(_) => {}
+            Event::JobDone(_)
+            | Event::FlowDone(_)
+            | Event::FlowArrived(_)
+            | Event::MachineLeft(_)
+            | Event::TaskRuns { .. } => {}
         }
         self.targets.note(event, instance);
     }

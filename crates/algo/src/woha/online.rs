@@ -140,6 +140,7 @@ impl Policy for Woha {
             match *event {
                 Event::FlowArrived(flow) => self.submit(flow, view),
                 Event::PhaseReady(phase) | Event::TasksDone { phase, .. } => self.revive(phase, view),
+                Event::TaskRuns { phase, .. } => self.count(phase, view),
                 Event::TasksLost { phase, .. } => {
                     self.count(phase, view);
                     self.revive(phase, view);

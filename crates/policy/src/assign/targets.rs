@@ -32,15 +32,24 @@ enum Need {
     Spare,
 }
 
+/// What is known of a phase.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// How many slots it should hold.
+    target: f64,
+    /// When it was served last.
+    served: u64,
+    /// Where it stands in the order, if it does.
+    rank: Option<Rank>,
+}
+
 /// Targets of all phases, and the order that follows.
 #[derive(Clone)]
 pub(super) struct Targets {
     keeps_minima: bool,
     fills_early: bool,
     minima: Minima,
-    target: Grown<PhaseId, f64>,
-    served: Grown<PhaseId, u64>,
-    rank: Grown<PhaseId, Option<Rank>>,
+    phases: Grown<PhaseId, Entry>,
     order: [BTreeSet<(Rank, PhaseId)>; 2],
     /// Counts services.
     clock: u64,
@@ -53,9 +62,7 @@ impl Targets {
             keeps_minima: policy.keeps_minima(),
             fills_early: policy.fills_early(),
             minima: Minima::default(),
-            target: Grown::default(),
-            served: Grown::default(),
-            rank: Grown::default(),
+            phases: Grown::default(),
             order: [BTreeSet::new(), BTreeSet::new()],
             clock: 0,
             stale: Vec::new(),
@@ -65,14 +72,12 @@ impl Targets {
     /// Gives up what is known of the phases of a flow that is over.
     pub(super) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.minima.forget(phases.clone());
-        self.target.forget(phases.clone());
-        self.served.forget(phases.clone());
-        self.rank.forget(phases);
+        self.phases.forget(phases);
     }
 
     pub(super) fn set(&mut self, phase: PhaseId, slots: f64) {
         assert!(slots >= 0.0 && slots.is_finite(), "a target of {slots} slots");
-        self.target[phase] = slots;
+        self.phases[phase].target = slots;
         self.stale.push(phase);
     }
 
@@ -98,7 +103,7 @@ impl Targets {
         let running = f64::from(ledger.state.phase(phase).running());
         let goal = match rank.need {
             Need::Minimum => f64::from(self.minima.of(phase)),
-            Need::Target => self.target[phase],
+            Need::Target => self.phases[phase].target,
             Need::Spare => return Some((phase, 1)),
         };
         let full = (goal - running).ceil().max(1.0);
@@ -115,39 +120,43 @@ impl Targets {
     pub(super) fn served(&mut self, phase: PhaseId, ledger: &mut Ledger, count: u32) {
         if count > 0 {
             self.clock += 1;
-            self.served[phase] = self.clock;
+            self.phases[phase].served = self.clock;
         }
-        let touched: Vec<PhaseId> = ledger.state.drain_touched().collect();
-        for phase in touched {
+        let mut touched = std::mem::take(&mut self.stale);
+        touched.extend(ledger.state.drain_touched());
+        touched.retain(|&other| other != phase);
+        touched.push(phase);
+        for phase in touched.drain(..) {
             self.touch(phase, ledger);
         }
-        self.touch(phase, ledger);
+        self.stale = touched;
     }
 
     fn touch(&mut self, phase: PhaseId, ledger: &Ledger) {
         if !ledger.state.knows(phase) {
             return;
         }
-        let rank = self.rank_of(phase, ledger);
-        if rank == self.rank[phase] {
+        let entry = self.phases[phase];
+        let rank = self.rank_of(phase, &entry, ledger);
+        if rank == entry.rank {
             return;
         }
         let order = &mut self.order[ledger.instance.lane_of(phase).index()];
-        if let Some(old) = self.rank[phase] {
+        if let Some(old) = entry.rank {
             order.remove(&(old, phase));
         }
         if let Some(new) = rank {
             order.insert((new, phase));
         }
-        self.rank[phase] = rank;
+        self.phases[phase].rank = rank;
     }
 
-    fn rank_of(&self, phase: PhaseId, ledger: &Ledger) -> Option<Rank> {
+    fn rank_of(&self, phase: PhaseId, entry: &Entry, ledger: &Ledger) -> Option<Rank> {
         if ledger.state.runnable(&ledger.instance, phase) == 0 {
             return None;
         }
         let running = f64::from(ledger.state.phase(phase).running());
-        let (min, target) = (f64::from(self.minima.of(phase)), self.target[phase]);
+        let (min, target) = (f64::from(self.minima.of(phase)), entry.target);
         let (need, ratio) = if running < min {
             (Need::Minimum, running / min)
         } else if running < target {
@@ -158,6 +167,6 @@ impl Targets {
             // A phase without a target counts as wanting half a slot: last, but not never.
             (Need::Spare, (running + 1.0) / target.max(0.5))
         };
-        Some(Rank { need, ratio: ratio.to_bits(), served: self.served[phase] })
+        Some(Rank { need, ratio: ratio.to_bits(), served: entry.served })
     }
 }

@@ -103,6 +103,10 @@ impl Told {
                 let (phase, machine, seconds) = (phase.0, machine.0, took.seconds());
                 Happened::TasksDone { phase, count, machine, seconds, unstarted, running }
             }
+            Event::TaskRuns { phase, task, machine } => {
+                let (unstarted, running) = left(phase);
+                Happened::TaskRuns { phase: phase.0, task, machine: machine.0, unstarted, running }
+            }
             Event::TasksLost { phase, count } => {
                 let (unstarted, running) = left(phase);
                 Happened::TasksLost { phase: phase.0, count, unstarted, running }

@@ -127,6 +127,19 @@ pub(super) enum Happened<'a> {
         /// Tasks of the phase that hold a slot.
         running: u32,
     },
+    /// A task runs that nobody here started: the cluster began it by itself.
+    TaskRuns {
+        /// Its phase.
+        phase: u32,
+        /// Which task.
+        task: u32,
+        /// The machine it is on.
+        machine: u32,
+        /// Tasks of the phase that have not started, or must run again.
+        unstarted: u32,
+        /// Tasks of the phase that hold a slot.
+        running: u32,
+    },
     /// All tasks of a phase are done.
     PhaseDone {
         /// The phase.

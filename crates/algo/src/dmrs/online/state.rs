@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use slackline_model::{Cluster, JobId, MachineId, PhaseId, PhaseKind, Time};
 use slackline_policy::{Event, View};
 
-use super::super::estimates::SpeedEstimates;
+use super::super::estimates::{self, SpeedEstimates};
 use super::super::list::List;
 use super::super::lp::Form;
 use super::super::order::Key;
-use super::super::queues::{At, Done, Queues, slack};
+use super::super::queues::{At, Done, Queues, Running, slack};
 use super::super::variant::Variant;
 
 /// How to schedule.
@@ -124,16 +124,10 @@ impl Dmrs {
                     self.awake = Awake::All;
                 }
             }
+            Event::TaskRuns { phase, task, machine } => self.task_runs(phase, task, machine, view),
             Event::TasksLost { .. } => self.due.list = true,
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
-            Event::PhaseDone(phase) => {
-                // Tasks that the cluster started by itself elsewhere were never heard of on their slots.
-                for at in self.queues.serving(phase).collect::<Vec<_>>() {
-                    self.vacate(at, view.now);
-                }
-                self.awake = Awake::All;
-            }
-            Event::Wake => self.awake = Awake::All,
+            Event::PhaseDone(_) | Event::Wake => self.awake = Awake::All,
             Event::JobDone(job) => {
                 self.jobs.remove(&job);
             }
@@ -167,6 +161,24 @@ impl Dmrs {
         }
         self.vacate(at, view.now);
         true
+    }
+
+    /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
+    fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
+        let holds = |&at: &At| self.queues.slot(at).running.is_some_and(|running| running.task == task);
+        if let Some(at) = self.queues.serving(phase).find(holds) {
+            if self.queues.slot(at).machine == machine {
+                return;
+            }
+            self.vacate(at, view.now);
+        }
+        let lane = view.instance.lane_of(phase).index();
+        let idle = self.queues.of_machine(lane, machine).find(|at| self.idle.contains(at));
+        if let Some(at) = idle {
+            let span = estimates::size(view, phase, task);
+            self.queues.occupy(at, Running { phase, task, span, since: view.now });
+            self.idle.remove(&at);
+        }
     }
 
     pub(super) fn vacate(&mut self, at: At, now: Time) {
