@@ -37,6 +37,41 @@ impl Epochs {
     }
 }
 
+/// What policies may spend on looking for the best of several orders: so many steps for each event, saved up to a limit.
+///
+/// To look for the best order takes many times as long as to follow one, and where there is much to do little changes
+/// from one plan to the next. A search that was made is therefore paid for by events before the next one; until then
+/// the order that won last is made again from what is left. Small workloads never come to the limit.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance {
+    left: i64,
+    each: i64,
+    most: i64,
+}
+
+impl Allowance {
+    /// So many steps for `each` event, and at `most` so many saved, which are there from the start.
+    pub(crate) fn new(each: u32, most: u32) -> Self {
+        Self { left: most.into(), each: each.into(), most: most.into() }
+    }
+
+    /// So many events came.
+    pub(crate) fn earn(&mut self, events: usize) {
+        let earned = self.each.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX));
+        self.left = self.left.saturating_add(earned).min(self.most);
+    }
+
+    /// Whether the searches made so far are paid for.
+    pub(crate) fn may_search(&self) -> bool {
+        self.left > 0
+    }
+
+    /// A search took so many steps.
+    pub(crate) fn spend(&mut self, steps: u64) {
+        self.left = self.left.saturating_sub(i64::try_from(steps).unwrap_or(i64::MAX));
+    }
+}
+
 /// The targets pushed last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets(Grown<PhaseId, f64>);
@@ -78,6 +113,23 @@ mod tests {
         assert!(epochs.begin(Time(13), &mut out));
         assert!(!epochs.begin(Time(22), &mut out));
         assert_eq!(out.len(), 2);
+    }
+
+    #[test]
+    fn a_search_is_paid_for_before_the_next() {
+        let mut allowance = Allowance::new(2, 10);
+        assert!(allowance.may_search());
+        allowance.spend(15);
+        assert!(!allowance.may_search(), "5 are owed");
+        allowance.earn(2);
+        assert!(!allowance.may_search());
+        allowance.earn(1);
+        assert!(allowance.may_search());
+        allowance.earn(1_000);
+        allowance.spend(9);
+        assert!(allowance.may_search());
+        allowance.spend(1);
+        assert!(!allowance.may_search(), "no more than 10 were saved");
     }
 
     #[test]

@@ -72,17 +72,16 @@ impl<K: Ord + Copy> ReadyQueue<K> {
     /// phases. For policies whose order changes; events of the instant still go to
     /// [`ReadyQueue::update`].
     pub fn rekey(&mut self, view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
-        let ready: Vec<PhaseId> =
-            view.instance.cluster().lanes().iter().flat_map(|&lane| view.state.ready(lane)).collect();
-        for phase in ready {
-            if self.keys[phase].is_some() {
-                let queued = self.queued[phase];
-                self.remove(phase, view);
-                self.keys[phase] = Some(key(phase));
-                if queued {
-                    self.insert(phase, view);
+        for &lane in view.instance.cluster().lanes() {
+            for phase in view.state.ready(lane) {
+                if self.keys[phase].is_some() {
+                    self.keys[phase] = Some(key(phase));
                 }
             }
+            // All at once: several times faster than one by one.
+            let queued = std::mem::take(&mut self.lanes[lane.index()]);
+            let again = |(old, phase): (K, PhaseId)| (self.keys[phase].unwrap_or(old), phase);
+            self.lanes[lane.index()] = queued.into_iter().map(again).collect();
         }
     }
 

@@ -33,6 +33,12 @@ impl View<'_> {
         self.state.runnable(self.instance, phase)
     }
 
+    /// The most slots a phase can use from now on: its tasks not done yet, and no more than its cap.
+    pub fn usable(&self, phase: PhaseId) -> u32 {
+        let state = self.phase(phase);
+        (state.unstarted() + state.running()).min(self.instance.phase(phase).cap)
+    }
+
     /// Whether a phase is done as soon as it is ready and never holds a slot; see [`State::is_instant`]. That is
     /// known of a phase as its number of tasks is, whatever is believed of durations.
     pub fn is_instant(&self, phase: PhaseId) -> bool {

@@ -119,7 +119,7 @@ impl Fair {
     fn adjust(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) -> bool {
         let Self { targets, lanes, .. } = self;
         let Shares { ample: Some(ample), changed, .. } = &mut lanes[lane.index()] else { return false };
-        let use_of = |phase| if view.phase(phase).is_ready() { usable(phase, view) } else { 0 };
+        let use_of = |phase| if view.phase(phase).is_ready() { view.usable(phase) } else { 0 };
         for &phase in &*changed {
             ample.set(phase, use_of(phase));
         }
@@ -127,7 +127,7 @@ impl Fair {
             return false;
         }
         for phase in changed.drain(..).filter(|&phase| view.phase(phase).is_ready()) {
-            targets.push(phase, f64::from(usable(phase, view)), out);
+            targets.push(phase, f64::from(view.usable(phase)), out);
         }
         true
     }
@@ -177,16 +177,9 @@ fn weight(phase: PhaseId, view: &View<'_>) -> f64 {
     view.instance.flow(view.instance.flow_of(phase)).weight
 }
 
-/// Tasks left of a phase, and no more than its cap.
-fn usable(phase: PhaseId, view: &View<'_>) -> u32 {
-    let state = view.phase(phase);
-    (state.unstarted() + state.running()).min(view.instance.phase(phase).cap)
-}
-
 /// What a phase may get: its minimum, and no more than it can use.
 fn claim(phase: PhaseId, min: u32, view: &View<'_>) -> Claim {
-    let usable = usable(phase, view);
-    Claim { min: f64::from(min), max: f64::from(usable.max(min)), weight: weight(phase, view) }
+    Claim { min: f64::from(min), max: f64::from(view.usable(phase).max(min)), weight: weight(phase, view) }
 }
 
 impl Policy for Fair {

@@ -15,9 +15,10 @@ use slackline_relax::malleable::Job;
 
 use super::instance::FlexInstance;
 use super::mps::first_interval;
-use super::plan::quick_order;
+use super::orders::Rule;
+use super::plan::{Quick, order_of, quick};
 use crate::classic::{Claim, water_line};
-use crate::epochs::{Epochs, Targets};
+use crate::epochs::{Allowance, Epochs, Targets};
 
 /// How the allocation reaches the assignment layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +37,25 @@ pub struct Flex {
     targets: Targets,
     /// Lanes of which something changed since their last plan.
     stale: [bool; 2],
+    allowance: Allowance,
+    /// The rule that won last, by lane.
+    won: [Option<Rule>; 2],
 }
+
+/// Jobs that may be packed in search of the best order for each event of the run, and at once.
+const ALLOWED: (u32, u32) = (2, 1 << 20);
 
 impl Flex {
     /// FLEX with epochs of this length; 0 plans at every event.
     pub fn new(epoch: Span, hand: Hand) -> Self {
-        Self { epochs: Epochs::new(epoch), hand, targets: Targets::default(), stale: [false; 2] }
+        Self {
+            epochs: Epochs::new(epoch),
+            hand,
+            targets: Targets::default(),
+            stale: [false; 2],
+            allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
+            won: [None; 2],
+        }
     }
 
     fn note(&mut self, event: &Event, instance: &Instance) {
@@ -70,10 +84,11 @@ impl Flex {
             return;
         }
         // Without scarcity every order packs alike.
-        let most: Vec<u32> = phases.iter().map(|&phase| usable(phase, view).clamp(1, slots)).collect();
+        let most: Vec<u32> = phases.iter().map(|&phase| view.usable(phase).clamp(1, slots)).collect();
         let is_scarce = most.iter().map(|&most| u64::from(most)).sum::<u64>() > u64::from(slots);
         let shares = if is_scarce {
-            allocate(&instance_of(&phases, lane, slots, view), self.hand)
+            let instance = instance_of(&phases, lane, slots, view);
+            allocate(&instance, &self.order(lane, &instance), self.hand)
         } else {
             most.into_iter().map(f64::from).collect()
         };
@@ -81,12 +96,18 @@ impl Flex {
             self.targets.push(phase, slots, out);
         }
     }
-}
 
-/// Tasks left of a phase, and no more than its cap.
-fn usable(phase: PhaseId, view: &View<'_>) -> u32 {
-    let state = view.phase(phase);
-    (state.unstarted() + state.running()).min(view.instance.phase(phase).cap)
+    /// The cheapest order, or that of the rule that won last if the search is not paid for.
+    fn order(&mut self, lane: Lane, instance: &FlexInstance) -> Vec<usize> {
+        let won = &mut self.won[lane.index()];
+        let again = won.filter(|_| !self.allowance.may_search()).and_then(|rule| order_of(instance, rule));
+        again.unwrap_or_else(|| {
+            let Quick { order, rule, steps } = quick(instance);
+            self.allowance.spend(steps);
+            *won = rule;
+            order
+        })
+    }
 }
 
 /// The ready phases of a lane as an instance that begins now.
@@ -102,16 +123,16 @@ fn instance_of(phases: &[PhaseId], lane: Lane, slots: u32, view: &View<'_>) -> F
         let work = (view.work_left(id) / speed).max(1e-6 * f64::from(left));
         // Both come in the order of ids.
         let min = minima.next_if(|&(of, _)| of == id).map_or(0, |(_, min)| min);
-        let max = usable(id, view).max(min);
+        let max = view.usable(id).max(min);
         let cost = instance.flow(instance.flow_of(id)).cost.clone();
         Job { base: view.now.seconds(), ..Job::new(work, (min, max), cost) }
     };
     FlexInstance::new(slots, instance.objective().combine, phases.iter().map(job).collect())
 }
 
-/// The slots of each job until the next epoch, handed over as asked.
-pub fn allocate(instance: &FlexInstance, hand: Hand) -> Vec<f64> {
-    let slots = first_interval(instance, &quick_order(instance));
+/// The slots of each job until the next epoch if they are packed in this order, handed over as asked.
+pub fn allocate(instance: &FlexInstance, order: &[usize], hand: Hand) -> Vec<f64> {
+    let slots = first_interval(instance, order);
     match hand {
         Hand::Targets => slots.into_iter().map(f64::from).collect(),
         Hand::Minima => {
@@ -145,6 +166,7 @@ impl Policy for Flex {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.allowance.earn(events.len());
         for event in events {
             self.note(event, view.instance);
         }
@@ -185,8 +207,9 @@ mod tests {
             let jobs: Vec<Job> = jobs.collect();
             for combine in [Combine::Sum, Combine::Max] {
                 let instance = FlexInstance::new(slots, combine, jobs.clone());
-                let alone = allocate(&instance, Hand::Targets);
-                prop_assert_eq!(&alone, &allocate(&instance, Hand::Minima));
+                let order = quick(&instance).order;
+                let alone = allocate(&instance, &order, Hand::Targets);
+                prop_assert_eq!(&alone, &allocate(&instance, &order, Hand::Minima));
                 let wanted: f64 = instance.jobs().iter().map(|job| f64::from(job.max)).sum();
                 let total: f64 = alone.iter().sum();
                 prop_assert_eq!(total, wanted.min(f64::from(slots)), "no slack");

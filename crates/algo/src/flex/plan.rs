@@ -197,14 +197,37 @@ fn ranked(instance: &FlexInstance, packer: &mut Packer<'_>, rules: &[Rule], cell
 /// The order and allocation that an online policy uses: the cheapest of the closed-form orders (in the
 /// deadline order for a maximum).
 pub fn quick_order(instance: &FlexInstance) -> Vec<usize> {
+    quick(instance).order
+}
+
+/// The order of a plan within an epoch.
+pub(super) struct Quick {
+    pub(super) order: Vec<usize>,
+    /// The rule it is of, if it is of one.
+    pub(super) rule: Option<Rule>,
+    /// Jobs that were packed to find it.
+    pub(super) steps: u64,
+}
+
+/// [`quick_order`], and how it was found.
+pub(super) fn quick(instance: &FlexInstance) -> Quick {
     if instance.combine() == Combine::Max && instance.jobs().len() > 1 {
         let due = minimax::deadlines_near(instance.jobs(), instance.slots(), QUICK_PRECISION);
-        return deadline_order(instance, &due);
+        return Quick { order: deadline_order(instance, &due), rule: None, steps: 0 };
     }
     let mut packer = Packer::new(instance);
     let rules =
         if instance.jobs().len() <= ALL_RULES_JOBS_MAX { &QUICK_RULES[..] } else { &QUICK_RULES[..2] };
-    ranked(instance, &mut packer, rules, QUICK).swap_remove(0).order
+    let mut ranked = ranked(instance, &mut packer, rules, QUICK);
+    let steps = (ranked.len() * instance.jobs().len()) as u64;
+    let Ranked { order, winner, .. } = ranked.swap_remove(0);
+    let rule = if let Winner::Order(rule) = winner { Some(rule) } else { None };
+    Quick { order, rule, steps }
+}
+
+/// The order of one rule within an epoch, if it has something to say.
+pub(super) fn order_of(instance: &FlexInstance, rule: Rule) -> Option<Vec<usize>> {
+    rule.order(instance, &CostProfile::new(instance), QUICK)
 }
 
 /// Jobs by deadline, then work, then position.

@@ -6,7 +6,8 @@
 //! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
 //! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
 //! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that is
-//! one long chain takes O(1) an epoch, not O(phases left).
+//! one long chain takes O(1) an epoch, not O(phases left). Where the search would take longer than the run it is for,
+//! it is made only as often as events pay for it, and in between the order is made by what won last (deviation D8).
 //!
 //! Reduces that start early hold their slots without working until the maps of their job are done, and
 //! no other phase can take them away. So they get slots only once all those maps have started, and only slots that the
@@ -24,7 +25,7 @@ use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
 use super::orders::{Rule, by_key};
 use super::search::is_less;
-use crate::epochs::{Epochs, Targets};
+use crate::epochs::{Allowance, Epochs, Targets};
 
 /// Tasks estimated to take no time still need a slot: this many seconds per task.
 const LEAST_SECONDS: f64 = 1e-6;
@@ -34,6 +35,8 @@ const PROBES: u32 = 12;
 /// which it is within a few thousandths of the best rule: a schedule takes a millisecond for some
 /// thousand nodes.
 const NODES_MANY: usize = 1000;
+/// Events of list schedules that a search may make for each event of the run, and at once.
+const ALLOWED: (u32, u32) = (1, 1 << 20);
 
 /// The FlowFlex policy.
 #[derive(Clone, Debug)]
@@ -43,6 +46,9 @@ pub struct FlowFlex {
     /// Flows that have arrived and neither completed nor failed.
     flows: BTreeSet<FlowId>,
     stale: bool,
+    allowance: Allowance,
+    /// What won the last search.
+    won: Option<Source>,
     /// Nodes of all networks that were planned so far: effort that does not depend on the machine.
     pub(super) nodes_planned: u64,
 }
@@ -55,6 +61,8 @@ impl FlowFlex {
             targets: Targets::default(),
             flows: BTreeSet::new(),
             stale: false,
+            allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
+            won: None,
             nodes_planned: 0,
         }
     }
@@ -99,7 +107,17 @@ impl FlowFlex {
         let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &Left(view));
         self.nodes_planned += net.nodes().len() as u64;
         let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
-        initial_allocation(&net, now).into_iter().map(of_node).collect()
+        let mut lister = Lister::new(&net);
+        let order = match self.won {
+            Some(source) if !self.allowance.may_search() => source.order(&net),
+            _ => {
+                let (source, order) = search(&net, &mut lister);
+                self.allowance.spend(lister.steps());
+                self.won = Some(source);
+                order
+            }
+        };
+        lister.first(order.rule(), now).into_iter().map(of_node).collect()
     }
 }
 
@@ -149,8 +167,7 @@ impl Remaining for Left<'_, '_> {
     }
 
     fn cap(&self, phase: PhaseId) -> u32 {
-        let state = self.0.phase(phase);
-        (state.unstarted() + state.running()).min(self.0.instance.phase(phase).cap)
+        self.0.usable(phase)
     }
 }
 
@@ -158,8 +175,37 @@ impl Remaining for Left<'_, '_> {
 /// and each order tried.
 pub fn initial_allocation(net: &Network, now: f64) -> Vec<(usize, u32)> {
     let mut lister = Lister::new(net);
-    let order = quick_order(net, &mut lister);
+    let (_, order) = search(net, &mut lister);
     lister.first(order.rule(), now)
+}
+
+/// Where an order comes from, so that it can be made again for what is left later.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Source {
+    /// A rule, for flows.
+    Rule(Rule),
+    /// The dates at which flows come to cost so much, for nodes.
+    Due(f64),
+    /// The same dates, for flows.
+    DueFlows(f64),
+}
+
+impl Source {
+    fn order(self, net: &Network) -> Order {
+        match self {
+            Self::Rule(rule) => Order::Flows(rule.order(net)),
+            Self::Due(level) => Order::Due(dates(net, level)),
+            Self::DueFlows(level) => {
+                let due = dates(net, level);
+                Order::Flows(by_key(net, |j| due[j]))
+            }
+        }
+    }
+}
+
+/// By when each flow has to be done in order to cost no more than this.
+fn dates(net: &Network, level: f64) -> Vec<f64> {
+    net.flows.iter().map(|flow| flow.cost.latest(level).unwrap_or(0.0)).collect()
 }
 
 /// What nodes are served by.
@@ -179,54 +225,71 @@ impl Order {
     }
 }
 
-fn quick_order(net: &Network, lister: &mut Lister<'_>) -> Order {
+/// The cheapest order, and where it comes from.
+fn search(net: &Network, lister: &mut Lister<'_>) -> (Source, Order) {
+    let closed_form = Source::Rule(Rule::ClosedForm);
     if net.flows.len() < 2 {
-        return Order::Flows(vec![0; net.flows.len()]);
+        return (closed_form, Order::Flows(vec![0; net.flows.len()]));
     }
     let linear = net.flows.iter().all(|f| f.cost.as_linear().is_some());
-    let closed_form = Order::Flows(Rule::ClosedForm.order(net));
+    let order = closed_form.order(net);
     if net.nodes().len() > NODES_MANY && net.combine == Combine::Sum && linear {
-        return closed_form;
+        return (closed_form, order);
     }
-    let mut best = (lister.cost(closed_form.rule()), closed_form);
-    let mut consider =
-        |order: Order, best: &mut ((f64, f64), Order)| match lister.cost_up_to(order.rule(), best.0.0) {
-            Some(cost) => {
-                if is_less(cost, best.0) {
-                    *best = (cost, order);
-                }
-                cost.0
-            }
-            None => f64::INFINITY,
-        };
+    let mut best = Best { cost: lister.cost(order.rule()), source: closed_form, order };
     for rule in Rule::ALL.into_iter().filter(|&rule| rule != Rule::ClosedForm) {
-        consider(Order::Flows(rule.order(net)), &mut best);
+        best.consider(Source::Rule(rule), Order::Flows(rule.order(net)), lister);
     }
     if net.combine == Combine::Max {
-        let alone: Vec<f64> = net.flows.iter().map(|f| f.earliest).collect();
-        let (mut fail, mut success) = (net.cost(&alone), best.0.0);
-        let mut last: Option<(Vec<usize>, f64)> = None;
-        for _ in 0..PROBES {
-            let level = fail + (success - fail) / 2.0;
-            let due: Vec<f64> = net.flows.iter().map(|f| f.cost.latest(level).unwrap_or(0.0)).collect();
-            let order = by_key(net, |j| due[j]);
-            let mut cost = consider(Order::Due(due), &mut best);
-            if cost > level {
-                // Where costs rise alike, all levels give one order of flows.
-                let known = last.take().filter(|(known, _)| *known == order);
-                let of_flows =
-                    known.map_or_else(|| consider(Order::Flows(order.clone()), &mut best), |k| k.1);
-                cost = cost.min(of_flows);
-                last = Some((order, of_flows));
-            }
-            if cost <= level {
-                success = cost;
-            } else {
-                fail = level;
-            }
+        bisect(net, lister, &mut best);
+    }
+    (best.source, best.order)
+}
+
+/// The cheapest order so far.
+struct Best {
+    cost: (f64, f64),
+    source: Source,
+    order: Order,
+}
+
+impl Best {
+    /// What an order costs; infinite as soon as that is certain to be more than the best.
+    fn consider(&mut self, source: Source, order: Order, lister: &mut Lister<'_>) -> f64 {
+        let Some(cost) = lister.cost_up_to(order.rule(), self.cost.0) else { return f64::INFINITY };
+        if is_less(cost, self.cost) {
+            *self = Self { cost, source, order };
+        }
+        cost.0
+    }
+}
+
+/// Looks for the least maximum: orders by the dates that each level asks for.
+fn bisect(net: &Network, lister: &mut Lister<'_>, best: &mut Best) {
+    let alone: Vec<f64> = net.flows.iter().map(|f| f.earliest).collect();
+    let (mut fail, mut success) = (net.cost(&alone), best.cost.0);
+    let mut last: Option<(Vec<usize>, f64)> = None;
+    for _ in 0..PROBES {
+        let level = fail + (success - fail) / 2.0;
+        let due = dates(net, level);
+        let order = by_key(net, |j| due[j]);
+        let mut cost = best.consider(Source::Due(level), Order::Due(due), lister);
+        if cost > level {
+            // Where costs rise alike, all levels give one order of flows.
+            let known = last.take().filter(|(known, _)| *known == order);
+            let of_flows = known.map_or_else(
+                || best.consider(Source::DueFlows(level), Order::Flows(order.clone()), lister),
+                |known| known.1,
+            );
+            cost = cost.min(of_flows);
+            last = Some((order, of_flows));
+        }
+        if cost <= level {
+            success = cost;
+        } else {
+            fail = level;
         }
     }
-    best.1
 }
 
 impl Policy for FlowFlex {
@@ -247,6 +310,7 @@ impl Policy for FlowFlex {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.allowance.earn(events.len());
         for event in events {
             match *event {
                 Event::Wake => self.epochs.woken(),

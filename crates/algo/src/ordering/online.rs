@@ -8,13 +8,15 @@ use slackline_relax::johnson::Stages;
 use super::estimator::{Estimator, Mode};
 use super::orders::{Candidates, Rule, Times, order_of};
 use super::workload::{Job, Split, Workload};
+use crate::epochs::Allowance;
 
 /// The policies `mk-jr` and `mk-tct-jr`.
 ///
 /// Every job that is ready, of any flow, is one of the rule's jobs. When a job becomes ready, and at
 /// nothing else, the ready jobs that are not done are put in order by the work they have left, as
 /// estimates have it, over the slots that are up. Of several candidate orders, the one is kept that
-/// would be better if all slots were free and no other job arrived. On universal slots both stages are
+/// would be better if all slots were free and no other job arrived; where many jobs wait, candidates are compared only as
+/// often as events pay for it, and in between the one that won last is kept. On universal slots both stages are
 /// taken to have all slots; phases then share them in the order of their jobs, maps first. Blind to
 /// speeds, minima, weights and deadlines.
 ///
@@ -30,7 +32,13 @@ pub struct Ordering {
     /// Their places in the order; `None` for jobs that have not become ready or are done.
     place: Grown<JobId, Option<u32>>,
     queue: ReadyQueue<u32>,
+    allowance: Allowance,
+    /// Which candidate won last.
+    won: usize,
 }
+
+/// Jobs that estimates may look at for each event of the run, and at once.
+const ALLOWED: (u32, u32) = (1, 1 << 18);
 
 impl Ordering {
     /// The policy that orders by `rule`.
@@ -42,6 +50,8 @@ impl Ordering {
             active: Vec::new(),
             place: Grown::default(),
             queue: ReadyQueue::new(),
+            allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
+            won: 0,
         }
     }
 
@@ -68,10 +78,14 @@ impl Ordering {
     fn reorder(&mut self, view: &View<'_>) {
         self.active.retain(|&job| self.place[job].is_some());
         self.active.sort_unstable();
-        let orders = self.candidates.times().iter().map(|&times| self.order(times, view));
-        let mut orders: Vec<Vec<usize>> = orders.collect();
-        orders.dedup();
-        let order = if orders.len() > 1 { self.better(orders, view) } else { orders.swap_remove(0) };
+        let order = if self.allowance.may_search() {
+            let orders = self.candidates.times().iter().map(|&times| self.order(times, view));
+            let mut orders: Vec<Vec<usize>> = orders.collect();
+            orders.dedup();
+            if orders.len() > 1 { self.better(orders, view) } else { orders.swap_remove(0) }
+        } else {
+            self.order(self.candidates.times()[self.won], view)
+        };
         for (place, &i) in (0..).zip(&order) {
             self.place[self.active[i]] = Some(place);
         }
@@ -90,6 +104,7 @@ impl Ordering {
         let slots = |kind| view.state.alive(view.instance.cluster().lane_of(kind)).max(1);
         let split = Split::new(slots(PhaseKind::Map), slots(PhaseKind::Reduce));
         let (Ok(workload), Ok(split)) = (Workload::new(jobs), split) else { return orders.swap_remove(0) };
+        self.allowance.spend((orders.len() * self.active.len()) as u64);
         let (goal, estimator) = (self.rule.goal(), &mut self.estimator);
         let mut value = |order: &Vec<usize>| {
             let order: Vec<JobId> = order.iter().map(|&i| JobId(i as u32)).collect();
@@ -97,8 +112,8 @@ impl Ordering {
             goal.key(estimate.makespan(), estimate.total_completion())
         };
         let best = orders.iter().map(&mut value).enumerate().min_by_key(|&(at, key)| (key, at));
-        let best = best.map_or(0, |(at, _)| at);
-        orders.swap_remove(best)
+        self.won = best.map_or(0, |(at, _)| at);
+        orders.swap_remove(self.won)
     }
 }
 
@@ -156,6 +171,7 @@ impl Policy for Ordering {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
+        self.allowance.earn(events.len());
         let arrived = self.admit(events, view);
         if arrived {
             self.reorder(view);

@@ -166,7 +166,8 @@ impl Dmrs {
     /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
         let holds = |&at: &At| self.queues.slot(at).running.is_some_and(|running| running.task == task);
-        if let Some(at) = self.queues.serving(phase).find(holds) {
+        let believed = self.queues.serving(phase).find(holds);
+        if let Some(at) = believed {
             if self.queues.slot(at).machine == machine {
                 return;
             }
