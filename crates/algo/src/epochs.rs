@@ -72,6 +72,39 @@ impl Allowance {
     }
 }
 
+/// Which of several candidates wins most searches; later ones count more.
+#[derive(Clone, Debug)]
+pub(crate) struct Favourite<T> {
+    wins: Vec<(T, f64)>,
+}
+
+/// What a win is still worth after the next search.
+const FADING: f64 = 0.9;
+
+impl<T> Default for Favourite<T> {
+    fn default() -> Self {
+        Self { wins: Vec::new() }
+    }
+}
+
+impl<T: Copy + PartialEq> Favourite<T> {
+    /// A candidate has won.
+    pub(crate) fn won(&mut self, candidate: T) {
+        self.wins.iter_mut().for_each(|(_, wins)| *wins *= FADING);
+        match self.wins.iter_mut().find(|(known, _)| *known == candidate) {
+            Some((_, wins)) => *wins += 1.0,
+            None => self.wins.push((candidate, 1.0)),
+        }
+    }
+
+    /// The candidate that wins most; of equals, the one that won first.
+    pub(crate) fn get(&self) -> Option<T> {
+        let first_best = |best: (T, f64), next: &(T, f64)| if next.1 > best.1 { *next } else { best };
+        let (&first, rest) = self.wins.split_first()?;
+        Some(rest.iter().fold(first, first_best).0)
+    }
+}
+
 /// The targets pushed last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets(Grown<PhaseId, f64>);
@@ -130,6 +163,16 @@ mod tests {
         assert!(allowance.may_search());
         allowance.spend(1);
         assert!(!allowance.may_search(), "no more than 10 were saved");
+    }
+
+    #[test]
+    fn the_favourite_wins_most_and_not_last() {
+        let mut favourite = Favourite::default();
+        assert_eq!(favourite.get(), None);
+        for (winner, best) in [('a', 'a'), ('a', 'a'), ('b', 'a'), ('b', 'b'), ('b', 'b'), ('a', 'b')] {
+            favourite.won(winner);
+            assert_eq!(favourite.get(), Some(best));
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@
 //! - D5 Epochs: at most one plan an epoch, the first at once, and none while nothing happens.
 //! - D6 Convex allocations by Frederickson and Johnson's scheme; Fox's, Galil and Megiddo's and the paper's
 //!   dynamic program are what tests hold it against.
-//! - D7 Online, orders are packed and compared as often as events pay for it; in between the rule that won last decides.
+//! - D7 Online, orders are packed and compared as often as events pay for it; in between the rule that wins most decides.
 //!   The first million steps are free, so that only long runs of many jobs ever wait.
 //!
 //! **Example**

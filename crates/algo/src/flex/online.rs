@@ -18,7 +18,7 @@ use super::mps::first_interval;
 use super::orders::Rule;
 use super::plan::{Quick, order_of, quick};
 use crate::classic::{Claim, water_line};
-use crate::epochs::{Allowance, Epochs, Targets};
+use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 
 /// How the allocation reaches the assignment layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub struct Flex {
     /// Lanes of which something changed since their last plan.
     stale: [bool; 2],
     allowance: Allowance,
-    /// The rule that won last, by lane.
-    won: [Option<Rule>; 2],
+    /// The rules that win, by lane.
+    won: [Favourite<Rule>; 2],
 }
 
 /// Jobs that may be packed in search of the best order for each event of the run, and at once.
@@ -54,7 +54,7 @@ impl Flex {
             targets: Targets::default(),
             stale: [false; 2],
             allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
-            won: [None; 2],
+            won: [Favourite::default(), Favourite::default()],
         }
     }
 
@@ -97,14 +97,15 @@ impl Flex {
         }
     }
 
-    /// The cheapest order, or that of the rule that won last if the search is not paid for.
+    /// The cheapest order, or that of the rule that wins most if the search is not paid for.
     fn order(&mut self, lane: Lane, instance: &FlexInstance) -> Vec<usize> {
         let won = &mut self.won[lane.index()];
-        let again = won.filter(|_| !self.allowance.may_search()).and_then(|rule| order_of(instance, rule));
+        let again =
+            won.get().filter(|_| !self.allowance.may_search()).and_then(|rule| order_of(instance, rule));
         again.unwrap_or_else(|| {
             let Quick { order, rule, steps } = quick(instance);
             self.allowance.spend(steps);
-            *won = rule;
+            rule.into_iter().for_each(|rule| won.won(rule));
             order
         })
     }

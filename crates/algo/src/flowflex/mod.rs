@@ -49,8 +49,8 @@
 //! - D7 Online, reduces take slots early only once all maps of their job have started, and only what the plan
 //!   leaves; in the paper they are ready at a fraction of the maps. No other phase can take a slot from a reduce that
 //!   waits, and other flows need it: costs of Fig. 12 are 4 to 23 % less.
-//! - D8 Online, the search for the best order is made as often as events pay for it; in between the order is made by what
-//!   won last. The first million steps are free, so that only long runs of many flows ever wait.
+//! - D8 Online, the search for the best order is made as often as events pay for it; in between the order is made by the
+//!   rule that wins most. The first million steps are free, so that only long runs of many flows ever wait.
 //!
 //! **Example**
 //! ```

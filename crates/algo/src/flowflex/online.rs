@@ -7,7 +7,7 @@
 //! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
 //! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that is
 //! one long chain takes O(1) an epoch, not O(phases left). Where the search would take longer than the run it is for,
-//! it is made only as often as events pay for it, and in between the order is made by what won last (deviation D8).
+//! it is made only as often as events pay for it, and in between the order is made by the rule that wins most (deviation D8).
 //!
 //! Reduces that start early hold their slots without working until the maps of their job are done, and
 //! no other phase can take them away. So they get slots only once all those maps have started, and only slots that the
@@ -25,7 +25,7 @@ use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
 use super::orders::{Rule, by_key};
 use super::search::is_less;
-use crate::epochs::{Allowance, Epochs, Targets};
+use crate::epochs::{Allowance, Epochs, Favourite, Targets};
 
 /// Tasks estimated to take no time still need a slot: this many seconds per task.
 const LEAST_SECONDS: f64 = 1e-6;
@@ -35,8 +35,9 @@ const PROBES: u32 = 12;
 /// which it is within a few thousandths of the best rule: a schedule takes a millisecond for some
 /// thousand nodes.
 const NODES_MANY: usize = 1000;
-/// Events of list schedules that a search may make for each event of the run, and at once.
-const ALLOWED: (u32, u32) = (1, 1 << 20);
+/// What searches may spend for each event of the run, and at once; an event of a list schedule costs so much.
+const ALLOWED: (u32, u32) = (1, 1 << 22);
+const PRICE: u64 = 4;
 
 /// The FlowFlex policy.
 #[derive(Clone, Debug)]
@@ -47,8 +48,8 @@ pub struct FlowFlex {
     flows: BTreeSet<FlowId>,
     stale: bool,
     allowance: Allowance,
-    /// What won the last search.
-    won: Option<Source>,
+    /// What searches found.
+    found: Found,
     /// Nodes of all networks that were planned so far: effort that does not depend on the machine.
     pub(super) nodes_planned: u64,
 }
@@ -62,7 +63,7 @@ impl FlowFlex {
             flows: BTreeSet::new(),
             stale: false,
             allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
-            won: None,
+            found: Found::default(),
             nodes_planned: 0,
         }
     }
@@ -108,12 +109,12 @@ impl FlowFlex {
         self.nodes_planned += net.nodes().len() as u64;
         let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
         let mut lister = Lister::new(&net);
-        let order = match self.won {
+        let order = match self.found.source() {
             Some(source) if !self.allowance.may_search() => source.order(&net),
             _ => {
                 let (source, order) = search(&net, &mut lister);
-                self.allowance.spend(lister.steps());
-                self.won = Some(source);
+                self.allowance.spend(PRICE * lister.steps());
+                self.found.note(source);
                 order
             }
         };
@@ -200,6 +201,32 @@ impl Source {
                 Order::Flows(by_key(net, |j| due[j]))
             }
         }
+    }
+}
+
+/// What searches found.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    /// The rule that wins most, if the last search was won by a rule.
+    rules: Favourite<Rule>,
+    /// The dates that won the last search.
+    dates: Option<Source>,
+}
+
+impl Found {
+    fn note(&mut self, source: Source) {
+        self.dates = match source {
+            Source::Rule(rule) => {
+                self.rules.won(rule);
+                None
+            }
+            Source::Due(_) | Source::DueFlows(_) => Some(source),
+        };
+    }
+
+    /// Where the next order is to come from.
+    fn source(&self) -> Option<Source> {
+        self.dates.or_else(|| self.rules.get().map(Source::Rule))
     }
 }
 

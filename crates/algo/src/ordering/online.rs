@@ -8,7 +8,7 @@ use slackline_relax::johnson::Stages;
 use super::estimator::{Estimator, Mode};
 use super::orders::{Candidates, Rule, Times, order_of};
 use super::workload::{Job, Split, Workload};
-use crate::epochs::Allowance;
+use crate::epochs::{Allowance, Favourite};
 
 /// The policies `mk-jr` and `mk-tct-jr`.
 ///
@@ -16,7 +16,7 @@ use crate::epochs::Allowance;
 /// nothing else, the ready jobs that are not done are put in order by the work they have left, as
 /// estimates have it, over the slots that are up. Of several candidate orders, the one is kept that
 /// would be better if all slots were free and no other job arrived; where many jobs wait, candidates are compared only as
-/// often as events pay for it, and in between the one that won last is kept. On universal slots both stages are
+/// often as events pay for it, and in between the one that wins most is kept. On universal slots both stages are
 /// taken to have all slots; phases then share them in the order of their jobs, maps first. Blind to
 /// speeds, minima, weights and deadlines.
 ///
@@ -33,8 +33,8 @@ pub struct Ordering {
     place: Grown<JobId, Option<u32>>,
     queue: ReadyQueue<u32>,
     allowance: Allowance,
-    /// Which candidate won last.
-    won: usize,
+    /// Which candidate wins.
+    won: Favourite<usize>,
 }
 
 /// Jobs that estimates may look at for each event of the run, and at once.
@@ -51,7 +51,7 @@ impl Ordering {
             place: Grown::default(),
             queue: ReadyQueue::new(),
             allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
-            won: 0,
+            won: Favourite::default(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Ordering {
             orders.dedup();
             if orders.len() > 1 { self.better(orders, view) } else { orders.swap_remove(0) }
         } else {
-            self.order(self.candidates.times()[self.won], view)
+            self.order(self.candidates.times()[self.won.get().unwrap_or(0)], view)
         };
         for (place, &i) in (0..).zip(&order) {
             self.place[self.active[i]] = Some(place);
@@ -112,8 +112,9 @@ impl Ordering {
             goal.key(estimate.makespan(), estimate.total_completion())
         };
         let best = orders.iter().map(&mut value).enumerate().min_by_key(|&(at, key)| (key, at));
-        self.won = best.map_or(0, |(at, _)| at);
-        orders.swap_remove(self.won)
+        let best = best.map_or(0, |(at, _)| at);
+        self.won.won(best);
+        orders.swap_remove(best)
     }
 }
 
