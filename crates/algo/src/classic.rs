@@ -10,4 +10,5 @@ pub mod fluid;
 pub mod rules;
 mod water_line;
 
+pub(crate) use water_line::water_line_of;
 pub use water_line::{Claim, water_line};

@@ -14,15 +14,13 @@
 //! phases, only at instants at which a share can have changed; O(log n) while slots are left over. **Deviations**: shares stay fractions
 //! and ties go to the phase served longest ago, so that more phases than slots still take turns.
 
-use std::collections::BTreeMap;
-
 use slackline_model::{Lane, PhaseId};
 use slackline_policy::minima;
 use slackline_policy::{Action, Event, Policy, Style, View};
 
 use super::shares::by_flow;
 use super::{BY, By, CAPABILITIES, fluid, propose};
-use crate::classic::{Claim, water_line};
+use crate::classic::{Claim, water_line_of};
 use crate::epochs::Targets;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 
@@ -48,37 +46,90 @@ pub struct Fair {
     lanes: [Shares; 2],
 }
 
-/// How the slots of a lane were shared out last.
+/// Who shares the slots of a lane.
 #[derive(Clone, Debug)]
 struct Shares {
-    /// Whether they have to be shared out again.
+    /// Whether the slots have to be shared out again.
+    due: bool,
+    /// Whether all claims have to be looked at again for that.
     stale: bool,
-    /// If every ready phase has all it can use and slots are left: what each uses. Then a phase that changes concerns
-    /// nobody else.
-    ample: Option<Ample>,
-    /// Ready phases whose use may have changed since.
+    /// Phases whose claims may have changed.
     changed: Vec<PhaseId>,
+    /// What every ready phase claims, by id.
+    claims: Vec<(PhaseId, Claim)>,
+    /// What they can use together.
+    most: f64,
+    /// Claims that get no more than their minimum, however many slots are left.
+    weightless: usize,
+    /// Whether everybody has all it can use and slots are left: then a claim that changes concerns nobody else.
+    is_ample: bool,
 }
 
-/// What ready phases use where there are slots for all of them.
-#[derive(Clone, Debug, Default)]
-struct Ample {
-    used: BTreeMap<PhaseId, u32>,
-    total: u64,
-}
+impl Shares {
+    fn new() -> Self {
+        let (changed, claims) = (Vec::new(), Vec::new());
+        Self { due: true, stale: true, changed, claims, most: 0.0, weightless: 0, is_ample: false }
+    }
 
-impl Ample {
-    fn set(&mut self, phase: PhaseId, slots: u32) {
-        let before = if slots > 0 { self.used.insert(phase, slots) } else { self.used.remove(&phase) };
-        self.total = self.total + u64::from(slots) - u64::from(before.unwrap_or(0));
+    /// A phase may claim more or less than before.
+    fn change(&mut self, phase: PhaseId) {
+        if self.changed.len() > 2 * self.claims.len() {
+            // As well all of them.
+            self.stale = true;
+            self.changed.clear();
+        }
+        self.changed.push(phase);
+    }
+
+    /// All phases may.
+    fn change_all(&mut self) {
+        (self.due, self.stale) = (true, true);
+    }
+
+    /// Looks at every claim. O(ready phases).
+    fn renew(&mut self, lane: Lane, view: &View<'_>) {
+        let mut minima = minima::effective(view.instance, view.state, lane).into_iter().peekable();
+        // Both come in the order of ids.
+        let mut min = |phase| minima.next_if(|&(of, _)| of == phase).map_or(0, |(_, min)| min);
+        self.claims.clear();
+        self.claims.extend(view.state.ready(lane).map(|phase| (phase, claim(phase, min(phase), view))));
+        self.most = self.claims.iter().map(|(_, claim)| claim.max).sum();
+        self.weightless = self.claims.iter().filter(|(_, claim)| claim.weight == 0.0).count();
+        self.is_ample = false;
+        // A minimum depends on all other claims.
+        self.stale = self.claims.iter().any(|(_, claim)| claim.min > 0.0);
+    }
+
+    /// Looks at the claims of phases that changed, where nothing is guaranteed. O(log n) each, and moving what stands
+    /// behind those that come or go.
+    fn update(&mut self, view: &View<'_>) {
+        for &phase in &self.changed {
+            let at = self.claims.binary_search_by_key(&phase, |&(other, _)| other);
+            let now = view.phase(phase).is_ready().then(|| claim(phase, 0, view));
+            if let Ok(at) = at {
+                self.most -= self.claims[at].1.max;
+                self.weightless -= usize::from(self.claims[at].1.weight == 0.0);
+            }
+            if let Some(now) = now {
+                self.most += now.max;
+                self.weightless += usize::from(now.weight == 0.0);
+            }
+            match (at, now) {
+                (Ok(at), Some(now)) => self.claims[at].1 = now,
+                (Ok(at), None) => {
+                    self.claims.remove(at);
+                }
+                (Err(at), Some(now)) => self.claims.insert(at, (phase, now)),
+                (Err(_), None) => {}
+            }
+        }
     }
 }
 
 impl Fair {
     /// Fair shares for jobs or for flows.
     pub fn new(by: By) -> Self {
-        let shares = || Shares { stale: true, ample: None, changed: Vec::new() };
-        Self { by, targets: Targets::default(), lanes: [shares(), shares()] }
+        Self { by, targets: Targets::default(), lanes: [Shares::new(), Shares::new()] }
     }
 
     /// Marks what may change by an event.
@@ -88,18 +139,19 @@ impl Fair {
             Event::TasksDone { phase, .. } => {
                 let state = view.phase(phase);
                 let left = f64::from(state.unstarted() + state.running());
-                if left < self.targets.of(phase) || state.is_done() {
-                    self.shares(phase, view).change(phase);
-                }
+                let is_due = left < self.targets.of(phase) || state.is_done();
+                let shares = self.shares(phase, view);
+                shares.due |= is_due;
+                shares.change(phase);
             }
-            // Without weight a phase gets no more than its minimum, however many slots are left.
-            Event::PhaseReady(phase) if weight(phase, view) > 0.0 => self.shares(phase, view).change(phase),
-            Event::PhaseDone(phase) => self.shares(phase, view).change(phase),
-            Event::PhaseReady(phase) | Event::TasksLost { phase, .. } => {
-                self.shares(phase, view).stale = true
+            Event::PhaseReady(phase) | Event::PhaseDone(phase) => {
+                let shares = self.shares(phase, view);
+                shares.due = true;
+                shares.change(phase);
             }
+            Event::TasksLost { phase, .. } => self.shares(phase, view).change_all(),
             Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) | Event::FlowFailed(_) => {
-                self.lanes.iter_mut().for_each(|shares| shares.stale = true);
+                self.lanes.iter_mut().for_each(Shares::change_all);
             }
             Event::JobDone(_)
             | Event::FlowDone(_)
@@ -115,71 +167,44 @@ impl Fair {
         &mut self.lanes[view.instance.lane_of(phase).index()]
     }
 
-    /// Gives phases that changed what they can use now, if slots are ample and remain so; whether they do.
-    fn adjust(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) -> bool {
-        let Self { targets, lanes, .. } = self;
-        let Shares { ample: Some(ample), changed, .. } = &mut lanes[lane.index()] else { return false };
-        let use_of = |phase| if view.phase(phase).is_ready() { view.usable(phase) } else { 0 };
-        for &phase in &*changed {
-            ample.set(phase, use_of(phase));
-        }
-        if ample.total >= u64::from(view.state.alive(lane)) {
-            return false;
-        }
-        for phase in changed.drain(..).filter(|&phase| view.phase(phase).is_ready()) {
-            targets.push(phase, f64::from(view.usable(phase)), out);
-        }
-        true
-    }
-
     fn share_out(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {
-        let mut minima = minima::effective(view.instance, view.state, lane).into_iter().peekable();
-        // Both come in the order of ids.
-        let mut min = |phase| minima.next_if(|&(of, _)| of == phase).map_or(0, |(_, min)| min);
-        let claims: Vec<(PhaseId, Claim)> =
-            view.state.ready(lane).map(|phase| (phase, claim(phase, min(phase), view))).collect();
+        let Self { by, targets, lanes } = self;
+        let shares = &mut lanes[lane.index()];
         let capacity = f64::from(view.state.alive(lane));
-        let shares = match self.by {
-            By::Job => {
-                let only: Vec<Claim> = claims.iter().map(|&(_, claim)| claim).collect();
-                water_line(&only, capacity)
-            }
-            By::Flow => by_flow(&claims, capacity, view.instance),
-        };
-        let is_ample = self.by == By::Job
-            && claims.iter().map(|(_, claim)| claim.max).sum::<f64>() < capacity
-            && claims.iter().all(|(_, claim)| claim.weight > 0.0);
-        let mut ample = Ample::default();
-        for (&(phase, claim), slots) in claims.iter().zip(shares) {
-            self.targets.push(phase, slots, out);
-            if is_ample {
-                ample.set(phase, claim.max as u32);
-            }
-        }
-        let lane = &mut self.lanes[lane.index()];
-        lane.ample = is_ample.then_some(ample);
-        lane.changed.clear();
-    }
-}
-
-impl Shares {
-    /// A phase can use more or less than before.
-    fn change(&mut self, phase: PhaseId) {
-        if self.ample.is_some() {
-            self.changed.push(phase);
+        if shares.stale || view.state.guaranteed(lane).next().is_some() {
+            shares.renew(lane, view);
         } else {
-            self.stale = true;
+            shares.update(view);
         }
+        let was_ample = shares.is_ample;
+        shares.is_ample = *by == By::Job && shares.weightless == 0 && shares.most < capacity;
+        if shares.is_ample && was_ample {
+            for &phase in shares.changed.iter().filter(|&&phase| view.phase(phase).is_ready()) {
+                targets.push(phase, f64::from(view.usable(phase)), out);
+            }
+        } else {
+            let claims = || shares.claims.iter();
+            let mut push = |(&(phase, _), slots): (&(PhaseId, Claim), f64)| targets.push(phase, slots, out);
+            match by {
+                By::Job => {
+                    claims()
+                        .zip(water_line_of(claims().map(|(_, claim)| claim), capacity))
+                        .for_each(&mut push);
+                }
+                By::Flow => {
+                    claims().zip(by_flow(&shares.claims, capacity, view.instance)).for_each(&mut push);
+                }
+            }
+        }
+        shares.due = false;
+        shares.changed.clear();
     }
-}
-
-fn weight(phase: PhaseId, view: &View<'_>) -> f64 {
-    view.instance.flow(view.instance.flow_of(phase)).weight
 }
 
 /// What a phase may get: its minimum, and no more than it can use.
 fn claim(phase: PhaseId, min: u32, view: &View<'_>) -> Claim {
-    Claim { min: f64::from(min), max: f64::from(view.usable(phase).max(min)), weight: weight(phase, view) }
+    let weight = view.instance.flow(view.instance.flow_of(phase)).weight;
+    Claim { min: f64::from(min), max: f64::from(view.usable(phase).max(min)), weight }
 }
 
 impl Policy for Fair {
@@ -204,9 +229,7 @@ impl Policy for Fair {
             self.note(event, view);
         }
         for &lane in view.instance.cluster().lanes() {
-            let shares = &mut self.lanes[lane.index()];
-            let (stale, changed) = (std::mem::take(&mut shares.stale), !shares.changed.is_empty());
-            if stale || changed && !self.adjust(lane, view, out) {
+            if self.lanes[lane.index()].due {
                 self.share_out(lane, view, out);
             }
         }

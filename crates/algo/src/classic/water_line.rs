@@ -38,8 +38,17 @@ impl Claim {
 /// assert_eq!(shares, [3.0, 2.0, 5.0]);
 /// ```
 pub fn water_line(claims: &[Claim], capacity: f64) -> Vec<f64> {
-    let level = level(claims, capacity);
+    let level = level(claims.iter(), capacity);
     claims.iter().map(|claim| claim.at(level)).collect()
+}
+
+/// [`water_line`] of claims that lie beside something else, one after the other.
+pub(crate) fn water_line_of<'a>(
+    claims: impl Iterator<Item = &'a Claim> + Clone,
+    capacity: f64,
+) -> impl Iterator<Item = f64> {
+    let level = level(claims.clone(), capacity);
+    claims.map(move |claim| claim.at(level))
 }
 
 /// A level at which a claim begins or ceases to grow, and what that changes of the slope of the sum.
@@ -58,19 +67,22 @@ impl Corner {
 }
 
 /// The level at which the claims add up to the capacity; infinite if they never do.
-fn level(claims: &[Claim], capacity: f64) -> f64 {
+fn level<'a>(claims: impl Iterator<Item = &'a Claim> + Clone, capacity: f64) -> f64 {
     let most = |claim: &Claim| if claim.weight == 0.0 { claim.min } else { claim.max };
-    if claims.iter().map(most).sum::<f64>() < capacity {
+    if claims.clone().map(most).sum::<f64>() < capacity {
         return f64::INFINITY;
     }
     // At level min/w a claim begins to grow with slope w, at max/w it ceases.
-    let mut corners: Vec<Corner> = Vec::with_capacity(2 * claims.len());
-    for claim in claims.iter().filter(|c| c.weight > 0.0) {
-        corners.push(Corner { level: claim.min / claim.weight, change: claim.weight });
-        corners.push(Corner { level: claim.max / claim.weight, change: -claim.weight });
-    }
-    corners.sort_unstable_by_key(Corner::key);
-    let mut total: f64 = claims.iter().map(|c| c.min).sum();
+    let growing = claims.clone().filter(|c| c.weight > 0.0);
+    let begin = growing.clone().map(|c| Corner { level: c.min / c.weight, change: c.weight });
+    let cease = growing.map(|c| Corner { level: c.max / c.weight, change: -c.weight });
+    // Most begin at once, and cease one after the other: two sorted halves, which a stable sort merges.
+    let mut corners: Vec<Corner> = begin.collect();
+    let begins = corners.len();
+    corners.extend(cease);
+    corners[begins..].sort_unstable_by_key(Corner::key);
+    corners.sort_by_key(Corner::key);
+    let mut total: f64 = claims.map(|c| c.min).sum();
     let (mut slope, mut at) = (0.0, 0.0);
     for Corner { level, change } in corners {
         let grown = total + slope * (level - at);

@@ -36,8 +36,8 @@ const PROBES: u32 = 12;
 /// thousand nodes.
 const NODES_MANY: usize = 1000;
 /// What searches may spend for each event of the run, and at once; an event of a list schedule costs so much.
-const ALLOWED: (u32, u32) = (1, 1 << 22);
-const PRICE: u64 = 4;
+const ALLOWED: (u32, u32) = (1, 1 << 24);
+const PRICE: u64 = 16;
 
 /// The FlowFlex policy.
 #[derive(Clone, Debug)]
