@@ -5,8 +5,9 @@
 //! releases follows without further steps, because a slot's time only ever moves on.
 //!
 //! Among slots of one speed the earliest end is wanted of the slot that is free last but in time: as good
-//! as any for this task, and it wastes the least. So each speed class is one ordered set, and equal tasks
-//! in a run share the look at the classes: O(log slots + classes) per task.
+//! as any for this task, and it wastes the least. So each speed class is kept in order, and equal tasks
+//! in a run share the look at the classes: O(log slots + classes) per task. A list is placed as far as it is wanted
+//! ([`List::go_on`]): what is placed later is placed as if it had been placed at once.
 //!
 //! **Deviations**: the paper leaves ties open; here equal ends go to the slower class, then to the slot
 //! that idles least, then to the lower number. A phase with a cap below its tasks is held to it: each
@@ -37,8 +38,8 @@ pub struct Phase {
     pub lane: usize,
     /// Most tasks at a time.
     pub cap: u32,
-    /// When tasks of it that run already will end.
-    pub running: Vec<Time>,
+    /// When tasks of it that run already will end, and how many then.
+    pub running: Vec<(Time, u32)>,
     /// Tasks to place.
     pub runs: Vec<Run>,
 }
@@ -98,8 +99,10 @@ pub struct Slot {
 #[derive(Clone, Debug)]
 struct Class {
     speed: f64,
-    /// t_l and number of each slot.
-    free: BTreeSet<Free>,
+    /// t_l and number of slots that nothing was placed on, which are most of them.
+    untouched: Untouched,
+    /// The same of the others.
+    placed: BTreeSet<Free>,
 }
 
 /// When a slot is free, and its number, in one word, so that it is compared in one step.
@@ -120,20 +123,87 @@ impl Free {
     }
 }
 
+/// Slots in order, from which some are taken: a sorted list, and for each place where to look on for the last slot before
+/// it that is left (a forest with path halving). To make one of a sorted list is many times faster than an ordered set,
+/// and it is made whenever a list begins anew.
+#[derive(Clone, Debug)]
+struct Untouched {
+    slots: Vec<Free>,
+    /// By one more than the place: itself, if the slot there is left; 0 for none.
+    before: Vec<u32>,
+    /// No slot before this place is left.
+    first: usize,
+}
+
+impl Untouched {
+    fn new(mut slots: Vec<Free>) -> Self {
+        if !slots.is_sorted() {
+            slots.sort_unstable();
+        }
+        let before = (0..=slots.len() as u32).collect();
+        Self { slots, before, first: 0 }
+    }
+
+    /// The place of the last slot that is left and not after `most`.
+    fn last(&mut self, most: Free) -> Option<usize> {
+        let mut at = self.slots.partition_point(|&free| free <= most);
+        while self.before[at] as usize != at {
+            self.before[at] = self.before[self.before[at] as usize];
+            at = self.before[at] as usize;
+        }
+        at.checked_sub(1)
+    }
+
+    /// The place of the first slot that is left.
+    fn first(&mut self) -> Option<usize> {
+        while self.first < self.slots.len() && self.before[self.first + 1] as usize != self.first + 1 {
+            self.first += 1;
+        }
+        (self.first < self.slots.len()).then_some(self.first)
+    }
+
+    fn take(&mut self, place: usize) {
+        self.before[place + 1] = place as u32;
+    }
+}
+
 /// Where a task would run on a class.
 #[derive(Clone, Copy)]
 struct Candidate {
     end: Time,
     start: Time,
     free: Free,
+    /// Its place among the untouched slots, if it is one.
+    untouched: Option<usize>,
 }
 
 impl Class {
-    fn candidate(&self, ready: Time, span: Span) -> Option<Candidate> {
-        let in_time = self.free.range(..=Free::new(ready, u32::MAX)).next_back();
-        let &free = in_time.or_else(|| self.free.first())?;
+    fn new(speed: f64, slots: Vec<Free>) -> Self {
+        Self { speed, untouched: Untouched::new(slots), placed: BTreeSet::new() }
+    }
+
+    fn candidate(&mut self, ready: Time, span: Span) -> Option<Candidate> {
+        let most = Free::new(ready, u32::MAX);
+        let with_place = |untouched: &Untouched, at: usize| (untouched.slots[at], Some(at));
+        let last = self.untouched.last(most).map(|at| with_place(&self.untouched, at));
+        let in_time = last.max(self.placed.range(..=most).next_back().map(|&free| (free, None)));
+        let (free, untouched) = in_time.or_else(|| {
+            let first = self.untouched.first().map(|at| with_place(&self.untouched, at));
+            first.into_iter().chain(self.placed.first().map(|&free| (free, None))).min()
+        })?;
         let start = free.time().max(ready);
-        Some(Candidate { end: start + span.at_speed_nearest(self.speed), start, free })
+        Some(Candidate { end: start + span.at_speed_nearest(self.speed), start, free, untouched })
+    }
+
+    /// A slot is taken until the end of the task on it.
+    fn take(&mut self, Candidate { end, free, untouched, .. }: Candidate) {
+        match untouched {
+            Some(place) => self.untouched.take(place),
+            None => {
+                self.placed.remove(&free);
+            }
+        }
+        self.placed.insert(Free::new(end, free.slot()));
     }
 }
 
@@ -144,8 +214,43 @@ pub struct List {
     lanes: [Vec<Class>; 2],
 }
 
+/// How far the placing of a job has got.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The phase, its run, and how many tasks of that are placed.
+    phase: usize,
+    run: usize,
+    tasks: u32,
+    /// When the phase is ready, and when the last of its tasks so far ends.
+    ready: Time,
+    last: Time,
+    /// What the cap of the phase leaves, once a task of it was looked at.
+    room: Option<Room>,
+    /// Whether all lanes that were needed have slots.
+    complete: bool,
+}
+
+impl Progress {
+    /// Nothing of a job is placed.
+    pub fn new(job: &Job) -> Self {
+        let (ready, last) = (job.ready, job.ready);
+        Self { phase: 0, run: 0, tasks: 0, ready, last, room: None, complete: true }
+    }
+
+    /// Whether all of the job is placed.
+    pub fn is_over(&self, job: &Job) -> bool {
+        self.phase == job.phases.len()
+    }
+
+    /// The next phase is ready when the last task of this one ends: T^M of line 10.
+    fn end_phase(&mut self) {
+        self.ready = self.ready.max(self.last);
+        (self.phase, self.run, self.tasks, self.room) = (self.phase + 1, 0, 0, None);
+    }
+}
+
 impl List {
-    /// A list for these slots, by lane.
+    /// A list for these slots, by lane. O(slots) if they come in the order in which they are free.
     pub fn new(slots: [Vec<Slot>; 2]) -> Self {
         let lane = |slots: Vec<Slot>| {
             let mut classes: Vec<(f64, Vec<Free>)> = Vec::new();
@@ -157,9 +262,7 @@ impl List {
                     });
                 classes[at].1.push(Free::new(slot.free, slot.number));
             }
-            // All at once: several times faster than one by one.
-            let class = |(speed, free): (f64, Vec<_>)| Class { speed, free: free.into_iter().collect() };
-            classes.into_iter().map(class).collect()
+            classes.into_iter().map(|(speed, free)| Class::new(speed, free)).collect()
         };
         Self { lanes: slots.map(lane) }
     }
@@ -167,57 +270,78 @@ impl List {
     /// Places a job and reports every task; returns when the job ends, or `None` if a lane it needs has
     /// no slots (tasks of that lane are left out).
     pub fn place(&mut self, job: &Job, report: &mut impl FnMut(Placed)) -> Option<Time> {
-        let (mut ready, mut complete) = (job.ready, true);
-        for phase in &job.phases {
-            // T^M of line 10: the reduces are ready when the last map ends.
-            let end = self.place_phase(phase, ready, report);
-            complete &= end.is_some();
-            ready = ready.max(end.unwrap_or(ready));
-        }
-        complete.then_some(ready)
+        let mut progress = Progress::new(job);
+        self.go_on(job, &mut progress, u64::MAX, report);
+        progress.complete.then_some(progress.ready)
     }
 
-    fn place_phase(&mut self, phase: &Phase, ready: Time, report: &mut impl FnMut(Placed)) -> Option<Time> {
-        let classes = &mut self.lanes[phase.lane];
-        let mut last = phase.running.iter().copied().fold(ready, Time::max);
-        if phase.runs.is_empty() {
-            return Some(last);
-        }
-        if classes.is_empty() {
-            return None;
-        }
-        let mut room = Room::new(phase);
-        for run in &phase.runs {
-            let mut from = room.next(ready);
-            let mut candidates = look(classes, from, run.span);
-            for task in run.first..run.first + run.count {
-                // Lines 6 and 13.
-                let (at, best) = earliest(&candidates);
-                let Candidate { start, end, free } = best;
-                let slot = free.slot();
-                classes[at].free.remove(&free);
-                classes[at].free.insert(Free::new(end, slot));
-                last = last.max(end);
-                report(Placed { phase: phase.id, task, span: run.span, slot, ready: from, start, end });
-                room.took(best.end);
-                let next = room.next(ready);
-                if next == from {
-                    if let Some(again) = classes[at].candidate(from, run.span) {
-                        candidates[at] = again;
-                    }
-                } else {
-                    from = next;
-                    candidates = look(classes, from, run.span);
-                }
+    /// Places up to `most` further tasks of a job, as [`List::place`] does all of them.
+    pub fn go_on(&mut self, job: &Job, progress: &mut Progress, most: u64, report: &mut impl FnMut(Placed)) {
+        let mut left = most;
+        while let Some(phase) = job.phases.get(progress.phase) {
+            if progress.room.is_none() {
+                progress.last = phase.running.iter().map(|&(end, _)| end).fold(progress.last, Time::max);
+            }
+            let room = progress.room.get_or_insert_with(|| Room::new(phase));
+            let Some(run) = phase.runs.get(progress.run) else {
+                progress.end_phase();
+                continue;
+            };
+            if self.lanes[phase.lane].is_empty() {
+                (progress.complete, progress.last) = (false, progress.ready);
+                progress.end_phase();
+                continue;
+            }
+            if left == 0 {
+                return;
+            }
+            let count = u64::from(run.count - progress.tasks).min(left) as u32;
+            let some = Run { first: run.first + progress.tasks, count, span: run.span };
+            let end = place_run(&mut self.lanes[phase.lane], phase.id, some, (progress.ready, room), report);
+            progress.last = progress.last.max(end);
+            progress.tasks += count;
+            left -= u64::from(count);
+            if progress.tasks == run.count {
+                (progress.run, progress.tasks) = (progress.run + 1, 0);
             }
         }
-        Some(last)
     }
 }
 
+/// Places equal tasks, each where it ends earliest (lines 6 and 13); returns the latest of their ends.
+fn place_run(
+    classes: &mut [Class],
+    phase: PhaseId,
+    run: Run,
+    (ready, room): (Time, &mut Room),
+    report: &mut impl FnMut(Placed),
+) -> Time {
+    let mut last = Time::ZERO;
+    let mut from = room.next(ready);
+    let mut candidates = look(classes, from, run.span);
+    for task in run.first..run.first + run.count {
+        let (at, best) = earliest(&candidates);
+        classes[at].take(best);
+        let Candidate { start, end, free, .. } = best;
+        last = last.max(end);
+        report(Placed { phase, task, span: run.span, slot: free.slot(), ready: from, start, end });
+        room.took(end);
+        let next = room.next(ready);
+        if next == from {
+            if let Some(again) = classes[at].candidate(from, run.span) {
+                candidates[at] = again;
+            }
+        } else {
+            from = next;
+            candidates = look(classes, from, run.span);
+        }
+    }
+    last
+}
+
 /// The best slot of every class; no class is ever empty.
-fn look(classes: &[Class], ready: Time, span: Span) -> Vec<Candidate> {
-    classes.iter().filter_map(|class| class.candidate(ready, span)).collect()
+fn look(classes: &mut [Class], ready: Time, span: Span) -> Vec<Candidate> {
+    classes.iter_mut().filter_map(|class| class.candidate(ready, span)).collect()
 }
 
 fn earliest(candidates: &[Candidate]) -> (usize, Candidate) {
@@ -231,6 +355,7 @@ fn earliest(candidates: &[Candidate]) -> (usize, Candidate) {
 }
 
 /// The room a cap leaves: at most `cap` tasks of the phase overlap.
+#[derive(Clone, Debug)]
 struct Room {
     /// Ends of the last `cap` tasks; `None` if the cap cannot bind.
     ends: Option<BinaryHeap<Reverse<Time>>>,
@@ -239,8 +364,10 @@ struct Room {
 
 impl Room {
     fn new(phase: &Phase) -> Self {
-        let binds = u64::from(phase.cap) < u64::from(phase.count()) + phase.running.len() as u64;
-        let ends = binds.then(|| phase.running.iter().copied().map(Reverse).collect());
+        let running: u64 = phase.running.iter().map(|&(_, count)| u64::from(count)).sum();
+        let binds = u64::from(phase.cap) < u64::from(phase.count()) + running;
+        let each = |&(end, count): &(Time, u32)| std::iter::repeat_n(Reverse(end), count as usize);
+        let ends = binds.then(|| phase.running.iter().flat_map(each).collect());
         Self { ends, cap: phase.cap as usize }
     }
 

@@ -1,11 +1,12 @@
 //! A queue for every slot, and what each slot does now, as the online policy knows it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use slackline_model::id::TiVec;
 use slackline_model::{Cluster, GroupId, MachineId, PhaseId, Span, Time};
 
-use super::list::Placed;
+use super::bits::Bits;
+use super::list::{self, Placed};
 
 /// A slot, by lane and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,12 +68,52 @@ impl Speeds {
         span.at_speed_nearest(self.0[slot.group])
     }
 
-    /// When the slot is believed to be free of its task, not before `now`. A task that is overdue is
-    /// taken to be as late again as it is.
+    /// When the slot is believed to be free of its task, not before `now`.
     pub(super) fn free(&self, slot: &Slot, now: Time) -> Time {
         let Some(running) = slot.running else { return now };
-        let due = running.since + self.time(slot, running.span);
-        if due >= now { due } else { now + now.since(due) }
+        late(running.since + self.time(slot, running.span), now)
+    }
+}
+
+/// When what was due is believed to end, not before `now`. What is overdue is taken to be as late again as it is.
+fn late(due: Time, now: Time) -> Time {
+    if due >= now { due } else { now + now.since(due) }
+}
+
+/// Two sorted lists as one.
+fn merged<'a, T: Ord>(a: &'a [T], b: &'a [T]) -> impl Iterator<Item = &'a T> {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    std::iter::from_fn(move || match (a.peek(), b.peek()) {
+        (Some(x), Some(y)) if y < x => b.next(),
+        (Some(_), _) => a.next(),
+        (None, _) => b.next(),
+    })
+}
+
+/// Tasks of a phase that are believed to end at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    since: Time,
+    span: Span,
+    group: GroupId,
+}
+
+/// Slots with a task by when they are believed to be free of it, as far as that was not changed since they were put in
+/// order last: most are the same from one list to the next.
+#[derive(Clone, Debug, Default)]
+struct InOrder {
+    busy: Vec<(Time, u32)>,
+    /// Slots that something changed on since, once each.
+    changed: Vec<u32>,
+    is_changed: Bits,
+}
+
+impl InOrder {
+    fn change(&mut self, slot: u32) {
+        if !self.is_changed.contains(slot) {
+            self.is_changed.insert(slot);
+            self.changed.push(slot);
+        }
     }
 }
 
@@ -86,9 +127,14 @@ pub(super) struct Queues {
     /// Tasks in queues.
     queued: u64,
     /// Slots with a task in their queue.
-    loaded: BTreeSet<At>,
-    /// Slots by the phase of the task on them.
-    serving: BTreeSet<(PhaseId, At)>,
+    loaded: [Bits; 2],
+    /// Slots that are up and have no task.
+    idle: [Bits; 2],
+    /// How many tasks of each phase are on slots.
+    serving: BTreeMap<PhaseId, BTreeMap<Alike, u32>>,
+    in_order: [InOrder; 2],
+    /// The speeds with which slots were put in order.
+    speeds: Vec<f64>,
 }
 
 impl Queues {
@@ -98,8 +144,11 @@ impl Queues {
             machines: [Vec::new(), Vec::new()],
             ranks: 0,
             queued: 0,
-            loaded: BTreeSet::new(),
-            serving: BTreeSet::new(),
+            loaded: Default::default(),
+            idle: Default::default(),
+            serving: BTreeMap::new(),
+            in_order: Default::default(),
+            speeds: Vec::new(),
         };
         (0..cluster.n_machines()).for_each(|machine| queues.join(cluster, MachineId(machine)));
         queues
@@ -122,6 +171,7 @@ impl Queues {
                 idle_since: Time::ZERO,
             };
             self.lanes[lane.index()].extend((0..len).map(|_| slot.clone()));
+            (first..first + len).for_each(|slot| self.idle[lane.index()].insert(slot));
         }
     }
 
@@ -136,6 +186,7 @@ impl Queues {
     /// A slot's machine comes or goes.
     pub(super) fn set_up(&mut self, at: At, up: bool) {
         self.slot_mut(at).up = up;
+        self.settle(at);
     }
 
     /// When the task on a slot ends is unknown.
@@ -146,7 +197,9 @@ impl Queues {
     /// Puts a task on a slot that has none.
     pub(super) fn occupy(&mut self, at: At, task: Running) {
         self.slot_mut(at).running = Some(task);
-        self.serving.insert((task.phase, at));
+        let alike = self.alike(at, task);
+        *self.serving.entry(task.phase).or_default().entry(alike).or_default() += 1;
+        self.settle(at);
     }
 
     /// Takes whatever is on a slot away.
@@ -155,8 +208,102 @@ impl Queues {
         slot.held = false;
         slot.idle_since = now;
         if let Some(task) = slot.running.take() {
-            self.serving.remove(&(task.phase, at));
+            let alike = self.alike(at, task);
+            if let Some(of_phase) = self.serving.get_mut(&task.phase) {
+                if let Some(count) = of_phase.get_mut(&alike) {
+                    *count -= 1;
+                    if *count == 0 {
+                        of_phase.remove(&alike);
+                    }
+                }
+                if of_phase.is_empty() {
+                    self.serving.remove(&task.phase);
+                }
+            }
         }
+        self.settle(at);
+    }
+
+    fn alike(&self, at: At, task: Running) -> Alike {
+        Alike { since: task.since, span: task.span, group: self.slot(at).group }
+    }
+
+    /// Something changed on a slot.
+    fn settle(&mut self, at: At) {
+        let slot = self.slot(at);
+        if slot.up && slot.running.is_none() {
+            self.idle[at.lane].insert(at.slot);
+        } else {
+            self.idle[at.lane].remove(at.slot);
+        }
+        self.in_order[at.lane].change(at.slot);
+    }
+
+    /// Whether a slot is up and has no task.
+    pub(super) fn is_idle(&self, at: At) -> bool {
+        self.idle[at.lane].contains(at.slot)
+    }
+
+    /// Whether a slot has a task in its queue.
+    pub(super) fn is_loaded(&self, at: At) -> bool {
+        self.loaded[at.lane].contains(at.slot)
+    }
+
+    /// Slots that are up and have no task, in order.
+    pub(super) fn idle(&self) -> impl Iterator<Item = At> {
+        (0..2).flat_map(|lane| self.idle[lane].iter().map(move |slot| At { lane, slot }))
+    }
+
+    /// Those of them that have a queue.
+    pub(super) fn idle_and_loaded(&self) -> impl Iterator<Item = At> {
+        let of = |lane: usize| self.idle[lane].and(&self.loaded[lane]);
+        (0..2).flat_map(move |lane| of(lane).map(move |slot| At { lane, slot }))
+    }
+
+    /// Whether some slot of a lane has neither a task nor a queue.
+    pub(super) fn has_nothing_to_do(&self, lane: usize) -> bool {
+        self.idle[lane].has_beyond(&self.loaded[lane])
+    }
+
+    /// The slots of a lane that are up, in the order in which they are believed to be free. O(slots), and sorting those
+    /// that changed since the last call. Not for slots whose tasks wait.
+    pub(super) fn free_slots(&mut self, lane: usize, speeds: &Speeds, now: Time) -> Vec<list::Slot> {
+        self.put_in_order(lane, speeds);
+        let slots = &self.lanes[lane];
+        let busy = &self.in_order[lane].busy;
+        // What is idle is free now, and so is what ends now; what is overdue is free later than it is listed.
+        let overdue = busy.partition_point(|&(due, _)| due <= now);
+        let late = busy[..overdue].iter().map(|&(_, slot)| (speeds.free(&slots[slot as usize], now), slot));
+        let mut near: Vec<(Time, u32)> = self.idle[lane].iter().map(|slot| (now, slot)).chain(late).collect();
+        near.sort_unstable();
+        let of = |&(free, slot): &(Time, u32)| {
+            let speed = speeds.0[slots[slot as usize].group];
+            list::Slot { number: slot, speed, free }
+        };
+        merged(&near, &busy[overdue..]).map(of).collect()
+    }
+
+    /// Sorts in what changed since the last time; all if speeds are believed to be others now.
+    fn put_in_order(&mut self, lane: usize, speeds: &Speeds) {
+        if self.speeds != speeds.0.raw {
+            self.speeds.clone_from(&speeds.0.raw);
+            for (lane, slots) in self.lanes.iter().enumerate() {
+                (0..slots.len() as u32).for_each(|slot| self.in_order[lane].change(slot));
+            }
+        }
+        let InOrder { busy, changed, is_changed } = &mut self.in_order[lane];
+        let slots = &self.lanes[lane];
+        busy.retain(|&(_, slot)| !is_changed.contains(slot));
+        let due = |&slot: &u32| {
+            let info = &slots[slot as usize];
+            let running = info.running.filter(|_| info.up)?;
+            Some((running.since + speeds.time(info, running.span), slot))
+        };
+        let mut again: Vec<(Time, u32)> = changed.iter().filter_map(due).collect();
+        again.sort_unstable();
+        *busy = merged(busy, &again).copied().collect();
+        changed.clear();
+        is_changed.clear();
     }
 
     /// All slots in order.
@@ -179,11 +326,6 @@ impl Queues {
         (first..first + len).map(move |slot| At { lane, slot })
     }
 
-    /// Slots with a task in their queue, in order.
-    pub(super) fn loaded(&self) -> &BTreeSet<At> {
-        &self.loaded
-    }
-
     /// How many tasks are in queues.
     pub(super) fn queued(&self) -> u64 {
         self.queued
@@ -197,7 +339,7 @@ impl Queues {
         self.queued += 1;
         let queue = &mut self.lanes[lane][slot as usize].queue;
         if queue.is_empty() {
-            self.loaded.insert(At { lane, slot });
+            self.loaded[lane].insert(slot);
         }
         queue.push_back(queued);
     }
@@ -208,14 +350,17 @@ impl Queues {
         let (popped, is_empty) = (queue.pop_front().is_some(), queue.is_empty());
         self.queued -= u64::from(popped);
         if is_empty {
-            self.loaded.remove(&at);
+            self.loaded[at.lane].remove(at.slot);
         }
     }
 
     /// Empties all queues.
     pub(super) fn clear(&mut self) {
-        for at in std::mem::take(&mut self.loaded) {
-            self.slot_mut(at).queue.clear();
+        for (lane, loaded) in self.loaded.iter_mut().enumerate() {
+            for slot in loaded.iter() {
+                self.lanes[lane][slot as usize].queue.clear();
+            }
+            loaded.clear();
         }
         self.queued = 0;
     }
@@ -239,24 +384,25 @@ impl Queues {
         slots.min().map(|(_, _, at)| at)
     }
 
-    /// When the tasks of a phase that run now are believed to end, and where; slots in order.
+    /// When the tasks of a phase that run now are believed to end, on machines of which group, and how many.
     pub(super) fn ends(
         &self,
         phase: PhaseId,
         speeds: &Speeds,
         now: Time,
-    ) -> impl Iterator<Item = (Time, GroupId)> {
-        self.serving(phase).map(move |at| {
-            let slot = self.slot(at);
-            (speeds.free(slot, now), slot.group)
+    ) -> impl Iterator<Item = (Time, GroupId, u32)> {
+        let alike = self.serving.get(&phase).into_iter().flatten();
+        alike.map(move |(&Alike { since, span, group }, &count)| {
+            let due = since + span.at_speed_nearest(speeds.0[group]);
+            (late(due, now), group, count)
         })
     }
 
-    /// The slots that tasks of a phase are on.
-    pub(super) fn serving(&self, phase: PhaseId) -> impl Iterator<Item = At> {
-        let from = At { lane: 0, slot: 0 };
-        let of_phase = self.serving.range((phase, from)..).take_while(move |(p, _)| *p == phase);
-        of_phase.map(|&(_, at)| at)
+    /// The slot that a task is on, if it is on one. O(slots).
+    pub(super) fn place_of(&self, lane: usize, phase: PhaseId, task: u32) -> Option<At> {
+        let holds = |slot: &Slot| slot.running.is_some_and(|r| (r.phase, r.task) == (phase, task));
+        let slot = self.lanes[lane].iter().position(holds)?;
+        Some(At { lane, slot: slot as u32 })
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by

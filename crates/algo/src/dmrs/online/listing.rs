@@ -7,12 +7,18 @@ use slackline_policy::{Action, View};
 
 use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
+use super::super::queues::{At, Running, Speeds};
 use super::super::variant::Variant;
 use super::super::{estimates, model, order};
-use super::state::{Awake, Dmrs};
+use super::state::{Awake, Dmrs, Placing};
 
-/// How many tasks are placed ahead at least, for each slot and in all.
-const AHEAD: (u64, u64) = (2, 500);
+/// How many tasks are placed ahead: so many, or one for so many slots if that is more.
+const AHEAD: u64 = 500;
+const AHEAD_SLOTS: u64 = 16;
+/// And at most so many for each slot, while there are slots with nothing to do.
+const AHEAD_MOST: u64 = 2;
+/// How many are placed before it is looked again whether slots have nothing to do.
+const AT_ONCE: u64 = 256;
 
 impl Dmrs {
     /// The job scheduler: σ from the linear program over what is left of the ready jobs.
@@ -28,11 +34,11 @@ impl Dmrs {
                 };
                 let (mut work, mut longest) = estimates::left(view, phase);
                 let mut count = view.phase(phase).unstarted();
-                for (end, group) in self.queues.ends(phase, speeds, view.now) {
+                for (end, group, running) in self.queues.ends(phase, speeds, view.now) {
                     let rest = end.since(view.now).seconds() * speeds.0[group];
-                    work += rest;
+                    work += rest * f64::from(running);
                     longest = longest.max(rest);
-                    count = count.saturating_add(1);
+                    count = count.saturating_add(running);
                 }
                 Side { work, longest, tasks: count.min(view.instance.phase(phase).cap) }
             };
@@ -65,26 +71,39 @@ impl Dmrs {
             return false;
         }
         self.unplanned = self.order.iter().copied().filter(|job| !listed.contains(job)).collect();
+        self.count_startable(view);
         true
+    }
+
+    /// Counts the tasks that could start now of jobs that are not on the list.
+    fn count_startable(&mut self, view: &View<'_>) {
+        self.startable = [0; 2];
+        for &job in &self.unplanned {
+            let of_job = self.startable_of(job, view);
+            self.startable.iter_mut().zip(of_job).for_each(|(all, more)| *all += more);
+        }
+    }
+
+    /// The tasks of a job that could start now and are placed ahead, by lane.
+    fn startable_of(&self, job: JobId, view: &View<'_>) -> [u64; 2] {
+        let mut startable = [0; 2];
+        if self.jobs.contains(&job) {
+            for phase in view.instance.job(job).phases() {
+                let state = view.phase(phase);
+                let is_mine = self.config.variant.places(view.instance.phase(phase).kind);
+                if is_mine && state.is_ready() && !view.state.is_early(view.instance, phase) {
+                    startable[view.instance.lane_of(phase).index()] += u64::from(state.unstarted());
+                }
+            }
+        }
+        startable
     }
 
     /// The task scheduler: a list of all tasks to start, from what the slots do now.
     pub(super) fn replan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
         self.queues.clear();
         out.push(Action::ClearPlacements);
-        let mut slots = [Vec::new(), Vec::new()];
-        let mut vacant = Vec::new();
-        for (at, slot) in self.queues.iter() {
-            if let Some(running) = slot.running
-                && (!view.state.knows(running.phase) || view.phase(running.phase).is_pending(running.task))
-            {
-                // It was handed over and has not begun, or was stopped, or its flow was abandoned.
-                vacant.push(at);
-            }
-        }
-        for at in vacant {
-            self.vacate(at, view.now);
-        }
+        self.take_back(view);
         self.loose.clear();
         if self.config.variant == Variant::MapOnly {
             for reduce in
@@ -94,6 +113,39 @@ impl Dmrs {
             }
         }
         let speeds = self.speeds.get().clone();
+        let slots = if self.rough {
+            self.slots_that_work(&speeds, view)
+        } else {
+            [0, 1].map(|lane| self.queues.free_slots(lane, &speeds, view.now))
+        };
+        self.list = Some(List::new(slots));
+        let jobs = &self.jobs;
+        self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
+        self.count_startable(view);
+        self.placing = None;
+        self.listed.clear();
+        (self.due.list, self.departed, self.started) = (false, false, 0);
+        self.awake = Awake::All;
+        self.extend(view);
+    }
+
+    /// Takes tasks off their slots that were handed over and have not begun, or were stopped, or whose flow was
+    /// abandoned.
+    fn take_back(&mut self, view: &View<'_>) {
+        let handed = std::mem::take(&mut self.handed);
+        let at: Vec<At> = if self.rough { self.queues.iter().map(|(at, _)| at).collect() } else { handed };
+        for at in at {
+            let is_not_there =
+                |r: Running| !view.state.knows(r.phase) || view.phase(r.phase).is_pending(r.task);
+            if self.queues.slot(at).running.is_some_and(is_not_there) {
+                self.vacate(at, view.now);
+            }
+        }
+    }
+
+    /// Slots that are up and whose tasks do not wait for maps that must run again.
+    fn slots_that_work(&mut self, speeds: &Speeds, view: &View<'_>) -> [Vec<list::Slot>; 2] {
+        let mut slots = [Vec::new(), Vec::new()];
         let mut held = Vec::new();
         for (at, slot) in self.queues.iter() {
             let waits = slot.running.is_some_and(|r| view.state.is_early(view.instance, r.phase));
@@ -104,52 +156,69 @@ impl Dmrs {
                 slots[at.lane].push(list::Slot { number: at.slot, speed, free });
             }
         }
-        for at in held {
-            self.queues.hold(at);
-        }
-        self.list = Some(List::new(slots));
-        let jobs = &self.jobs;
-        self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
-        self.listed.clear();
-        (self.due.list, self.departed, self.started) = (false, false, 0);
-        self.awake = Awake::All;
-        self.extend(view);
+        held.into_iter().for_each(|at| self.queues.hold(at));
+        slots
     }
 
-    /// Lists further jobs until enough tasks are in the queues, if they have run low or a slot has nothing
-    /// to do.
+    /// Lists further tasks until enough are in the queues, if they have run low or a slot has nothing to do that tasks
+    /// not on the list could do.
     pub(super) fn extend(&mut self, view: &View<'_>) {
-        if self.unplanned.is_empty() {
+        if self.unplanned.is_empty() && self.placing.is_none() {
+            return;
+        }
+        let slots = (self.queues.lane(0).len() + self.queues.lane(1).len()) as u64;
+        let (enough, most) = ((slots / AHEAD_SLOTS).max(AHEAD), (AHEAD_MOST * slots).max(AHEAD));
+        let mut is_hungry = self.is_hungry();
+        if self.queues.queued() * 2 > enough && !(is_hungry && self.queues.queued() < most) {
             return;
         }
         let Some(mut list) = self.list.take() else { return };
-        let slots = self.queues.lane(0).len() + self.queues.lane(1).len();
-        let wanted = (AHEAD.0 * slots as u64).max(AHEAD.1);
-        let queued = self.queues.queued();
-        if queued < wanted && (queued * 2 <= wanted || self.is_hungry()) {
-            while self.queues.queued() < wanted
-                && let Some(id) = self.unplanned.pop_front()
-            {
-                if !self.jobs.contains(&id) {
-                    continue;
-                }
-                let job = self.rest_of(id, view);
-                let queues = &mut self.queues;
-                let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
-                list.place(&job, &mut report);
-                self.listed.push(id);
+        loop {
+            let wanted = if is_hungry { most } else { enough };
+            let left = wanted.saturating_sub(self.queues.queued()).min(AT_ONCE);
+            if left == 0 || !self.place_some(&mut list, left, view) {
+                break;
             }
             self.awake = Awake::All;
+            is_hungry = self.is_hungry();
         }
         self.list = Some(list);
     }
 
-    /// Whether a slot that may start a task has none to start.
+    /// Places up to so many tasks of the next job; false if there is none.
+    fn place_some(&mut self, list: &mut List, most: u64, view: &View<'_>) -> bool {
+        let placing = self.placing.take().filter(|placing| self.jobs.contains(&placing.id));
+        let Some(mut placing) = placing.or_else(|| self.next_job(view)) else { return false };
+        let Placing { job, progress, .. } = &mut placing;
+        let queues = &mut self.queues;
+        let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
+        list.go_on(job, progress, most, &mut report);
+        if !placing.progress.is_over(&placing.job) {
+            self.placing = Some(placing);
+        }
+        true
+    }
+
+    /// The next job of σ that is not on the list goes there.
+    fn next_job(&mut self, view: &View<'_>) -> Option<Placing> {
+        let jobs = &self.jobs;
+        let id = std::iter::from_fn(|| self.unplanned.pop_front()).find(|id| jobs.contains(id))?;
+        let less = self.startable_of(id, view);
+        self.startable.iter_mut().zip(less).for_each(|(all, less)| *all = all.saturating_sub(less));
+        self.listed.push(id);
+        let job = self.rest_of(id, view);
+        let progress = list::Progress::new(&job);
+        Some(Placing { id, job, progress })
+    }
+
+    /// Whether a slot that may start a task has none to start, and a task that is not on the list could start there.
     fn is_hungry(&self) -> bool {
-        let loaded = self.queues.loaded();
+        let could = |lane: usize| self.startable[lane] > 0 || self.placing.is_some();
         match &self.awake {
-            Awake::All => self.idle.iter().any(|at| !loaded.contains(at)),
-            Awake::Some(slots) => slots.iter().any(|at| self.idle.contains(at) && !loaded.contains(at)),
+            Awake::All => (0..2).any(|lane| could(lane) && self.queues.has_nothing_to_do(lane)),
+            Awake::Some(slots) => slots
+                .iter()
+                .any(|&at| could(at.lane) && self.queues.is_idle(at) && !self.queues.is_loaded(at)),
         }
     }
 
@@ -158,7 +227,7 @@ impl Dmrs {
         let phase = |id: PhaseId| {
             let info = view.instance.phase(id);
             let ends = self.queues.ends(id, self.speeds.get(), view.now);
-            let running = ends.map(|(end, _)| end).collect();
+            let running = ends.map(|(end, _, count)| (end, count)).collect();
             let lane = view.instance.lane_of(id).index();
             let runs = estimates::pending(view, id);
             let mut phase = list::Phase { id, lane, cap: info.cap, running, runs };

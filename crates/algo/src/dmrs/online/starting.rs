@@ -1,8 +1,8 @@
 //! Free slots get tasks: the head of the queue if it can start, and if no other slot has become better.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use slackline_model::{PhaseId, Time};
+use slackline_model::{MachineId, PhaseId, Time};
 use slackline_policy::{Action, View};
 
 use super::super::estimates;
@@ -52,16 +52,16 @@ impl Dmrs {
     /// Slots that may start a task: the awake ones that are idle and have a queue, and all that are awake
     /// and idle in lanes where reduces wait that belong to no queue.
     fn take_awake(&mut self, has_loose: [bool; 2], by_idleness: bool) -> Vec<At> {
-        let awake = std::mem::replace(&mut self.awake, Awake::Some(BTreeSet::new()));
-        let loaded = self.queues.loaded();
-        let may_start = |at: &At| has_loose[at.lane] || loaded.contains(at);
+        let awake = std::mem::replace(&mut self.awake, Awake::Some(Vec::new()));
+        let may_start = |at: &At| has_loose[at.lane] || self.queues.is_loaded(*at);
         let mut slots: Vec<At> = match awake {
-            Awake::Some(slots) => {
-                slots.into_iter().filter(|at| self.idle.contains(at) && may_start(at)).collect()
+            Awake::Some(mut slots) => {
+                slots.sort_unstable();
+                slots.dedup();
+                slots.into_iter().filter(|at| self.queues.is_idle(*at) && may_start(at)).collect()
             }
-            // Many slots may be idle, and many may have queues, but seldom both.
-            Awake::All if has_loose == [false; 2] => loaded.intersection(&self.idle).copied().collect(),
-            Awake::All => self.idle.iter().copied().filter(may_start).collect(),
+            Awake::All if has_loose == [false; 2] => self.queues.idle_and_loaded().collect(),
+            Awake::All => self.queues.idle().filter(may_start).collect(),
         };
         if by_idleness {
             slots.sort_by_key(|&at| (self.queues.slot(at).idle_since, at));
@@ -121,12 +121,29 @@ impl Dmrs {
         out: &mut Vec<Action>,
     ) {
         self.queues.occupy(at, task);
-        let machine = self.queues.slot(at).machine;
-        out.push(Action::Place { machine, phase: task.phase, first: task.task, count: 1 });
+        self.handed.push(at);
+        place(self.queues.slot(at).machine, task, out);
         *begun.entry(task.phase).or_default() += 1;
-        self.idle.remove(&at);
         self.started += 1;
     }
+}
+
+/// Hands a task to a machine, with its neighbour of the same phase if that goes there too: the slots of a machine are
+/// alike, and tasks that start there together are then started at once.
+fn place(machine: MachineId, task: Running, out: &mut Vec<Action>) {
+    if let Some(Action::Place { machine: last, phase, first, count }) = out.last_mut()
+        && (*last, *phase) == (machine, task.phase)
+    {
+        if task.task + 1 == *first {
+            (*first, *count) = (task.task, *count + 1);
+            return;
+        }
+        if task.task == *first + *count {
+            *count += 1;
+            return;
+        }
+    }
+    out.push(Action::Place { machine, phase: task.phase, first: task.task, count: 1 });
 }
 
 /// Whether one more task of a phase can start, its maps being done.

@@ -6,7 +6,7 @@ use slackline_model::{Cluster, JobId, MachineId, PhaseId, PhaseKind, Time};
 use slackline_policy::{Event, View};
 
 use super::super::estimates::{self, SpeedEstimates};
-use super::super::list::List;
+use super::super::list::{self, List};
 use super::super::lp::Form;
 use super::super::order::Key;
 use super::super::queues::{At, Done, Queues, Running, slack};
@@ -50,15 +50,23 @@ pub(super) enum Awake {
     /// All of them.
     All,
     /// These, as far as they are idle.
-    Some(BTreeSet<At>),
+    Some(Vec<At>),
 }
 
 impl Awake {
     fn insert(&mut self, at: At) {
         if let Self::Some(slots) = self {
-            slots.insert(at);
+            slots.push(at);
         }
     }
+}
+
+/// A job of which a part is on the list.
+#[derive(Clone, Debug)]
+pub(super) struct Placing {
+    pub(super) id: JobId,
+    pub(super) job: list::Job,
+    pub(super) progress: list::Progress,
 }
 
 /// The DMRS policy.
@@ -77,9 +85,16 @@ pub struct Dmrs {
     pub(super) unplanned: VecDeque<JobId>,
     /// Reduces that belong to no queue (map-only): when they became ready, and the next task to look at.
     pub(super) loose: BTreeMap<(Time, PhaseId), u32>,
-    /// Slots without a task, and which of them may start one now.
-    pub(super) idle: BTreeSet<At>,
+    /// Idle slots that may start a task now.
     pub(super) awake: Awake,
+    /// The job that is being listed.
+    pub(super) placing: Option<Placing>,
+    /// Tasks of jobs that are not on the list which could start now, by lane.
+    pub(super) startable: [u64; 2],
+    /// Slots to which tasks were handed since the list was made: they may not have begun.
+    pub(super) handed: Vec<At>,
+    /// Whether tasks were ever lost: then what is believed of slots is looked at whenever a list is made.
+    pub(super) rough: bool,
     /// What has to be rebuilt.
     pub(super) due: Due,
     /// Some task was off its time since the list was made.
@@ -91,12 +106,10 @@ pub struct Dmrs {
 impl Dmrs {
     /// A policy for one run on `cluster`.
     pub fn new(cluster: &Cluster, config: Config) -> Self {
-        let queues = Queues::new(cluster);
-        let idle: BTreeSet<At> = queues.iter().map(|(at, _)| at).collect();
         Self {
             speeds: SpeedEstimates::new(cluster, config.variant),
             config,
-            queues,
+            queues: Queues::new(cluster),
             jobs: BTreeSet::new(),
             order: Vec::new(),
             unplanned: VecDeque::new(),
@@ -104,7 +117,10 @@ impl Dmrs {
             listed: Vec::new(),
             loose: BTreeMap::new(),
             awake: Awake::All,
-            idle,
+            placing: None,
+            startable: [0; 2],
+            handed: Vec::new(),
+            rough: false,
             due: Due::default(),
             departed: false,
             started: 0,
@@ -125,7 +141,7 @@ impl Dmrs {
                 }
             }
             Event::TaskRuns { phase, task, machine } => self.task_runs(phase, task, machine, view),
-            Event::TasksLost { .. } => self.due.list = true,
+            Event::TasksLost { .. } => (self.due.list, self.rough) = (true, true),
             Event::PhaseReady(phase) => self.phase_ready(phase, view),
             Event::PhaseDone(_) | Event::Wake => self.awake = Awake::All,
             Event::JobDone(job) => {
@@ -135,7 +151,7 @@ impl Dmrs {
             Event::MachineUp(machine) => self.machine(machine, true, view),
             Event::FlowFailed(flow) => {
                 self.jobs.retain(|&job| view.instance.job(job).flow != flow);
-                self.due.list = true;
+                (self.due.list, self.rough) = (true, true);
             }
             Event::MachineJoined(machine) => {
                 self.speeds.join(view.instance.cluster());
@@ -165,27 +181,23 @@ impl Dmrs {
 
     /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
-        let holds = |&at: &At| self.queues.slot(at).running.is_some_and(|running| running.task == task);
-        let believed = self.queues.serving(phase).find(holds);
-        if let Some(at) = believed {
+        let lane = view.instance.lane_of(phase).index();
+        if let Some(at) = self.queues.place_of(lane, phase, task) {
             if self.queues.slot(at).machine == machine {
                 return;
             }
             self.vacate(at, view.now);
         }
-        let lane = view.instance.lane_of(phase).index();
-        let idle = self.queues.of_machine(lane, machine).find(|at| self.idle.contains(at));
+        let idle = self.queues.of_machine(lane, machine).find(|&at| self.queues.is_idle(at));
         if let Some(at) = idle {
             let span = estimates::size(view, phase, task);
             self.queues.occupy(at, Running { phase, task, span, since: view.now });
-            self.idle.remove(&at);
         }
     }
 
     pub(super) fn vacate(&mut self, at: At, now: Time) {
         self.queues.vacate(at, now);
         if self.queues.slot(at).up {
-            self.idle.insert(at);
             self.awake.insert(at);
         }
     }
@@ -195,6 +207,7 @@ impl Dmrs {
         if self.jobs.insert(view.instance.phase(phase).job) {
             self.due.order = true;
         }
+        self.startable[view.instance.lane_of(phase).index()] += u64::from(view.phase(phase).unstarted());
         self.awake = Awake::All;
     }
 
@@ -211,7 +224,6 @@ impl Dmrs {
         for lane in 0..2 {
             for at in self.queues.of_machine(lane, machine) {
                 self.queues.set_up(at, up);
-                self.idle.remove(&at);
                 self.vacate(at, view.now);
             }
         }

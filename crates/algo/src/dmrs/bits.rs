@@ -1,0 +1,74 @@
+//! A set of small numbers as bits, for sets of slots that change with every task.
+
+/// Numbers below some limit that grows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bits(Vec<u64>);
+
+impl Bits {
+    pub(super) fn contains(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    pub(super) fn insert(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    pub(super) fn remove(&mut self, number: u32) {
+        if let Some(word) = self.0.get_mut(number as usize / 64) {
+            *word &= !(1 << (number % 64));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// The numbers in order. O(limit / 64), and what is looked at.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        of_words(self.0.iter().copied())
+    }
+
+    /// The numbers that are in `other` too, in order.
+    pub(super) fn and<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u32> + 'a {
+        of_words(self.0.iter().zip(&other.0).map(|(a, b)| a & b))
+    }
+
+    /// Whether there is a number that is not in `other`.
+    pub(super) fn has_beyond(&self, other: &Self) -> bool {
+        let word = |at: usize| other.0.get(at).copied().unwrap_or(0);
+        self.0.iter().enumerate().any(|(at, &bits)| bits & !word(at) != 0)
+    }
+}
+
+fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    (0u32..).zip(words).flat_map(|(at, bits)| {
+        let rest = std::iter::successors(Some(bits), |bits| Some(bits & (bits - 1)).filter(|_| *bits != 0));
+        rest.take_while(|&bits| bits != 0).map(move |bits| at * 64 + bits.trailing_zeros())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_numbers() {
+        let (mut a, mut b) = (Bits::default(), Bits::default());
+        [0, 1, 63, 64, 200].into_iter().for_each(|n| a.insert(n));
+        [1, 64, 65].into_iter().for_each(|n| b.insert(n));
+        assert_eq!(a.iter().collect::<Vec<_>>(), [0, 1, 63, 64, 200]);
+        assert_eq!(a.and(&b).collect::<Vec<_>>(), [1, 64]);
+        assert!(a.has_beyond(&b) && b.has_beyond(&a));
+        a.remove(200);
+        a.remove(9_999);
+        assert!(!a.contains(200) && a.contains(63) && !a.contains(9_999));
+        b.remove(65);
+        assert!(!b.has_beyond(&a));
+        a.clear();
+        assert!(a.iter().next().is_none() && b.has_beyond(&a));
+    }
+}
