@@ -75,10 +75,11 @@ impl Dmrs {
         true
     }
 
-    /// Counts the tasks that could start now of jobs that are not on the list.
+    /// Counts the tasks that could start now of jobs that are not wholly on the list.
     fn count_startable(&mut self, view: &View<'_>) {
         self.startable = [0; 2];
-        for &job in &self.unplanned {
+        let placing = self.placing.iter().map(|placing| placing.id);
+        for job in self.unplanned.iter().copied().chain(placing) {
             let of_job = self.startable_of(job, view);
             self.startable.iter_mut().zip(of_job).for_each(|(all, more)| *all += more);
         }
@@ -121,8 +122,8 @@ impl Dmrs {
         self.list = Some(List::new(slots));
         let jobs = &self.jobs;
         self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
-        self.count_startable(view);
         self.placing = None;
+        self.count_startable(view);
         self.listed.clear();
         (self.due.list, self.departed, self.started) = (false, false, 0);
         self.awake = Awake::All;
@@ -193,7 +194,10 @@ impl Dmrs {
         let queues = &mut self.queues;
         let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
         list.go_on(job, progress, most, &mut report);
-        if !placing.progress.is_over(&placing.job) {
+        if placing.progress.is_over(&placing.job) {
+            let less = placing.startable;
+            self.startable.iter_mut().zip(less).for_each(|(all, less)| *all = all.saturating_sub(less));
+        } else {
             self.placing = Some(placing);
         }
         true
@@ -203,17 +207,15 @@ impl Dmrs {
     fn next_job(&mut self, view: &View<'_>) -> Option<Placing> {
         let jobs = &self.jobs;
         let id = std::iter::from_fn(|| self.unplanned.pop_front()).find(|id| jobs.contains(id))?;
-        let less = self.startable_of(id, view);
-        self.startable.iter_mut().zip(less).for_each(|(all, less)| *all = all.saturating_sub(less));
         self.listed.push(id);
         let job = self.rest_of(id, view);
         let progress = list::Progress::new(&job);
-        Some(Placing { id, job, progress })
+        Some(Placing { id, job, progress, startable: self.startable_of(id, view) })
     }
 
     /// Whether a slot that may start a task has none to start, and a task that is not on the list could start there.
     fn is_hungry(&self) -> bool {
-        let could = |lane: usize| self.startable[lane] > 0 || self.placing.is_some();
+        let could = |lane: usize| self.startable[lane] > 0;
         match &self.awake {
             Awake::All => (0..2).any(|lane| could(lane) && self.queues.has_nothing_to_do(lane)),
             Awake::Some(slots) => slots

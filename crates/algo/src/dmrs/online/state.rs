@@ -67,6 +67,8 @@ pub(super) struct Placing {
     pub(super) id: JobId,
     pub(super) job: list::Job,
     pub(super) progress: list::Progress,
+    /// Its tasks that could start when its listing began, by lane.
+    pub(super) startable: [u64; 2],
 }
 
 /// The DMRS policy.
@@ -89,7 +91,7 @@ pub struct Dmrs {
     pub(super) awake: Awake,
     /// The job that is being listed.
     pub(super) placing: Option<Placing>,
-    /// Tasks of jobs that are not on the list which could start now, by lane.
+    /// Tasks of jobs that are not wholly on the list which could start now, by lane.
     pub(super) startable: [u64; 2],
     /// Slots to which tasks were handed since the list was made: they may not have begun.
     pub(super) handed: Vec<At>,
