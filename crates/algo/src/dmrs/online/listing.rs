@@ -14,7 +14,7 @@ use super::state::{Awake, Dmrs, Placing};
 
 /// How many tasks are placed ahead: so many, or one for so many slots if that is more.
 const AHEAD: u64 = 500;
-const AHEAD_SLOTS: u64 = 16;
+const AHEAD_SLOTS: u64 = 64;
 /// And at most so many for each slot, while there are slots with nothing to do.
 const AHEAD_MOST: u64 = 2;
 /// How many are placed before it is looked again whether slots have nothing to do.

@@ -206,10 +206,12 @@ impl Dmrs {
 
     fn phase_ready(&mut self, phase: PhaseId, view: &View<'_>) {
         self.loosen(phase, view);
-        if self.jobs.insert(view.instance.phase(phase).job) {
+        let job = view.instance.phase(phase).job;
+        if self.jobs.insert(job) {
             self.due.order = true;
+        } else if self.unplanned.contains(&job) {
+            self.startable[view.instance.lane_of(phase).index()] += u64::from(view.phase(phase).unstarted());
         }
-        self.startable[view.instance.lane_of(phase).index()] += u64::from(view.phase(phase).unstarted());
         self.awake = Awake::All;
     }
 
