@@ -15,7 +15,7 @@ use super::state::{Awake, Dmrs, Placing};
 /// How many tasks are placed ahead: so many, or one for so many slots if that is more.
 const AHEAD: u64 = 500;
 const AHEAD_SLOTS: u64 = 64;
-/// And at most so many for each slot, while there are slots with nothing to do.
+/// And at most so many for each slot, while slots have nothing to do.
 const AHEAD_MOST: u64 = 2;
 /// How many are placed before it is looked again whether slots have nothing to do.
 const AT_ONCE: u64 = 256;
@@ -55,49 +55,49 @@ impl Dmrs {
 
     /// Whether the list can be continued as it is after σ was renewed: everything went as it was listed, and the
     /// jobs on it that have tasks left come first in the new order, as they did in the old. Then only the
-    /// jobs that are not on it are taken over. O(jobs).
+    /// jobs that are not on it are taken over. Jobs that were listed out of turn do not count. O(jobs log jobs).
     pub(super) fn goes_on(&mut self, view: &View<'_>) -> bool {
         if self.departed || self.list.is_none() {
             return false;
         }
         self.listed.retain(|job| self.jobs.contains(job));
+        self.on_list.retain(|job| self.jobs.contains(job));
         let has_left = |job: &&JobId| {
             self.jobs.contains(job)
                 && view.instance.job(**job).phases().any(|phase| view.phase(phase).unstarted() > 0)
         };
-        let listed: BTreeSet<JobId> = self.listed.iter().copied().collect();
-        let mut order = self.order.iter().filter(has_left);
+        let in_turn: BTreeSet<JobId> = self.listed.iter().copied().collect();
+        let is_early = |job: &JobId| self.on_list.contains(job) && !in_turn.contains(job);
+        let mut order = self.order.iter().filter(|job| !is_early(job)).filter(has_left);
         if self.listed.iter().filter(has_left).any(|job| order.next() != Some(job)) {
             return false;
         }
-        self.unplanned = self.order.iter().copied().filter(|job| !listed.contains(job)).collect();
-        self.count_startable(view);
+        self.plan_the_rest(view);
         true
     }
 
-    /// Counts the tasks that could start now of jobs that are not wholly on the list.
-    fn count_startable(&mut self, view: &View<'_>) {
-        self.startable = [0; 2];
-        let placing = self.placing.iter().map(|placing| placing.id);
-        for job in self.unplanned.iter().copied().chain(placing) {
-            let of_job = self.startable_of(job, view);
-            self.startable.iter_mut().zip(of_job).for_each(|(all, more)| *all += more);
-        }
-    }
-
-    /// The tasks of a job that could start now and are placed ahead, by lane.
-    fn startable_of(&self, job: JobId, view: &View<'_>) -> [u64; 2] {
-        let mut startable = [0; 2];
-        if self.jobs.contains(&job) {
+    /// The jobs of σ that are not on the list are to be listed, and some of them could start now.
+    fn plan_the_rest(&mut self, view: &View<'_>) {
+        let Self { order, jobs, on_list, .. } = self;
+        let rest = order.iter().copied().filter(|job| jobs.contains(job) && !on_list.contains(job));
+        self.unplanned = rest.collect();
+        self.could_start = Default::default();
+        for &job in &self.unplanned {
             for phase in view.instance.job(job).phases() {
-                let state = view.phase(phase);
-                let is_mine = self.config.variant.places(view.instance.phase(phase).kind);
-                if is_mine && state.is_ready() && !view.state.is_early(view.instance, phase) {
-                    startable[view.instance.lane_of(phase).index()] += u64::from(state.unstarted());
+                if self.could_start(phase, view) {
+                    self.could_start[view.instance.lane_of(phase).index()].push_back(job);
                 }
             }
         }
-        startable
+    }
+
+    /// Whether tasks of a phase could start now and are placed ahead.
+    pub(super) fn could_start(&self, phase: PhaseId, view: &View<'_>) -> bool {
+        let state = view.phase(phase);
+        state.is_ready()
+            && state.unstarted() > 0
+            && self.config.variant.places(view.instance.phase(phase).kind)
+            && !view.state.is_early(view.instance, phase)
     }
 
     /// The task scheduler: a list of all tasks to start, from what the slots do now.
@@ -120,11 +120,10 @@ impl Dmrs {
             [0, 1].map(|lane| self.queues.free_slots(lane, &speeds, view.now))
         };
         self.list = Some(List::new(slots));
-        let jobs = &self.jobs;
-        self.unplanned = self.order.iter().copied().filter(|job| jobs.contains(job)).collect();
-        self.placing = None;
-        self.count_startable(view);
+        (self.placing, self.aside) = (None, [None, None]);
         self.listed.clear();
+        self.on_list.clear();
+        self.plan_the_rest(view);
         (self.due.list, self.departed, self.started) = (false, false, 0);
         self.awake = Awake::All;
         self.extend(view);
@@ -161,67 +160,100 @@ impl Dmrs {
         slots
     }
 
-    /// Lists further tasks until enough are in the queues, if they have run low or a slot has nothing to do that tasks
-    /// not on the list could do.
+    /// Lists further tasks until enough are in the queues, if they have run low. While slots have nothing to do then,
+    /// jobs that could start there are listed out of their turn.
     pub(super) fn extend(&mut self, view: &View<'_>) {
-        if self.unplanned.is_empty() && self.placing.is_none() {
+        let is_listed =
+            self.unplanned.is_empty() && self.placing.is_none() && self.aside.iter().all(Option::is_none);
+        if is_listed {
             return;
         }
         let slots = (self.queues.lane(0).len() + self.queues.lane(1).len()) as u64;
         let (enough, most) = ((slots / AHEAD_SLOTS).max(AHEAD), (AHEAD_MOST * slots).max(AHEAD));
-        let mut is_hungry = self.is_hungry();
-        if self.queues.queued() * 2 > enough && !(is_hungry && self.queues.queued() < most) {
+        let queued = self.queues.queued();
+        if queued * 2 > enough && (queued >= most || self.hungry().is_none()) {
             return;
         }
         let Some(mut list) = self.list.take() else { return };
         loop {
-            let wanted = if is_hungry { most } else { enough };
-            let left = wanted.saturating_sub(self.queues.queued()).min(AT_ONCE);
-            if left == 0 || !self.place_some(&mut list, left, view) {
-                break;
-            }
+            let queued = self.queues.queued();
+            let placing = if queued < enough {
+                self.next_in_turn(view).map(|placing| (placing, enough - queued))
+            } else if queued < most {
+                self.next_for_slots(view).map(|placing| (placing, most - queued))
+            } else {
+                None
+            };
+            let Some((placing, left)) = placing else { break };
+            self.place_some(&mut list, placing, left.min(AT_ONCE), view);
             self.awake = Awake::All;
-            is_hungry = self.is_hungry();
         }
         self.list = Some(list);
     }
 
-    /// Places up to so many tasks of the next job; false if there is none.
-    fn place_some(&mut self, list: &mut List, most: u64, view: &View<'_>) -> bool {
-        let placing = self.placing.take().filter(|placing| self.jobs.contains(&placing.id));
-        let Some(mut placing) = placing.or_else(|| self.next_job(view)) else { return false };
-        let Placing { job, progress, .. } = &mut placing;
+    /// Places up to so many tasks of a job.
+    fn place_some(&mut self, list: &mut List, mut placing: Placing, most: u64, view: &View<'_>) {
         let queues = &mut self.queues;
         let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
-        list.go_on(job, progress, most, &mut report);
-        if placing.progress.is_over(&placing.job) {
-            let less = placing.startable;
-            self.startable.iter_mut().zip(less).for_each(|(all, less)| *all = all.saturating_sub(less));
-        } else {
-            self.placing = Some(placing);
+        list.go_on(&placing.job, &mut placing.progress, most, &mut report);
+        if !placing.progress.is_over(&placing.job) {
+            match placing.for_lane {
+                None => self.placing = Some(placing),
+                Some(lane) => self.aside[lane] = Some(placing),
+            }
         }
-        true
     }
 
-    /// The next job of σ that is not on the list goes there.
-    fn next_job(&mut self, view: &View<'_>) -> Option<Placing> {
-        let jobs = &self.jobs;
-        let id = std::iter::from_fn(|| self.unplanned.pop_front()).find(|id| jobs.contains(id))?;
+    /// The next job of σ, or what is left of one.
+    fn next_in_turn(&mut self, view: &View<'_>) -> Option<Placing> {
+        let begun = self.placing.take().or_else(|| self.aside.iter_mut().find_map(Option::take));
+        if let Some(begun) = begun.filter(|begun| self.jobs.contains(&begun.id)) {
+            return Some(begun);
+        }
+        let Self { jobs, on_list, unplanned, .. } = self;
+        let is_left = |id: &JobId| jobs.contains(id) && !on_list.contains(id);
+        let id = std::iter::from_fn(|| unplanned.pop_front()).find(is_left)?;
         self.listed.push(id);
+        Some(self.begin(id, None, view))
+    }
+
+    /// The first job of σ that could start in a lane with slots that have nothing to do.
+    fn next_for_slots(&mut self, view: &View<'_>) -> Option<Placing> {
+        while let Some(lane) = self.hungry() {
+            let begun = self.aside[lane].take().filter(|begun| self.jobs.contains(&begun.id));
+            if begun.is_some() {
+                return begun;
+            }
+            let Some(id) = self.could_start[lane].pop_front() else { continue };
+            if self.placing.as_ref().is_some_and(|placing| placing.id == id) {
+                // It is its turn.
+                self.could_start[lane].push_front(id);
+                return self.placing.take();
+            }
+            let phases = || view.instance.job(id).phases();
+            let is_here = |phase: PhaseId| view.instance.lane_of(phase).index() == lane;
+            if self.jobs.contains(&id)
+                && !self.on_list.contains(&id)
+                && phases().any(|phase| is_here(phase) && self.could_start(phase, view))
+            {
+                return Some(self.begin(id, Some(lane), view));
+            }
+        }
+        None
+    }
+
+    fn begin(&mut self, id: JobId, for_lane: Option<usize>, view: &View<'_>) -> Placing {
+        self.on_list.insert(id);
         let job = self.rest_of(id, view);
         let progress = list::Progress::new(&job);
-        Some(Placing { id, job, progress, startable: self.startable_of(id, view) })
+        Placing { id, job, progress, for_lane }
     }
 
-    /// Whether a slot that may start a task has none to start, and a task that is not on the list could start there.
-    fn is_hungry(&self) -> bool {
-        let could = |lane: usize| self.startable[lane] > 0;
-        match &self.awake {
-            Awake::All => (0..2).any(|lane| could(lane) && self.queues.has_nothing_to_do(lane)),
-            Awake::Some(slots) => slots
-                .iter()
-                .any(|&at| could(at.lane) && self.queues.is_idle(at) && !self.queues.is_loaded(at)),
-        }
+    /// A lane in which a slot has neither a task nor a queue, although a job that is not wholly on the list could start
+    /// there.
+    fn hungry(&self) -> Option<usize> {
+        let could = |lane: usize| self.aside[lane].is_some() || !self.could_start[lane].is_empty();
+        (0..2).find(|&lane| could(lane) && self.queues.has_nothing_to_do(lane))
     }
 
     /// The tasks of a job that have not begun.

@@ -67,8 +67,8 @@ pub(super) struct Placing {
     pub(super) id: JobId,
     pub(super) job: list::Job,
     pub(super) progress: list::Progress,
-    /// Its tasks that could start when its listing began, by lane.
-    pub(super) startable: [u64; 2],
+    /// The lane that had nothing to do, if the job was listed out of turn.
+    pub(super) for_lane: Option<usize>,
 }
 
 /// The DMRS policy.
@@ -89,10 +89,14 @@ pub struct Dmrs {
     pub(super) loose: BTreeMap<(Time, PhaseId), u32>,
     /// Idle slots that may start a task now.
     pub(super) awake: Awake,
-    /// The job that is being listed.
+    /// All jobs on the list, in turn or not.
+    pub(super) on_list: BTreeSet<JobId>,
+    /// The job of which a part is on the list.
     pub(super) placing: Option<Placing>,
-    /// Tasks of jobs that are not wholly on the list which could start now, by lane.
-    pub(super) startable: [u64; 2],
+    /// The same of jobs that are listed out of turn, by the lane that had nothing to do.
+    pub(super) aside: [Option<Placing>; 2],
+    /// Jobs that were not on the list when they could start, by lane.
+    pub(super) could_start: [VecDeque<JobId>; 2],
     /// Slots to which tasks were handed since the list was made: they may not have begun.
     pub(super) handed: Vec<At>,
     /// Whether tasks were ever lost: then what is believed of slots is looked at whenever a list is made.
@@ -119,8 +123,10 @@ impl Dmrs {
             listed: Vec::new(),
             loose: BTreeMap::new(),
             awake: Awake::All,
+            on_list: BTreeSet::new(),
             placing: None,
-            startable: [0; 2],
+            aside: [None, None],
+            could_start: Default::default(),
             handed: Vec::new(),
             rough: false,
             due: Due::default(),
@@ -209,8 +215,8 @@ impl Dmrs {
         let job = view.instance.phase(phase).job;
         if self.jobs.insert(job) {
             self.due.order = true;
-        } else if self.unplanned.contains(&job) {
-            self.startable[view.instance.lane_of(phase).index()] += u64::from(view.phase(phase).unstarted());
+        } else if !self.on_list.contains(&job) {
+            self.could_start[view.instance.lane_of(phase).index()].push_back(job);
         }
         self.awake = Awake::All;
     }
