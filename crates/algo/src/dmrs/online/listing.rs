@@ -206,13 +206,14 @@ impl Dmrs {
 
     /// The next job of σ, or what is left of one.
     fn next_in_turn(&mut self, view: &View<'_>) -> Option<Placing> {
-        let begun = self.placing.take().or_else(|| self.aside.iter_mut().find_map(Option::take));
-        if let Some(begun) = begun.filter(|begun| self.jobs.contains(&begun.id)) {
+        if let Some(begun) = self.placing.take().filter(|begun| self.jobs.contains(&begun.id)) {
             return Some(begun);
         }
         let Self { jobs, on_list, unplanned, .. } = self;
         let is_left = |id: &JobId| jobs.contains(id) && !on_list.contains(id);
-        let id = std::iter::from_fn(|| unplanned.pop_front()).find(is_left)?;
+        let Some(id) = std::iter::from_fn(|| unplanned.pop_front()).find(is_left) else {
+            return self.aside.iter_mut().find_map(Option::take);
+        };
         self.listed.push(id);
         Some(self.begin(id, None, view))
     }
