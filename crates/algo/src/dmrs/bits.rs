@@ -39,8 +39,17 @@ impl Bits {
 
     /// Whether there is a number that is not in `other`.
     pub(super) fn has_beyond(&self, other: &Self) -> bool {
+        self.beyond(other).any(|bits| bits != 0)
+    }
+
+    /// How many numbers are not in `other`.
+    pub(super) fn count_beyond(&self, other: &Self) -> u64 {
+        self.beyond(other).map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
+    fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u64> + 'a {
         let word = |at: usize| other.0.get(at).copied().unwrap_or(0);
-        self.0.iter().enumerate().any(|(at, &bits)| bits & !word(at) != 0)
+        self.0.iter().enumerate().map(move |(at, &bits)| bits & !word(at))
     }
 }
 
@@ -63,6 +72,7 @@ mod tests {
         assert_eq!(a.iter().collect::<Vec<_>>(), [0, 1, 63, 64, 200]);
         assert_eq!(a.and(&b).collect::<Vec<_>>(), [1, 64]);
         assert!(a.has_beyond(&b) && b.has_beyond(&a));
+        assert_eq!((a.count_beyond(&b), b.count_beyond(&a)), (3, 1));
         a.remove(200);
         a.remove(9_999);
         assert!(!a.contains(200) && a.contains(63) && !a.contains(9_999));

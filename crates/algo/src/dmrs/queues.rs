@@ -265,6 +265,11 @@ impl Queues {
         self.idle[lane].has_beyond(&self.loaded[lane])
     }
 
+    /// How many such slots there are.
+    pub(super) fn with_nothing_to_do(&self, lane: usize) -> u64 {
+        self.idle[lane].count_beyond(&self.loaded[lane])
+    }
+
     /// The slots of a lane that are up, in the order in which they are believed to be free. O(slots), and sorting those
     /// that changed since the last call. Not for slots whose tasks wait.
     pub(super) fn free_slots(&mut self, lane: usize, speeds: &Speeds, now: Time) -> Vec<list::Slot> {

@@ -185,7 +185,9 @@ impl Dmrs {
                 None
             };
             let Some((placing, left)) = placing else { break };
-            self.place_some(&mut list, placing, left.min(AT_ONCE), view);
+            // Out of turn, no more than there are such slots: other slots are left to jobs in their turn.
+            let left = placing.for_lane.map_or(left, |lane| left.min(self.queues.with_nothing_to_do(lane)));
+            self.place_some(&mut list, placing, left.clamp(1, AT_ONCE), view);
             self.awake = Awake::All;
         }
         self.list = Some(list);
