@@ -55,6 +55,15 @@ impl Allowance {
         Self { left: most.into(), each: each.into(), most: most.into() }
     }
 
+    /// The same for plans in epochs of this length; without end for plans at every event, of which nobody expects that
+    /// they are fast.
+    pub(crate) fn of_epochs(length: Span, each: u32, most: u32) -> Self {
+        if length > Span::ZERO {
+            return Self::new(each, most);
+        }
+        Self { left: i64::MAX, each: 0, most: i64::MAX }
+    }
+
     /// So many events came.
     pub(crate) fn earn(&mut self, events: usize) {
         let earned = self.each.saturating_mul(i64::try_from(events).unwrap_or(i64::MAX));
@@ -68,7 +77,9 @@ impl Allowance {
 
     /// A search took so many steps.
     pub(crate) fn spend(&mut self, steps: u64) {
-        self.left = self.left.saturating_sub(i64::try_from(steps).unwrap_or(i64::MAX));
+        if self.most < i64::MAX {
+            self.left = self.left.saturating_sub(i64::try_from(steps).unwrap_or(i64::MAX));
+        }
     }
 }
 
@@ -163,6 +174,9 @@ mod tests {
         assert!(allowance.may_search());
         allowance.spend(1);
         assert!(!allowance.may_search(), "no more than 10 were saved");
+        let mut endless = Allowance::of_epochs(Span::ZERO, 1, 1);
+        endless.spend(u64::MAX);
+        assert!(endless.may_search() && Allowance::of_epochs(Span(1), 1, 1).may_search());
     }
 
     #[test]

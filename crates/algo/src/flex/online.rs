@@ -53,7 +53,7 @@ impl Flex {
             hand,
             targets: Targets::default(),
             stale: [false; 2],
-            allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
+            allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
             won: [Favourite::default(), Favourite::default()],
         }
     }

@@ -50,7 +50,8 @@
 //!   leaves; in the paper they are ready at a fraction of the maps. No other phase can take a slot from a reduce that
 //!   waits, and other flows need it: costs of Fig. 12 are 4 to 23 % less.
 //! - D8 Online, the search for the best order is made as often as events pay for it; in between the order is made by the
-//!   rule that wins most. The first million steps are free, so that only long runs of many flows ever wait.
+//!   rule that wins most. The first million steps are free, so that only long runs of many flows ever wait;
+//!   with epochs of no length none does.
 //!
 //! **Example**
 //! ```

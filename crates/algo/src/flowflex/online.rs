@@ -62,7 +62,7 @@ impl FlowFlex {
             targets: Targets::default(),
             flows: BTreeSet::new(),
             stale: false,
-            allowance: Allowance::new(ALLOWED.0, ALLOWED.1),
+            allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
             found: Found::default(),
             nodes_planned: 0,
         }
