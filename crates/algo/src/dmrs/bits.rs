@@ -55,7 +55,7 @@ impl Bits {
 
 fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     (0u32..).zip(words).flat_map(|(at, bits)| {
-        let rest = std::iter::successors(Some(bits), |bits| Some(bits & (bits - 1)).filter(|_| *bits != 0));
+        let rest = std::iter::successors(Some(bits), |&bits| (bits != 0).then(|| bits & (bits - 1)));
         rest.take_while(|&bits| bits != 0).map(move |bits| at * 64 + bits.trailing_zeros())
     })
 }
