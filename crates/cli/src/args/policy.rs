@@ -83,7 +83,8 @@ pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
         if values == TypeId::of::<PolicySpec>() {
             arg.value_parser(one(registry.clone()))
         } else if values == TypeId::of::<Several>() {
-            arg.value_parser(several(registry.clone()))
+            let usual: Vec<&str> = registry.usual().collect();
+            arg.value_parser(several(registry.clone())).default_value(usual.join(","))
         } else if values == TypeId::of::<Described>() {
             arg.value_parser(described(registry.clone()))
         } else {
