@@ -46,15 +46,15 @@ pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policies, as in fifo,fair:by=flow; all for every one
+    /// Policies, or all
     ///
-    /// What follows command: is all one program with its arguments, commas included.
+    /// As in fifo,fair:by=flow. What follows command: is all one program with its arguments, commas included.
     #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
     policies: Vec<policy::Several>,
     /// Longest that the simulation of a policy may take
     ///
     /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others go on.
-    #[arg(long, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
+    #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     timeout: Option<f64>,
     #[command(flatten)]
     answers: PolicyTimeout,

@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn a_line_says_the_cost_the_mean_response_and_what_went_wrong() {
         let metrics = vec![
-            ("mean_response", Some(1234.5)),
+            ("mean_response", Some(1234.75)),
             ("deadlines", Some(9.0)),
             ("missed", Some(4.0)),
             ("tasks", Some(3.0)),
