@@ -143,7 +143,7 @@ small() {
         for k in "${!variants[@]}"; do
             echo "compare $document --policies ${variants[k]} --format json --schedules made/variants-$k-${name%.toml}"
         done
-        echo "compare $document --format csv"
+        echo "compare --policies all $document --format csv"
         echo "bound $document"
     done
     for policy in $policies; do
@@ -166,7 +166,7 @@ simulated() {
     echo "simulate examples/nightly.toml --policy edf"
     echo "simulate examples/three-workflows.toml --policy fair:by=flow --format csv"
     for document in $made; do
-        echo "compare made/$document --format json --schedules made/all-${document%.*}"
+        echo "compare --policies all made/$document --format json --schedules made/all-${document%.*}"
     done
     for document in fig7-urgent.toml gridmix-gaps.json dmrs-c.json facebook.toml flex-minima.toml flowflex-wide.yaml; do
         for k in "${!variants[@]}"; do
@@ -182,7 +182,7 @@ options() {
         testdata/instances/typed-hadoop1.toml made/fig7-urgent.toml made/facebook-each.json)
     while read -r with; do
         for document in "${documents[@]}"; do
-            echo "compare $document $with --format json --schedules made/options-$((k++))"
+            echo "compare --policies all $document $with --format json --schedules made/options-$((k++))"
         done
     done <<'OPTIONS'
 --heartbeat 3
@@ -204,8 +204,8 @@ OPTIONS
         'testdata/instances/deadlines.toml --crash-rate 60 --repair 5' 'testdata/instances/pools.toml --crash-rate 60 --repair 5' \
         'testdata/instances/typed-hadoop1.toml --crash-rate 60 --repair 5' 'testdata/instances/mixed-speeds.toml --crash-rate 60 --repair 5' \
         'made/facebook.toml --crash-rate 40000 --repair 100' 'made/dmrs-a.toml --crash-rate 2000 --repair 50 --noise 0.2'; do
-        echo "compare $with --seed 5 --format json --schedules made/options-$((k++))"
-        echo "compare $with --jitter 0.2 --heartbeat 1 --slowstart 0.1 --seed 6 --format json --schedules made/options-$((k++))"
+        echo "compare --policies all $with --seed 5 --format json --schedules made/options-$((k++))"
+        echo "compare --policies all $with --jitter 0.2 --heartbeat 1 --slowstart 0.1 --seed 6 --format json --schedules made/options-$((k++))"
     done
     for document in examples/nightly.toml testdata/instances/deadlines.toml testdata/instances/locality.toml; do
         policy='fifo,fair,flex,flowflex,woha-lpf,dmrs,mk-jr'
@@ -213,15 +213,15 @@ OPTIONS
         echo "compare $document --machines 3 --slots 2 --crash node-0@1,node-1@4+20 --format json --policies $policy --schedules made/options-$((k++))"
     done
     for with in '--locality-wait 1' '--locality-wait 5' '--locality-wait 3 --heartbeat 1' '--locality-wait 2 --jitter 0.5 --seed 1'; do
-        echo "compare testdata/instances/locality.toml $with --format json --schedules made/options-$((k++))"
+        echo "compare --policies all testdata/instances/locality.toml $with --format json --schedules made/options-$((k++))"
     done
     for document in malleable-work service-levels chain; do
         for with in 0.5 2; do
-            echo "compare testdata/instances/$document.toml --grain $with --format json --schedules made/options-$((k++))"
+            echo "compare --policies all testdata/instances/$document.toml --grain $with --format json --schedules made/options-$((k++))"
         done
     done
     for document in made/flex.toml made/flowflex.toml; do
-        echo "compare $document --grain 1 --format json --schedules made/options-$((k++))"
+        echo "compare --policies all $document --grain 1 --format json --schedules made/options-$((k++))"
     done
     echo "simulate - --policy fair --format json < examples/nightly.toml"
     echo "simulate examples/nightly.toml --policy dmrs --knowledge learned --jitter 0.3 --history made/learned-1.json --format json"
@@ -252,8 +252,8 @@ objectives() {
             echo "bound $document --metric sla --combine $combine --format csv"
         done
         echo "plan made/flex-sla.json --policy flex --metric sla --combine $combine --format json"
-        echo "compare examples/nightly.toml --metric response --combine $combine --weights ignore --format json"
-        echo "compare made/dmrs-c.json --metric completion --combine $combine --weights use --format json"
+        echo "compare --policies all examples/nightly.toml --metric response --combine $combine --weights ignore --format json"
+        echo "compare --policies all made/dmrs-c.json --metric completion --combine $combine --weights use --format json"
     done
 }
 
@@ -331,10 +331,10 @@ readers() {
     echo "simulate examples/nightly.toml --policy woha-lpf --plan-file made/nightly-woha-lpfsearch.plan --format json"
     echo "simulate examples/three-workflows.toml --policy woha-mpf --plan-file made/three-workflows-woha-mpfscan.plan --format json"
     echo "compare made/yahoo.toml --policies woha-lpf,edf --plan-file made/yahoo-woha-lpfsearch.plan --format json"
-    echo "compare examples/nightly.toml --knowledge learned --history made/learned-1.json --format json --schedules made/learned-nightly"
-    echo "compare examples/three-workflows.toml --knowledge learned --history made/learned-3.json --jitter 0.2 --format csv"
+    echo "compare --policies all examples/nightly.toml --knowledge learned --history made/learned-1.json --format json --schedules made/learned-nightly"
+    echo "compare --policies all examples/three-workflows.toml --knowledge learned --history made/learned-3.json --jitter 0.2 --format csv"
     echo "simulate examples/nightly.toml --policy flowflex --knowledge learned --jitter 0.3 --seed 9 --history made/learned-2.json --format json"
-    echo "compare examples/nightly.toml --knowledge learned --history examples/contract/history.json --format json"
+    echo "compare --policies all examples/nightly.toml --knowledge learned --history examples/contract/history.json --format json"
 }
 
 # The split of slots, and the smallest cluster that does.
@@ -371,15 +371,15 @@ tuned() {
 others() {
     local form document
     for form in table json csv; do
-        echo "compare examples/nightly.toml --format $form"
-        echo "compare examples/nightly.toml --jitter 0.2 --seeds 3 --format $form"
-        echo "compare examples/nightly.toml --noise 0.3 --crash-rate 9000 --repair 60 --seeds 3 --seed 4 --threads 2 --format $form"
+        echo "compare --policies all examples/nightly.toml --format $form"
+        echo "compare --policies all examples/nightly.toml --jitter 0.2 --seeds 3 --format $form"
+        echo "compare --policies all examples/nightly.toml --noise 0.3 --crash-rate 9000 --repair 60 --seeds 3 --seed 4 --threads 2 --format $form"
         echo "bound examples/purdue-30.toml --format $form"
         echo "bound examples/nightly.toml --format $form"
         echo "bound made/flowflex.toml --format $form"
         echo "bound testdata/instances/mixed-speeds.toml --format $form"
     done
-    echo "compare made/swim.tsv --machines 20 --map-slots 2 --reduce-slots 1 --seeds 3 --format json"
+    echo "compare --policies all made/swim.tsv --machines 20 --map-slots 2 --reduce-slots 1 --seeds 3 --format json"
     for document in $made; do echo "bound made/$document --format json"; done
     for form in toml json yaml; do
         for document in $(documents) examples/first-run.toml examples/three-deadlines.toml made/day-each.json; do
@@ -398,11 +398,11 @@ others() {
     echo "import made/swim.tsv --reduces-max none --seed 4"
     echo "import made/oozie.xml --cases branch=quick"
     echo "import made/wfformat.json --runtime-scale 0.5"
-    echo "compare made/swim.tsv --machines 20 --map-slots 2 --reduce-slots 1 --deadlines 3 --format json --schedules made/swim"
-    echo "compare made/swim.tsv --total-slots 64 --durations rate --format json --schedules made/swim-rate"
-    echo "compare made/woha.xml --machines 6 --map-slots 2 --reduce-slots 1 --format json --schedules made/woha"
-    echo "compare made/oozie.xml --actions made/actions.toml --machines 3 --slots 2 --deadlines 2 --format json --schedules made/oozie"
-    echo "compare made/wfformat.json --machines 2 --slots 2 --format json --schedules made/wfformat"
+    echo "compare --policies all made/swim.tsv --machines 20 --map-slots 2 --reduce-slots 1 --deadlines 3 --format json --schedules made/swim"
+    echo "compare --policies all made/swim.tsv --total-slots 64 --durations rate --format json --schedules made/swim-rate"
+    echo "compare --policies all made/woha.xml --machines 6 --map-slots 2 --reduce-slots 1 --format json --schedules made/woha"
+    echo "compare --policies all made/oozie.xml --actions made/actions.toml --machines 3 --slots 2 --deadlines 2 --format json --schedules made/oozie"
+    echo "compare --policies all made/wfformat.json --machines 2 --slots 2 --format json --schedules made/wfformat"
 }
 
 # Figures: all that take a few seconds as they are, the others with fewer seeds.
@@ -515,7 +515,7 @@ data_runs() {
     set +f
     for trace in wfcommons/*.json; do
         echo "import $trace --to json"
-        echo "compare $trace --machines 4 --slots 2 --deadlines 2 --format json --schedules made/${trace//\//-}"
+        echo "compare --policies all $trace --machines 4 --slots 2 --deadlines 2 --format json --schedules made/${trace//\//-}"
         echo "bound $trace --machines 4 --map-slots 2 --reduce-slots 1 --format json"
         for with in flowflex woha-lpf; do
             echo "plan $trace --machines 4 --slots 2 --deadlines 1.5 --policy $with --format json"
@@ -523,7 +523,7 @@ data_runs() {
     done
     for trace in oozie/*.xml; do
         echo "import $trace --to json"
-        echo "compare $trace --machines 3 --slots 2 --deadlines 2 --format json --schedules made/${trace//\//-}"
+        echo "compare --policies all $trace --machines 3 --slots 2 --deadlines 2 --format json --schedules made/${trace//\//-}"
     done
     for trace in oozie/*.job.properties; do
         echo "import ${trace/job.properties/workflow.xml} --properties $trace --to json"
@@ -533,7 +533,7 @@ data_runs() {
         echo "import $trace --durations rate --to json"
         for with in '--machines 40 --map-slots 2 --reduce-slots 1' '--machines 40 --slots 3 --deadlines 3 --noise 0.3 --seed 2' \
             '--machines 60 --map-slots 2 --reduce-slots 1 --slowstart 0.05 --heartbeat 3 --jitter 0.2'; do
-            echo "compare $trace $with --format json --schedules made/$(echo "$trace$with" | tr -c 'a-z0-9\n' -)"
+            echo "compare --policies all $trace $with --format json --schedules made/$(echo "$trace$with" | tr -c 'a-z0-9\n' -)"
         done
         for k in "${!variants[@]}"; do
             echo "compare $trace --machines 40 --map-slots 2 --reduce-slots 1 --policies ${variants[k]} --format json --schedules made/variants-$k-${trace//\//-}"

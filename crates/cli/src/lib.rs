@@ -14,12 +14,14 @@
 //! - [`Tables`]: what it knows by name;
 //! - `history`: the file of `--history`;
 //! - `out`: everything that is printed or written;
+//! - `clock`: how long things take;
 //! - `progress`: a bar for whatever takes more than a second.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input.
 #![deny(clippy::unwrap_used)]
 
 mod args;
+mod clock;
 mod cmd;
 mod defaults;
 mod help;

@@ -1,10 +1,13 @@
-//! A progress bar on a terminal, for whatever takes more than a second.
+//! A progress bar on a terminal, for whatever takes more than a second, and lines above it.
 
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::out;
 
 /// Nothing is drawn before this: short work needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -13,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     done: Vec<AtomicU64>,
+    /// What is to be said once the work has taken long enough.
+    held: Mutex<Vec<String>>,
 }
 
 impl Progress {
@@ -24,7 +29,31 @@ impl Progress {
             ProgressBar::with_draw_target(Some(tasks * runs as u64), ProgressDrawTarget::hidden())
                 .with_style(style.expect("invariant: the template is valid"))
         });
-        Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect() }
+        Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect(), held: Mutex::default() }
+    }
+
+    /// Says a line above the bar, which stays; nothing where there is no bar. What is said of short work is never shown.
+    pub(crate) fn say(&self, line: impl FnOnce() -> String) {
+        let Some(bar) = &self.bar else { return };
+        let line = line();
+        self.hold(|held| held.push(line));
+        if bar.elapsed() >= PATIENCE {
+            self.let_out(bar);
+        }
+    }
+
+    /// Shows what was held, in the order in which it was said.
+    fn let_out(&self, bar: &ProgressBar) {
+        self.hold(|held| {
+            if !held.is_empty() {
+                bar.suspend(|| held.drain(..).for_each(out::talk));
+            }
+        });
+    }
+
+    /// The lines are whole whoever else failed while holding them.
+    fn hold(&self, with: impl FnOnce(&mut Vec<String>)) {
+        with(&mut self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
 
     /// Simulation `run` has `done` tasks done.
@@ -35,6 +64,7 @@ impl Progress {
         }
         if bar.is_hidden() {
             bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.let_out(bar);
         }
         self.done[run].store(done, Ordering::Relaxed);
         bar.set_position(self.done.iter().map(|d| d.load(Ordering::Relaxed)).sum());

@@ -9,7 +9,7 @@ use slackline_model::{Draft, Instance, Invalid, Span, duration};
 
 use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
-use crate::simulate::{Options, SimulateError, simulate};
+use crate::simulate::{Options, SimulateError, Watch, simulate_figures};
 
 /// A condition on a metric, such as `missed=0`, `mean_response<5m`, or `mean_response:300`, which is the same as
 /// `mean_response<=300` and nothing that a shell would read otherwise.
@@ -227,7 +227,7 @@ pub fn smallest(
         progress(count);
         draft.machines[0].count = count;
         let instance = Instance::new(&draft)?.cut(*grain);
-        let simulated = simulate(&instance, policy, options, None, None)
+        let simulated = simulate_figures(&instance, policy, options, None, Watch::default())
             .map_err(|problem| CapacityError::Simulation { machines: count, problem })?;
         let value = simulated.schedule.cost.map(|_| condition.of(&simulated.metrics));
         tried.push((count, value));

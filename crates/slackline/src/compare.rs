@@ -3,10 +3,15 @@
 use std::convert::Infallible;
 
 use slackline_model::Instance;
+use slackline_model::schedule::TaskRows;
 
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
-use crate::simulate::{Options, SimulateError, Simulated, simulate};
+use crate::simulate::{Leave, NotWritten, Options, SimulateError, Simulated, Watch, simulate_watched};
+
+/// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that needs no
+/// memory to speak of, and sums over rows are the same to the last digit as where schedules are asked for.
+const FEW_TASKS: u64 = 1 << 16;
 
 /// What became of one policy.
 #[derive(Debug)]
@@ -17,14 +22,20 @@ pub struct Compared {
     pub result: Result<Simulated, SimulateError>,
 }
 
-/// How several simulations run at a time.
+/// How several simulations run at a time. Policies are told by their place in the list.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct SideBySide<'a> {
     /// At most this many threads.
     pub threads: usize,
+    /// Whether schedules have their rows. Without, memory follows what is live, but of small workloads.
+    pub schedules: bool,
     /// Hears which policy has how many tasks done.
     pub progress: &'a (dyn Fn(usize, u64) + Sync),
+    /// Asked before every instant of a policy whether to stop it; first before anything runs under it.
+    pub cancel: &'a (dyn Fn(usize) -> bool + Sync),
+    /// Hears what became of a policy as soon as that is known, and may take the rows of its schedule away.
+    pub ended: &'a (dyn Fn(usize, &mut Compared) + Sync),
 }
 
 impl<'a> SideBySide<'a> {
@@ -35,23 +46,50 @@ impl<'a> SideBySide<'a> {
         self
     }
 
+    /// With all rows in the schedules, if so.
+    #[must_use]
+    pub fn with_schedules(mut self, schedules: bool) -> Self {
+        self.schedules = schedules;
+        self
+    }
+
     /// With a function that hears which policy has how many tasks done.
     #[must_use]
     pub fn with_progress(mut self, progress: &'a (dyn Fn(usize, u64) + Sync)) -> Self {
         self.progress = progress;
         self
     }
+
+    /// With a function that says which policies are to stop; see [`Self::cancel`].
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &'a (dyn Fn(usize) -> bool + Sync)) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// With a function that hears what became of each policy when it ends, in that order; see [`Self::ended`].
+    #[must_use]
+    pub fn with_ended(mut self, ended: &'a (dyn Fn(usize, &mut Compared) + Sync)) -> Self {
+        self.ended = ended;
+        self
+    }
 }
 
 impl Default for SideBySide<'_> {
-    /// A thread for each processor, and no progress reports.
+    /// A thread for each processor, no rows, and nobody who listens or stops anything.
     fn default() -> Self {
-        Self { threads: parallel::processors(), progress: &|_, _| {} }
+        Self {
+            threads: parallel::processors(),
+            schedules: false,
+            progress: &|_, _| {},
+            cancel: &|_| false,
+            ended: &|_, _| {},
+        }
     }
 }
 
 /// Simulates every policy on the same instance with the same options, and returns the results in the order
-/// of `policies`. `bound` is as in [`simulate`].
+/// of `policies`. `bound` is as in [`simulate`](crate::simulate()).
 pub fn compare(
     instance: &Instance,
     policies: &[PolicySpec],
@@ -61,10 +99,83 @@ pub fn compare(
 ) -> Vec<Compared> {
     let one = |k: usize| {
         let mut told = |done| (how.progress)(k, done);
+        let cancel = || (how.cancel)(k);
+        let watch = Watch::default().with_progress(Some(&mut told)).with_cancel(&cancel);
+        let is_whole = how.schedules || instance.n_tasks() <= FEW_TASKS;
+        let leave = if is_whole { Leave::Kept } else { Leave::Dropped };
         let policy = policies[k].clone();
-        let result = simulate(instance, &policy, options, bound, Some(&mut told));
-        Ok::<_, Infallible>(Compared { policy, result })
+        let mut result = simulate_watched(instance, &policy, options, bound, watch, leave);
+        if let (Ok(simulated), false) = (&mut result, how.schedules) {
+            simulated.schedule.tasks = TaskRows::new();
+        }
+        let mut compared = Compared { policy, result: result.map_err(NotWritten::simulation) };
+        (how.ended)(k, &mut compared);
+        Ok::<_, Infallible>(compared)
     };
     let Ok(all) = parallel::map(policies.len(), how.threads, one);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+
+    use super::*;
+    use crate::Registry;
+
+    /// Flows of five tasks of a second on one slot.
+    fn instance(flows: usize) -> Instance {
+        let map = Some(TasksDraft::Uniform { tasks: 5, seconds: 1.0 }.into());
+        let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
+        let flow = |k| FlowDraft::new(format!("f{k}"), vec![job.clone()]);
+        let slots = Slots::Universal(1);
+        let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+        let flows = (0..flows).map(flow).collect();
+        Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
+    }
+
+    fn policies() -> Vec<PolicySpec> {
+        Registry::standard().parse_several("fifo,fair,edf").unwrap()
+    }
+
+    #[test]
+    fn a_policy_that_is_stopped_leaves_the_others_alone() {
+        let asked = Mutex::new([0; 3]);
+        let cancel = |k: usize| {
+            let mut asked = asked.lock().unwrap();
+            asked[k] += 1;
+            k == 1 && asked[k] > 3
+        };
+        let how = SideBySide::default().with_cancel(&cancel);
+        let options = Options::exact();
+        let compared = compare(&instance(4), &policies(), &options, None, how);
+        let stopped: Vec<bool> = compared.iter().map(|one| one.result.is_err()).collect();
+        assert_eq!(stopped, [false, true, false]);
+        assert_eq!(compared[1].result.as_ref().unwrap_err(), &SimulateError::Stopped);
+        assert_eq!(asked.lock().unwrap()[1], 4, "nothing is asked again once it is stopped");
+    }
+
+    #[test]
+    fn rows_are_there_where_they_are_asked_for_and_may_be_taken_away_as_policies_end() {
+        let (instance, options) = (instance(4), Options::exact());
+        let rows = |how: SideBySide<'_>| {
+            let compared = compare(&instance, &policies(), &options, None, how);
+            compared.into_iter().map(|one| one.result.unwrap().schedule.tasks.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(SideBySide::default()), [0, 0, 0]);
+        assert!(rows(SideBySide::default().with_schedules(true)).iter().all(|&rows| rows >= 20));
+        let heard = Mutex::new(Vec::new());
+        let ended = |k: usize, compared: &mut Compared| {
+            let schedule = &mut compared.result.as_mut().unwrap().schedule;
+            heard.lock().unwrap().push((k, schedule.tasks.len()));
+            schedule.tasks = TaskRows::new();
+        };
+        let how = SideBySide::default().with_threads(1).with_schedules(true).with_ended(&ended);
+        assert_eq!(rows(how), [0, 0, 0]);
+        let heard = heard.into_inner().unwrap();
+        assert!(heard.iter().enumerate().all(|(k, &(policy, rows))| policy == k && rows >= 20), "{heard:?}");
+    }
 }

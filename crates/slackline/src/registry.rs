@@ -14,6 +14,9 @@ use crate::policy_spec::PolicySpec;
 /// The word for every policy of a registry where several may be named.
 pub const ALL: &str = "all";
 
+/// The policies that are compared unless others are asked for, in order, as far as a registry has them.
+const USUAL: [&str; 6] = ["fifo", "fair", "edf", "flex", "flowflex", "auto"];
+
 /// The policies that can be named.
 #[derive(Clone)]
 pub struct Registry {
@@ -101,6 +104,15 @@ impl Registry {
     /// The names in order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &'static str> + Clone + '_ {
         self.iter().map(|entry| entry.name)
+    }
+
+    /// The names of those that are compared unless others are asked for: a few of this library, each of which takes every
+    /// workload online, and all that were added.
+    pub fn usual(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let of_this_library =
+            |name: &str| slackline_algo::policies::POLICIES.iter().any(|entry| entry.name == name);
+        let few = USUAL.into_iter().filter(|name| self.get(name).is_some());
+        few.chain(self.names().filter(move |name| !USUAL.contains(name) && !of_this_library(name)))
     }
 
     /// The entry of that name.
@@ -220,6 +232,19 @@ mod tests {
         assert_eq!(specs("fifo:by=flow"), ["fifo:by=flow"]);
         assert!(registry.parse("all").is_err(), "it is no policy");
         assert!(error("FIFO").ends_with(r#"; did you mean "fifo"?"#));
+    }
+
+    #[test]
+    fn what_is_compared_unless_others_are_asked_for_is_a_few_and_all_that_were_added() {
+        let usual = |registry: &Registry| registry.usual().collect::<Vec<_>>();
+        let standard = Registry::standard();
+        assert_eq!(usual(&standard), ["fifo", "fair", "edf", "flex", "flowflex"]);
+        let fifo = *standard.get("fifo").unwrap();
+        let mine = PolicyEntry { name: "mine", ..fifo };
+        assert_eq!(usual(&standard.with(mine).unwrap()).last(), Some(&"mine"));
+        assert_eq!(usual(&Registry::empty().with(mine).unwrap()), ["mine"]);
+        let auto = Registry::standard().with(PolicyEntry { name: "auto", ..fifo }).unwrap();
+        assert_eq!(usual(&auto), ["fifo", "fair", "edf", "flex", "flowflex", "auto"]);
     }
 
     #[test]

@@ -4,17 +4,18 @@ mod writing;
 
 use std::collections::BTreeMap;
 
-use slackline_judge::{FlowFacts, Metrics, Report, Violation};
+use slackline_judge::{FlowFacts, Metrics, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Clock;
 use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
 use slackline_policy::{Admission, Config, Figures, Learning};
-use slackline_sim::{Sim, noise};
+use slackline_sim::noise;
 
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
 
+pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
 
 /// What a policy may know of durations and speeds.
@@ -154,10 +155,36 @@ impl Options {
     }
 }
 
+/// Who looks on while a simulation runs, and may stop it.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct Watch<'a> {
+    /// Hears now and then how many tasks are done.
+    pub progress: Option<&'a mut dyn FnMut(u64)>,
+    /// Asked before every instant whether to stop there.
+    pub cancel: Option<&'a dyn Fn() -> bool>,
+}
+
+impl<'a> Watch<'a> {
+    /// With a function that hears how many tasks are done, if there is one.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Option<&'a mut dyn FnMut(u64)>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// With a function that says when to stop.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+}
+
 /// A judged simulation.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// What happened, with its cost and, if one was given, the lower bound.
+    /// What happened, with its cost and, if one was given, the lower bound; without rows where they were not kept.
     pub schedule: Schedule,
     /// What it amounts to.
     pub metrics: Metrics,
@@ -185,6 +212,9 @@ pub enum SimulateError {
     /// The policy could not go on ([`slackline_policy::Policy::failure`]).
     #[error("{0}")]
     Policy(String),
+    /// It was stopped ([`Watch::cancel`]).
+    #[error("stopped before its end")]
+    Stopped,
 }
 
 /// Wall-clock figures of a run.
@@ -196,7 +226,7 @@ pub struct Timings {
     pub decision_seconds_p99: f64,
 }
 
-/// Simulates `policy` on an instance that was cut into tasks, and judges the result.
+/// Simulates `policy` on an instance that was cut into tasks, and judges the result. The schedule has all rows.
 ///
 /// `bound` is a lower bound on the cost of any schedule of the instance; it is left out where
 /// durations are distorted, because it holds for the true ones. `progress` is told how many tasks
@@ -211,27 +241,24 @@ pub fn simulate(
     bound: Option<f64>,
     progress: Option<&mut dyn FnMut(u64)>,
 ) -> Result<Simulated, SimulateError> {
-    let stopwatch = Stopwatch::start();
-    let clock = || stopwatch.nanos();
-    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
-    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
-    let config = options.config(instance.cluster(), &clock, progress);
-    let (cluster, objective) = (instance.cluster(), instance.objective());
-    let mut built = policy.build_following(cluster, &objective, options.plans.clone());
-    let mut engine = Sim::new(instance, options.sim.clone());
-    let mut run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
-    if let Some(failure) = run.figures.failure.take() {
-        return Err(SimulateError::Policy(failure));
-    }
-    let timings = options.timed_by(&stopwatch, &mut run.figures);
-    let Figures { decisions, reports, ref mut history, .. } = run.figures;
-    let history = history.take();
-    let mut schedule = run.schedule(instance, policy.spec(), options.clock());
-    schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
-    let judged = slackline_judge::check(instance, &schedule).map_err(SimulateError::Infeasible)?;
-    let Report { metrics, flows, .. } = judged;
-    let admissions = built.admissions().to_vec();
-    Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
+    let watch = Watch::default().with_progress(progress);
+    simulate_watched(instance, policy, options, bound, watch, Leave::Kept).map_err(NotWritten::simulation)
+}
+
+/// As [`simulate`], but rows are judged as they leave the run and not kept, so that memory follows what is live: the
+/// schedule that is returned has none. The figures are the same. What the judge can only decide on as a whole is kept until
+/// the end ([`slackline_judge::Stream::new`] says what).
+///
+/// # Errors
+/// As [`simulate`]; a simulation that was stopped.
+pub fn simulate_figures(
+    instance: &Instance,
+    policy: &PolicySpec,
+    options: &Options,
+    bound: Option<f64>,
+    watch: Watch<'_>,
+) -> Result<Simulated, SimulateError> {
+    simulate_watched(instance, policy, options, bound, watch, Leave::Dropped).map_err(NotWritten::simulation)
 }
 
 /// Nearest-rank 99th percentile; 0 of nothing.

@@ -23,17 +23,25 @@ pub(crate) struct Described(pub(crate) &'static str);
 /// How long policies may take that are programs of their own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PolicyTimeout {
-    /// Longest that the program of a command: policy may take for an answer
+    /// Longest that the program of a command: policy may take for an answer [default: 30]
     ///
     /// A later one is an error; nothing is decided in its place.
-    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30", value_parser = value::seconds_above_zero, help_heading = "Policy")]
-    policy_timeout: f64,
+    #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
+    policy_timeout: Option<f64>,
 }
 
 impl PolicyTimeout {
     /// The policy with this time-out.
     pub(crate) fn of(&self, policy: PolicySpec) -> PolicySpec {
-        policy.with_timeout(Duration::from_secs_f64(self.policy_timeout))
+        match self.policy_timeout {
+            Some(seconds) => policy.with_timeout(Duration::from_secs_f64(seconds)),
+            None => policy,
+        }
+    }
+
+    /// Whether one was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.policy_timeout.is_some()
     }
 }
 
@@ -83,7 +91,8 @@ pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
         if values == TypeId::of::<PolicySpec>() {
             arg.value_parser(one(registry.clone()))
         } else if values == TypeId::of::<Several>() {
-            arg.value_parser(several(registry.clone()))
+            let usual: Vec<&str> = registry.usual().collect();
+            arg.value_parser(several(registry.clone())).default_value(usual.join(","))
         } else if values == TypeId::of::<Described>() {
             arg.value_parser(described(registry.clone()))
         } else {

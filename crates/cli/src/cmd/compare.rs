@@ -1,6 +1,8 @@
 //! `compare`: several policies on one workload, side by side.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -10,16 +12,18 @@ use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::parallel::processors;
 use slackline::registry::ALL;
 use slackline::report::comparison::About;
-use slackline::report::number::counted;
+use slackline::report::number::{Unit, counted, number};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, View, comparison, headline, spread, write_schedule};
 use slackline::simulate::SimulateError;
+use slackline_model::schedule::TaskRows;
 use slackline_model::{Instance, Objective};
 
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy, value};
+use crate::clock::Stopwatches;
 use crate::history::Past;
 use crate::input::{self, Source, tell, warn_of_load};
 use crate::out;
@@ -32,22 +36,28 @@ Examples:
   slackline compare examples/nightly.toml
   slackline compare examples/nightly.toml -p fifo,fair:by=flow,edf
   slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
+  slackline compare examples/nightly.toml -p all --timeout 5m
   slackline compare trace.tsv --by size --machines 600 --slots 3 --deadlines 3
 
 The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
-better by more. With --seeds, figures are means ± half their 95 % interval. A --history is only read: \
+better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval. A --history is only read: \
 every run begins with the same.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policies, as in fifo,fair:by=flow
+    /// Policies, or all
     ///
-    /// What follows command: is all one program with its arguments, commas included.
+    /// As in fifo,fair:by=flow. What follows command: is all one program with its arguments, commas included.
     #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
     policies: Vec<policy::Several>,
+    /// Longest that the simulation of a policy may take
+    ///
+    /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others go on.
+    #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
+    timeout: Option<f64>,
     #[command(flatten)]
-    timeout: PolicyTimeout,
+    answers: PolicyTimeout,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -69,7 +79,9 @@ pub(crate) struct Compare {
     by: Option<&'static str>,
     #[command(flatten)]
     table: TableArgs,
-    /// Keep every schedule as DIR/POLICY.json
+    /// Write every schedule as DIR/POLICY.json
+    ///
+    /// Each is written when its policy ends. Without, no schedule is kept, and memory follows what runs at a time.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     schedules: Option<PathBuf>,
 }
@@ -84,6 +96,11 @@ struct Setting<'a> {
     source: &'a Source,
     past: &'a Past,
     policies: &'a [PolicySpec],
+    progress: &'a Progress,
+    /// Which policies took longer than they may.
+    late: &'a [AtomicBool],
+    /// Whether policies are shown as they end.
+    is_shown: bool,
 }
 
 /// What one seed gave.
@@ -110,14 +127,14 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     let source = input::read(&args.workload, args.output.file())?;
     let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
-    let policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.timeout.of(policy)).collect();
+    let policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.answers.of(policy)).collect();
     args.simulation.check_policies(&policies)?;
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
     let first = args.shape.root_seed();
     let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
-    let setting = Setting { args, source: &source, past: &past, policies: &policies };
+    let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
     let mut progress = None;
     let mut rounds = Vec::new();
     for (k, &seed) in seeds.iter().enumerate() {
@@ -131,8 +148,16 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         }
         let runs = policies.len() * seeds.len();
         let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
-        let base = k * policies.len();
-        rounds.push(round(&setting, &loaded, seed, &|policy, done| progress.at(base + policy, done))?);
+        let setting = Setting {
+            args,
+            source: &source,
+            past: &past,
+            policies: &policies,
+            progress,
+            late: &late,
+            is_shown: seeds.len() == 1,
+        };
+        rounds.push(round(&setting, &loaded, seed, k * policies.len())?);
     }
     drop(progress);
     if let Some(by) = args.by {
@@ -170,37 +195,49 @@ fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
     }
 }
 
-/// Runs all policies with one seed.
-fn round(
-    setting: &Setting<'_>,
-    loaded: &Loaded,
-    seed: u64,
-    progress: &(dyn Fn(usize, u64) + Sync),
-) -> anyhow::Result<Round> {
-    let Setting { args, source, past, policies } = *setting;
+/// Runs all policies with one seed, which are those from `base` on of all runs.
+fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyhow::Result<Round> {
+    let Setting { args, source, past, policies, progress, late, .. } = *setting;
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
     let bound = bounds(instance).best.filter(|_| args.simulation.jitter == 0.0);
-    let threads = args.threads.map_or_else(processors, usize::from);
-    let how = SideBySide::default().with_threads(threads).with_progress(progress);
-    let mut compared = compare(instance, policies, &options, bound, how);
-    for k in 0..policies.len() {
-        progress(k, instance.n_tasks());
-    }
-    if let Some(dir) = &args.schedules {
-        let suffix = if args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
-        for one in &mut compared {
-            let file = dir.join(format!("{}{suffix}.json", one.policy.file_name()));
-            keep(&file, setting, loaded, seed, one)?;
+    let stopwatches = Stopwatches::new(policies.len());
+    let unwritten = OnceLock::new();
+    let cancel = |k: usize| {
+        let seconds = stopwatches.seconds(k);
+        if args.timeout.is_some_and(|most| seconds > most) {
+            late[k].store(true, Ordering::Relaxed);
         }
+        // One that was late with another seed has no figures anyway.
+        late[k].load(Ordering::Relaxed) || unwritten.get().is_some()
+    };
+    let ended = |k: usize, compared: &mut Compared| {
+        progress.at(base + k, instance.n_tasks());
+        if setting.is_shown {
+            progress.say(|| line(setting, &setting.row(instance, compared), stopwatches.seconds(k)));
+        }
+        if let Err(error) = setting.keep(loaded, seed, compared) {
+            // One is enough to say.
+            let _ = unwritten.set(error);
+        }
+    };
+    let how = SideBySide::default()
+        .with_threads(args.threads.map_or_else(processors, usize::from))
+        .with_schedules(args.schedules.is_some())
+        .with_cancel(&cancel)
+        .with_ended(&ended);
+    let told = |k: usize, done: u64| progress.at(base + k, done);
+    let compared = compare(instance, policies, &options, bound, how.with_progress(&told));
+    if let Some(error) = unwritten.into_inner() {
+        return Err(error);
     }
     let objective = headline::objective(instance.objective());
     let headlines = format!("{}{objective}, ", headline::lines(source.short_name(), instance));
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
     Ok(Round {
-        rows: compared.iter().map(|one| row(instance, one)).collect(),
+        rows: compared.iter().map(|one| setting.row(instance, one)).collect(),
         bound,
         headlines,
         objective: instance.objective(),
@@ -209,35 +246,46 @@ fn round(
     })
 }
 
-fn row(instance: &Instance, compared: &Compared) -> Row {
-    let result = match &compared.result {
-        Ok(simulated) => {
-            let groups = comparison::groups(instance, &simulated.flows);
-            Ok(Figures { groups, ..Figures::of_simulation(simulated) })
-        }
-        Err(SimulateError::Infeasible(violation)) => {
-            Err(format!("its schedule is not feasible: {violation}"))
-        }
-        Err(problem) => Err(problem.to_string()),
-    };
-    Row { policy: compared.policy.spec().to_owned(), result }
+/// What is said of a policy when it ends.
+fn line(setting: &Setting<'_>, row: &Row, seconds: f64) -> String {
+    const MOST: usize = 30;
+    let width = setting.policies.iter().map(|policy| policy.spec().chars().count()).max().unwrap_or(0);
+    let took = number(seconds, Unit::Measure);
+    format!("{:width$}  {} ({took} s)", row.policy, comparison::line(row), width = width.min(MOST))
 }
 
-/// Writes the schedule of one policy.
-fn keep(
-    file: &Path,
-    setting: &Setting<'_>,
-    loaded: &Loaded,
-    seed: u64,
-    compared: &mut Compared,
-) -> anyhow::Result<()> {
-    let Ok(simulated) = &mut compared.result else { return Ok(()) };
-    let figures = Figures::of_simulation(simulated);
-    let mut options = loaded.options.clone();
-    setting.args.simulation.options().record(&mut options, setting.past.sha256.as_deref());
-    let schedule = &mut simulated.schedule;
-    let meta = loaded.meta(options, seed, schedule);
-    out::data(Some(file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))
+impl Setting<'_> {
+    fn row(&self, instance: &Instance, compared: &Compared) -> Row {
+        let result = match &compared.result {
+            Ok(simulated) => {
+                let groups = comparison::groups(instance, &simulated.flows);
+                Ok(Figures { groups, ..Figures::of_simulation(simulated) })
+            }
+            Err(SimulateError::Infeasible(violation)) => {
+                Err(format!("its schedule is not feasible: {violation}"))
+            }
+            Err(SimulateError::Stopped) => {
+                Err(format!("not finished in {} s", self.args.timeout.unwrap_or_default()))
+            }
+            Err(problem) => Err(problem.to_string()),
+        };
+        Row { policy: compared.policy.spec().to_owned(), result }
+    }
+
+    /// Writes the schedule of one policy, if that is asked for; then its rows are given up.
+    fn keep(&self, loaded: &Loaded, seed: u64, compared: &mut Compared) -> anyhow::Result<()> {
+        let (Some(dir), Ok(simulated)) = (&self.args.schedules, &mut compared.result) else { return Ok(()) };
+        let suffix = if self.args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
+        let file = dir.join(format!("{}{suffix}.json", compared.policy.file_name()));
+        let figures = Figures::of_simulation(simulated);
+        let mut options = loaded.options.clone();
+        self.args.simulation.options().record(&mut options, self.past.sha256.as_deref());
+        let schedule = &mut simulated.schedule;
+        let meta = loaded.meta(options, seed, schedule);
+        out::data(Some(&file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))?;
+        schedule.tasks = TaskRows::new();
+        Ok(())
+    }
 }
 
 fn write(

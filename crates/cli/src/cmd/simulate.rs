@@ -10,7 +10,7 @@ use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::report::number::counted;
 use slackline::report::table::fitted;
 use slackline::report::{Figures, View, comparison, flows, headline, simulate_lines, write_schedule};
-use slackline::simulate::{NotWritten, Options, SimulateError, Simulated, simulate};
+use slackline::simulate::{NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures};
 
 use super::Answer;
 use crate::args::output::{Form, SimulationForm};
@@ -75,7 +75,11 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let policy = args.timeout.of(args.policy.clone());
     let result = match args.output.form() {
         SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut told)?,
-        SimulationForm::Of(_) => simulate(instance, &policy, &options, bound, Some(&mut told)),
+        SimulationForm::Of(Form::Json) => simulate(instance, &policy, &options, bound, Some(&mut told)),
+        SimulationForm::Of(Form::Table | Form::Csv) => {
+            let watch = Watch::default().with_progress(Some(&mut told));
+            simulate_figures(instance, &policy, &options, bound, watch)
+        }
     };
     drop(progress);
     let mut simulated = match result {

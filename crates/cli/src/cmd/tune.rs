@@ -161,6 +161,7 @@ fn refuse_without_effect(args: &Tune) -> anyhow::Result<()> {
     let mut flags: Vec<&str> = given.keys().map(String::as_str).collect();
     flags.extend(args.simulation.history.is_some().then_some("history"));
     flags.extend(args.simulation.timings.then_some("timings"));
+    flags.extend(args.timeout.is_given().then_some("policy-timeout"));
     if let Some(flag) = flags.first() {
         bail!("--{flag}: found no --until, expected one: splits are estimated, not simulated");
     }

@@ -91,6 +91,17 @@ fn a_program_that_fails_is_exit_code_1_and_every_line_says_error() {
 }
 
 #[test]
+fn a_comparison_stops_a_slow_program_and_the_others_end() {
+    let (_, slow) = script("command_slow", &BY_NUMBER.replace("do echo", "do sleep 0.5; echo"));
+    let list = format!("fifo,{slow}");
+    let ran = run(&["compare", NIGHTLY, "-p", &list, "--timeout", "2", "--format", "json"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let document: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(document["policies"][0]["refused"], serde_json::Value::Null);
+    assert_eq!(document["policies"][1]["refused"], "not finished in 2 s");
+}
+
+#[test]
 fn a_command_that_is_none_is_wrong_use() {
     for (policy, expected) in [
         ("command:", "policy command: found no program, expected command:PROGRAM ARGUMENTS"),

@@ -129,6 +129,7 @@ fn misspelt_words_are_answered_with_the_valid_ones() {
         (vec!["tune", CONTRACT, "--total-slots", "4000000000"], "cluster.machines: found more than"),
         (vec!["tune", CONTRACT, "--heartbeat", "3"], "--heartbeat: found no --until"),
         (vec!["tune", CONTRACT, "--timings"], "--timings: found no --until"),
+        (vec!["tune", CONTRACT, "--policy-timeout", "9"], "--policy-timeout: found no --until"),
         (vec!["tune", CONTRACT, "--knowledge", "exact"], "--knowledge: found no --until"),
         (vec!["tune", CONTRACT, "--history", "none.json"], "--history: found no --until"),
         (vec!["tune", CONTRACT, "--plan-file", "none.toml"], "--plan-file: found no --until"),

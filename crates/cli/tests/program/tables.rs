@@ -67,7 +67,7 @@ fn without_a_terminal_a_table_is_a_hundred_columns_wide() {
 
 #[test]
 fn what_does_not_fit_is_named_and_can_be_asked_for() {
-    let narrow = at("60", &["compare", NIGHTLY]).out;
+    let narrow = at("60", &["compare", NIGHTLY, "--policies", "all"]).out;
     assert!(!narrow.lines().any(|line| line.ends_with("makespan")), "{narrow}");
     assert!(
         narrow.replace('\n', " ").contains("(too narrow for ") && narrow.contains("makespan"),

@@ -47,6 +47,40 @@ fn compare_gives_the_comparison_document() {
 }
 
 #[test]
+fn compare_takes_a_few_policies_unless_others_are_asked_for() {
+    let names = |args: &[&str]| -> Vec<String> {
+        let csv = done(&[&["compare", CONTRACT, "--format", "csv"], args].concat());
+        csv.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&[]), ["fifo", "fair", "edf", "flex", "flowflex"]);
+    let listed = done(&["policies", "--format", "csv"]);
+    let all: Vec<&str> = listed.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
+    // A program of one's own is no policy that all could mean.
+    assert_eq!(names(&["-p", "all"]), all[..all.len() - 1]);
+}
+
+#[test]
+fn a_policy_that_takes_too_long_has_a_row_that_says_so() {
+    let args = ["compare", NIGHTLY, "-p", "fifo,edf", "--timeout"];
+    let document = done(&[&args[..], &["1h", "--format", "json"]].concat());
+    let without = done(&["compare", NIGHTLY, "-p", "fifo,edf", "--format", "json"]);
+    assert_eq!(document, without, "who ends in time does as without");
+    // Nothing is done within a microsecond.
+    let late = |form: &str| run(&[&args[..], &["1us", "--format", form]].concat());
+    let table = late("table");
+    assert_eq!((table.code, table.err.as_str()), (Some(1), ""));
+    assert!(table.out.ends_with("\nfifo: not finished in 0.000001 s\nedf: not finished in 0.000001 s\n"));
+    let document = json(&late("json").out);
+    assert_eq!(document["policies"][1]["refused"], "not finished in 0.000001 s");
+    assert_eq!(document["policies"][1]["metrics"], Value::Null);
+    let csv = late("csv").out;
+    assert!(csv.lines().nth(1).is_some_and(|row| row.ends_with(",not finished in 0.000001 s")), "{csv}");
+    let seeds = ["--jitter", "0.2", "--seeds", "2"];
+    assert!(run(&[&args[..], &["1us"], &seeds[..]].concat()).out.contains("\nedf: not finished in "));
+    assert_eq!(run(&[&args[..], &["0"]].concat()).code, Some(2));
+}
+
+#[test]
 fn compare_gives_csv_with_a_row_a_policy() {
     let csv = done(&["compare", CONTRACT, "--policies", "fifo,fair,edf", "--format", "csv"]);
     let lines: Vec<&str> = csv.lines().collect();

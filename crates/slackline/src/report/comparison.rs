@@ -7,7 +7,7 @@ use slackline_judge::Metrics;
 use slackline_model::Schedule;
 use slackline_model::schedule::FlowStatus;
 
-use crate::report::number::{NOTHING, Unit, column, exact};
+use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
 use crate::report::table::{Best, Column, Table, View};
 use crate::simulate::Simulated;
 
@@ -199,7 +199,23 @@ pub fn table(rows: &[Row], view: &View) -> String {
     columns(rows, Spec::best).render(view) + &notes(rows)
 }
 
-/// The same without marks, for rows between which there is nothing to choose.
+/// A row in a line, for people who wait for the others: the cost, the mean response, late flows and what failed; or why there
+/// are no figures, as far as a line has room for that.
+pub fn line(row: &Row) -> String {
+    let figures = match &row.result {
+        Ok(figures) => figures,
+        Err(reason) => return reason.lines().next().unwrap_or_default().to_owned(),
+    };
+    let cost = figures.cost.map(|cost| format!("cost {}", number(cost, Unit::Measure)));
+    let response = figures.metric("mean_response").map(|mean| format!("mean response {}", duration(mean)));
+    let count = |name: &str| figures.metric(name).unwrap_or(0.0);
+    let missed = (count("deadlines") > 0.0)
+        .then(|| format!("{} of {} deadlines missed", count("missed"), count("deadlines")));
+    let failed = (figures.failed > 0).then(|| counted(figures.failed as u64, "flow") + " failed");
+    [cost, response, missed, failed].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The table without marks, for rows between which there is nothing to choose.
 pub fn table_unmarked(rows: &[Row], view: &View) -> String {
     columns(rows, |_| None).render(view) + &notes(rows)
 }
@@ -267,7 +283,7 @@ fn notes(rows: &[Row]) -> String {
     let note = |row: &Row| match &row.result {
         Err(reason) => Some(format!("{}: {reason}\n", row.policy)),
         Ok(f) if f.failed > 0 => {
-            let flows = crate::report::number::counted(f.failed as u64, "flow");
+            let flows = counted(f.failed as u64, "flow");
             Some(format!("{}: {flows} failed and are left out of the metrics\n", row.policy))
         }
         Ok(_) => None,
@@ -325,6 +341,23 @@ pub fn csv(rows: &[Row]) -> String {
 mod tests {
     use super::*;
     use crate::capacity::{Condition, is_time};
+
+    #[test]
+    fn a_line_says_the_cost_the_mean_response_and_what_went_wrong() {
+        let metrics = vec![
+            ("mean_response", Some(1234.75)),
+            ("deadlines", Some(9.0)),
+            ("missed", Some(4.0)),
+            ("tasks", Some(3.0)),
+        ];
+        let figures = Figures { cost: Some(15_198.0), metrics, ..Figures::default() };
+        let said = |result| line(&Row { policy: "fair".into(), result });
+        let expected = "cost 15,198, mean response 1,235 s, 4 of 9 deadlines missed";
+        assert_eq!(said(Ok(figures.clone())), expected);
+        let of_one = Figures { cost: None, failed: 1, metrics: Vec::new(), ..figures };
+        assert_eq!(said(Ok(of_one)), "1 flow failed");
+        assert_eq!(said(Err("found nonsense\nand more".into())), "found nonsense");
+    }
 
     #[test]
     fn counts_of_documents_are_the_counts_of_tables() {

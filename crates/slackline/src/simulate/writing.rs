@@ -1,5 +1,5 @@
-//! A simulation whose rows are written as they leave it, judged as they leave: memory follows what is live, beside a few
-//! numbers for each flow.
+//! A simulation whose rows are judged as they leave it, and written or dropped: memory follows what is live, beside a few
+//! numbers for each flow. Where all rows are asked for they are kept, and judged as a whole.
 
 use std::cell::OnceCell;
 use std::io;
@@ -12,7 +12,7 @@ use slackline_policy::engine::{Faults, Offers, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::{Options, SimulateError, Simulated};
+use super::{Options, SimulateError, Simulated, Watch};
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 
@@ -48,6 +48,26 @@ pub enum NotWritten {
     Output(#[from] io::Error),
 }
 
+impl NotWritten {
+    /// Why there is no simulation, of one that is not written.
+    pub(crate) fn simulation(self) -> SimulateError {
+        match self {
+            Self::NotSimulated(problem) => problem,
+            Self::Output(_) => unreachable!("invariant: what is not written cannot fail to be"),
+        }
+    }
+}
+
+/// What becomes of the rows of a run.
+pub(crate) enum Leave<'o> {
+    /// The schedule has them, in the order in which they started.
+    Kept,
+    /// Nothing; the schedule has none.
+    Dropped,
+    /// They are written as they leave; the schedule has none.
+    To(&'o mut dyn RowWriter),
+}
+
 /// As [`super::simulate`], but rows and flows go to `out` as they leave the run, and the schedule that is returned has no
 /// rows.
 ///
@@ -64,10 +84,26 @@ pub fn simulate_to(
     progress: Option<&mut dyn FnMut(u64)>,
     out: &mut dyn RowWriter,
 ) -> Result<Simulated, NotWritten> {
+    let watch = Watch::default().with_progress(progress);
+    simulate_watched(instance, policy, options, bound, watch, Leave::To(out))
+}
+
+/// Simulates, judges and does with the rows what is asked for.
+///
+/// # Errors
+/// The judge's finding; a policy that could not go on; a run that was stopped; whatever the output says.
+pub(crate) fn simulate_watched(
+    instance: &Instance,
+    policy: &PolicySpec,
+    options: &Options,
+    bound: Option<f64>,
+    watch: Watch<'_>,
+    mut leave: Leave<'_>,
+) -> Result<Simulated, NotWritten> {
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
     // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
-    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
+    let progress = watch.progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
     let mut built = policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
     let mut engine = Sim::new(instance, options.sim.clone());
@@ -80,34 +116,43 @@ pub fn simulate_to(
         clock: options.clock(),
         slowstart: options.slowstart,
     };
-    out.begin(instance, &origin)?;
+    if let Leave::To(out) = &mut leave {
+        out.begin(instance, &origin)?;
+    }
     let minima = origin.minima;
     let nothing = Rows::Tasks(TaskRows::new());
     let mut schedule = Schedule::from_rows(instance, origin, nothing, |_| FlowTimes::default());
-    let stream = Stream::new(instance, &schedule).filter(|_| capabilities.faults != Faults::TasksAndOutput);
-    let judged = stream
-        .map_or_else(|| Judged::AtTheEnd(TaskRows::new()), |stream| Judged::AsTheyCome(Box::new(stream)));
+    let judged = Judged::new(instance, &schedule, &leave, capabilities.faults);
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
-    let mut leaving = Leaving { instance, out, judged, times, failed: &failed };
+    let mut leaving = Leaving { instance, leave, judged, times, failed: &failed };
     let empty = instance.without_flows();
     let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
-    while failed.get().is_none() && driver.step() {}
-    let mut figures = driver.close();
-    leaving.flows_that_never_came();
-    let Leaving { judged, times, .. } = leaving;
-    if let Some(error) = failed.into_inner() {
-        return Err(error);
+    while failed.get().is_none() {
+        if watch.cancel.is_some_and(|cancel| cancel()) {
+            let _ = failed.set(SimulateError::Stopped.into());
+        } else if !driver.step() {
+            break;
+        }
     }
+    let mut figures = driver.close();
     if let Some(failure) = figures.failure.take() {
         return Err(SimulateError::Policy(failure).into());
+    }
+    let timings = options.timed_by(&stopwatch, &mut figures);
+    leaving.flows_that_never_came();
+    let Leaving { leave, judged, times, .. } = leaving;
+    if let Some(error) = failed.into_inner() {
+        return Err(error);
     }
     assert_eq!(figures.minima, minima, "the first line says what the driver promised");
     schedule.claim_times(instance, |flow| times[flow].unwrap_or_default());
     schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
     let judged = judged.finish(instance, &mut schedule).map_err(SimulateError::Infeasible)?;
     let Report { metrics, flows, .. } = judged;
-    let timings = options.timed_by(&stopwatch, &mut figures);
+    if !matches!(leave, Leave::Kept) {
+        schedule.tasks = TaskRows::new();
+    }
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let admissions = built.admissions().to_vec();
     Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
@@ -119,33 +164,38 @@ enum Judged<'a> {
     AtTheEnd(TaskRows),
 }
 
-impl Judged<'_> {
-    /// Judges the schedule, whose rows are here.
+impl<'a> Judged<'a> {
+    /// As they come, where that can be and nobody asks for all of them.
+    fn new(instance: &'a Instance, head: &Schedule, leave: &Leave<'_>, faults: Faults) -> Self {
+        let is_whole = matches!(leave, Leave::Kept) || faults == Faults::TasksAndOutput;
+        let stream = if is_whole { None } else { Stream::new(instance, head) };
+        stream.map_or_else(|| Self::AtTheEnd(TaskRows::new()), |stream| Self::AsTheyCome(Box::new(stream)))
+    }
+
+    /// Judges the schedule; rows that are here are in it then.
     fn finish(self, instance: &Instance, schedule: &mut Schedule) -> Result<Report, Violation> {
         match self {
             Self::AsTheyCome(stream) => stream.finish(schedule),
             Self::AtTheEnd(rows) => {
                 schedule.tasks = rows;
-                let report = slackline_judge::check(instance, schedule);
-                schedule.tasks = TaskRows::new();
-                report
+                slackline_judge::check(instance, schedule)
             }
         }
     }
 }
 
 /// Hands on what leaves a run, until something goes wrong.
-struct Leaving<'a, 'o> {
+struct Leaving<'a, 'o, 'f> {
     /// The whole workload, under whose ids the judge knows flows and phases.
     instance: &'a Instance,
-    out: &'o mut dyn RowWriter,
+    leave: Leave<'o>,
     judged: Judged<'a>,
     /// When each flow ran that is over.
     times: TiVec<FlowId, Option<FlowTimes>>,
-    failed: &'o OnceCell<NotWritten>,
+    failed: &'f OnceCell<NotWritten>,
 }
 
-impl Leaving<'_, '_> {
+impl Leaving<'_, '_, '_> {
     /// Remembers the first thing that goes wrong.
     fn note(&self, result: Result<(), NotWritten>) {
         if let Err(error) = result {
@@ -154,15 +204,22 @@ impl Leaving<'_, '_> {
         }
     }
 
-    fn take_row(&mut self, row: &NewRow, places: &[SlotRange], live: &Instance) -> Result<(), NotWritten> {
+    fn take_row(
+        &mut self,
+        id: RowId,
+        row: &NewRow,
+        places: &[SlotRange],
+        live: &Instance,
+    ) -> Result<(), NotWritten> {
         let known = NewRow { phase: live.phase_in(self.instance, row.phase), ..*row };
         match &mut self.judged {
             Judged::AsTheyCome(stream) => stream.row(known, places).map_err(SimulateError::Infeasible)?,
-            Judged::AtTheEnd(rows) => {
-                rows.push(known, places);
-            }
+            Judged::AtTheEnd(rows) => rows.set(id.into(), known, places),
         }
-        Ok(self.out.row(live, row, places)?)
+        match &mut self.leave {
+            Leave::To(out) => Ok(out.row(live, row, places)?),
+            Leave::Kept | Leave::Dropped => Ok(()),
+        }
     }
 
     fn take_flow(&mut self, id: FlowId, times: FlowTimes, live: &Instance) -> Result<(), NotWritten> {
@@ -172,7 +229,10 @@ impl Leaving<'_, '_> {
         if let Judged::AsTheyCome(stream) = &mut self.judged {
             stream.flow(&FlowRow { flow: place, ..row }).map_err(SimulateError::Infeasible)?;
         }
-        Ok(self.out.flow(live, &row)?)
+        match &mut self.leave {
+            Leave::To(out) => Ok(out.flow(live, &row)?),
+            Leave::Kept | Leave::Dropped => Ok(()),
+        }
     }
 
     /// Flows that had not arrived when nothing could happen any more.
@@ -187,10 +247,10 @@ impl Leaving<'_, '_> {
     }
 }
 
-impl Sink for Leaving<'_, '_> {
-    fn row(&mut self, _: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
+impl Sink for Leaving<'_, '_, '_> {
+    fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
         if self.failed.get().is_none() {
-            let taken = self.take_row(row, places, live);
+            let taken = self.take_row(id, row, places, live);
             self.note(taken);
         }
     }

@@ -11,6 +11,7 @@
 //! - `copies`: a copy of a run ends as the run does;
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
+//! - `figures`: what is not kept is judged as what is;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
 //! - `common`: what several of them read.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
@@ -23,6 +24,7 @@ mod copies;
 mod documents;
 mod explain;
 mod failures;
+mod figures;
 mod laws;
 mod no_length;
 mod seam;
