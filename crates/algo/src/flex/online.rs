@@ -105,7 +105,9 @@ impl Flex {
         again.unwrap_or_else(|| {
             let Quick { order, rule, steps } = quick(instance);
             self.allowance.spend(steps);
-            rule.into_iter().for_each(|rule| won.won(rule));
+            if let Some(rule) = rule {
+                won.won(rule);
+            }
             order
         })
     }

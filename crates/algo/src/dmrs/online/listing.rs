@@ -156,7 +156,9 @@ impl Dmrs {
                 slots[at.lane].push(list::Slot { number: at.slot, speed, free });
             }
         }
-        held.into_iter().for_each(|at| self.queues.hold(at));
+        for at in held {
+            self.queues.hold(at);
+        }
         slots
     }
 
