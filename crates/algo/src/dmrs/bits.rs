@@ -67,8 +67,12 @@ mod tests {
     #[test]
     fn sets_of_numbers() {
         let (mut a, mut b) = (Bits::default(), Bits::default());
-        [0, 1, 63, 64, 200].into_iter().for_each(|n| a.insert(n));
-        [1, 64, 65].into_iter().for_each(|n| b.insert(n));
+        for number in [0, 1, 63, 64, 200] {
+            a.insert(number);
+        }
+        for number in [1, 64, 65] {
+            b.insert(number);
+        }
         assert_eq!(a.iter().collect::<Vec<_>>(), [0, 1, 63, 64, 200]);
         assert_eq!(a.and(&b).collect::<Vec<_>>(), [1, 64]);
         assert!(a.has_beyond(&b) && b.has_beyond(&a));
