@@ -1,6 +1,7 @@
 //! Documents in: from a file or bytes to an instance, with everything that may be said beside the document.
 //!
 //! - [`Source`]: a file in memory; [`Source::load`] makes a [`Loaded`] instance of it;
+//! - [`StreamedWorkload`]: a workload that is read flow by flow, while it is simulated;
 //! - [`WorkloadOptions`]: import options, another cluster, another objective, deadlines;
 //! - [`SimulationOptions`]: what a simulated cluster does, machines by name;
 //! - [`RecordedOptions`]: both as a schedule records them, written and read back, so that none need be
@@ -14,6 +15,7 @@ mod loaded;
 mod recorded_options;
 mod simulation_options;
 mod source;
+mod streaming;
 mod workload_options;
 
 use slackline_model::Instance;
@@ -25,6 +27,7 @@ pub use loaded::{Loaded, Shaped, grain_span};
 pub use recorded_options::{RecordedOptions, add_budget};
 pub use simulation_options::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 pub use source::Source;
+pub use streaming::StreamedWorkload;
 pub use workload_options::{SlotOptions, WorkloadOptions};
 
 /// Every lower bound on the instance's objective, and the best.
