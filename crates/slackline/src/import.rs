@@ -6,10 +6,12 @@
 //! - [`SimulationOptions`]: what a simulated cluster does, machines by name;
 //! - [`RecordedOptions`]: both as a schedule records them, written and read back, so that none need be
 //!   repeated;
-//! - [`ScheduleDocument`]: a schedule and the workload it was made for; [`check`](fn@check) decides on both;
+//! - [`ScheduleDocument`]: a schedule and the workload it was made for; [`check`](fn@check) decides on both, and
+//!   [`check_streams`] while it reads them;
 //! - [`bounds`]: the lower bounds of an instance, as their document has them.
 
 mod check;
+mod check_stream;
 mod error;
 mod loaded;
 mod recorded_options;
@@ -22,6 +24,7 @@ use slackline_model::Instance;
 use slackline_trace::Bounds;
 
 pub use check::{ScheduleDocument, Verdict, WrongWorkload, check};
+pub use check_stream::{Opened, check_streams};
 pub use error::{ImportError, MissingOption};
 pub use loaded::{Loaded, Shaped, grain_span};
 pub use recorded_options::{RecordedOptions, add_budget};

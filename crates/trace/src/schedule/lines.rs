@@ -188,7 +188,9 @@ pub fn read_schedule_lines(
     let mut seen = take(ScheduleLine::First(schedule.clone()));
     while seen.is_continue() && lines.next()? {
         let read = match lines.kind()? {
-            Kind::Task(task) => names.task(&task).map(|(row, places)| ScheduleLine::Row(row, places)),
+            Kind::Task(task) => {
+                names.task(instance, &task).map(|(row, places)| ScheduleLine::Row(row, places))
+            }
             Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
             Kind::Last(last) => {
                 claim(&mut schedule, &last).map_err(|wrong| lines.wrong(wrong))?;
@@ -209,7 +211,7 @@ pub fn read_schedule_lines(
 }
 
 /// What the first line says, rows and claims missing.
-fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> {
+pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> {
     check_start(first.start.as_ref(), instance)?;
     let text = |cluster| serde_json::to_string(cluster).ok();
     if text(&first.cluster) != text(&from_cluster(instance.cluster())) {
@@ -232,7 +234,7 @@ fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> 
 }
 
 /// Takes in the claims of the last line.
-fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
+pub(super) fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
     let LastLine { cost, lower_bound, gap, gap_absolute, .. } = *last;
     check_finite(&[
         ("cost", cost),
@@ -245,20 +247,20 @@ fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
     check_gap_absolute(schedule, gap_absolute)
 }
 
-fn meta(first: FirstLine, last: LastLine) -> Meta {
+pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
     let FirstLine { version, options, seed, .. } = first;
     Meta { version, sha256: last.sha256, options, seed, status: last.status }
 }
 
 /// A line after the first.
-enum Kind<'a> {
+pub(super) enum Kind<'a> {
     Task(Task<'a>),
     Flow(Flow<'a>),
     Last(LastLine),
 }
 
 /// The lines of a schedule, one at a time.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     reader: LineReader<'a>,
 }
 
@@ -267,13 +269,18 @@ impl<'a> Lines<'a> {
         Self { reader: LineReader::new(file, content(bytes)) }
     }
 
+    /// Lines of that file.
+    pub(super) fn of(reader: LineReader<'a>) -> Self {
+        Self { reader }
+    }
+
     /// Goes to the next line; false at the end of the file.
-    fn next(&mut self) -> Result<bool, TraceError> {
+    pub(super) fn next(&mut self) -> Result<bool, TraceError> {
         self.reader.next()
     }
 
     /// The first line.
-    fn first(&mut self) -> Result<FirstLine, TraceError> {
+    pub(super) fn first(&mut self) -> Result<FirstLine, TraceError> {
         if !self.next()? {
             return Err(TraceError::input(
                 &self.reader.file,
@@ -295,8 +302,13 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Whether the line has what only the last one has; a name may hold it too.
+    pub(super) fn may_be_last(&self) -> bool {
+        self.reader.text.contains("\"sha256\"")
+    }
+
     /// A line after the first one.
-    fn kind(&self) -> Result<Kind<'_>, TraceError> {
+    pub(super) fn kind(&self) -> Result<Kind<'_>, TraceError> {
         // Nearly all lines are rows.
         if let Ok(task) = json::from_str(&self.reader.text) {
             return Ok(Kind::Task(task));
@@ -320,17 +332,17 @@ impl<'a> Lines<'a> {
     }
 
     /// Something is wrong with a part of this line.
-    fn wrong(&self, wrong: Wrong) -> TraceError {
+    pub(super) fn wrong(&self, wrong: Wrong) -> TraceError {
         wrong.into_error(&self.reader.file, &self.reader.text, Format::Json).on_line(self.reader.number)
     }
 
     /// Something is wrong with this line.
-    fn input(&self, what: impl Into<String>) -> TraceError {
+    pub(super) fn input(&self, what: impl Into<String>) -> TraceError {
         self.reader.input(what)
     }
 
     /// This is the line at the end of the file, and not the last one of a schedule.
-    fn cut_off(&self) -> TraceError {
+    pub(super) fn cut_off(&self) -> TraceError {
         self.input(
             "found the end of the file after this line, expected a last line with `sha256`: it was cut off",
         )
