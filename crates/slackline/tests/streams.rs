@@ -2,6 +2,7 @@
 #![cfg(feature = "report")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::fmt::Write;
 use std::io::Cursor;
 
 use slackline::PolicySpec;
@@ -109,12 +110,9 @@ fn a_swim_trace_is_a_stream() {
     let mut rows = String::new();
     for k in 0..200_u64 {
         let (shuffle, output) = (k % 3 * 900_000_000, k % 7 * 100_000_000);
-        rows += &format!(
-            "job{k}\t{}\t{}\t{}\t{shuffle}\t{output}\n",
-            5 * k,
-            if k == 0 { 0 } else { 5 },
-            k * 77_000_000
-        );
+        let gap = if k == 0 { 0 } else { 5 };
+        let bytes = k * 77_000_000;
+        writeln!(rows, "job{k}\t{}\t{gap}\t{bytes}\t{shuffle}\t{output}", 5 * k).unwrap();
     }
     let slots = slackline::import::SlotOptions::Typed { map: 2, reduce: 1 };
     let shape = WorkloadOptions::default().with_machines(10).with_slots(slots).with_seed(3);

@@ -168,14 +168,14 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 /// Reads a trace row by row.
 struct Rows {
     assumed: Assumed,
-    /// How many rows came.
-    rows: u64,
+    /// How many came.
+    count: u64,
     /// When the job of the last one was submitted.
     before: Option<f64>,
 }
 
 fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
-    Box::new(Rows { assumed: Assumed::of(settings), rows: 0, before: None })
+    Box::new(Rows { assumed: Assumed::of(settings), count: 0, before: None })
 }
 
 impl LineImport for Rows {
@@ -192,15 +192,15 @@ impl LineImport for Rows {
             }
         }
         self.before = Some(row.submit);
-        let job = job(&row, number, self.rows, &self.assumed, diagnostics);
+        let job = job(&row, number, self.count, &self.assumed, diagnostics);
         let job = job.map_err(|what| line.error(1, what))?;
-        self.rows += 1;
+        self.count += 1;
         let flow = FlowDraft { release: row.submit, ..FlowDraft::new(row.id, vec![job]) };
         Ok(Said::Flow(Box::new(flow)))
     }
 
     fn end(&self, file: &str) -> Result<(), TraceError> {
-        if self.rows > 0 {
+        if self.count > 0 {
             return Ok(());
         }
         let what =
