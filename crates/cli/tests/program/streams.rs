@@ -18,7 +18,7 @@ fn a_chain_of_lines_from_a_generator_to_a_check() {
         assert!(told.err.contains("200 flows, 200 jobs"), "{}", told.err);
         assert!(told.err.contains("no lower bound"), "{}", told.err);
         let checked = done(&["check", workload, &schedule]);
-        assert!(checked.starts_with("feasible: sum of response under edf"), "{}", checked);
+        assert!(checked.starts_with("feasible: sum of response under edf"), "{checked}");
     }
     let other = run(&["check", &day, &schedule]);
     assert_eq!(other.code, Some(2), "{}", other.err);

@@ -122,7 +122,9 @@ fn simulate(
         + &headline::outcome(&outcome.streamed.simulated.schedule, &meta.status);
     let hopeless = hopeless(&outcome.streamed.simulated.admissions);
     let written = if args.output.form() == SimulationForm::Of(Form::Table) {
-        let figures = flows::figures(&Figures::of_simulation(&outcome.streamed.simulated), &[]);
+        let live = format!("at most {} at a time", counted(outcome.streamed.live_max as u64, "flow"));
+        let figures = Figures::of_simulation(&outcome.streamed.simulated);
+        let figures = flows::figures(&figures, &[("live", live)]);
         let summary = fitted(&summary, view.width);
         out::text(args.output.file(), &format!("{summary}{figures}{hopeless}"))
     } else {
