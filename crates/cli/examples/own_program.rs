@@ -51,6 +51,7 @@ const LINES: Importer = Importer {
         }
         Ok(Output::new(draft, Diagnostics::default(), SourceMap::rows(input.file, lines)))
     },
+    lines: None,
 };
 
 fn main() -> ExitCode {

@@ -1,9 +1,11 @@
 //! What is said of workloads and options on the command line: remarks of importers, warnings, and errors with
 //! the flags that would mend them.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use slackline::import::{ImportError, MissingOption};
 use slackline::report::headline;
 use slackline_model::Instance;
@@ -18,13 +20,32 @@ pub(crate) use slackline::import::Source;
 /// # Errors
 /// A file that cannot be read, or that is the output.
 pub(crate) fn read(input: &Path, output: Option<&Path>) -> anyhow::Result<Source> {
+    refuse_output(input, output)?;
+    Ok(Source::read(input)?)
+}
+
+/// Opens such a file to be read once, under the name that messages call it; `-` is standard input.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn open(input: &Path, output: Option<&Path>) -> anyhow::Result<(String, Box<dyn Read + Send>)> {
+    refuse_output(input, output)?;
+    if input.as_os_str() == "-" {
+        return Ok(("stdin".to_owned(), Box::new(std::io::stdin())));
+    }
+    let name = input.display().to_string();
+    let file = File::open(input).with_context(|| format!("{name}: cannot be read"))?;
+    Ok((name, Box::new(file)))
+}
+
+fn refuse_output(input: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     let place = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
     if let Some(output) = output
         && place(input).is_some_and(|input| Some(input) == place(output))
     {
         bail!("--output: found {}, which is read here, expected another file", output.display());
     }
-    Ok(Source::read(input)?)
+    Ok(())
 }
 
 /// Says on standard error what an importer has to say.

@@ -56,6 +56,16 @@ impl Progress {
         with(&mut self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
 
+    /// A count of the tasks of one simulation, of which nobody knows how many there will be.
+    pub(crate) fn endless() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{human_pos} tasks in {elapsed}, {per_sec}");
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
+                .with_style(style.expect("invariant: the template is valid"))
+        });
+        Self { bar, done: vec![AtomicU64::new(0)] }
+    }
+
     /// Simulation `run` has `done` tasks done.
     pub(crate) fn at(&self, run: usize, done: u64) {
         let Some(bar) = &self.bar else { return };

@@ -88,6 +88,11 @@ pub(crate) fn check_whole(
     let failed = rows.iter().any(|row| row.status == FlowStatus::Failed);
     // The costs of the flows were found right just now.
     let expected = instance.objective().combine.of(rows.iter().filter_map(|row| row.cost));
+    check_total(schedule, failed, expected)
+}
+
+/// The same where the claimed costs of the flows amount to `expected`; `failed` says whether a flow did.
+pub(crate) fn check_total(schedule: &Schedule, failed: bool, expected: f64) -> Result<(), Violation> {
     let silent = schedule.cost.is_none() && (failed || schedule.clock == Clock::Measured);
     if !silent && !schedule.cost.is_some_and(|cost| tolerance::same_amount(cost, expected)) {
         return Err(Violation::Cost { found: schedule.cost, expected });

@@ -16,8 +16,8 @@
 //! - `durations`: seconds / speed;
 //! - `guarantee`, `minima`: slots that are promised;
 //! - `plan`: all of this for allocations;
-//! - `summary`, [`metrics`](mod@metrics), `claims`: what follows from the rows, and what was said;
-//! - [`stream`]: the same of rows that come one after the other.
+//! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
+//! - [`stream`]: the same of rows that come one after the other; [`open_stream`]: of flows that do so too.
 //!
 //! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's
 //! slot.
@@ -32,12 +32,14 @@ mod ledger;
 pub mod metrics;
 mod minima;
 mod occupancy;
+pub mod open_stream;
 mod order;
 mod plan;
 mod slots;
 pub mod stream;
 mod summary;
 mod tolerance;
+mod totals;
 pub mod violation;
 
 use slackline_model::id::TiVec;
@@ -45,6 +47,7 @@ use slackline_model::schedule::{Clock, FlowStatus, Schedule};
 use slackline_model::{FlowId, Instance};
 
 pub use metrics::{FlowFacts, Metrics, completions, metrics, metrics_of};
+pub use open_stream::{NotByStream, OpenStream};
 pub use stream::Stream;
 pub use violation::Violation;
 

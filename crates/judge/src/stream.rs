@@ -27,25 +27,9 @@ const ROWS_AT_ONCE: usize = 1 << 12;
 #[derive(Debug)]
 pub struct Stream<'a> {
     instance: &'a Instance,
-    /// What a few flows are judged as, flow by flow and without claims of the whole.
-    head: Schedule,
-    /// Flows with rows that are not over.
-    live: BTreeMap<FlowId, TaskRows>,
-    /// Flows that are over, to be judged next.
-    over: BTreeMap<FlowId, (FlowRow, TaskRows)>,
-    rows_over: usize,
-    taken: [Vec<Taken>; 3],
+    passing: Passing,
     /// What was found of the flows that were judged.
     facts: TiVec<FlowId, Option<FlowFacts>>,
-    rows: usize,
-}
-
-/// Until when a slot was taken last, and by what.
-#[derive(Clone, Copy, Debug)]
-struct Taken {
-    until: Time,
-    phase: PhaseId,
-    task: u32,
 }
 
 impl<'a> Stream<'a> {
@@ -55,25 +39,12 @@ impl<'a> Stream<'a> {
     /// those that promise minima which a phase has, those whose reduces take universal slots early, those under another
     /// objective than the instance's; and those on millions of slots.
     pub fn new(instance: &'a Instance, head: &Schedule) -> Option<Self> {
-        let cluster = instance.cluster();
         let has_minima = || instance.phases().keys().any(|phase| guarantee::at_most(instance, phase) > 0);
-        let is_bound = head.minima && has_minima()
-            || head.slowstart < 1.0 && !cluster.is_typed()
-            || head.objective != instance.objective()
-            || cluster.lanes().iter().any(|&lane| cluster.slots(lane) > DENSE_SLOTS);
-        if is_bound {
+        if head.minima && has_minima() {
             return None;
         }
-        let free = Taken { until: Time::ZERO, phase: PhaseId(0), task: 0 };
-        let mut taken = [const { Vec::new() }; 3];
-        for &lane in cluster.lanes() {
-            taken[lane.index()] = vec![free; cluster.slots(lane) as usize];
-        }
-        let head =
-            Schedule { flows: Vec::new(), tasks: TaskRows::new(), allocations: Vec::new(), ..head.clone() };
         let facts = vec![None; instance.flows().len()].into();
-        let (live, over) = (BTreeMap::new(), BTreeMap::new());
-        Some(Self { instance, head, live, over, rows_over: 0, taken, facts, rows: 0 })
+        Some(Self { instance, passing: Passing::new(instance, head)?, facts })
     }
 
     /// A row of a flow that is not over.
@@ -81,54 +52,8 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// A row that means nothing; one on a slot that a row before it left later than this one starts.
     pub fn row(&mut self, row: NewRow, places: &[SlotRange]) -> Result<(), Violation> {
-        let unsound = |row, problem| Violation::Row { table: Table::Tasks, row, problem };
-        let index = self.rows;
-        self.rows += 1;
-        if self.instance.phases().get(row.phase).is_none() {
-            return Err(unsound(index, RowProblem::UnknownPhase(row.phase.0)));
-        }
-        let flow = self.instance.flow_of(row.phase);
-        if self.is_over(flow) {
-            return Err(Violation::FlowTwice { flow: flow_name(self.instance, flow) });
-        }
-        let rows = self.live.entry(flow).or_default();
-        let at = rows.push(row, places);
-        if let Some(problem) = fault(self.instance, rows.row(at), places) {
-            return Err(unsound(index, problem));
-        }
-        let row = *rows.row(at);
-        self.take(&row, places)
-    }
-
-    /// Takes the slots of a row.
-    fn take(&mut self, row: &TaskRow, places: &[SlotRange]) -> Result<(), Violation> {
-        let lane = self.instance.lane_of(row.phase);
-        let until = tolerance::shrunk(row.end);
-        if until <= row.start {
-            return Ok(());
-        }
-        for (task, slot) in (row.first..).zip(places.iter().flat_map(|place| place.first..place.end())) {
-            let taken = &mut self.taken[lane.index()][slot as usize];
-            if taken.until > row.start {
-                let before = *taken;
-                return Err(self.overlap(row, (lane, slot), task, before));
-            }
-            *taken = Taken { until, phase: row.phase, task };
-        }
-        Ok(())
-    }
-
-    fn overlap(&self, row: &TaskRow, (lane, slot): (Lane, u32), task: u32, before: Taken) -> Violation {
-        Violation::SlotOverlap {
-            at: row.start.seconds(),
-            task: Subject::task(self.instance, row.phase, task),
-            other: Box::new(Subject::task(self.instance, before.phase, before.task)),
-            place: Place::new(self.instance.cluster(), lane, slot),
-        }
-    }
-
-    fn is_over(&self, flow: FlowId) -> bool {
-        self.facts[flow].is_some() || self.over.contains_key(&flow)
+        let Self { instance, passing, facts } = self;
+        passing.row(instance, row, places, |flow| facts[flow].is_some())
     }
 
     /// A flow that is over: all its rows have come.
@@ -136,35 +61,16 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// Whatever is wrong with flows that were over before; a second row of a flow.
     pub fn flow(&mut self, row: &FlowRow) -> Result<(), Violation> {
-        if self.is_over(row.flow) {
-            return Err(Violation::FlowTwice { flow: flow_name(self.instance, row.flow) });
+        let Self { instance, passing, facts } = self;
+        if passing.flow(instance, row, |flow| facts[flow].is_some())? {
+            self.judge_over()?;
         }
-        let rows = self.live.remove(&row.flow).unwrap_or_default();
-        self.rows_over += 1 + rows.len();
-        self.over.insert(row.flow, (*row, rows));
-        if self.rows_over >= ROWS_AT_ONCE { self.judge_over() } else { Ok(()) }
+        Ok(())
     }
 
-    /// Judges the flows that are over as a workload of their own.
     fn judge_over(&mut self) -> Result<(), Violation> {
-        let mut few = self.instance.without_flows();
-        let mut schedule = self.head.clone();
-        let mut came_from = Vec::with_capacity(self.over.len());
-        for (id, (row, rows)) in std::mem::take(&mut self.over) {
-            let flow = few.admit(self.instance.excerpt(id));
-            schedule.flows.push(FlowRow { flow, ..row });
-            let first = |instance: &Instance, flow| instance.flow(flow).phases().next().map_or(0, |id| id.0);
-            let (from, to) = (first(self.instance, id), first(&few, flow));
-            for row in rows.rows() {
-                let phase = PhaseId(row.phase.0 - from + to);
-                schedule.tasks.push(NewRow { phase, ..row.into() }, rows.places(row));
-            }
-            came_from.push(id);
-        }
-        self.rows_over = 0;
-        let summary = judge(&few, &schedule)?;
-        for (fact, id) in facts(&few, &schedule.flows, &summary).into_iter().zip(came_from) {
-            self.facts[id] = Some(fact);
+        for (row, fact) in self.passing.judge_over(self.instance)? {
+            self.facts[row.flow] = Some(fact);
         }
         Ok(())
     }
@@ -180,7 +86,162 @@ impl<'a> Stream<'a> {
         let missing = |flow| Violation::FlowMissing { flow: flow_name(self.instance, flow) };
         let facts = self.facts.iter_enumerated().map(|(flow, fact)| fact.ok_or_else(|| missing(flow)));
         let facts: TiVec<FlowId, FlowFacts> = facts.collect::<Result<_, _>>()?;
-        crate::report(self.instance, schedule, facts, self.rows)
+        crate::report(self.instance, schedule, facts, self.passing.rows)
+    }
+}
+
+/// The rows of flows that are not judged yet, and the slots. Ids are those of the instance that each call is given.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    /// What a few flows are judged as, flow by flow and without claims of the whole.
+    head: Schedule,
+    /// Flows with rows that are not over.
+    live: BTreeMap<FlowId, TaskRows>,
+    /// Flows that are over, to be judged next.
+    over: BTreeMap<FlowId, (FlowRow, TaskRows)>,
+    rows_over: usize,
+    taken: [Vec<Taken>; 3],
+    /// How many rows came.
+    pub(crate) rows: usize,
+}
+
+/// Until when a slot was taken last, and by what.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    until: Time,
+    phase: PhaseId,
+    task: u32,
+}
+
+impl Passing {
+    /// A schedule that begins; `None` as [`Stream::new`] says, but for minima.
+    pub(crate) fn new(instance: &Instance, head: &Schedule) -> Option<Self> {
+        let cluster = instance.cluster();
+        let is_bound = head.slowstart < 1.0 && !cluster.is_typed()
+            || head.objective != instance.objective()
+            || cluster.lanes().iter().any(|&lane| cluster.slots(lane) > DENSE_SLOTS);
+        if is_bound {
+            return None;
+        }
+        let free = Taken { until: Time::ZERO, phase: PhaseId(0), task: 0 };
+        let mut taken = [const { Vec::new() }; 3];
+        for &lane in cluster.lanes() {
+            taken[lane.index()] = vec![free; cluster.slots(lane) as usize];
+        }
+        let head =
+            Schedule { flows: Vec::new(), tasks: TaskRows::new(), allocations: Vec::new(), ..head.clone() };
+        Some(Self { head, live: BTreeMap::new(), over: BTreeMap::new(), rows_over: 0, taken, rows: 0 })
+    }
+
+    /// A row of a flow that is not over; `is_judged` says which flows were judged.
+    pub(crate) fn row(
+        &mut self,
+        instance: &Instance,
+        row: NewRow,
+        places: &[SlotRange],
+        is_judged: impl Fn(FlowId) -> bool,
+    ) -> Result<(), Violation> {
+        let unsound = |row, problem| Violation::Row { table: Table::Tasks, row, problem };
+        let index = self.rows;
+        self.rows += 1;
+        if instance.phases().get(row.phase).is_none() {
+            return Err(unsound(index, RowProblem::UnknownPhase(row.phase.0)));
+        }
+        let flow = instance.flow_of(row.phase);
+        if is_judged(flow) || self.over.contains_key(&flow) {
+            return Err(Violation::FlowTwice { flow: flow_name(instance, flow) });
+        }
+        let rows = self.live.entry(flow).or_default();
+        let at = rows.push(row, places);
+        if let Some(problem) = fault(instance, rows.row(at), places) {
+            return Err(unsound(index, problem));
+        }
+        let row = *rows.row(at);
+        self.take(instance, &row, places)
+    }
+
+    /// Takes the slots of a row.
+    fn take(&mut self, instance: &Instance, row: &TaskRow, places: &[SlotRange]) -> Result<(), Violation> {
+        let lane = instance.lane_of(row.phase);
+        let until = tolerance::shrunk(row.end);
+        if until <= row.start {
+            return Ok(());
+        }
+        for (task, slot) in (row.first..).zip(places.iter().flat_map(|place| place.first..place.end())) {
+            let taken = &mut self.taken[lane.index()][slot as usize];
+            if taken.until > row.start {
+                return Err(overlap(instance, row, (lane, slot), task, *taken));
+            }
+            *taken = Taken { until, phase: row.phase, task };
+        }
+        Ok(())
+    }
+
+    /// A flow that is over; whether it is time to judge those that are.
+    pub(crate) fn flow(
+        &mut self,
+        instance: &Instance,
+        row: &FlowRow,
+        is_judged: impl Fn(FlowId) -> bool,
+    ) -> Result<bool, Violation> {
+        if is_judged(row.flow) || self.over.contains_key(&row.flow) {
+            return Err(Violation::FlowTwice { flow: flow_name(instance, row.flow) });
+        }
+        let rows = self.live.remove(&row.flow).unwrap_or_default();
+        self.rows_over += 1 + rows.len();
+        self.over.insert(row.flow, (*row, rows));
+        Ok(self.rows_over >= ROWS_AT_ONCE)
+    }
+
+    /// Judges the flows that are over as a workload of their own: their rows and what was found of each.
+    pub(crate) fn judge_over(&mut self, instance: &Instance) -> Result<Vec<(FlowRow, FlowFacts)>, Violation> {
+        let mut few = instance.without_flows();
+        let mut schedule = self.head.clone();
+        let mut came_from = Vec::with_capacity(self.over.len());
+        for (id, (row, rows)) in std::mem::take(&mut self.over) {
+            let flow = few.admit(instance.excerpt(id));
+            schedule.flows.push(FlowRow { flow, ..row });
+            let first = |instance: &Instance, flow| instance.flow(flow).phases().next().map_or(0, |id| id.0);
+            let (from, to) = (first(instance, id), first(&few, flow));
+            for row in rows.rows() {
+                let phase = PhaseId(row.phase.0 - from + to);
+                schedule.tasks.push(NewRow { phase, ..row.into() }, rows.places(row));
+            }
+            came_from.push(row);
+        }
+        self.rows_over = 0;
+        let summary = judge(&few, &schedule)?;
+        Ok(came_from.into_iter().zip(facts(&few, &schedule.flows, &summary)).collect())
+    }
+
+    /// Whether a flow is over and not judged yet.
+    pub(crate) fn is_over(&self, flow: FlowId) -> bool {
+        self.over.contains_key(&flow)
+    }
+}
+
+fn overlap(
+    instance: &Instance,
+    row: &TaskRow,
+    (lane, slot): (Lane, u32),
+    task: u32,
+    before: Taken,
+) -> Violation {
+    let other = match instance.phases().get(before.phase) {
+        Some(_) => Subject::task(instance, before.phase, before.task),
+        // Of a flow that was judged nothing is known any more.
+        None => Subject {
+            flow: "(over)".into(),
+            job: "(unknown)".into(),
+            kind: instance.phase(row.phase).kind,
+            task: Some(before.task),
+        },
+    };
+    Violation::SlotOverlap {
+        at: row.start.seconds(),
+        task: Subject::task(instance, row.phase, task),
+        other: Box::new(other),
+        place: Place::new(instance.cluster(), lane, slot),
     }
 }
 

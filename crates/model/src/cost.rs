@@ -105,6 +105,15 @@ impl Combine {
             Self::Max => costs.by_ref().reduce(f64::max).unwrap_or(0.0),
         }
     }
+
+    /// The same, of costs that come one at a time: that of those so far (`None` before the first) and one more.
+    #[must_use]
+    pub fn and(self, so_far: Option<f64>, cost: f64) -> Option<f64> {
+        Some(match self {
+            Self::Sum => so_far.unwrap_or(0.0) + cost,
+            Self::Max => so_far.map_or(cost, |most| most.max(cost)),
+        })
+    }
 }
 
 /// What is to be small.

@@ -9,11 +9,13 @@ mod build;
 mod check;
 mod derive;
 mod grow;
+mod intake;
 mod order;
 #[cfg(test)]
 mod tests;
 
 pub use grow::Arrival;
+pub use intake::{Intake, Refused};
 
 use std::ops::Range;
 
@@ -306,6 +308,12 @@ impl Instance {
     /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`.
     #[must_use]
     pub fn cut(mut self, grain: Span) -> Self {
+        self.cut_work(grain);
+        self
+    }
+
+    /// Cuts every purely malleable phase that is there.
+    fn cut_work(&mut self, grain: Span) {
         let grain = grain.0.max(1);
         for phase in self.phases.iter_mut() {
             if let Amount::Malleable(work) = phase.amount {
@@ -315,7 +323,6 @@ impl Instance {
                 self.n_cut += u64::from(count);
             }
         }
-        self
     }
 
     /// The same instance with a deadline for every flow: release + `factor` · its time alone, to the

@@ -4,7 +4,7 @@
 //!
 //! In reading order:
 //! - [`id`]: newtypes for everything that is counted or named;
-//! - [`table`]: rows by ids that come and go;
+//! - [`table`], [`in_order`]: rows by ids that come and go; things that leave in the order of their numbers;
 //! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
 //! - [`cluster`]: machines, slots, lanes;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
@@ -32,6 +32,7 @@ pub mod duration;
 pub mod error;
 pub mod history;
 pub mod id;
+pub mod in_order;
 pub mod instance;
 pub mod key;
 pub mod names;
@@ -51,6 +52,7 @@ pub use draft::Draft;
 pub use error::{Invalid, Problem};
 pub use history::History;
 pub use id::{FlowId, GroupId, JobId, MachineId, PhaseId, PhaseKind};
+pub use in_order::InOrder;
 pub use instance::Instance;
 pub use key::Key;
 pub use schedule::Schedule;

@@ -1,6 +1,6 @@
 //! How much work arrives for each slot: whether a cluster can keep up with a workload at all.
 
-use slackline_model::{Instance, Lane, Work};
+use slackline_model::{Cluster, FlowId, Instance, Lane, Time, Work};
 
 /// The load that a workload offers to the slots of one lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,28 +23,70 @@ pub struct Load {
 /// Flows are a burst, and not a stream with a rate, if that time is shorter than one of them takes alone on average:
 /// then the ratio grows without limit the closer they come together, and says nothing of what the cluster can bear.
 pub fn offered(instance: &Instance) -> Vec<Load> {
-    let flows = instance.flows();
-    let releases = || flows.iter().map(|flow| flow.release);
-    let (first, last) = (releases().min().unwrap_or_default(), releases().max().unwrap_or_default());
-    let window = last.since(first).seconds();
-    let alone = flows.iter().map(|flow| flow.alone).sum::<f64>() / flows.len() as f64;
-    let is_stream = window > 0.0 && window >= alone;
-    let (mut work, mut before_last) = ([Work::ZERO; 2], [Work::ZERO; 2]);
-    for (phase, info) in instance.phases().iter_enumerated() {
-        let lane = instance.lane_of(phase).index();
-        work[lane] += info.work();
-        if instance.flow(instance.job(info.job).flow).release < last {
-            before_last[lane] += info.work();
+    let mut tally = Tally::default();
+    for flow in instance.flows().keys() {
+        tally.add(instance, flow);
+    }
+    tally.offered(instance.cluster())
+}
+
+/// What is counted of flows that come one at a time.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// How many flows.
+    pub flows: u64,
+    /// How many jobs.
+    pub jobs: u64,
+    /// How many tasks; work that is not cut counts none.
+    pub tasks: u64,
+    first: Option<Time>,
+    last: Time,
+    /// Seconds that each takes alone, together.
+    alone: f64,
+    work: [Work; 2],
+    /// The part of it that is released last of all.
+    work_at_last: [Work; 2],
+}
+
+impl Tally {
+    /// One more flow of that instance. O(its phases).
+    pub fn add(&mut self, instance: &Instance, id: FlowId) {
+        let flow = instance.flow(id);
+        self.flows += 1;
+        self.jobs += flow.jobs().len() as u64;
+        self.alone += flow.alone;
+        self.first = Some(self.first.map_or(flow.release, |first| first.min(flow.release)));
+        if flow.release > self.last {
+            self.last = flow.release;
+            self.work_at_last = [Work::ZERO; 2];
+        }
+        for id in flow.phases() {
+            let (phase, lane) = (instance.phase(id), instance.lane_of(id).index());
+            self.tasks += phase.tasks().map_or(0, |tasks| u64::from(tasks.count()));
+            self.work[lane] += phase.work();
+            if flow.release == self.last {
+                self.work_at_last[lane] += phase.work();
+            }
         }
     }
-    let load = |&lane: &Lane| {
-        let capacity = instance.cluster().capacity(lane) * window;
-        let work = work[lane.index()].slot_seconds();
-        let offered = is_stream.then(|| work / capacity).filter(|load| load.is_finite());
-        let is_too_much = is_stream && before_last[lane.index()].slot_seconds() > capacity;
-        Load { lane, slots: instance.cluster().slots(lane), work, offered, is_too_much }
-    };
-    instance.cluster().lanes().iter().map(load).collect()
+
+    /// The load of each lane; see [`offered`].
+    pub fn offered(&self, cluster: &Cluster) -> Vec<Load> {
+        let window = self.last.since(self.first.unwrap_or_default()).seconds();
+        let alone = self.alone / self.flows as f64;
+        let is_stream = window > 0.0 && window >= alone;
+        let load = |&lane: &Lane| {
+            let capacity = cluster.capacity(lane) * window;
+            let (work, at_last) = (self.work[lane.index()], self.work_at_last[lane.index()]);
+            let before_last = Work(work.0 - at_last.0).slot_seconds();
+            let work = work.slot_seconds();
+            let offered = is_stream.then(|| work / capacity).filter(|load| load.is_finite());
+            let is_too_much = is_stream && before_last > capacity;
+            Load { lane, slots: cluster.slots(lane), work, offered, is_too_much }
+        };
+        cluster.lanes().iter().map(load).collect()
+    }
 }
 
 #[cfg(test)]

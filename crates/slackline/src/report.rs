@@ -37,7 +37,7 @@ use slackline_model::{Instance, Schedule};
 use slackline_trace::Meta;
 
 pub use comparison::{Figures, Row};
-pub use lines::simulate_lines;
+pub use lines::{simulate_lines, stream_lines};
 pub use table::{Align, Column, Table, View};
 
 /// Rows of text cells as CSV, the header first.

@@ -1,5 +1,6 @@
 //! Runs one policy on the simulator and has the result judged.
 
+mod streaming;
 mod writing;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
 
+pub use streaming::{NotStreamed, Nowhere, Streamed, needs_whole, simulate_stream};
 pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
 

@@ -32,11 +32,20 @@ pub struct Diagnostics(Vec<Diagnostic>);
 impl Diagnostics {
     /// Counts a row of that line under that text.
     pub fn add(&mut self, line: u32, what: &str) {
+        self.count(line, what, "row");
+    }
+
+    /// Counts the flow of that line under that text.
+    pub fn add_flow(&mut self, line: u32, what: &str) {
+        self.count(line, what, "flow");
+    }
+
+    fn count(&mut self, line: u32, what: &str, of: &'static str) {
         if let Some(known) = self.0.iter_mut().find(|d| d.what == what) {
             known.count += 1;
         } else {
             let first = Place { line, column: 1 };
-            self.0.push(Diagnostic { what: what.to_owned(), of: "row", count: 1, first });
+            self.0.push(Diagnostic { what: what.to_owned(), of, count: 1, first });
         }
     }
 

@@ -41,22 +41,32 @@ pub fn read_workload(
     options: &ImportOptions,
 ) -> Result<Imported, TraceError> {
     let text = text(name, bytes)?;
-    let importers = options.importers();
-    let found = match from {
-        Some(from) => importers.get(from),
-        None => importers.guess(name, &text),
-    };
-    let Some(&importer) = found else {
-        let known: Vec<&str> = importers.names().collect();
-        let what = from.map_or_else(
-            || format!("found neither a known file name nor a known content, expected {}", one_of(&known)),
-            |from| unknown("format", from, &known),
-        );
-        return Err(TraceError::input(name, None, what));
-    };
+    let importer = importer_of(name, &text, from, options)?;
     let settings =
         options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;
     let Output { draft, diagnostics, source } =
         (importer.import)(&Input { file: name, text: &text, now: options.now() }, &settings)?;
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
+}
+
+/// The format of a file: the one that is named, or else the one that its name and its text, or the beginning of it, say.
+pub(crate) fn importer_of(
+    name: &str,
+    text: &str,
+    from: Option<&str>,
+    options: &ImportOptions,
+) -> Result<Importer, TraceError> {
+    let importers = options.importers();
+    let found = match from {
+        Some(from) => importers.get(from),
+        None => importers.guess(name, text),
+    };
+    found.copied().ok_or_else(|| {
+        let known: Vec<&str> = importers.names().collect();
+        let what = from.map_or_else(
+            || format!("found neither a known file name nor a known content, expected {}", one_of(&known)),
+            |from| unknown("format", from, &known),
+        );
+        TraceError::input(name, None, what)
+    })
 }

@@ -9,6 +9,7 @@ use slackline_model::{Draft, Start};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::TraceError;
 use crate::format::Format;
+use crate::line_import::OpenLines;
 use crate::place::Place;
 use crate::source::SourceMap;
 
@@ -36,6 +37,9 @@ pub struct Importer {
     pub shaped: fn(&Settings, &str) -> bool,
     /// Reads a text.
     pub import: Import,
+    /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is sorted by time
+    /// can be simulated as it is read.
+    pub lines: Option<OpenLines>,
 }
 
 /// Reads a text with a valid value for each parameter of the importer.
@@ -69,7 +73,7 @@ pub struct Output {
 impl Importer {
     /// Whether it reads documents of ours, which say everything and have no import options.
     pub fn is_native(&self) -> bool {
-        Format::from_name(self.name).is_some()
+        Format::from_name(self.name).is_some() || self.name == crate::workload::lines::NAME
     }
 
     /// [`Importer::shaped`] of importers whose every setting always shapes the workload.

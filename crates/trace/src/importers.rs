@@ -21,6 +21,7 @@ const TABLE: &[Importer] = &[
     workload::TOML,
     workload::JSON,
     workload::YAML,
+    workload::LINES,
     swim::IMPORTER,
     woha_xml::IMPORTER,
     oozie::IMPORTER,
@@ -28,7 +29,7 @@ const TABLE: &[Importer] = &[
 ];
 
 /// Our own documents.
-const DOCUMENTS: &[Importer] = &[workload::TOML, workload::JSON, workload::YAML];
+const DOCUMENTS: &[Importer] = &[workload::TOML, workload::JSON, workload::YAML, workload::LINES];
 
 /// Formats that workloads may come in. The default is every format of this crate.
 #[derive(Clone, Debug)]
@@ -107,6 +108,9 @@ mod tests {
             ("-", "{\"schemaVersion\": \"1.5\"}", Some("wfformat")),
             ("w.json", "{\"schemaVersion\": \"1.5\"}", Some("wfformat")),
             ("w.json", "{\"slackline\": 1}", Some("json")),
+            ("w.jsonl.zst", "", Some("jsonl")),
+            ("-", "{\"slackline\": 1}\n{\"id\": \"f\"}", Some("jsonl")),
+            ("-", "{\"slackline\": 1, \"flows\": []}", Some("json")),
             ("w.json", "nothing", Some("json")),
             ("w.toml", "{}", Some("toml")),
             ("-", "# ours\n\nslackline = 1\n", Some("toml")),

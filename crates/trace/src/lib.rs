@@ -9,14 +9,15 @@
 //! - [`importer`], [`importers`]: what an importer is, and the table of them: `swim` (traces of the SWIM project),
 //!   `woha_xml` and `oozie` (workflow files), `wfformat` (workflow instances of WfCommons);
 //! - [`options`]: what importers are told where a file is silent;
-//! - [`import`]: [`read_workload`], which takes any format;
+//! - [`import`]: [`read_workload`], which takes any format; [`line_import`], [`stream`]: workloads that are read flow by
+//!   flow;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - [`document`]: documents of other crates, in our forms and with our errors;
 //! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all;
-//! - `wire`, `times`, `parse`, `json`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form,
+//! - `wire`, `times`, `parse`, `json`, `line_reader`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form,
 //!   JSON straight, the others by way of a tree of values with their places; places of what is found wrong later;
 //! - `diagnostic`, `durations`: remarks of importers, durations that are drawn.
 //!
@@ -38,6 +39,8 @@ pub mod import;
 pub mod importer;
 pub mod importers;
 mod json;
+pub mod line_import;
+mod line_reader;
 pub mod options;
 mod parse;
 pub mod place;
@@ -48,6 +51,7 @@ pub mod schedule;
 #[cfg(test)]
 mod schema;
 pub mod source;
+pub mod stream;
 mod text;
 mod times;
 mod tree;
@@ -65,6 +69,7 @@ pub use history::{read_history, write_history};
 pub use import::{Imported, read_workload};
 pub use importer::{Importer, Input, Output};
 pub use importers::Importers;
+pub use line_import::{Line, LineImport, Said};
 pub use options::{ImportOptions, OptionError};
 pub use place::Place;
 pub use schedule::{
@@ -72,7 +77,8 @@ pub use schedule::{
     write_schedule,
 };
 pub use source::SourceMap;
+pub use stream::WorkloadStream;
 pub use text::sha256;
-pub use workload::write_workload;
+pub use workload::{write_workload, write_workload_lines};
 
 use slackline_model::random;

@@ -3,6 +3,7 @@
 
 mod lines;
 mod read;
+mod stream;
 #[cfg(test)]
 mod tests;
 pub(crate) mod wire;
@@ -13,7 +14,8 @@ use std::collections::BTreeMap;
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
 pub use lines::{ScheduleLine, ScheduleLines, read_schedule_lines};
-pub use read::{read_schedule, read_schedule_head};
+pub use read::{Names, read_schedule, read_schedule_head};
+pub use stream::{FlowLine, RowLine, ScheduleStream, StreamedLine};
 pub use write::write_schedule;
 
 /// Metrics that are counts: documents write them as whole numbers.

@@ -9,9 +9,10 @@ use crate::parse::VERSION;
 use crate::{comparison, history, schedule, tuning, workload};
 
 /// The schemas by the names of their documents, as JSON text.
-pub(crate) fn schemas() -> [(&'static str, String); 7] {
+pub(crate) fn schemas() -> [(&'static str, String); 8] {
     [
         of::<workload::wire::Workload>("workload"),
+        of::<workload::wire::Line>("workload-line"),
         of::<schedule::wire::Whole<'_>>("schedule"),
         of::<schedule::wire::Line<'_>>("schedule-line"),
         of::<comparison::Document>("comparison"),
@@ -94,6 +95,25 @@ mod tests {
             let mut wrong = line;
             wrong["new"] = 1.into();
             assert!(validator("schedule-line").validate(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn workloads_in_lines_follow_their_schema() {
+        let draft = crate::read_workload(
+            "w.toml",
+            example("workload.toml").as_bytes(),
+            None,
+            &crate::ImportOptions::default(),
+        );
+        let mut lines = Vec::new();
+        crate::write_workload_lines(&mut lines, &draft.unwrap().draft).unwrap();
+        for line in std::str::from_utf8(&lines).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            validator("workload-line").validate(&line).unwrap();
+            let mut wrong = line;
+            wrong["new"] = 1.into();
+            assert!(validator("workload-line").validate(&wrong).is_err(), "{wrong}");
         }
     }
 

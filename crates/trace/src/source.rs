@@ -27,6 +27,8 @@ enum Origin {
     Document(String, Format),
     /// A table with a row for each flow: their lines.
     Rows(Vec<u32>),
+    /// A document in lines: its text, and the line of each flow.
+    Lines(String, Vec<u32>),
     /// Anything else: the paths of which the place is known, sorted.
     Marks(Vec<(String, Place)>),
 }
@@ -34,6 +36,11 @@ enum Origin {
 impl SourceMap {
     pub(crate) fn document(file: &str, text: &str, format: Format) -> Self {
         Self { file: file.to_owned(), origin: Origin::Document(text.to_owned(), format) }
+    }
+
+    /// Of a document in lines, the first of which has everything but the flows; `flows` are the lines of those.
+    pub(crate) fn lines(file: &str, text: &str, flows: Vec<u32>) -> Self {
+        Self { file: file.to_owned(), origin: Origin::Lines(text.to_owned(), flows) }
     }
 
     /// Of a table with a row for each flow: their lines.
@@ -69,6 +76,7 @@ impl SourceMap {
                 };
                 paths.iter().map(place).collect()
             }
+            Origin::Lines(text, flows) => paths.iter().map(|path| in_lines(text, flows, path)).collect(),
             Origin::Marks(marks) => paths.iter().map(|path| mark(marks, path)).collect(),
         }
     }
@@ -88,6 +96,23 @@ impl TraceError {
     pub fn from_invalid(invalid: &Invalid, source: &SourceMap) -> Self {
         source.error(invalid.problems.iter().map(|p| (p.path.clone(), p.what.clone())).collect())
     }
+}
+
+/// The place of a path in a document in lines. O(bytes before it).
+fn in_lines(text: &str, flows: &[u32], path: &str) -> Option<Place> {
+    let mut lines = (1u32..).zip(text.lines());
+    let within = path.strip_prefix("flows[").and_then(|rest| rest.split_once(']'));
+    let ((line, text), path) = match within {
+        Some((index, rest)) => {
+            let number = *flows.get(index.parse::<usize>().ok()?)?;
+            (lines.find(|(line, _)| *line == number)?, rest)
+        }
+        None => (lines.find(|(_, text)| !text.trim().is_empty())?, path),
+    };
+    let column = places(text, Format::Json, &[path])[0].map(|place| place.column);
+    // A flow without that part is still known by its line.
+    let column = column.or_else(|| within.map(|_| 1))?;
+    Some(Place { line, column })
 }
 
 /// The place of the longest marked path that `path` is or begins with. O(length · log marks).

@@ -1,6 +1,7 @@
-//! The workload document, in three forms: read into a draft, written from one.
+//! The workload document, in three forms and as lines: read into a draft, written from one.
 
 mod convert;
+pub(crate) mod lines;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,8 @@ use crate::place::Place;
 use crate::source::SourceMap;
 
 pub(crate) use convert::from_cluster;
+pub(crate) use lines::LINES;
+pub use lines::write_workload_lines;
 pub use write::write_workload;
 
 /// The document as TOML.
@@ -52,7 +55,16 @@ const fn importer(
     import: Import,
 ) -> Importer {
     let (name, endings) = (format.name(), format.endings());
-    Importer { name, summary, endings, looks_like, params: &[], shaped: Importer::every_setting, import }
+    Importer {
+        name,
+        summary,
+        endings,
+        looks_like,
+        params: &[],
+        shaped: Importer::every_setting,
+        import,
+        lines: None,
+    }
 }
 
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {

@@ -120,6 +120,7 @@ const LINES: Importer = Importer {
         }
         Ok(Output::new(draft, Diagnostics::default(), SourceMap::rows(input.file, lines)))
     },
+    lines: None,
 };
 
 #[test]

@@ -8,8 +8,9 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use slackline::report::View;
 use slackline::report::table::Sort;
-use slackline_trace::Format;
+use slackline_model::Draft;
 use slackline_trace::format::ending;
+use slackline_trace::{Format, write_workload, write_workload_lines};
 
 use super::listed::Listed;
 use crate::out;
@@ -86,15 +87,43 @@ impl Forms for SimulationForm {
 }
 
 /// The form of a workload document.
-impl Forms for Format {
-    const ALL: &'static [Self] = &Self::ALL;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkloadForm {
+    /// As any document.
+    Of(Format),
+    /// A first line, then a flow a line in the order of their releases.
+    Lines,
+}
+
+impl Forms for WorkloadForm {
+    const ALL: &'static [Self] =
+        &[Self::Of(Format::Toml), Self::Of(Format::Json), Self::Of(Format::Yaml), Self::Lines];
 
     fn name(self) -> &'static str {
-        self.name()
+        match self {
+            Self::Of(format) => format.name(),
+            Self::Lines => "jsonl",
+        }
     }
 
     fn endings(self) -> &'static [&'static str] {
-        self.endings()
+        match self {
+            Self::Of(format) => format.endings(),
+            Self::Lines => &["jsonl"],
+        }
+    }
+}
+
+impl WorkloadForm {
+    /// Writes a workload, to a file or to standard output.
+    ///
+    /// # Errors
+    /// See [`out::data`].
+    pub(crate) fn write(self, file: Option<&Path>, draft: &Draft) -> anyhow::Result<()> {
+        match self {
+            Self::Of(format) => out::text(file, &write_workload(draft, format)),
+            Self::Lines => out::data(file, |out| write_workload_lines(out, draft)),
+        }
     }
 }
 
@@ -230,7 +259,7 @@ mod tests {
             assert_eq!(of(asked, name), Ok(expected), "{name}");
         }
         assert_eq!(form(None, None), Ok(Form::Table));
-        assert_eq!(form(None, Some(Path::new("w.yml.zst"))), Ok(Format::Yaml));
+        assert_eq!(form(None, Some(Path::new("w.yml.zst"))), Ok(WorkloadForm::Of(Format::Yaml)));
     }
 
     #[test]
@@ -261,6 +290,11 @@ pub(crate) struct TableArgs {
 }
 
 impl TableArgs {
+    /// Whether anything was said of how the table looks.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.columns.is_empty() || self.sort.is_some()
+    }
+
     /// How the table is shown, if its columns have these names.
     ///
     /// # Errors

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use slackline::import::{ScheduleDocument, Verdict, check};
+use slackline::import::{Opened, ScheduleDocument, Verdict, check, check_streams};
 use slackline::report::verdict;
 use slackline::tune::Method;
+use slackline_trace::format::ending;
 
 use super::Answer;
 use crate::args::output::Form;
@@ -70,6 +71,9 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     if [&args.workload, &args.schedule].iter().all(|path| path.as_os_str() == "-") {
         bail!("found - twice, expected only one of WORKLOAD and SCHEDULE from standard input");
     }
+    if let Some(verdict) = decide_by_stream(args, tables)? {
+        return Ok(verdict);
+    }
     let written = input::read(&args.schedule, args.output.file())?;
     let document = ScheduleDocument::open(&written, &tables.importers)?;
     let workload = input::read(&args.workload, args.output.file())?;
@@ -77,4 +81,19 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
     }
     Ok(check(&document, &workload, args.shape.options(&tables.importers)?, args.grain)?)
+}
+
+/// The verdict on two documents in lines, if they are feasible as far as that can be told while they are read.
+fn decide_by_stream(args: &Check, tables: &Tables) -> anyhow::Result<Option<Verdict>> {
+    let paths = [&args.schedule, &args.workload];
+    let is_in_lines = |path: &&PathBuf| ending(&path.to_string_lossy()).as_deref() == Some("jsonl");
+    if !paths.iter().all(is_in_lines) || paths.iter().any(|path| !path.is_file()) {
+        return Ok(None);
+    }
+    let [(schedule, lines), (workload, flows)] =
+        [input::open(&args.schedule, args.output.file())?, input::open(&args.workload, args.output.file())?];
+    let schedule = Opened { name: &schedule, source: lines };
+    let workload = Opened { name: &workload, source: flows };
+    // What is wrong is found again, and said, where the whole is looked at.
+    Ok(check_streams(schedule, workload, args.shape.options(&tables.importers)?, args.grain).ok().flatten())
 }

@@ -4,10 +4,10 @@ use clap::Args;
 use slackline::report::table::wrapped;
 use slackline_model::Seed;
 use slackline_trace::generate::{Generator, generator, generators};
-use slackline_trace::{Format, write_workload};
 
 use super::Answer;
 use crate::args::listed::Listed;
+use crate::args::output::WorkloadForm;
 use crate::args::{OutputArgs, value};
 use crate::help::COLUMNS;
 use crate::out;
@@ -35,7 +35,7 @@ pub(crate) struct Generate {
     #[arg(long, conflicts_with_all = ["set", "format", "output"])]
     list: bool,
     #[command(flatten)]
-    output: OutputArgs<Format>,
+    output: OutputArgs<WorkloadForm>,
 }
 
 fn name() -> Listed<&'static Generator> {
@@ -63,7 +63,9 @@ pub(crate) fn run(args: &Generate) -> anyhow::Result<Answer> {
         Some(one) => {
             let settings: Vec<(&str, &str)> =
                 args.set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-            write_workload(&one.generate(&settings, Seed(args.seed))?, args.output.form())
+            let draft = one.generate(&settings, Seed(args.seed))?;
+            args.output.form().write(file, &draft)?;
+            return Ok(Answer::Yes);
         }
         None if args.list => generators().iter().map(describe).collect::<Vec<_>>().join("\n"),
         None => {

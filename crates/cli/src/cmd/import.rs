@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
 use slackline::report::number::counted;
-use slackline_trace::{Format, write_workload};
 
 use super::Answer;
+use crate::args::output::WorkloadForm;
 use crate::args::{OutputArgs, Shape};
 use crate::input;
 use crate::out;
@@ -17,6 +17,7 @@ use crate::tables::Tables;
 #[command(after_long_help = "\
 Example:
   slackline import trace.tsv --machines 600 --slots 3 --output day.toml
+  slackline import trace.tsv --machines 600 --slots 3 --output day.jsonl.zst
 
 What was repaired or left out is counted on standard error. Without flags for a cluster the \
 document has none, and flags must give one whenever it is used.")]
@@ -27,7 +28,7 @@ pub(crate) struct Import {
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
-    output: OutputArgs<Format>,
+    output: OutputArgs<WorkloadForm>,
     /// What `--format` was called in the first edition.
     #[arg(long, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--format"))]
     to: Option<String>,
@@ -40,6 +41,6 @@ pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };
     out::talk(format_args!("{}: {flows}{cluster}", source.name));
-    out::text(args.output.file(), &write_workload(&draft, args.output.form()))?;
+    args.output.form().write(args.output.file(), &draft)?;
     Ok(Answer::Yes)
 }

@@ -1,5 +1,7 @@
 //! `simulate`: one policy on one workload.
 
+mod stream;
+
 use std::io;
 use std::path::PathBuf;
 
@@ -31,11 +33,13 @@ Examples:
   slackline simulate examples/nightly.toml -p fair:by=flow -o fair.json
   slackline check examples/nightly.toml fair.json
   slackline simulate examples/nightly.toml -p fair -o fair.jsonl.zst
+  slackline simulate year.jsonl.zst -p edf -o edf.jsonl.zst
   slackline simulate nightly.toml -p flex --knowledge learned --history past.json
   slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
 
 JSON is the schedule document; JSONL has it line by line, written while the simulation goes on, for schedules \
-larger than memory; CSV has a row a flow. `slackline policies` lists the policies.")]
+larger than memory; CSV has a row a flow. A workload in lines (.jsonl), or any with --stream, is read meanwhile \
+too. `slackline policies` lists the policies.")]
 pub(crate) struct Simulate {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -49,6 +53,12 @@ pub(crate) struct Simulate {
     shape: Shape,
     #[command(flatten)]
     simulation: SimulationArgs,
+    /// Read the workload while it is simulated, in memory for what is live
+    ///
+    /// Its flows must be in the order of their releases, one a line: a document in lines (.jsonl), which is read so by
+    /// itself, or a SWIM trace.
+    #[arg(long, help_heading = "Workload")]
+    stream: bool,
     #[command(flatten)]
     output: OutputArgs<SimulationForm>,
     #[command(flatten)]
@@ -62,6 +72,9 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &flows::COLUMNS)?;
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
+    if let Some(answer) = stream::run(args, tables, &view, &past)? {
+        return Ok(answer);
+    }
     let source = input::read(&args.workload, args.output.file())?;
     let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
@@ -100,11 +113,15 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     if failed == 0 {
         return Ok(Answer::Yes);
     }
+    warn_of_failed(failed);
+    Ok(Answer::No)
+}
+
+fn warn_of_failed(flows: usize) {
     out::warn(format_args!(
         "{} failed: no machine was left to finish them, or machines died too often for their tasks to end",
-        counted(failed as u64, "flow")
+        counted(flows as u64, "flow")
     ));
-    Ok(Answer::No)
 }
 
 /// Says something, if there is anything to say.

@@ -12,6 +12,7 @@
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
 //! - `lines`: schedules as JSON lines say what documents say;
+//! - `streams`: workloads in lines are simulated as they are read;
 //! - `names`: what is mistyped is answered with what was meant;
 //! - `command`: policies that are programs of their own;
 //! - `config`: the user's defaults file;
@@ -42,6 +43,7 @@ mod runs;
 mod runs_faults;
 mod runs_state;
 mod same;
+mod streams;
 mod tables;
 mod times;
 mod trials;

@@ -7,4 +7,5 @@ mod failures;
 mod minima;
 mod plans;
 mod property;
+mod streams;
 mod tasks;

@@ -48,7 +48,13 @@ fn pool(pool: &PoolDraft) -> Pool {
 
 /// The recurrence of a checked flow that comes `shift` seconds after the first, for an instance of that cluster and
 /// those pools.
-fn arrival(instance: &Instance, given_as: usize, draft: &FlowDraft, shift: f64, name: String) -> Arrival {
+pub(super) fn arrival(
+    instance: &Instance,
+    given_as: usize,
+    draft: &FlowDraft,
+    shift: f64,
+    name: String,
+) -> Arrival {
     let index: BTreeMap<_, _> = draft.jobs.iter().enumerate().map(|(k, j)| (j.id.as_str(), k)).collect();
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(draft.jobs.len());
     for job in &draft.jobs {

@@ -12,7 +12,7 @@ use crate::error::{Invalid, Problem};
 use crate::id::MachineId;
 use crate::time::SECONDS_MAX;
 
-pub(super) use flows::{limits, recurrences};
+pub(super) use flows::{check_one, limits, recurrence, recurrences};
 
 /// Most slots a lane may have, so that slot numbers and their sums fit `u32`.
 const SLOTS_MAX: u64 = 1 << 31;

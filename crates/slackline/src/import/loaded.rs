@@ -6,7 +6,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, TasksDraft};
 use slackline_model::instance::{Amount, Phase};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Draft, Instance, Schedule, Span, Time};
+use slackline_model::{Cluster, Draft, Instance, Schedule, Span, Time};
 use slackline_trace::{Diagnostic, Imported, Meta, TraceError};
 
 use super::error::ImportError;
@@ -16,7 +16,7 @@ use super::recorded_options::{RecordedOptions, add_grain};
 pub(super) const GRAIN: f64 = 10.0;
 
 /// The longest simulation, seconds: far enough below 2^64 microseconds for whatever distorts it.
-const HORIZON_MAX: f64 = 1e12;
+pub(super) const HORIZON_MAX: f64 = 1e12;
 
 /// The largest cluster that is simulated: every machine and slot takes memory.
 const SLOTS_MAX: u64 = 20_000_000;
@@ -48,6 +48,19 @@ pub struct Loaded {
 /// The grain that was asked for in seconds, or the usual one.
 pub fn grain_span(seconds: Option<f64>) -> Span {
     Span::from_seconds_nearest(seconds.unwrap_or(GRAIN))
+}
+
+/// Refuses clusters that are too large for a simulation.
+pub(super) fn check_cluster(name: &str, cluster: &Cluster) -> Result<(), ImportError> {
+    let slots: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
+    if slots.max(u64::from(cluster.n_machines())) <= SLOTS_MAX {
+        return Ok(());
+    }
+    let problem = format!(
+        "found {} machines with {slots} slots, expected at most {SLOTS_MAX} of either in a simulation",
+        cluster.n_machines()
+    );
+    Err(ImportError::TooLarge { name: name.to_owned(), problem })
 }
 
 impl Shaped {
@@ -152,13 +165,7 @@ impl Loaded {
                 "found work that may take {horizon:e} s, expected at most {HORIZON_MAX:e} s in a simulation"
             )));
         }
-        let slots: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
-        if slots.max(u64::from(cluster.n_machines())) > SLOTS_MAX {
-            return Err(too_large(format!(
-                "found {} machines with {slots} slots, expected at most {SLOTS_MAX} of either in a simulation",
-                cluster.n_machines()
-            )));
-        }
+        check_cluster(&self.name, cluster)?;
         self.cut(grain);
         Ok(())
     }

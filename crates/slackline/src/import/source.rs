@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use slackline_model::{Metric, Objective, Seed};
-use slackline_trace::{Diagnostic, ImportOptions, Imported, Place, TraceError, read_workload};
+use slackline_trace::{Diagnostic, ImportOptions, Imported, Importer, Place, TraceError, read_workload};
 
 use super::error::ImportError;
 use super::loaded::{Loaded, Shaped};
@@ -70,15 +70,7 @@ impl Source {
         self.refuse_plans("a workload")?;
         let import = import_options(options)?;
         let mut imported = read_workload(&self.name, &self.bytes, options.from.as_deref(), &import)?;
-        if imported.importer.is_native()
-            && let Some((name, _)) = options.import.first()
-        {
-            let problem = format!(
-                "found a {} document of our own, expected a trace; import options leave our own documents alone",
-                imported.importer.name
-            );
-            return Err(ImportError::option(name, problem));
-        }
+        refuse_options(&imported.importer, options)?;
         options.apply_cluster(&mut imported.draft, &self.name)?;
         let objective = &mut imported.draft.objective;
         let (metric, combine) =
@@ -119,8 +111,22 @@ fn own_costs(imported: &Imported, metric: Metric) -> Option<Diagnostic> {
     })
 }
 
+/// Refuses options of importers for documents of our own, which say everything.
+pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> Result<(), ImportError> {
+    match options.import.first() {
+        Some((name, _)) if importer.is_native() => {
+            let problem = format!(
+                "found a {} document of our own, expected a trace; import options leave our own documents alone",
+                importer.name
+            );
+            Err(ImportError::option(name, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The options of importers.
-fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
+pub(super) fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
     let mut import = ImportOptions::new(options.importers.clone());
     for (name, value) in &options.import {
         import.set(name, value).map_err(|problem| ImportError::option(name, problem.to_string()))?;

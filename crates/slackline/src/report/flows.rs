@@ -1,12 +1,15 @@
 //! How each flow of a schedule fared.
 
+use std::io::{self, Write};
+
 use slackline_model::cost::is_late;
-use slackline_model::schedule::{FlowRow, FlowStatus};
-use slackline_model::{Instance, Schedule};
+use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Origin};
+use slackline_model::{Instance, Schedule, SlotRange};
 
 use crate::report::comparison::Figures;
 use crate::report::number::{NOTHING, Unit, column, duration, exact, instants, number};
 use crate::report::table::{Column, Table, View, list};
+use crate::simulate::RowWriter;
 
 /// `late`, `on time`, `failed`, or nothing without a deadline.
 fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
@@ -54,27 +57,62 @@ pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View)
     out
 }
 
+const HEADER: [&str; 9] =
+    ["flow", "release", "start", "completion", "response", "deadline", "cost", "status", "late"];
+
 /// One row a flow with all digits.
 pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
-    let header = ["flow", "release", "start", "completion", "response", "deadline", "cost", "status", "late"];
-    let record = |row: &FlowRow| {
-        let flow = instance.flow(row.flow);
-        let deadline = flow.deadline.map(slackline_model::Time::seconds);
-        let status = if row.status == FlowStatus::Done { "done" } else { "failed" };
-        let late = row.completion.zip(deadline).map(|(c, d)| is_late(c, d).to_string());
-        vec![
-            flow.id.clone(),
-            exact(Some(row.release)),
-            exact(row.start),
-            exact(row.completion),
-            exact(row.completion.map(|c| c - row.release)),
-            exact(deadline),
-            exact(row.cost),
-            status.to_owned(),
-            late.unwrap_or_default(),
-        ]
-    };
-    crate::report::csv(&header, schedule.flows.iter().map(record))
+    crate::report::csv(&HEADER, schedule.flows.iter().map(|row| record(instance, row)))
+}
+
+fn record(instance: &Instance, row: &FlowRow) -> Vec<String> {
+    let flow = instance.flow(row.flow);
+    let deadline = flow.deadline.map(slackline_model::Time::seconds);
+    let status = if row.status == FlowStatus::Done { "done" } else { "failed" };
+    let late = row.completion.zip(deadline).map(|(c, d)| is_late(c, d).to_string());
+    vec![
+        flow.id.clone(),
+        exact(Some(row.release)),
+        exact(row.start),
+        exact(row.completion),
+        exact(row.completion.map(|c| c - row.release)),
+        exact(deadline),
+        exact(row.cost),
+        status.to_owned(),
+        late.unwrap_or_default(),
+    ]
+}
+
+/// The same rows as [`csv`], written as flows end.
+pub struct CsvWriter<W: Write>(csv::Writer<W>);
+
+impl<W: Write> CsvWriter<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self(csv::Writer::from_writer(out))
+    }
+
+    /// Ends the table.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn end(mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<W: Write> RowWriter for CsvWriter<W> {
+    fn begin(&mut self, _: &Instance, _: &Origin) -> io::Result<()> {
+        Ok(self.0.write_record(HEADER)?)
+    }
+
+    fn row(&mut self, _: &Instance, _: &NewRow, _: &[SlotRange]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {
+        Ok(self.0.write_record(record(live, row))?)
+    }
 }
 
 /// The metrics of one schedule, a few to a line, after whatever else there is to say of it by name.

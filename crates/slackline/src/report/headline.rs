@@ -5,7 +5,7 @@ use slackline_model::schedule::Clock;
 use slackline_model::{Combine, FlowId, Instance, Metric, Objective, Schedule, Start};
 use slackline_policy::Admission;
 
-use crate::offered_load::{self, Load};
+use crate::offered_load::{self, Load, Tally};
 use crate::report::number::{Unit, comes_twice, counted, instant, number};
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
@@ -22,8 +22,11 @@ pub fn headline(name: &str, instance: &Instance) -> String {
 /// `2,099 tasks (150 of them cut from work)`, or `1,949 tasks and 1,500 slot-seconds of work` where that work is not
 /// cut into tasks: how many tasks there are depends on whether the work has to be cut.
 pub fn tasks(instance: &Instance) -> String {
-    let (cut, uncut) = (instance.n_cut(), instance.work_uncut().slot_seconds());
-    let mut text = counted(instance.n_tasks(), "task");
+    tasks_text(instance.n_tasks(), instance.n_cut(), instance.work_uncut().slot_seconds())
+}
+
+fn tasks_text(tasks: u64, cut: u64, uncut: f64) -> String {
+    let mut text = counted(tasks, "task");
     if cut > 0 {
         text.extend([" (", &number(cut as f64, Unit::Count), " of them cut from work)"]);
     }
@@ -89,9 +92,27 @@ pub fn load(lanes: &[Load]) -> String {
     format!("{}: {each}", if known { "offered load" } else { "work" })
 }
 
+/// The same as [`lines`], of a workload that was read as a stream; `cut` is how many tasks were made of work.
+pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) -> String {
+    let start = empty.start().map_or_else(String::new, start);
+    let headline = format!(
+        "{name}: {}, {}, {} on {}",
+        counted(tally.flows, "flow"),
+        counted(tally.jobs, "job"),
+        tasks_text(tally.tasks, cut, 0.0),
+        cluster(empty),
+    );
+    format!("{headline}\n{}\n{start}", load(&tally.offered(empty.cluster())))
+}
+
 /// What should be known before results are believed: a warning for each kind of slots with more load than it
 /// can bear.
 pub fn warnings(instance: &Instance) -> Vec<String> {
+    warnings_of(offered_load::offered(instance))
+}
+
+/// The same of loads.
+pub fn warnings_of(lanes: Vec<Load>) -> Vec<String> {
     let warning = |load: Load| {
         let offered = load.offered.filter(|_| load.is_too_much)?;
         Some(format!(
@@ -101,7 +122,7 @@ pub fn warnings(instance: &Instance) -> Vec<String> {
             number(offered, Unit::Percent),
         ))
     };
-    offered_load::offered(instance).into_iter().filter_map(warning).collect()
+    lanes.into_iter().filter_map(warning).collect()
 }
 
 /// `lower bound 1,234`, or that there is none.

@@ -5,11 +5,14 @@ use std::io::{self, Write};
 use slackline_model::schedule::{FlowRow, NewRow, Origin};
 use slackline_model::{Instance, SlotRange};
 use slackline_trace::schedule::status;
-use slackline_trace::{Meta, ScheduleLines};
+use slackline_trace::{Diagnostic, Meta, ScheduleLines};
 
 use super::{Figures, claim_figures};
+use crate::import::{ImportError, StreamedWorkload};
 use crate::policy_spec::PolicySpec;
-use crate::simulate::{NotWritten, Options, RowWriter, Simulated, simulate_to};
+use crate::simulate::{
+    NotStreamed, NotWritten, Options, RowWriter, Simulated, Streamed, simulate_stream, simulate_to,
+};
 
 /// The lines of one schedule.
 struct Lines<'a, W> {
@@ -53,4 +56,32 @@ pub fn simulate_lines(
     meta.status = status(simulated.schedule.cost, simulated.schedule.lower_bound);
     lines.end(&simulated.schedule, meta)?;
     Ok(simulated)
+}
+
+/// The same of a workload that is read meanwhile, whose hash comes into `meta` when it was; also how many
+/// tasks were made of work, and what the importer has to say.
+///
+/// # Errors
+/// As [`simulate_stream`]. What was written then ends without its last line.
+pub fn stream_lines(
+    out: &mut dyn Write,
+    mut workload: StreamedWorkload,
+    policy: &PolicySpec,
+    options: &Options,
+    progress: Option<&mut dyn FnMut(u64)>,
+    meta: &mut Meta,
+) -> Result<(Streamed, u64, Vec<Diagnostic>), NotStreamed<ImportError>> {
+    let empty = workload.empty().clone();
+    let mut lines = Lines { lines: ScheduleLines::new(out), meta };
+    let mut streamed = simulate_stream(&empty, workload.by_ref(), policy, options, progress, &mut lines)?;
+    let Lines { lines, meta } = lines;
+    let cut = workload.n_cut();
+    let (sha256, diagnostics) = workload.finish().map_err(|error| NotStreamed::Flows(error.into()))?;
+    let figures = Figures::of_simulation(&streamed.simulated);
+    let schedule = &mut streamed.simulated.schedule;
+    claim_figures(schedule, &figures);
+    meta.sha256 = sha256;
+    meta.status = status(schedule.cost, schedule.lower_bound);
+    lines.end(schedule, meta).map_err(NotWritten::Output)?;
+    Ok((streamed, cut, diagnostics))
 }

@@ -56,6 +56,7 @@ pub(super) const IMPORTER: Importer = Importer {
     // An empty text says nothing.
     shaped: |settings, name| !settings.text(name).is_empty(),
     import,
+    lines: None,
 };
 
 /// A node of the workflow.

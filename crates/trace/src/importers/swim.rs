@@ -15,12 +15,13 @@
 
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{Draft, Seed};
+use slackline_model::{Seed, Start};
 
 use crate::diagnostic::Diagnostics;
 use crate::durations::{MAP_MILLIS, REDUCE_MILLIS};
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output, SEED};
+use crate::line_import::{Line, LineImport, Said, import_lines};
 use crate::place::Place;
 use crate::random;
 use crate::source::SourceMap;
@@ -79,6 +80,7 @@ pub(super) const IMPORTER: Importer = Importer {
         _ => true,
     },
     import,
+    lines: Some(open),
 };
 
 /// What is assumed, from the settings.
@@ -160,45 +162,55 @@ struct Row<'a> {
 /// # Errors
 /// The first row that is none, with its line and column.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
-    let assumed = Assumed::of(settings);
-    let mut draft = Draft::default();
-    let mut diagnostics = Diagnostics::default();
-    let mut lines = Vec::new();
-    let mut before: Option<f64> = None;
-    for (line, content) in (1u32..).zip(input.text.lines()) {
-        if content.trim().is_empty() {
-            continue;
-        }
-        let row = parse_row(input, line, content, &mut diagnostics)?;
-        if let Some(before) = before {
-            if row.submit < before {
-                diagnostics.add(line, "submitted before the row above, kept as it is");
-            } else if row.gap.is_none_or(|gap| (row.submit - before - gap).abs() > 1e-6) {
-                diagnostics.add(line, "gap is not the difference of submit times, the times were kept");
-            }
-        }
-        before = Some(row.submit);
-        let job = job(&row, line, lines.len() as u64, &assumed, &mut diagnostics)
-            .map_err(|what| input.error(Some(Place { line, column: 1 }), what))?;
-        let mut flow = FlowDraft::new(row.id, vec![job]);
-        flow.release = row.submit;
-        draft.flows.push(flow);
-        lines.push(line);
-    }
-    if lines.is_empty() {
-        let what =
-            "found no rows, expected one job per line: id, submit time, gap, input, shuffle and output bytes";
-        return Err(input.error(None, what));
-    }
-    Ok(Output::new(draft, diagnostics, SourceMap::rows(input.file, lines)))
+    import_lines(input, open(None, settings), |lines| SourceMap::rows(input.file, lines))
 }
 
-fn parse_row<'a>(
-    input: &Input<'_>,
-    line: u32,
-    content: &'a str,
-    diagnostics: &mut Diagnostics,
-) -> Result<Row<'a>, TraceError> {
+/// Reads a trace row by row.
+struct Rows {
+    assumed: Assumed,
+    /// How many came.
+    count: u64,
+    /// When the job of the last one was submitted.
+    before: Option<f64>,
+}
+
+fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
+    Box::new(Rows { assumed: Assumed::of(settings), count: 0, before: None })
+}
+
+impl LineImport for Rows {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+        if line.text.trim().is_empty() {
+            return Ok(Said::Nothing);
+        }
+        let (row, number) = (parse_row(line, diagnostics)?, line.number);
+        if let Some(before) = self.before {
+            if row.submit < before {
+                diagnostics.add(number, "submitted before the row above, kept as it is");
+            } else if row.gap.is_none_or(|gap| (row.submit - before - gap).abs() > 1e-6) {
+                diagnostics.add(number, "gap is not the difference of submit times, the times were kept");
+            }
+        }
+        self.before = Some(row.submit);
+        let job = job(&row, number, self.count, &self.assumed, diagnostics);
+        let job = job.map_err(|what| line.error(1, what))?;
+        self.count += 1;
+        let flow = FlowDraft { release: row.submit, ..FlowDraft::new(row.id, vec![job]) };
+        Ok(Said::Flow(Box::new(flow)))
+    }
+
+    fn end(&self, file: &str) -> Result<(), TraceError> {
+        if self.count > 0 {
+            return Ok(());
+        }
+        let what =
+            "found no rows, expected one job per line: id, submit time, gap, input, shuffle and output bytes";
+        Err(TraceError::input(file, None, what))
+    }
+}
+
+fn parse_row<'a>(line: &Line<'a>, diagnostics: &mut Diagnostics) -> Result<Row<'a>, TraceError> {
+    let content = line.text;
     let mut cells = [""; 6];
     let mut columns = [0; 6];
     let (mut n, mut start) = (0, 0);
@@ -208,8 +220,7 @@ fn parse_row<'a>(
         n += 1;
     }
     let bad = |column: usize, what: String| {
-        let place = Place { line, column: Place::of_offset(content.as_bytes(), columns[column]).column };
-        input.error(Some(place), what)
+        line.error(Place::of_offset(content.as_bytes(), columns[column]).column, what)
     };
     if n < 6 {
         let what = format!("found a row of {n} tab-separated columns, expected at least 6");
@@ -227,7 +238,7 @@ fn parse_row<'a>(
         cells[1].parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0).ok_or_else(|| wrong(1))?;
     let mut bytes = |column: usize| match cells[column].parse::<i64>() {
         Ok(bytes) if bytes < 0 => {
-            diagnostics.add(line, "negative bytes, taken as 0");
+            diagnostics.add(line.number, "negative bytes, taken as 0");
             Ok(0)
         }
         Ok(bytes) => Ok(bytes.unsigned_abs()),

@@ -39,6 +39,7 @@ pub(super) const IMPORTER: Importer = Importer {
     params: &[Param::new("runtime-scale", "1", Values::Real(1e-9, 1e9), "factor on all runtimes")],
     shaped: Importer::every_setting,
     import,
+    lines: None,
 };
 
 #[derive(Deserialize)]

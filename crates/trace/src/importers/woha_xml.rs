@@ -75,6 +75,7 @@ pub(super) const IMPORTER: Importer = Importer {
     // Refusing shapes nothing.
     shaped: |settings, _| settings.choice("missing-inputs") == "assume",
     import,
+    lines: None,
 };
 
 /// Reads a file into a draft without machines.

@@ -17,8 +17,8 @@ use super::{Head, Meta, gap_absolute, write};
 use crate::error::TraceError;
 use crate::format::{Format, ending};
 use crate::json;
+use crate::line_reader::LineReader;
 use crate::parse::{VERSION, check_version, parse};
-use crate::place::Place;
 use crate::text::content;
 use crate::times::Beginning;
 use crate::wire::Named;
@@ -145,9 +145,9 @@ pub(super) fn read_ends(name: &str, bytes: &[u8]) -> Result<Head, TraceError> {
     let first = lines.first()?;
     let mut last = String::new();
     while lines.next()? {
-        std::mem::swap(&mut last, &mut lines.text);
+        std::mem::swap(&mut last, &mut lines.reader.text);
     }
-    lines.text = last;
+    lines.reader.text = last;
     let meta = meta(first, lines.last()?);
     Ok(Head { meta, has_tasks: true, is_in_lines: true })
 }
@@ -188,7 +188,9 @@ pub fn read_schedule_lines(
     let mut seen = take(ScheduleLine::First(schedule.clone()));
     while seen.is_continue() && lines.next()? {
         let read = match lines.kind()? {
-            Kind::Task(task) => names.task(&task).map(|(row, places)| ScheduleLine::Row(row, places)),
+            Kind::Task(task) => {
+                names.task(instance, &task).map(|(row, places)| ScheduleLine::Row(row, places))
+            }
             Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
             Kind::Last(last) => {
                 claim(&mut schedule, &last).map_err(|wrong| lines.wrong(wrong))?;
@@ -209,7 +211,7 @@ pub fn read_schedule_lines(
 }
 
 /// What the first line says, rows and claims missing.
-fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> {
+pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> {
     check_start(first.start.as_ref(), instance)?;
     let text = |cluster| serde_json::to_string(cluster).ok();
     if text(&first.cluster) != text(&from_cluster(instance.cluster())) {
@@ -232,7 +234,7 @@ fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> 
 }
 
 /// Takes in the claims of the last line.
-fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
+pub(super) fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
     let LastLine { cost, lower_bound, gap, gap_absolute, .. } = *last;
     check_finite(&[
         ("cost", cost),
@@ -245,84 +247,70 @@ fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
     check_gap_absolute(schedule, gap_absolute)
 }
 
-fn meta(first: FirstLine, last: LastLine) -> Meta {
+pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
     let FirstLine { version, options, seed, .. } = first;
     Meta { version, sha256: last.sha256, options, seed, status: last.status }
 }
 
 /// A line after the first.
-enum Kind<'a> {
+pub(super) enum Kind<'a> {
     Task(Task<'a>),
     Flow(Flow<'a>),
     Last(LastLine),
 }
 
-/// The lines of a file, one at a time.
-struct Lines<'a> {
-    file: &'a str,
-    source: Box<dyn BufRead + 'a>,
-    /// The line that was read last, without its end.
-    text: String,
-    /// Its number, from 1.
-    number: u32,
+/// The lines of a schedule, one at a time.
+pub(super) struct Lines<'a> {
+    reader: LineReader<'a>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(file: &'a str, bytes: &'a [u8]) -> Self {
-        Self { file, source: content(bytes), text: String::new(), number: 0 }
+    fn new(file: &str, bytes: &'a [u8]) -> Self {
+        Self { reader: LineReader::new(file, content(bytes)) }
+    }
+
+    /// Lines of that file.
+    pub(super) fn of(reader: LineReader<'a>) -> Self {
+        Self { reader }
     }
 
     /// Goes to the next line; false at the end of the file.
-    fn next(&mut self) -> Result<bool, TraceError> {
-        let mut bytes = std::mem::take(&mut self.text).into_bytes();
-        bytes.clear();
-        let read = self.source.read_until(b'\n', &mut bytes);
-        if matches!(read, Ok(0)) {
-            return Ok(false);
-        }
-        self.number = self.number.saturating_add(1);
-        read.map_err(|error| self.input(format!("found damaged compressed data: {error}")))?;
-        if bytes.last() == Some(&b'\n') {
-            bytes.pop();
-        }
-        if self.number == 1 && bytes.starts_with("\u{feff}".as_bytes()) {
-            bytes.drain(..3);
-        }
-        match String::from_utf8(bytes) {
-            Ok(text) => self.text = text,
-            Err(error) => {
-                let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
-                let what = format!("found byte {:#04x}, expected UTF-8 text", bytes[at]);
-                let place = Place::of_offset(bytes, at);
-                return Err(TraceError::input(self.file, Some(place), what).on_line(self.number));
-            }
-        }
-        Ok(true)
+    pub(super) fn next(&mut self) -> Result<bool, TraceError> {
+        self.reader.next()
     }
 
     /// The first line.
-    fn first(&mut self) -> Result<FirstLine, TraceError> {
+    pub(super) fn first(&mut self) -> Result<FirstLine, TraceError> {
         if !self.next()? {
-            return Err(TraceError::input(self.file, None, "found nothing, expected a schedule in lines"));
+            return Err(TraceError::input(
+                &self.reader.file,
+                None,
+                "found nothing, expected a schedule in lines",
+            ));
         }
         let first: FirstLine = self.parse()?;
-        check_version(self.file, &self.text, Format::Json, first.slackline)
-            .map_err(|error| error.on_line(self.number))?;
+        check_version(&self.reader.file, &self.reader.text, Format::Json, first.slackline)
+            .map_err(|error| error.on_line(self.reader.number))?;
         Ok(first)
     }
 
     /// The line at the end of the file as the last one of a schedule.
     fn last(&self) -> Result<LastLine, TraceError> {
-        match json::from_str::<Keys>(&self.text) {
+        match json::from_str::<Keys>(&self.reader.text) {
             Ok(keys) if keys.sha256.is_some() => self.parse(),
             _ => Err(self.cut_off()),
         }
     }
 
+    /// Whether the line has what only the last one has; a name may hold it too.
+    pub(super) fn may_be_last(&self) -> bool {
+        self.reader.text.contains("\"sha256\"")
+    }
+
     /// A line after the first one.
-    fn kind(&self) -> Result<Kind<'_>, TraceError> {
+    pub(super) fn kind(&self) -> Result<Kind<'_>, TraceError> {
         // Nearly all lines are rows.
-        if let Ok(task) = json::from_str(&self.text) {
+        if let Ok(task) = json::from_str(&self.reader.text) {
             return Ok(Kind::Task(task));
         }
         let keys: Keys = self.parse()?;
@@ -339,22 +327,22 @@ impl<'a> Lines<'a> {
     }
 
     fn parse<'t, T: Deserialize<'t>>(&'t self) -> Result<T, TraceError> {
-        parse(self.file, &self.text, Format::Json, "a line of a schedule")
-            .map_err(|error| error.on_line(self.number))
+        parse(&self.reader.file, &self.reader.text, Format::Json, "a line of a schedule")
+            .map_err(|error| error.on_line(self.reader.number))
     }
 
     /// Something is wrong with a part of this line.
-    fn wrong(&self, wrong: Wrong) -> TraceError {
-        wrong.into_error(self.file, &self.text, Format::Json).on_line(self.number)
+    pub(super) fn wrong(&self, wrong: Wrong) -> TraceError {
+        wrong.into_error(&self.reader.file, &self.reader.text, Format::Json).on_line(self.reader.number)
     }
 
     /// Something is wrong with this line.
-    fn input(&self, what: impl Into<String>) -> TraceError {
-        TraceError::input(self.file, None, what).on_line(self.number)
+    pub(super) fn input(&self, what: impl Into<String>) -> TraceError {
+        self.reader.input(what)
     }
 
     /// This is the line at the end of the file, and not the last one of a schedule.
-    fn cut_off(&self) -> TraceError {
+    pub(super) fn cut_off(&self) -> TraceError {
         self.input(
             "found the end of the file after this line, expected a last line with `sha256`: it was cut off",
         )

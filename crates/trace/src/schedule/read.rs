@@ -8,7 +8,7 @@ use slackline_model::schedule::{
 };
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::tolerance;
-use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 
 use super::{Head, Meta, gap_absolute, lines, wire};
 use crate::error::{Fault, Faults, TraceError};
@@ -128,11 +128,12 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         schedule.flows.push(row);
     }
     for (i, row) in document.allocations.unwrap_or_default().iter().enumerate() {
-        let row = names.allocation(row).map_err(|wrong| wrong.within(&format!("allocations[{i}]")))?;
+        let row =
+            names.allocation(instance, row).map_err(|wrong| wrong.within(&format!("allocations[{i}]")))?;
         schedule.allocations.push(row);
     }
     for (i, row) in document.tasks.unwrap_or_default().iter().enumerate() {
-        let row = names.task(row).map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
+        let row = names.task(instance, row).map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
         schedule.tasks.push(row.0, &row.1);
     }
     Ok(schedule)
@@ -205,37 +206,66 @@ fn seconds(path: &str, value: f64) -> Result<f64, Wrong> {
     Err(Wrong::input(path, what))
 }
 
-/// Names of an instance with their ids.
-pub(super) struct Names<'i> {
-    instance: &'i Instance,
-    flows: BTreeMap<&'i str, FlowId>,
-    jobs: BTreeMap<(FlowId, &'i str), JobId>,
+/// Names of flows and jobs with their ids in an instance, which may come and go.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    flows: BTreeMap<String, FlowNames>,
     /// Machines that were looked up before: groups are searched one by one, and rows are many.
     machines: BTreeMap<String, MachineId>,
 }
 
-impl<'i> Names<'i> {
-    pub(super) fn new(instance: &'i Instance) -> Self {
-        let flows = instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id));
-        let jobs = instance.jobs().iter_enumerated().map(|(id, job)| ((job.flow, job.id.as_str()), id));
-        Self { instance, flows: flows.collect(), jobs: jobs.collect(), machines: BTreeMap::new() }
+#[derive(Clone, Debug)]
+struct FlowNames {
+    id: FlowId,
+    jobs: BTreeMap<String, JobId>,
+}
+
+impl Names {
+    /// Those of all flows that are there.
+    pub fn new(instance: &Instance) -> Self {
+        let mut names = Self::default();
+        for flow in instance.flows().keys() {
+            names.admit(instance, flow);
+        }
+        names
     }
 
-    fn flow(&self, name: &Name<'_>) -> Result<FlowId, Wrong> {
-        let found = self.flows.get(&*name.0).copied();
-        found.ok_or_else(|| {
+    /// A flow comes.
+    pub fn admit(&mut self, instance: &Instance, id: FlowId) {
+        let flow = instance.flow(id);
+        let jobs = flow.jobs().map(|job| (instance.job(job).id.clone(), job)).collect();
+        self.flows.insert(flow.id.clone(), FlowNames { id, jobs });
+    }
+
+    /// A flow goes.
+    pub fn forget(&mut self, flow: &str) {
+        self.flows.remove(flow);
+    }
+
+    /// Whether a flow of that name is there.
+    pub fn has_flow(&self, flow: &str) -> bool {
+        self.flows.contains_key(flow)
+    }
+
+    fn flow(&self, name: &Name<'_>) -> Result<&FlowNames, Wrong> {
+        self.flows.get(&*name.0).ok_or_else(|| {
             Wrong::mismatch("flow", format!("found flow {:?}, which the workload does not have", name.0))
         })
     }
 
-    fn phase(&self, flow: &Name<'_>, job: &Name<'_>, phase: PhaseName) -> Result<PhaseId, Wrong> {
-        let id = self.flow(flow)?;
-        let Some(&id) = self.jobs.get(&(id, &*job.0)) else {
+    fn phase(
+        &self,
+        instance: &Instance,
+        flow: &Name<'_>,
+        job: &Name<'_>,
+        phase: PhaseName,
+    ) -> Result<PhaseId, Wrong> {
+        let Some(&id) = self.flow(flow)?.jobs.get(&*job.0) else {
             let what = format!("found job {:?}, which flow {:?} does not have", job.0, flow.0);
             return Err(Wrong::mismatch("job", what));
         };
         let kind = PhaseKind::from(phase);
-        self.instance.job(id).phase(kind).ok_or_else(|| {
+        instance.job(id).phase(kind).ok_or_else(|| {
             let what =
                 format!("found a {kind} phase, which job {:?} of flow {:?} does not have", job.0, flow.0);
             Wrong::mismatch("phase", what)
@@ -244,7 +274,7 @@ impl<'i> Names<'i> {
 
     pub(super) fn flow_row(&self, row: &wire::Flow<'_>) -> Result<FlowRow, Wrong> {
         Ok(FlowRow {
-            flow: self.flow(&row.flow)?,
+            flow: self.flow(&row.flow)?.id,
             release: seconds("release", row.release)?,
             start: row.start.map(|at| seconds("start", at)).transpose()?,
             completion: row.completion.map(|at| seconds("completion", at)).transpose()?,
@@ -256,9 +286,9 @@ impl<'i> Names<'i> {
         })
     }
 
-    fn allocation(&self, row: &wire::Allocation<'_>) -> Result<Allocation, Wrong> {
+    fn allocation(&self, instance: &Instance, row: &wire::Allocation<'_>) -> Result<Allocation, Wrong> {
         Ok(Allocation {
-            phase: self.phase(&row.flow, &row.job, row.phase)?,
+            phase: self.phase(instance, &row.flow, &row.job, row.phase)?,
             start: seconds("start", row.start)?,
             end: seconds("end", row.end)?,
             slots: row.slots,
@@ -266,19 +296,23 @@ impl<'i> Names<'i> {
     }
 
     /// A row of tasks and the slots they are on.
-    pub(super) fn task(&mut self, row: &wire::Task<'_>) -> Result<(NewRow, Vec<SlotRange>), Wrong> {
-        let phase = self.phase(&row.flow, &row.job, row.phase)?;
-        let kind = self.instance.phase(phase).kind;
+    pub(super) fn task(
+        &mut self,
+        instance: &Instance,
+        row: &wire::Task<'_>,
+    ) -> Result<(NewRow, Vec<SlotRange>), Wrong> {
+        let phase = self.phase(instance, &row.flow, &row.job, row.phase)?;
+        let (kind, cluster) = (instance.phase(phase).kind, instance.cluster());
         if row.count == 0 || row.task.checked_add(row.count).is_none() {
             let what = format!("found {} tasks from task {} on", row.count, row.task);
             return Err(Wrong::input("count", what));
         }
         let places = match (&row.machine, row.slot, &row.places) {
             (Some(machine), Some(slot), None) if row.count == 1 => {
-                let found = self.slot(kind, &machine.0, slot);
+                let found = self.slot(cluster, kind, &machine.0, slot);
                 vec![SlotRange { first: found.map_err(|what| Wrong::mismatch("slot", what))?, len: 1 }]
             }
-            (None, None, Some(places)) => self.places(kind, places, row.count)?,
+            (None, None, Some(places)) => self.places(cluster, kind, places, row.count)?,
             _ => {
                 let what =
                     "found neither `machine` with `slot` (one task) nor `places` (several), expected one";
@@ -304,7 +338,13 @@ impl<'i> Names<'i> {
     }
 
     /// The ranges of lane slots that places name; neighbours become one range.
-    fn places(&mut self, kind: PhaseKind, names: &[Name<'_>], count: u32) -> Result<Vec<SlotRange>, Wrong> {
+    fn places(
+        &mut self,
+        cluster: &Cluster,
+        kind: PhaseKind,
+        names: &[Name<'_>],
+        count: u32,
+    ) -> Result<Vec<SlotRange>, Wrong> {
         let mut ranges: Vec<SlotRange> = Vec::new();
         let mut total = 0u64;
         for (i, name) in names.iter().enumerate() {
@@ -313,8 +353,9 @@ impl<'i> Names<'i> {
                 let what = format!("found {:?}, expected \"machine/slot\" or \"machine/first-last\"", name.0);
                 return Err(Wrong::input(path(), what));
             };
-            let mut slot =
-                |number| self.slot(kind, machine, number).map_err(|what| Wrong::mismatch(path(), what));
+            let mut slot = |number| {
+                self.slot(cluster, kind, machine, number).map_err(|what| Wrong::mismatch(path(), what))
+            };
             // Slots of a machine are consecutive in their lane, so the ends vouch for the middle.
             let range = SlotRange { first: slot(first)?, len: last - first + 1 };
             slot(last)?;
@@ -331,8 +372,7 @@ impl<'i> Names<'i> {
     }
 
     /// The lane slot that is `slot` of the machine of that name.
-    fn slot(&mut self, kind: PhaseKind, machine: &str, slot: u32) -> Result<u32, String> {
-        let cluster = self.instance.cluster();
+    fn slot(&mut self, cluster: &Cluster, kind: PhaseKind, machine: &str, slot: u32) -> Result<u32, String> {
         let known = self.machines.get(machine).copied().or_else(|| cluster.machine_named(machine));
         let Some(id) = known else {
             return Err(format!("found machine {machine:?}, which the cluster does not have"));

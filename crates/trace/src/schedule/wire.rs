@@ -108,7 +108,7 @@ pub(crate) enum Clock {
 }
 
 /// The first line of a schedule in lines: how it came about.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FirstLine"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FirstLine {

@@ -70,7 +70,12 @@ fn per_phase(numbers: Option<Numbers>) -> PerPhase {
     }
 }
 
-fn to_flow(path: &str, flow: wire::Flow, start: Option<&Start>, faults: &mut Vec<Fault>) -> FlowDraft {
+pub(super) fn to_flow(
+    path: &str,
+    flow: wire::Flow,
+    start: Option<&Start>,
+    faults: &mut Vec<Fault>,
+) -> FlowDraft {
     let mut clock = Clock { start, bound: Bound::Included(0.0), faults };
     let release = clock.seconds(|| format!("{path}.release"), &flow.release);
     clock.bound = Bound::Excluded(release);
@@ -211,6 +216,11 @@ fn split(split: wire::Split) -> SplitDraft {
 
 /// The document that describes a draft.
 pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
+    wire::Workload { flows: draft.flows.iter().map(from_flow).collect(), ..from_head(draft) }
+}
+
+/// The same without flows.
+pub(super) fn from_head(draft: &Draft) -> wire::Workload {
     let machines: Vec<_> = draft.machines.iter().map(from_machine).collect();
     wire::Workload {
         schema: SchemaName,
@@ -230,7 +240,7 @@ pub(super) fn from_draft(draft: &Draft) -> wire::Workload {
             .iter()
             .map(|pool| wire::Pool { id: pool.id.clone(), min_slots: from_per_phase(pool.min_slots) })
             .collect(),
-        flows: draft.flows.iter().map(from_flow).collect(),
+        flows: Vec::new(),
     }
 }
 
@@ -263,7 +273,7 @@ fn from_per_phase(numbers: PerPhase) -> Option<Numbers> {
     }
 }
 
-fn from_flow(flow: &FlowDraft) -> wire::Flow {
+pub(super) fn from_flow(flow: &FlowDraft) -> wire::Flow {
     wire::Flow {
         id: flow.id.clone(),
         release: Moment::after_start(flow.release),

@@ -50,6 +50,41 @@ pub(crate) struct Workload {
     pub(crate) flows: Vec<Flow>,
 }
 
+/// The first line of a workload in lines: everything but the flows.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WorkloadHead"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Head {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default, skip_serializing)]
+    pub(crate) schema: SchemaName,
+    /// Version of the document.
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
+    pub(crate) slackline: u32,
+    /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Beginning>,
+    /// The machines; the command line may give them instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cluster: Option<Cluster>,
+    /// What is to be small; by default the sum of the response times.
+    #[serde(default)]
+    pub(crate) objective: Objective,
+    /// Pools whose jobs share a guarantee.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pools: Vec<Pool>,
+}
+
+/// A line of a workload in lines: the first one, then flows in the order of their releases.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(title = "Slackline workload, line by line", rename = "WorkloadLine", untagged)]
+#[expect(dead_code, reason = "it is for the schema alone")]
+pub(crate) enum Line {
+    Head(Head),
+    Flow(Flow),
+}
+
 /// The machines.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -6,6 +6,7 @@ use super::Problems;
 use crate::cluster::Cluster;
 use crate::cost::Metric;
 use crate::draft::{CostDraft, Draft, FlowDraft, JobDraft, SplitDraft, TasksDraft};
+use crate::error::Invalid;
 use crate::id::PhaseKind;
 use crate::instance::order::topological;
 use crate::time::{SECONDS_MAX, Span};
@@ -42,6 +43,28 @@ impl WorkSum {
 /// Checks all flows of a draft for this cluster.
 pub(super) fn check(draft: &Draft, cluster: &Cluster, problems: &mut Problems) {
     Flows { draft, cluster, problems, work: 0.0 }.check();
+}
+
+/// Checks a flow of those that are read one at a time, beside its name being the only one: `head` has no flows, and
+/// `work` is that of all flows so far, in slot-seconds. Paths are those within the flow.
+pub(in crate::instance) fn check_one(
+    head: &Draft,
+    cluster: &Cluster,
+    flow: &FlowDraft,
+    work: &mut f64,
+) -> Result<(), Invalid> {
+    let mut problems = Problems::default();
+    let mut flows = Flows { draft: head, cluster, problems: &mut problems, work: 0.0 };
+    flows.check_flow("", flow);
+    *work += flows.work * flow.repeat.map_or(1.0, |repeat| f64::from(repeat.times));
+    // What is wrong with a number is said at the number, not again where numbers are added up.
+    if problems.list.is_empty() && *work > WORK_MAX {
+        problems.add("", format!("found more than {WORK_MAX:e} slot-seconds of work up to here"));
+    }
+    for problem in &mut problems.list {
+        problem.path = problem.path.trim_start_matches('.').to_owned();
+    }
+    problems.none()
 }
 
 struct Flows<'a> {
@@ -286,9 +309,16 @@ impl Flows<'_> {
 
 /// Each flow that a flow of a draft stands for: its name, and how many seconds it comes later.
 pub(in crate::instance) fn recurrences(flow: &FlowDraft) -> impl DoubleEndedIterator<Item = (String, f64)> {
-    let name = |k: u32| if flow.repeat.is_some() { format!("{}#{k}", flow.id) } else { flow.id.clone() };
-    let (every, times) = flow.repeat.map_or((0.0, 1), |repeat| (repeat.every, repeat.times));
-    (0..times).map(move |k| (name(k), every * f64::from(k)))
+    let times = flow.repeat.map_or(1, |repeat| repeat.times);
+    (0..times).filter_map(move |k| recurrence(flow, k))
+}
+
+/// One of them, if there are so many.
+pub(in crate::instance) fn recurrence(flow: &FlowDraft, k: u32) -> Option<(String, f64)> {
+    match flow.repeat {
+        None => (k == 0).then(|| (flow.id.clone(), 0.0)),
+        Some(repeat) => (k < repeat.times).then(|| (format!("{}#{k}", flow.id), repeat.every * f64::from(k))),
+    }
 }
 
 /// Where a limit was written: at the phase or at the job.

@@ -1,0 +1,208 @@
+//! The judgement of a stream without an end in sight: flows arrive, are judged when they are over, and are forgotten.
+//!
+//! As [`crate::stream`], whose checks these are, but the instance grows and shrinks. Memory follows the flows that are
+//! not over, beside one entry per slot and, for exact metrics, 40 bytes for each flow that is done.
+
+use slackline_model::instance::Arrival;
+use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Schedule};
+use slackline_model::{Combine, FlowId, InOrder, Instance, SlotRange};
+
+use crate::metrics::FlowFacts;
+use crate::stream::Passing;
+use crate::totals::{Counted, Totals};
+use crate::violation::{RowProblem, Table, Violation, flow_name};
+use crate::{Report, claims, guarantee};
+
+/// How many flows that are over may wait for an earlier one that is not, so that sums are taken in the order in which
+/// flows arrive and are those of the whole to the last digit. With more, the last digits may differ.
+const OVERTAKING_MAX: usize = 1 << 16;
+
+/// Why a schedule can only be judged as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotByStream {
+    /// Minima that a policy promises to keep depend on all flows that are there.
+    #[error(
+        "flow {flow} has slots guaranteed (`min_slots`), which this policy promises to keep; whether it does can only be \
+         told of a whole workload"
+    )]
+    Minima {
+        /// The flow.
+        flow: Box<str>,
+    },
+}
+
+/// Judges a schedule of task rows as it comes, whose flows come with it.
+#[derive(Debug)]
+pub struct OpenStream {
+    instance: Instance,
+    passing: Passing,
+    minima: bool,
+    counted: InOrder<Entry>,
+    sums: Sums,
+    live: usize,
+    live_max: usize,
+}
+
+/// A flow that was judged.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    counted: Counted,
+    tasks: u64,
+    /// What it cost, by its rows.
+    cost: Option<f64>,
+    /// What its own row says.
+    claimed: Option<f64>,
+}
+
+#[derive(Clone, Debug)]
+struct Sums {
+    combine: Combine,
+    totals: Totals,
+    cost: Option<f64>,
+    claimed: Option<f64>,
+    tasks: u64,
+    failed: usize,
+    /// Whether a flow's own row says that it failed.
+    says_failed: bool,
+}
+
+impl Sums {
+    fn add(&mut self, flow: &Entry) {
+        self.totals.add(&flow.counted);
+        self.tasks += flow.tasks;
+        match flow.cost {
+            Some(cost) => self.cost = self.combine.and(self.cost, cost),
+            None => self.failed += 1,
+        }
+        if let Some(cost) = flow.claimed {
+            self.claimed = self.combine.and(self.claimed, cost);
+        }
+    }
+}
+
+impl OpenStream {
+    /// A schedule that begins; `empty` has the cluster, the pools and the objective, and `head` says how the schedule
+    /// came about: its rows and claims are not looked at.
+    ///
+    /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take universal slots early, those
+    /// under another objective than the instance's; and those on millions of slots.
+    pub fn new(empty: &Instance, head: &Schedule) -> Option<Self> {
+        let combine = empty.objective().combine;
+        let sums = Sums {
+            combine,
+            totals: Totals::default(),
+            cost: None,
+            claimed: None,
+            tasks: 0,
+            failed: 0,
+            says_failed: false,
+        };
+        Some(Self {
+            instance: empty.without_flows(),
+            passing: Passing::new(empty, head)?,
+            minima: head.minima,
+            counted: InOrder::new(OVERTAKING_MAX),
+            sums,
+            live: 0,
+            live_max: 0,
+        })
+    }
+
+    /// A flow arrives, with the next id.
+    ///
+    /// # Errors
+    /// One with minima that the schedule promises to keep.
+    pub fn arrive(&mut self, arrival: Arrival) -> Result<FlowId, NotByStream> {
+        let id = self.instance.admit(arrival);
+        let flow = self.instance.flow(id);
+        if self.minima && flow.phases().any(|phase| guarantee::at_most(&self.instance, phase) > 0) {
+            return Err(NotByStream::Minima { flow: flow.id.as_str().into() });
+        }
+        self.live += 1;
+        self.live_max = self.live_max.max(self.live);
+        Ok(id)
+    }
+
+    /// The flows that have arrived and are not judged yet.
+    pub fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// Most flows that were there at a time: memory follows them.
+    pub fn live_max(&self) -> usize {
+        self.live_max
+    }
+
+    /// Flows that have arrived and are not over, by their ids.
+    pub fn unfinished(&self) -> Vec<FlowId> {
+        self.instance.flows().keys().filter(|&flow| !self.passing.is_over(flow)).collect()
+    }
+
+    /// A row of a flow that is not over.
+    ///
+    /// # Errors
+    /// As [`crate::Stream::row`].
+    pub fn row(&mut self, row: NewRow, places: &[SlotRange]) -> Result<(), Violation> {
+        self.passing.row(&self.instance, row, places, |_| false)
+    }
+
+    /// A flow that is over: all its rows have come.
+    ///
+    /// # Errors
+    /// Whatever is wrong with flows that were over before; a flow that is not there, or no more.
+    pub fn flow(&mut self, row: &FlowRow) -> Result<(), Violation> {
+        if self.instance.flows().get(row.flow).is_none() {
+            let problem = RowProblem::UnknownFlow(row.flow.0);
+            return Err(Violation::Row { table: Table::Flows, row: row.flow.index(), problem });
+        }
+        if self.passing.flow(&self.instance, row, |_| false)? {
+            self.judge_over()?;
+        }
+        Ok(())
+    }
+
+    fn judge_over(&mut self) -> Result<(), Violation> {
+        for (row, fact) in self.passing.judge_over(&self.instance)? {
+            let entry = self.entry(&row, &fact);
+            self.sums.says_failed |= row.status == FlowStatus::Failed;
+            let Self { counted, sums, .. } = self;
+            counted.put(row.flow.index(), entry, |entry| sums.add(&entry));
+            self.instance.retire(row.flow);
+            self.live -= 1;
+        }
+        Ok(())
+    }
+
+    fn entry(&self, row: &FlowRow, fact: &FlowFacts) -> Entry {
+        let flow = self.instance.flow(row.flow);
+        let cost = fact.completion.map(|completion| flow.cost.eval(completion));
+        Entry { counted: Counted::new(flow, fact), tasks: fact.tasks, cost, claimed: row.cost }
+    }
+
+    /// The end: `schedule` has the claims of the whole; its rows and flows are not looked at. The report has no facts of
+    /// single flows.
+    ///
+    /// # Errors
+    /// As [`crate::check`].
+    pub fn finish(mut self, schedule: &Schedule) -> Result<Report, Violation> {
+        self.judge_over()?;
+        if let Some(flow) = self.instance.flows().keys().next() {
+            return Err(Violation::FlowMissing { flow: flow_name(&self.instance, flow) });
+        }
+        let Self { instance, passing, mut counted, mut sums, .. } = self;
+        counted.flush(|entry| sums.add(&entry));
+        claims::check_total(schedule, sums.says_failed, sums.claimed.unwrap_or(0.0))?;
+        let makespan = sums.totals.makespan();
+        let metrics = sums.totals.metrics(instance.cluster(), makespan);
+        claims::check_metrics(schedule, &metrics)?;
+        Ok(Report {
+            cost: sums.cost.unwrap_or(0.0),
+            failed: sums.failed,
+            rows: passing.rows,
+            tasks: sums.tasks,
+            metrics,
+            flows: Vec::new().into(),
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! What metrics are made of, added up flow by flow.
+
+use slackline_model::cost::is_late;
+use slackline_model::instance::Flow;
+use slackline_model::{Cluster, Time, Work};
+
+use crate::metrics::{FlowFacts, Metrics};
+
+/// The divisor of the bounded slowdown is at least this, seconds.
+const BOUNDED_FROM: f64 = 10.0;
+
+/// All that is needed of a flow and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    release: Time,
+    deadline: Option<Time>,
+    weight: f64,
+    work: Work,
+    alone: f64,
+    fact: FlowFacts,
+}
+
+impl Counted {
+    pub(crate) fn new(flow: &Flow, fact: &FlowFacts) -> Self {
+        let Flow { release, deadline, weight, work, alone, .. } = *flow;
+        Self { release, deadline, weight, work, alone, fact: *fact }
+    }
+}
+
+/// Sums and maxima so far, and five numbers (40 bytes) for each flow that is done: percentiles need all of them, and
+/// means are sums of parts of a whole that is known at the end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    /// Sums and maxima; means and percentiles are still missing.
+    sums: Metrics,
+    busy: f64,
+    responses: Vec<f64>,
+    waits: Vec<f64>,
+    stretches: Vec<f64>,
+    slowdowns: Vec<f64>,
+    bounded: Vec<f64>,
+}
+
+impl Totals {
+    /// One more flow. The order of flows decides on the last digits of sums.
+    pub(crate) fn add(&mut self, flow: &Counted) {
+        let (fact, m) = (&flow.fact, &mut self.sums);
+        self.busy += fact.busy;
+        m.tasks += fact.tasks as f64;
+        m.deadlines += f64::from(u8::from(flow.deadline.is_some()));
+        let Some(completion) = fact.completion else {
+            m.missed += f64::from(u8::from(flow.deadline.is_some()));
+            return;
+        };
+        let release = flow.release.seconds();
+        let (response, wait) = (completion - release, fact.start.map_or(0.0, |start| start - release));
+        let over = |size: f64| if flow.work.0 > 0 { response / size } else { 0.0 };
+        let (stretch, slowdown) = (over(flow.work.slot_seconds()), over(flow.alone));
+        let bounded = over(flow.alone.max(BOUNDED_FROM));
+        self.responses.push(response);
+        self.waits.push(wait);
+        self.stretches.push(stretch);
+        self.slowdowns.push(slowdown);
+        self.bounded.push(bounded);
+        m.makespan = m.makespan.max(completion);
+        m.total_completion += completion;
+        m.weighted_completion += flow.weight * completion;
+        m.max_stretch = m.max_stretch.max(stretch);
+        m.max_slowdown = m.max_slowdown.max(slowdown);
+        m.max_bounded_slowdown = m.max_bounded_slowdown.max(bounded);
+        let Some(deadline) = flow.deadline else { return };
+        let deadline = deadline.seconds();
+        let tardiness = (completion - deadline).max(0.0);
+        m.total_tardiness += tardiness;
+        m.max_tardiness = m.max_tardiness.max(tardiness);
+        m.missed += f64::from(u8::from(is_late(completion, deadline)));
+    }
+
+    /// The latest completion so far.
+    pub(crate) fn makespan(&self) -> f64 {
+        self.sums.makespan
+    }
+
+    /// What it all amounts to on that cluster; `makespan` is that of the whole schedule. O(n log n).
+    pub(crate) fn metrics(mut self, cluster: &Cluster, makespan: f64) -> Metrics {
+        let n = self.responses.len().max(1) as f64;
+        let mean = |values: &[f64]| values.iter().fold(0.0, |mean, value| mean + value / n);
+        let mut m = self.sums;
+        m.mean_response = mean(&self.responses);
+        m.mean_wait = mean(&self.waits);
+        m.mean_stretch = mean(&self.stretches);
+        m.mean_slowdown = mean(&self.slowdowns);
+        m.mean_bounded_slowdown = mean(&self.bounded);
+        self.responses.sort_by(f64::total_cmp);
+        self.waits.sort_by(f64::total_cmp);
+        m.p50_response = nearest_rank(&self.responses, 50);
+        m.p95_response = nearest_rank(&self.responses, 95);
+        m.p99_response = nearest_rank(&self.responses, 99);
+        m.p95_wait = nearest_rank(&self.waits, 95);
+        let slots: f64 = cluster.lanes().iter().map(|&lane| f64::from(cluster.slots(lane))).sum();
+        m.utilisation = if makespan > 0.0 { self.busy / (slots * makespan) } else { 0.0 };
+        m
+    }
+}
+
+/// The smallest value that at least `percent` % of all do not exceed; 0 of none.
+fn nearest_rank(sorted: &[f64], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    rank.checked_sub(1).map_or(0.0, |at| sorted[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        let values: Vec<f64> = (1..=20).map(f64::from).collect();
+        assert_eq!([50, 95, 99].map(|p| nearest_rank(&values, p)), [10.0, 19.0, 20.0]);
+        assert_eq!(nearest_rank(&values[..1], 50), 1.0);
+        assert_eq!(nearest_rank(&[], 50), 0.0);
+    }
+}

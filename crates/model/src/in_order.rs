@@ -1,0 +1,69 @@
+//! Numbered things that come in any order and leave in that of their numbers, so that sums of them are the same to the
+//! last bit.
+
+use std::collections::BTreeMap;
+
+/// Things that wait for those before them.
+#[derive(Clone, Debug)]
+pub struct InOrder<T> {
+    next: usize,
+    waiting: BTreeMap<usize, T>,
+    most: usize,
+}
+
+impl<T> InOrder<T> {
+    /// At most so many wait: then the first of them no longer waits for what is missing before it, which leaves when it
+    /// comes.
+    pub fn new(most: usize) -> Self {
+        Self { next: 0, waiting: BTreeMap::new(), most }
+    }
+
+    /// The thing of that number comes; those that can leave do. O(log waiting), amortised.
+    pub fn put(&mut self, number: usize, thing: T, mut leave: impl FnMut(T)) {
+        if number < self.next {
+            return leave(thing);
+        }
+        self.waiting.insert(number, thing);
+        if self.waiting.len() > self.most
+            && let Some(&first) = self.waiting.keys().next()
+        {
+            self.next = first;
+        }
+        while let Some(thing) = self.waiting.remove(&self.next) {
+            leave(thing);
+            self.next += 1;
+        }
+    }
+
+    /// All that still wait leave.
+    pub fn flush(&mut self, leave: impl FnMut(T)) {
+        if let Some((&last, _)) = self.waiting.last_key_value() {
+            self.next = last + 1;
+        }
+        std::mem::take(&mut self.waiting).into_values().for_each(leave);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(most: usize, numbers: &[usize]) -> Vec<usize> {
+        let (mut order, mut left) = (InOrder::new(most), Vec::new());
+        for &number in numbers {
+            order.put(number, number, |thing| left.push(thing));
+        }
+        order.flush(|thing| left.push(thing));
+        left
+    }
+
+    #[test]
+    fn things_leave_in_their_order() {
+        assert_eq!(left(10, &[2, 0, 3, 1, 5]), [0, 1, 2, 3, 5]);
+    }
+
+    #[test]
+    fn who_keeps_too_many_waiting_is_waited_for_no_longer() {
+        assert_eq!(left(2, &[1, 3, 2, 0, 4]), [1, 2, 3, 0, 4]);
+    }
+}

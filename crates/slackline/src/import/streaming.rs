@@ -1,0 +1,159 @@
+//! A workload that is read flow by flow, with its options applied to each.
+
+use std::io::Read;
+
+use slackline_model::instance::{Arrival, Intake};
+use slackline_model::{Instance, Metric, Objective};
+use slackline_trace::{Diagnostic, Meta, TraceError, WorkloadStream};
+
+use super::error::ImportError;
+use super::loaded::{HORIZON_MAX, check_cluster, grain_span};
+use super::recorded_options::{RecordedOptions, add_grain};
+use super::source::{import_options, refuse_options};
+use super::workload_options::WorkloadOptions;
+
+/// A workload that is read while it is used: an iterator over its flows as they arrive. After an error there are no more.
+#[derive(Debug)]
+pub struct StreamedWorkload {
+    /// What messages call its document.
+    pub name: String,
+    /// What a schedule records of how it was shaped.
+    pub options: RecordedOptions,
+    empty: Instance,
+    stream: WorkloadStream,
+    intake: Intake,
+    /// Whether there are no more flows to be read, and whether something went wrong.
+    is_read: bool,
+    is_over: bool,
+    slowest: f64,
+    /// The metric that was asked for, flows with a cost of their own, which goes before it, and the line of the first.
+    own_costs: Option<(Metric, u64, u32)>,
+    metric: Option<Metric>,
+}
+
+impl StreamedWorkload {
+    /// Begins to read a workload, cut into tasks of at most `grain` seconds where it is given only as work; `name` is what
+    /// messages call it.
+    ///
+    /// # Errors
+    /// A workload that cannot be read, or not line by line; options that do not go with it; no cluster, or one that is too
+    /// large.
+    pub fn open(
+        name: &str,
+        source: impl Read + Send + 'static,
+        options: &WorkloadOptions,
+        grain: Option<f64>,
+    ) -> Result<Self, ImportError> {
+        let import = import_options(options)?;
+        let stream = WorkloadStream::open(name, source, options.from.as_deref(), &import)?;
+        refuse_options(stream.importer(), options)?;
+        let mut head = stream.head().clone();
+        options.apply_cluster(&mut head, name)?;
+        let Objective { metric, combine } = head.objective;
+        head.objective = Objective::new(options.metric.unwrap_or(metric), options.combine.unwrap_or(combine));
+        head.weights = options.weights.unwrap_or(head.weights);
+        if head.machines.is_empty() {
+            return Err(ImportError::NoCluster { name: name.to_owned() });
+        }
+        let recorded = import.recorded(stream.importer());
+        let recorded = recorded.map_err(|problem| ImportError::option("from", problem.to_string()))?;
+        let mut recorded = options.record(recorded);
+        if let Some(grain) = grain {
+            add_grain(&mut recorded, grain);
+        }
+        let intake = Intake::new(head, options.deadlines, Some(grain_span(grain)));
+        let intake = intake.map_err(|invalid| stream.error(invalid.to_string()))?;
+        let empty = intake.instance().clone();
+        check_cluster(name, empty.cluster())?;
+        let groups = empty.cluster().groups();
+        let slowest = groups.iter().map(|group| group.speed).fold(f64::INFINITY, f64::min);
+        Ok(Self {
+            name: name.to_owned(),
+            options: recorded,
+            empty,
+            stream,
+            intake,
+            is_read: false,
+            is_over: false,
+            slowest,
+            own_costs: None,
+            metric: options.metric,
+        })
+    }
+
+    /// The cluster, the pools and the objective, without flows.
+    pub fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    /// How many tasks were made of work so far.
+    pub fn n_cut(&self) -> u64 {
+        self.intake.n_cut()
+    }
+
+    /// What a schedule of this workload says of itself before anything is known of it; the hash comes with
+    /// [`Self::finish`].
+    pub fn meta(&self, options: RecordedOptions, seed: u64) -> Meta {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Meta { version, sha256: String::new(), options, seed, status: String::new() }
+    }
+
+    fn next_arrival(&mut self) -> Result<Option<Arrival>, ImportError> {
+        loop {
+            let arrival = self.intake.take(self.is_read).map_err(|refused| self.stream.refused(&refused))?;
+            if arrival.is_some() || self.is_read {
+                return Ok(arrival);
+            }
+            self.read_flow()?;
+        }
+    }
+
+    fn read_flow(&mut self) -> Result<(), ImportError> {
+        let Some((flow, line)) = self.stream.next_flow()? else {
+            self.is_read = true;
+            return Ok(());
+        };
+        if let (Some(_), Some(metric)) = (&flow.cost, self.metric) {
+            self.own_costs.get_or_insert((metric, 0, line)).1 += 1;
+        }
+        self.intake.give(flow, line).map_err(|refused| self.stream.refused(&refused))?;
+        let horizon = self.intake.latest().seconds() + self.intake.work() / self.slowest;
+        if horizon > HORIZON_MAX {
+            let problem = format!(
+                "found work that may take {horizon:e} s up to line {line}, expected at most {HORIZON_MAX:e} s in a simulation"
+            );
+            return Err(ImportError::TooLarge { name: self.name.clone(), problem });
+        }
+        Ok(())
+    }
+
+    /// The hash of the document, read to its end, and what its importer has to say.
+    ///
+    /// # Errors
+    /// A document that cannot be read.
+    pub fn finish(self) -> Result<(String, Vec<Diagnostic>), TraceError> {
+        let (sha256, mut diagnostics) = self.stream.finish()?;
+        diagnostics.extend(self.own_costs.map(|(metric, count, line)| Diagnostic {
+            what: format!(
+                "the cost that the document gives goes before the metric {metric} that is asked for"
+            ),
+            of: "flow",
+            count,
+            first: slackline_trace::Place { line, column: 1 },
+        }));
+        Ok((sha256, diagnostics))
+    }
+}
+
+impl Iterator for StreamedWorkload {
+    type Item = Result<Arrival, ImportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.next_arrival().transpose();
+        self.is_over = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

@@ -1,0 +1,309 @@
+//! A simulation of flows that are read while it goes on: memory follows what is live, beside a few numbers for each flow.
+//!
+//! Nobody sees the whole: the engine asks for a flow when the one before it has arrived, the driver and the judge forget
+//! flows that are over, and rows go where they are written. For each flow stay 40 bytes, from which the judge has exact
+//! metrics; there is no lower bound.
+
+use std::cell::RefCell;
+use std::io;
+
+use slackline_judge::{NotByStream, OpenStream, Report};
+use slackline_model::instance::Arrival;
+use slackline_model::schedule::{FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
+use slackline_model::{Combine, FlowId, InOrder, Instance, Schedule, SlotRange, Span, Time};
+use slackline_policy::engine::{Faults, Offers, RowId};
+use slackline_policy::{Driver, Engine, FlowEnd, Sink};
+use slackline_sim::Sim;
+
+use super::{NotWritten, Options, RowWriter, SimulateError, Simulated};
+use crate::offered_load::Tally;
+use crate::policy_spec::PolicySpec;
+use crate::stopwatch::Stopwatch;
+
+/// How many flows that are over may wait for an earlier one, so that costs are added up in the order of arrival.
+const OVERTAKING_MAX: usize = 1 << 16;
+
+/// A judged simulation of a stream.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Streamed {
+    /// What came out; its schedule has neither rows nor flows, and there are no facts of single flows.
+    pub simulated: Simulated,
+    /// How many flows, jobs and tasks there were, and how much load.
+    pub tally: Tally,
+    /// Most flows that the judge held at a time.
+    pub live_max: usize,
+    /// Flows that failed.
+    pub failed: usize,
+}
+
+/// Why there is no simulation of a stream.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStreamed<E> {
+    /// The simulation gave none, or the output cannot be written.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
+    /// The next flow could not be had.
+    #[error("{0}")]
+    Flows(E),
+    /// What can only be judged of a whole workload.
+    #[error("{0}, which a stream never is")]
+    NeedsWhole(String),
+}
+
+/// Why a simulation can only be judged as a whole, as far as that is known before it; `None` if it can be streamed.
+/// `empty` has the cluster.
+pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
+    let none = std::iter::empty();
+    let faults = Sim::of_stream(empty.cluster(), none, options.sim.clone()).capabilities().faults;
+    if options.slowstart < 1.0 && !empty.cluster().is_typed() {
+        Some(
+            "reduces that take universal slots early (--slowstart) can only be judged with all others"
+                .to_owned(),
+        )
+    } else if faults == Faults::TasksAndOutput {
+        Some(
+            "machines that take finished output with them (crashes) can only be judged as a whole".to_owned(),
+        )
+    } else if !options.plans.is_empty() {
+        Some("plans made elsewhere are of flows that are known beforehand".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Simulates `policy` on flows that come in the order of their releases, each cut into tasks, and judges what leaves;
+/// rows and flows go to `out`. `empty` has the cluster, the pools and the objective.
+///
+/// The rows are those of [`super::simulate_to`] on the same flows. `progress` is told how many tasks are done.
+///
+/// # Errors
+/// The first flow that could not be had; the judge's finding; whatever `out` says; what cannot be streamed
+/// ([`needs_whole`], and flows with minima that the policy promises to keep). What was written then has to be thrown away.
+pub fn simulate_stream<E>(
+    empty: &Instance,
+    arrivals: impl Iterator<Item = Result<Arrival, E>>,
+    policy: &PolicySpec,
+    options: &Options,
+    progress: Option<&mut dyn FnMut(u64)>,
+    out: &mut dyn RowWriter,
+) -> Result<Streamed, NotStreamed<E>> {
+    if let Some(why) = needs_whole(empty, options) {
+        return Err(NotStreamed::NeedsWhole(why));
+    }
+    let stopwatch = Stopwatch::start();
+    let nanos = || stopwatch.nanos();
+    // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
+    let progress = progress.map(|p| p as &mut dyn FnMut(u64));
+    let config = options.config(empty.cluster(), &nanos, progress);
+    let mut built = policy.build_following(empty.cluster(), &empty.objective(), options.plans.clone());
+    let origin = Origin {
+        policy: policy.spec().to_owned(),
+        minima: built.keeps_minima() && is_prompt(empty, options),
+        clock: options.clock(),
+        slowstart: options.slowstart,
+    };
+    out.begin(empty, &origin).map_err(NotWritten::Output)?;
+    let minima = origin.minima;
+    let nothing = Rows::Tasks(TaskRows::new());
+    let mut schedule = Schedule::from_rows(empty, origin, nothing, |_| FlowTimes::default());
+    let Some(judge) = OpenStream::new(empty, &schedule) else {
+        let what = "a schedule on millions of slots can only be judged as a whole";
+        return Err(NotStreamed::NeedsWhole(what.to_owned()));
+    };
+    let shared = RefCell::new(Shared::new(empty, arrivals, judge, out));
+    let mut leaving = Leaving(&shared);
+    let coming = std::iter::from_fn(|| shared.borrow_mut().next());
+    let mut engine = Sim::of_stream(empty.cluster(), coming, options.sim.clone());
+    let mut driver = Driver::new(empty.without_flows(), built.as_mut(), &mut engine, &mut leaving, config);
+    while shared.borrow().failed.is_none() && driver.step() {}
+    let mut figures = driver.close();
+    drop(engine);
+    let mut shared = shared.into_inner();
+    if shared.failed.is_none()
+        && let Some(failure) = figures.failure.take()
+    {
+        return Err(NotWritten::from(SimulateError::Policy(failure)).into());
+    }
+    shared.flows_that_never_came();
+    let Shared { judge, failed, costs, tally, .. } = shared;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    assert_eq!(figures.minima, minima, "the first line says what the driver promised");
+    schedule.cost = costs.total();
+    let live_max = judge.live_max();
+    let judged = judge.finish(&schedule).map_err(SimulateError::Infeasible).map_err(NotWritten::from)?;
+    let Report { metrics, flows, failed, .. } = judged;
+    let timings = options.timed_by(&stopwatch, &mut figures);
+    let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
+    let admissions = built.admissions().to_vec();
+    let simulated = Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings };
+    Ok(Streamed { simulated, tally, live_max, failed })
+}
+
+/// Whether free slots are offered at once, as the driver has it: only then can minima be promised.
+fn is_prompt(empty: &Instance, options: &Options) -> bool {
+    let engine = Sim::of_stream(empty.cluster(), std::iter::empty(), options.sim.clone());
+    engine.capabilities().offers == Offers::Immediate && options.locality_wait == Span::ZERO
+}
+
+/// The combined cost of flows that end in any order.
+struct Costs {
+    combine: Combine,
+    waiting: InOrder<Option<f64>>,
+    total: Option<f64>,
+    failed: bool,
+}
+
+impl Costs {
+    fn put(&mut self, flow: FlowId, cost: Option<f64>) {
+        let Self { combine, waiting, total, failed } = self;
+        waiting.put(flow.index(), cost, |cost| match cost {
+            Some(cost) => *total = combine.and(*total, cost),
+            None => *failed = true,
+        });
+    }
+
+    /// The cost of all; `None` if a flow failed.
+    fn total(mut self) -> Option<f64> {
+        let Self { combine, waiting, total, failed } = &mut self;
+        waiting.flush(|cost| match cost {
+            Some(cost) => *total = combine.and(*total, cost),
+            None => *failed = true,
+        });
+        (!self.failed).then(|| self.total.unwrap_or(0.0))
+    }
+}
+
+/// What the engine, which asks for flows, and the driver, which gives rows away, both work on.
+struct Shared<'o, I, E> {
+    arrivals: I,
+    judge: OpenStream,
+    out: &'o mut dyn RowWriter,
+    costs: Costs,
+    tally: Tally,
+    /// The first thing that went wrong.
+    failed: Option<NotStreamed<E>>,
+}
+
+impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
+    fn new(empty: &Instance, arrivals: I, judge: OpenStream, out: &'o mut dyn RowWriter) -> Self {
+        let combine = empty.objective().combine;
+        let costs = Costs { combine, waiting: InOrder::new(OVERTAKING_MAX), total: None, failed: false };
+        Self { arrivals, judge, out, costs, tally: Tally::default(), failed: None }
+    }
+
+    /// The next flow, of which the judge then knows.
+    fn next(&mut self) -> Option<Arrival> {
+        if self.failed.is_some() {
+            return None;
+        }
+        match self.arrivals.next()? {
+            Err(error) => {
+                self.failed = Some(NotStreamed::Flows(error));
+                None
+            }
+            Ok(arrival) => match self.judge.arrive(arrival.clone()) {
+                Ok(id) => {
+                    self.tally.add(self.judge.instance(), id);
+                    Some(arrival)
+                }
+                Err(NotByStream::Minima { flow }) => {
+                    let why = format!(
+                        "flow {flow} has slots guaranteed, and that a policy keeps its promise to give it so many can \
+                         only be judged with all flows"
+                    );
+                    self.failed = Some(NotStreamed::NeedsWhole(why));
+                    None
+                }
+                Err(error) => {
+                    self.failed = Some(NotStreamed::NeedsWhole(error.to_string()));
+                    None
+                }
+            },
+        }
+    }
+
+    /// Remembers the first thing that goes wrong.
+    fn note(&mut self, result: Result<(), NotWritten>) {
+        if let Err(error) = result
+            && self.failed.is_none()
+        {
+            self.failed = Some(error.into());
+        }
+    }
+
+    fn take_row(&mut self, row: &NewRow, places: &[SlotRange], live: &Instance) -> Result<(), NotWritten> {
+        // Both number flows as they arrive.
+        self.judge.row(*row, places).map_err(SimulateError::Infeasible)?;
+        Ok(self.out.row(live, row, places)?)
+    }
+
+    fn take_flow(&mut self, id: FlowId, times: FlowTimes, live: &Instance) -> Result<(), NotWritten> {
+        let row = FlowRow::new(live, id, times);
+        self.costs.put(id, row.cost);
+        self.judge.flow(&row).map_err(SimulateError::Infeasible)?;
+        Ok(self.out.flow(live, &row)?)
+    }
+
+    /// Flows that had not arrived when nothing could happen any more.
+    fn flows_that_never_came(&mut self) {
+        while self.failed.is_none() {
+            for id in self.judge.unfinished() {
+                let taken = self.fail(id);
+                self.note(taken);
+            }
+            if self.next().is_none() {
+                return;
+            }
+        }
+    }
+
+    fn fail(&mut self, id: FlowId) -> Result<(), NotWritten> {
+        let row = FlowRow::new(self.judge.instance(), id, FlowTimes::default());
+        self.costs.put(id, row.cost);
+        self.out.flow(self.judge.instance(), &row)?;
+        Ok(self.judge.flow(&row).map_err(SimulateError::Infeasible)?)
+    }
+}
+
+/// Hands on what leaves a run, until something goes wrong.
+struct Leaving<'s, 'o, I, E>(&'s RefCell<Shared<'o, I, E>>);
+
+impl<I: Iterator<Item = Result<Arrival, E>>, E> Sink for Leaving<'_, '_, I, E> {
+    fn row(&mut self, _: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
+        let mut shared = self.0.borrow_mut();
+        if shared.failed.is_none() {
+            let taken = shared.take_row(row, places, live);
+            shared.note(taken);
+        }
+    }
+
+    fn flow(&mut self, end: &FlowEnd, live: &Instance) {
+        let mut shared = self.0.borrow_mut();
+        if shared.failed.is_none() {
+            let [start, completion] = [end.started, end.completion].map(|time| time.map(Time::seconds));
+            let taken = shared.take_flow(end.flow, FlowTimes { start, completion }, live);
+            shared.note(taken);
+        }
+    }
+}
+
+/// A writer for those who want the figures alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl RowWriter for Nowhere {
+    fn begin(&mut self, _: &Instance, _: &Origin) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &Instance, _: &NewRow, _: &[SlotRange]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flow(&mut self, _: &Instance, _: &FlowRow) -> io::Result<()> {
+        Ok(())
+    }
+}
