@@ -168,7 +168,7 @@ mod tests {
             for mode in [Mode::WorkConserving, Mode::Strict] {
                 let splits = Splits::of_nodes(5, 40).unwrap();
                 let request = Request::new(splits, method)
-                    .with_config(Config { mode, ..Config::standard() })
+                    .with_config(Config::standard().with_mode(mode))
                     .with_proportional((method == Method::MkSfJr).then(|| Splits::of_total(6).unwrap()));
                 let tuned = tune(&instance, &request).unwrap();
                 let all = [&tuned.best, &tuned.default, &tuned.submitted, &tuned.paper].into_iter();

@@ -15,6 +15,7 @@ use crate::registry::Refused;
 
 /// How to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Config {
     /// Which scheduler.
     pub variant: Variant,
@@ -22,6 +23,29 @@ pub struct Config {
     pub form: Form,
     /// What the list is sorted by.
     pub key: Key,
+}
+
+impl Config {
+    /// With this of the schedulers.
+    #[must_use]
+    pub const fn with_variant(mut self, variant: Variant) -> Self {
+        self.variant = variant;
+        self
+    }
+
+    /// With this linear program.
+    #[must_use]
+    pub const fn with_form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// With a list that is sorted by this.
+    #[must_use]
+    pub const fn with_key(mut self, key: Key) -> Self {
+        self.key = key;
+        self
+    }
 }
 
 /// A schedule of tasks with what is known of its quality.

@@ -25,6 +25,7 @@ pub enum Mode {
 
 /// How much to search.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Config<'a> {
     /// Malleable or moldable.
     pub mode: Mode,
@@ -38,12 +39,12 @@ pub struct Config<'a> {
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
-    /// let plan = plan(&instance, &Config { cancel: Some(&over), steps: u64::MAX, ..Config::thorough() });
+    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over).with_steps(u64::MAX));
     /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
-impl Config<'_> {
+impl<'a> Config<'a> {
     /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
         Self { mode: Mode::Malleable, steps: 20_000_000, nodes: 20_000, cancel: None }
@@ -52,6 +53,34 @@ impl Config<'_> {
     /// Closed-form orders only.
     pub const fn quick() -> Self {
         Self { mode: Mode::Malleable, steps: 0, nodes: 0, cancel: None }
+    }
+
+    /// With jobs that may change their slots, or not.
+    #[must_use]
+    pub const fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// With searches of so many steps.
+    #[must_use]
+    pub const fn with_steps(mut self, steps: u64) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// With an exact search for step costs of so many partial choices.
+    #[must_use]
+    pub const fn with_nodes(mut self, nodes: u64) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Ended as soon as this says so; see [`Config::cancel`].
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
+        self.cancel = Some(cancel);
+        self
     }
 }
 

@@ -19,6 +19,7 @@ use crate::registry::Refused;
 
 /// How much to search.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Config<'a> {
     /// Events of list schedules the searches may take.
     pub steps: u64,
@@ -30,12 +31,12 @@ pub struct Config<'a> {
     ///
     /// ```ignore
     /// let over = || started.elapsed() >= budget;
-    /// let plan = plan(&instance, &Config { cancel: Some(&over), steps: u64::MAX, ..Config::thorough() })?;
+    /// let plan = plan(&instance, &Config::thorough().with_cancel(&over).with_steps(u64::MAX))?;
     /// ```
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
-impl Config<'_> {
+impl<'a> Config<'a> {
     /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
         Self { steps: 2_000_000, grid: Some(Grid { ratio: 0.01, slots_max: 2000 }), cancel: None }
@@ -44,6 +45,27 @@ impl Config<'_> {
     /// Rules only.
     pub const fn quick() -> Self {
         Self { steps: 0, grid: None, cancel: None }
+    }
+
+    /// With searches of so many events of list schedules.
+    #[must_use]
+    pub const fn with_steps(mut self, steps: u64) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// With a minimum-cost flow that cuts time so finely, or without one.
+    #[must_use]
+    pub const fn with_grid(mut self, grid: Option<Grid>) -> Self {
+        self.grid = grid;
+        self
+    }
+
+    /// Ended as soon as this says so; see [`Config::cancel`].
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
+        self.cancel = Some(cancel);
+        self
     }
 }
 

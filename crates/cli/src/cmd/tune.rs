@@ -209,11 +209,10 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
         ModeArg::Strict => Mode::Strict,
     };
     let standard = Config::standard();
-    let config = Config {
-        mode,
-        mk_jr: times.unwrap_or(standard.mk_jr),
-        mk_tct_jr: times.unwrap_or(standard.mk_tct_jr),
-    };
+    let config = standard
+        .with_mode(mode)
+        .with_mk_jr(times.unwrap_or(standard.mk_jr))
+        .with_mk_tct_jr(times.unwrap_or(standard.mk_tct_jr));
     if args.proportional.is_some() && args.method != Method::MkSfJr {
         bail!("--proportional: found --method {}, expected mk-sf-jr with it", args.method.name());
     }

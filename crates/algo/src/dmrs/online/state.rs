@@ -14,6 +14,7 @@ use super::super::variant::Variant;
 
 /// How to schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Config {
     /// Which scheduler.
     pub variant: Variant,
@@ -23,6 +24,36 @@ pub struct Config {
     pub form: Form,
     /// What the list is sorted by.
     pub key: Key,
+}
+
+impl Config {
+    /// With this of the schedulers.
+    #[must_use]
+    pub const fn with_variant(mut self, variant: Variant) -> Self {
+        self.variant = variant;
+        self
+    }
+
+    /// With a list that is rebuilt then.
+    #[must_use]
+    pub const fn with_reoptimise(mut self, reoptimise: Reoptimise) -> Self {
+        self.reoptimise = reoptimise;
+        self
+    }
+
+    /// With this linear program.
+    #[must_use]
+    pub const fn with_form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// With a list that is sorted by this.
+    #[must_use]
+    pub const fn with_key(mut self, key: Key) -> Self {
+        self.key = key;
+        self
+    }
 }
 
 /// When the list is rebuilt.
