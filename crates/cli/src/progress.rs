@@ -63,7 +63,7 @@ impl Progress {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
                 .with_style(style.expect("invariant: the template is valid"))
         });
-        Self { bar, done: vec![AtomicU64::new(0)] }
+        Self { bar, done: vec![AtomicU64::new(0)], held: Mutex::default() }
     }
 
     /// Simulation `run` has `done` tasks done.
