@@ -403,11 +403,16 @@ impl Queues {
         })
     }
 
-    /// The slot that a task is on, if it is on one. O(slots).
-    pub(super) fn place_of(&self, lane: usize, phase: PhaseId, task: u32) -> Option<At> {
-        let holds = |slot: &Slot| slot.running.is_some_and(|r| (r.phase, r.task) == (phase, task));
-        let slot = self.lanes[lane].iter().position(holds)?;
-        Some(At { lane, slot: slot as u32 })
+    /// The slots that tasks of a phase are on, and which. O(slots) if there are any.
+    pub(super) fn places_of(&self, lane: usize, phase: PhaseId) -> Vec<(At, u32)> {
+        if !self.serving.contains_key(&phase) {
+            return Vec::new();
+        }
+        let of = |(number, slot): (u32, &Slot)| {
+            let running = slot.running.filter(|running| running.phase == phase)?;
+            Some((At { lane, slot: number }, running.task))
+        };
+        (0..).zip(&self.lanes[lane]).filter_map(of).collect()
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by

@@ -164,6 +164,7 @@ fn seeds_that_failed_once() {
         (2488, "a reduce that had ended unheard was told to wait for lost maps"),
         (20098, "dmrs: a task that the cluster began elsewhere was taken to hold its slot for ever"),
         (20113, "the same, with a list that is not rebuilt"),
+        (597, "dmrs: a task that had ended was taken to hold its slot for ever"),
     ];
     for (seed, what) in once {
         let failures = check_seed(seed);

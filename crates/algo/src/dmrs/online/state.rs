@@ -175,6 +175,9 @@ impl Dmrs {
                         break;
                     }
                 }
+                if view.phase(phase).running() == 0 {
+                    self.forget_who_left(phase, view);
+                }
                 if view.instance.phase(phase).cap < view.phase(phase).total() {
                     self.awake = Awake::All;
                 }
@@ -218,10 +221,22 @@ impl Dmrs {
         true
     }
 
+    /// No task of a phase runs: slots that are taken to be at one that has begun are free. Where the cluster starts tasks
+    /// by itself, it may have been on another slot of its machine than was believed.
+    fn forget_who_left(&mut self, phase: PhaseId, view: &View<'_>) {
+        let lane = view.instance.lane_of(phase).index();
+        for (at, task) in self.queues.places_of(lane, phase) {
+            if !view.phase(phase).is_pending(task) {
+                self.vacate(at, view.now);
+            }
+        }
+    }
+
     /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
         let lane = view.instance.lane_of(phase).index();
-        if let Some(at) = self.queues.place_of(lane, phase, task) {
+        let believed = self.queues.places_of(lane, phase).into_iter().find(|&(_, other)| other == task);
+        if let Some((at, _)) = believed {
             if self.queues.slot(at).machine == machine {
                 return;
             }
