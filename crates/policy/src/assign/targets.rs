@@ -126,6 +126,11 @@ impl Targets {
         touched.extend(ledger.state.drain_touched());
         touched.retain(|&other| other != phase);
         touched.push(phase);
+        // A reduce that waits may bar others from waiting too, and what they were guaranteed falls to the rest.
+        if self.keeps_minima && ledger.state.is_early(&ledger.instance, phase) {
+            let Ledger { instance, state, .. } = &*ledger;
+            self.minima.refresh(instance, state, instance.lane_of(phase), |phase| touched.push(phase));
+        }
         for phase in touched.drain(..) {
             self.touch(phase, ledger);
         }

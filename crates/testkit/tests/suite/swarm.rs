@@ -162,6 +162,10 @@ fn seeds_that_failed_once() {
         (45, "judge: a reduce that was killed may have waited for lost maps"),
         (141, "judge: tasks of no length leave the order within an instant in doubt"),
         (2488, "a reduce that had ended unheard was told to wait for lost maps"),
+        (
+            21586,
+            "minima: a reduce that waits barred others, and their minima did not fall to the rest at once",
+        ),
         (20098, "dmrs: a task that the cluster began elsewhere was taken to hold its slot for ever"),
         (20113, "the same, with a list that is not rebuilt"),
         (597, "dmrs: a task that had ended was taken to hold its slot for ever"),
