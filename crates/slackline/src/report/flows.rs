@@ -83,7 +83,7 @@ fn record(instance: &Instance, row: &FlowRow) -> Vec<String> {
     ]
 }
 
-/// The same rows as [`csv`], written as flows end.
+/// The same rows as [`csv()`], written as flows end.
 pub struct CsvWriter<W: Write>(csv::Writer<W>);
 
 impl<W: Write> CsvWriter<W> {
