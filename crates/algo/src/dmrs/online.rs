@@ -35,6 +35,7 @@ impl Policy for Dmrs {
         for event in events {
             self.note(event, view);
         }
+        self.note_begun(view);
         // Not before: what has ended was expected with the speeds estimated until now.
         self.speeds.update(view.estimates);
         if std::mem::take(&mut self.due.order) {

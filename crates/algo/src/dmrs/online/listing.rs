@@ -143,6 +143,13 @@ impl Dmrs {
         }
     }
 
+    /// Keeps in mind only the tasks that were handed over and have not begun.
+    pub(super) fn note_begun(&mut self, view: &View<'_>) {
+        let queues = &self.queues;
+        let has_not_begun = |r: Running| view.state.knows(r.phase) && view.phase(r.phase).is_pending(r.task);
+        self.handed.retain(|&at| queues.slot(at).running.is_some_and(has_not_begun));
+    }
+
     /// Slots that are up and whose tasks do not wait for maps that must run again.
     fn slots_that_work(&mut self, speeds: &Speeds, view: &View<'_>) -> [Vec<list::Slot>; 2] {
         let mut slots = [Vec::new(), Vec::new()];

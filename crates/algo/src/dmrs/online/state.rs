@@ -128,7 +128,7 @@ pub struct Dmrs {
     pub(super) aside: [Option<Placing>; 2],
     /// Jobs that were not on the list when they could start, by lane.
     pub(super) could_start: [VecDeque<JobId>; 2],
-    /// Slots to which tasks were handed since the list was made: they may not have begun.
+    /// Slots to which tasks were handed that may not have begun.
     pub(super) handed: Vec<At>,
     /// Whether tasks were ever lost: then what is believed of slots is looked at whenever a list is made.
     pub(super) rough: bool,
