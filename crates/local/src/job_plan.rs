@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
 
+use crate::definition::{Definition, Surroundings};
 use crate::task::{self, Job, Split, TaskError};
 use crate::task_id::TaskId;
 
@@ -29,6 +30,8 @@ pub struct JobPlan {
     pub prepare: bool,
     /// Of a generator, how many bytes it makes.
     pub makes: Option<u64>,
+    /// What makes it what it is.
+    pub definition: Definition,
 }
 
 /// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
@@ -60,6 +63,20 @@ impl Source {
         let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
         Ok(Self { bytes: meta.len(), modified })
     }
+
+    /// Whether two looks at a file found the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// What a journal keeps of a job beside its `run` section.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnownJob {
+    /// What its maps read.
+    pub inputs: Inputs,
+    /// What makes it what it is.
+    pub definition: Definition,
 }
 
 /// A job by its flow and its own name.
@@ -78,7 +95,19 @@ impl JobPlan {
         name: JobRef<'_>,
         run: &RunDraft,
         inputs: Inputs,
+        around: Surroundings<'_>,
+    ) -> Result<Self, TaskError> {
+        let definition = Definition::of(run, around);
+        Self::defined(name, run, inputs, around.reducers, definition)
+    }
+
+    /// The plan of a job whose definition is known.
+    fn defined(
+        name: JobRef<'_>,
+        run: &RunDraft,
+        inputs: Inputs,
         reducers: u32,
+        definition: Definition,
     ) -> Result<Self, TaskError> {
         let work = job_of(&run.work);
         let shape = task::describe(&work)?;
@@ -91,21 +120,22 @@ impl JobPlan {
             output: PathBuf::from(&run.output),
             prepare: shape.needs_preparation && reducers > 1,
             makes: shape.bytes,
+            definition,
         })
     }
 
-    /// The plans of the jobs of a resolved workload, in its order, given what each reads.
+    /// The plans of the jobs of a resolved workload, in its order, given what each reads and is.
     ///
     /// # Errors
-    /// Inputs that are not those of the workload's jobs; jobs that can never be run.
-    pub(crate) fn all(workload: &Draft, inputs: Vec<Inputs>) -> Result<Vec<Self>, String> {
+    /// Jobs that are not those of the workload; jobs that can never be run.
+    pub(crate) fn all(workload: &Draft, known: Vec<KnownJob>) -> Result<Vec<Self>, String> {
         let count: usize = workload.flows.iter().map(|flow| flow.jobs.len()).sum();
-        if count != inputs.len() {
-            return Err(format!("the inputs of {} jobs for a workload of {count}", inputs.len()));
+        if count != known.len() {
+            return Err(format!("what is known of {} jobs for a workload of {count}", known.len()));
         }
-        let (mut plans, mut inputs) = (Vec::with_capacity(count), inputs.into_iter());
+        let (mut plans, mut known) = (Vec::with_capacity(count), known.into_iter());
         for flow in &workload.flows {
-            for (job, inputs) in flow.jobs.iter().zip(inputs.by_ref()) {
+            for (job, KnownJob { inputs, definition }) in flow.jobs.iter().zip(known.by_ref()) {
                 let name = JobRef { flow: &flow.id, job: &job.id };
                 let run = job.run.as_ref().ok_or_else(|| format!("no run section in job {:?}", job.id))?;
                 let (maps, reduces) = (count_of(job.map.as_ref()), count_of(job.reduce.as_ref()));
@@ -113,7 +143,8 @@ impl JobPlan {
                     let found = inputs.maps.len();
                     return Err(format!("the inputs of {found} maps for {maps} of job {:?}", job.id));
                 }
-                plans.push(Self::new(name, run, inputs, reduces as u32).map_err(|e| e.to_string())?);
+                let plan = Self::defined(name, run, inputs, reduces as u32, definition);
+                plans.push(plan.map_err(|e| e.to_string())?);
             }
         }
         Ok(plans)

@@ -4,20 +4,20 @@
 //! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
 //! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
 use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
-use crate::job_plan::Inputs;
+use crate::job_plan::KnownJob;
 use crate::log::{Kind, Log, LogError};
 use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
-const LOG: Kind = Kind { name: "journal", line: "slackline journal 2\n", tries: 20 };
+const LOG: Kind = Kind { name: "journal", line: "slackline journal 3\n", tries: 20 };
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,69 +57,33 @@ impl Attempt {
     }
 }
 
-/// What a run is, so that another one is not mistaken for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Identity {
+/// How a run was begun or continued the last time: to be shown, and for relative paths.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
     /// Version of the program.
     pub version: String,
     /// SHA-256 of the flow file.
     pub sha256: String,
     /// The directory that relative paths start from.
     pub directory: String,
-    /// Options that shape the run.
+    /// The policy and other options.
     pub options: BTreeMap<String, String>,
-}
-
-impl Identity {
-    /// The first thing in which another run differs from this one, as this one has it.
-    pub fn difference(&self, other: &Self) -> Option<Difference> {
-        if self.sha256 != other.sha256 {
-            return Some(Difference::FlowFile);
-        }
-        if self.directory != other.directory {
-            return Some(Difference::Directory(self.directory.clone()));
-        }
-        if self.version != other.version {
-            return Some(Difference::Version(self.version.clone()));
-        }
-        let names: BTreeSet<&String> = self.options.keys().chain(other.options.keys()).collect();
-        let differing = names.into_iter().find(|name| self.options.get(*name) != other.options.get(*name));
-        differing.map(|name| Difference::Option(name.clone()))
-    }
-}
-
-/// What two runs differ in.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Difference {
-    /// The flow files.
-    #[error("the flow file differs")]
-    FlowFile,
-    /// The directories that relative paths start from.
-    #[error("it was begun in {0}")]
-    Directory(String),
-    /// The versions of the program.
-    #[error("it was begun by version {0}")]
-    Version(String),
-    /// An option.
-    #[error("{0} differs")]
-    Option(String),
 }
 
 /// The head of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// What the run is.
-    pub identity: Identity,
-    /// The name by which its outputs are known to be its own.
+    /// How it was begun or continued.
+    pub setup: Setup,
+    /// The name by which outputs are known to be those of this state directory.
     pub owner: String,
     /// When it started: microseconds since 1970.
     pub started: u64,
     /// Its workload with all phases: the document, read.
     #[serde(serialize_with = "write_document", deserialize_with = "read_document")]
     pub workload: Draft,
-    /// By job of the workload: what its maps read.
-    pub inputs: Vec<Inputs>,
+    /// The jobs of the workload.
+    pub jobs: Vec<KnownJob>,
 }
 
 fn write_document<S: serde::Serializer>(workload: &Draft, to: S) -> Result<S::Ok, S::Error> {
@@ -155,6 +119,32 @@ impl Journal {
     /// Another run that has it open, a file that is no journal, whatever the file system says.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         Ok(Self { log: Log::open(LOG, path)? })
+    }
+
+    /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a process that dies
+    /// meanwhile leaves the one or the other. Both are locked until then.
+    ///
+    /// # Errors
+    /// Whatever the file system says; then the earlier one is still there.
+    pub fn replace(path: &Path, head: &Head, attempts: &[Attempt]) -> Result<Self, LogError> {
+        let beside = path.with_extension("next");
+        // One that was begun and never finished was not yet anything.
+        let _ = std::fs::remove_file(&beside);
+        let journal = Self::open(&beside)?;
+        journal.begin(head)?;
+        if !attempts.is_empty() {
+            journal.record(attempts)?;
+        }
+        journal.log.move_to(&beside, path)?;
+        Ok(journal)
+    }
+
+    /// What is in a journal that a run may have open; nothing if there is none. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub fn look(path: &Path) -> Result<Content, LogError> {
+        if path.exists() { Self { log: Log::look(LOG, path)? }.read() } else { Ok(Content::default()) }
     }
 
     /// What is in it. O(bytes).
@@ -199,6 +189,8 @@ mod tests {
     use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
     use super::*;
+    use crate::definition::Definition;
+    use crate::job_plan::Inputs;
 
     fn attempt(number: u64) -> Attempt {
         let phase = if number.is_multiple_of(2) { PhaseKind::Reduce } else { PhaseKind::Map };
@@ -213,16 +205,11 @@ mod tests {
         let tasks = Some(TasksDraft::Each(vec![0.1, 1.0 / 3.0]).into());
         let job = JobDraft { id: "j".into(), map: tasks, ..JobDraft::default() };
         let head = Head {
-            identity: Identity {
-                version: "1".into(),
-                sha256: "x".into(),
-                directory: "/".into(),
-                options: [("a".into(), "b".into())].into(),
-            },
+            setup: Setup { version: "1".into(), directory: "/".into(), ..Setup::default() },
             owner: "7-1".into(),
             started: 7,
             workload: Draft { flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() },
-            inputs: vec![Inputs::default()],
+            jobs: vec![KnownJob { inputs: Inputs::default(), definition: Definition::default() }],
         };
         {
             let journal = Journal::open(&path).unwrap();

@@ -1,16 +1,20 @@
 //! Where a run keeps its files.
 //!
-//! In the run's own directory: the journal, map output, attempts, logs of failed attempts, the resolved
-//! workload and the schedule. Part files are written below their job's output directory, in `_temporary`, so
+//! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts, the
+//! resolved workload and the schedule. Part files are written below their job's output directory, in `_temporary`, so
 //! that moving them to their place is a rename on one file system; readers leave names with `_` out.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use slackline_trace::sha256;
+
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
-use crate::output_lock::{temporaries, temporary};
+use crate::made::MadeJobs;
+use crate::output_lock::{staged, temporaries, temporary};
 use crate::task::part_name;
 use crate::task_id::TaskId;
 
@@ -21,12 +25,25 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
+    /// By job: the name of its files, which stays when other jobs come or go.
+    names: Vec<String>,
 }
 
 impl Layout {
     /// A run that keeps its files in `root`.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self { root: root.to_owned(), names: Vec::new() }
+    }
+
+    /// The same, of a run of these jobs.
+    pub(crate) fn of_jobs(mut self, jobs: &[JobPlan]) -> Self {
+        self.names = jobs.iter().map(file_name).collect();
+        self
+    }
+
+    /// The record of finished jobs.
+    pub(crate) fn made(&self) -> PathBuf {
+        self.root.join("jobs.log")
     }
 
     /// The journal.
@@ -79,9 +96,13 @@ impl Layout {
         }
     }
 
-    /// Where a task's output is once it is committed: a map's directory, or a part file.
+    /// Where a task's output is once it is committed: a map's directory, or a part file that waits for the others.
     pub(crate) fn committed(&self, job: &JobPlan, id: TaskId) -> PathBuf {
-        if job.is_final(id) { job.output.join(part_name(id.task)) } else { self.map_output(id.job, id.task) }
+        if job.is_final(id) {
+            staged(&job.output).join(part_name(id.task))
+        } else {
+            self.map_output(id.job, id.task)
+        }
     }
 
     /// The committed output of a map.
@@ -91,7 +112,7 @@ impl Layout {
 
     /// The committed maps of a job.
     pub(crate) fn maps(&self, job: u32) -> PathBuf {
-        self.all_maps().join(job.to_string())
+        self.all_maps().join(&self.names[job as usize])
     }
 
     pub(crate) fn all_maps(&self) -> PathBuf {
@@ -110,6 +131,7 @@ impl Layout {
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
         let named =
             [self.attempts(), self.all_maps(), self.logs(), self.pids(), self.workload(), self.schedule()];
+        let named = named.into_iter().chain([self.made()]);
         Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
@@ -120,26 +142,9 @@ impl Layout {
         Ok(entries.into_iter().filter(is_one).map(|entry| entry.path()).collect())
     }
 
-    /// Removes everything a run keeps here, the journal last, so that an interrupted removal can be done
-    /// again; then the directory, if nothing else is in it.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
-        let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
-        let small = [self.workload(), self.schedule(), self.journal()];
-        let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
-        for path in large.into_iter().chain(prepared).chain(small) {
-            remove(&path).map_err(|error| (path, error))?;
-        }
-        // It may hold what is not ours.
-        let _ = fs::remove_dir(&self.root);
-        Ok(())
-    }
-
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
-        self.root.join(format!("prepared-{job}"))
+        self.root.join(format!("prepared-{}", self.names[job as usize]))
     }
 
     /// Moves an attempt's output to its place, if it is not there yet.
@@ -159,17 +164,48 @@ impl Layout {
         remove(&from)
     }
 
-    /// Marks the output of a job as complete, and clears what was only needed to make it.
+    /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs of the state
+    /// directory made, and marks the output as complete. Can be done again if it was cut short.
+    ///
+    /// # Errors
+    /// Whatever the file system says; [`io::ErrorKind::NotFound`] if a part is in neither place.
+    pub(crate) fn publish(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+        let staged = staged(&job.output);
+        fs::create_dir_all(&job.output)?;
+        remove(&job.output.join(SUCCESS))?;
+        // What is not there any more was moved here already.
+        let moved: BTreeSet<String> =
+            (0..job.parts()).map(part_name).filter(|name| !staged.join(name).exists()).collect();
+        for name in made.parts(&job.definition.output()).filter(|&name| !moved.contains(name)) {
+            remove(&job.output.join(name))?;
+        }
+        for part in 0..job.parts() {
+            let (from, to) = (staged.join(part_name(part)), job.output.join(part_name(part)));
+            match fs::rename(&from, &to) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => {}
+                other => other?,
+            }
+        }
+        fs::write(job.output.join(SUCCESS), "")
+    }
+
+    /// Clears what was only needed to make the output of a job.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(crate) fn succeed(&self, job: &JobPlan, index: u32) -> io::Result<()> {
-        fs::create_dir_all(&job.output)?;
-        fs::write(job.output.join(SUCCESS), "")?;
+    pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> io::Result<()> {
         for path in temporaries(&job.output)? {
             remove_busy(&path)?;
         }
         remove(&self.maps(index))?;
         remove(&self.prepared(index))
     }
+}
+
+/// The name of a job's files: readable, and of no other job.
+fn file_name(job: &JobPlan) -> String {
+    let name = format!("{}/{}", job.flow, job.job);
+    let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+    let short: String = clean.chars().take(40).collect();
+    format!("{short}-{}", &sha256(name.as_bytes())[..8])
 }

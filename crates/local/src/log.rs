@@ -66,6 +66,15 @@ pub enum LogError {
         /// Where.
         at: u64,
     },
+    /// The file was written by another version.
+    #[error(
+        "{name}: found a file of another version of slackline, which this one cannot read; it stays as it is: finish \
+         it with the program that wrote it, or name another"
+    )]
+    Version {
+        /// What the log is for, and its file.
+        name: String,
+    },
     /// A record is no text of this kind of log.
     #[error("{name}: the file is damaged, {problem}; remove it, or name another")]
     Record {
@@ -134,6 +143,29 @@ impl Log {
     /// As [`Self::open`].
     pub(crate) fn open_to_read(kind: Kind, path: &Path) -> Result<Self, LogError> {
         Self::locked(kind, path, OpenOptions::new().read(true))
+    }
+
+    /// Opens a log that is there and that another process may be appending to, to read what is whole of it. O(1).
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn look(kind: Kind, path: &Path) -> Result<Self, LogError> {
+        let name = format!("{} {}", kind.name, path.display());
+        let file = File::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        Ok(Self { file, name, line: kind.line, is_broken: Cell::new(false) })
+    }
+
+    /// Gives it another name, in place of a file that may be there.
+    ///
+    /// # Errors
+    /// Whatever the file system says; then it keeps its name.
+    pub(crate) fn move_to(&self, from: &Path, to: &Path) -> Result<(), LogError> {
+        std::fs::rename(from, to).map_err(|e| self.refused(e))?;
+        if let Some(directory) = to.parent() {
+            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        }
+        Ok(())
     }
 
     fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
@@ -206,6 +238,7 @@ impl Log {
                 old if old.starts_with(FIRST_EDITION) => {
                     Err(LogError::FirstEdition { name: self.name.clone() })
                 }
+                other if is_version(line, other) => Err(LogError::Version { name: self.name.clone() }),
                 _ => Err(LogError::Foreign { name: self.name.clone() }),
             };
         }
@@ -231,6 +264,13 @@ impl Log {
             problem: format!("found a record that is none: {problem}"),
         }
     }
+}
+
+/// Whether a file begins as a log of the same kind does, but for the number of its version.
+fn is_version(line: &[u8], bytes: &[u8]) -> bool {
+    let digits = line.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    let kind = &line[..line.len().saturating_sub(1 + digits)];
+    bytes.strip_prefix(kind).is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
 }
 
 /// What is at a place in a log.

@@ -1,0 +1,169 @@
+//! What the runs of a state directory have made: of every finished job what it was, what it read and what it wrote. From
+//! this follows what is done already when the flow file, the inputs or the outputs change.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Definition;
+use crate::job_plan::Source;
+use crate::layout::SUCCESS;
+use crate::log::{Kind, Log, LogError};
+
+/// The file. It is open as long as the journal is, which keeps other runs away.
+const LOG: Kind = Kind { name: "record of finished jobs", line: "slackline jobs 1\n", tries: 20 };
+
+/// A job that was finished, as it was then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Made {
+    /// The flow.
+    pub(crate) flow: String,
+    /// The job.
+    pub(crate) job: String,
+    /// What it was.
+    pub(crate) definition: Definition,
+    /// What it read, by absolute path.
+    pub(crate) read: BTreeMap<PathBuf, Source>,
+    /// Its part files, by name, in the output directory of its definition.
+    pub(crate) wrote: BTreeMap<String, Source>,
+}
+
+/// What has become of the output of a finished job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// It is as it was written.
+    Intact,
+    /// A file of it is not there any more.
+    Gone(String),
+    /// A file of it was changed.
+    Changed(String),
+}
+
+impl Made {
+    /// The directory of its output.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.definition.output()
+    }
+
+    /// Looks whether its output is as it was written. O(parts).
+    pub(crate) fn output(&self) -> Output {
+        let directory = self.directory();
+        for (name, then) in &self.wrote {
+            match Source::now(&directory.join(name)) {
+                Ok(now) if now.is_same(then) => {}
+                Ok(_) => return Output::Changed(name.clone()),
+                Err(_) => return Output::Gone(name.clone()),
+            }
+        }
+        if directory.join(SUCCESS).exists() { Output::Intact } else { Output::Gone(SUCCESS.to_owned()) }
+    }
+
+    /// Whether it wrote a file of this name, which is still as it was written.
+    pub(crate) fn owns(&self, name: &str) -> bool {
+        let now = || Source::now(&self.directory().join(name));
+        name == SUCCESS || self.wrote.get(name).is_some_and(|then| now().is_ok_and(|now| now.is_same(then)))
+    }
+}
+
+/// A job of a state directory: its flow, its own name and where its output goes. Two flow files of one name may share a
+/// directory.
+type Key = (String, String, PathBuf);
+
+/// What the runs of a state directory have made. The last that is said of a job counts.
+#[derive(Debug, Default)]
+pub(crate) struct MadeJobs {
+    jobs: BTreeMap<Key, Made>,
+}
+
+impl MadeJobs {
+    fn of(log: &Log) -> Result<Self, LogError> {
+        let mut made = Self::default();
+        for text in log.texts()? {
+            let job: Made = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
+            made.insert(job);
+        }
+        Ok(made)
+    }
+
+    /// What was made, read from a file that a run may have open; none if there is no file. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub(crate) fn look(path: &Path) -> Result<Self, LogError> {
+        if path.exists() { Self::of(&Log::look(LOG, path)?) } else { Ok(Self::default()) }
+    }
+
+    fn insert(&mut self, made: Made) {
+        self.jobs.insert((made.flow.clone(), made.job.clone(), made.directory()), made);
+    }
+
+    /// What was made of a job whose output goes to that directory.
+    pub(crate) fn get(&self, flow: &str, job: &str, directory: &Path) -> Option<&Made> {
+        self.jobs.get(&(flow.to_owned(), job.to_owned(), directory.to_owned()))
+    }
+
+    /// Whether a file in an output directory was written by a run of this state directory, and is as it was written.
+    pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
+        self.jobs.values().any(|made| made.directory() == directory && made.owns(name))
+    }
+
+    /// The names of part files that jobs with this output directory have made.
+    pub(crate) fn parts(&self, directory: &Path) -> impl Iterator<Item = &str> {
+        let here = self.jobs.values().filter(move |made| made.directory() == directory);
+        here.flat_map(|made| made.wrote.keys().map(String::as_str))
+    }
+}
+
+/// The record on disk, open to be told more.
+#[derive(Debug)]
+pub(crate) struct MadeLog {
+    log: Log,
+}
+
+impl MadeLog {
+    /// Opens the record, or begins one; and what is in it. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is no record or is damaged, whatever the file system says.
+    pub(crate) fn open(path: &Path) -> Result<(Self, MadeJobs), LogError> {
+        let log = Log::open(LOG, path)?;
+        let made = MadeJobs::of(&log)?;
+        Ok((Self { log }, made))
+    }
+
+    /// Says that a job is finished; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn add(&self, made: &Made) -> Result<(), LogError> {
+        let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
+        self.log.append([text.as_slice()])
+    }
+}
+
+/// The files of an output, as they are now.
+///
+/// # Errors
+/// One of them is not there.
+pub(crate) fn written(directory: &Path, names: impl Iterator<Item = String>) -> io::Result<BTreeMap<String, Source>> {
+    let state = |name: String| Ok((name.clone(), Source::now(&directory.join(name))?));
+    names.map(state).collect()
+}
+
+/// Removes the files that jobs of this state directory wrote to an output directory, and the directory if nothing else
+/// is in it.
+///
+/// # Errors
+/// Whatever the file system says.
+pub(crate) fn remove_output(made: &MadeJobs, directory: &Path) -> io::Result<()> {
+    crate::files::remove(&directory.join(SUCCESS))?;
+    for name in made.parts(directory) {
+        crate::files::remove(&directory.join(name))?;
+    }
+    // It may hold what is not ours.
+    let _ = fs::remove_dir(directory);
+    Ok(())
+}
