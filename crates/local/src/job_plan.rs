@@ -208,5 +208,8 @@ pub(crate) fn job_of(work: &RunWork) -> Job {
         RunWork::Commands { mapper, reducer, combiner } => {
             Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
         }
+        RunWork::Command { command } => {
+            Job::Commands { mapper: command.clone(), combiner: None, reducer: None }
+        }
     }
 }

@@ -162,6 +162,9 @@ impl Earlier<'_> {
         let has_reducer = match &run.work {
             RunWork::Program { .. } => !shape.is_map_only,
             RunWork::Commands { reducer, .. } => reducer.is_some(),
+            RunWork::Command { .. } => {
+                return Err("found a plain command, expected a program or a mapper".to_owned());
+            }
         };
         let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
         if reducers > PARTS_MAX {

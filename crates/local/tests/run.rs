@@ -65,20 +65,15 @@ fn identity() -> Identity {
 }
 
 fn program(name: &str, inputs: &[String], output: &Path, reducers: Option<u32>) -> RunDraft {
-    RunDraft {
-        work: RunWork::Program { name: name.to_owned(), args: Vec::new() },
-        inputs: inputs.to_vec(),
-        output: output.display().to_string(),
-        reducers,
-    }
+    let work = RunWork::Program { name: name.to_owned(), args: Vec::new() };
+    RunDraft { inputs: inputs.to_vec(), reducers, ..RunDraft::new(work, output.display().to_string()) }
 }
 
 fn mapper(command: &str, input: &Path, output: &Path) -> RunDraft {
+    let work = RunWork::Commands { mapper: command.to_owned(), reducer: None, combiner: None };
     RunDraft {
-        work: RunWork::Commands { mapper: command.to_owned(), reducer: None, combiner: None },
         inputs: vec![input.display().to_string()],
-        output: output.display().to_string(),
-        reducers: None,
+        ..RunDraft::new(work, output.display().to_string())
     }
 }
 

@@ -50,6 +50,7 @@ mod real_data;
 pub mod schedule;
 #[cfg(test)]
 mod schema;
+mod sizes;
 pub mod source;
 pub mod stream;
 mod text;
