@@ -75,7 +75,7 @@ impl Definition {
     }
 
     /// The name of the first part in which the two differ.
-    pub fn difference(&self, other: &Self) -> Option<&str> {
+    pub fn difference<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
         let names = self.0.keys().chain(other.0.keys());
         names.map(String::as_str).find(|&name| self.0.get(name) != other.0.get(name))
     }

@@ -22,6 +22,7 @@ use crate::job_plan::JobPlan;
 use crate::journal::Journal;
 use crate::layout::Layout;
 use crate::process::{self, Attempt, Worker, WorkerCommand};
+use crate::publish::Publisher;
 use crate::remaining::Numbers;
 use crate::task::{self, Spec, Task};
 use crate::task_id::TaskId;
@@ -126,6 +127,8 @@ pub(crate) struct Work<'a> {
     pub(crate) numbers: Numbers,
     /// The jobs of the run.
     pub(crate) jobs: &'a [JobPlan],
+    /// Finishes them.
+    pub(crate) publisher: Publisher<'a>,
     /// Tasks that are done already.
     pub(crate) done: BTreeSet<TaskId>,
     /// The number of the next attempt.

@@ -157,6 +157,7 @@ mod tests {
             output: format!("out/{job}").into(),
             prepare: false,
             makes: None,
+            definition: crate::definition::Definition::default(),
         }
     }
 

@@ -64,6 +64,14 @@ impl Source {
         Ok(Self { bytes: meta.len(), modified })
     }
 
+    /// A file as it is now, and its content.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn hashed(path: &Path) -> std::io::Result<Self> {
+        Self::now(path)
+    }
+
     /// Whether two looks at a file found the same.
     pub fn is_same(&self, other: &Self) -> bool {
         self == other

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use slackline_algo::baseline::{By, Fifo};
 use slackline_local::JobHistory;
 use slackline_local::clock::unix_micros;
-use slackline_local::run::{Drive, Session, find};
+use slackline_local::run::{Drive, Opening, Session, open};
 use slackline_local::{
-    Ended, Happening, Identity, Interrupt, Observer, RunEnd, Settings, TaskId, WorkerCommand, resolve,
-    run_schedule,
+    Choices, Ended, Happening, InputRules, Interrupt, Observer, RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    resolve, run_schedule,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
@@ -55,15 +55,6 @@ fn settings() -> Settings {
         .with_timeout(Some(Span::from_seconds_nearest(20.0)))
 }
 
-fn identity() -> Identity {
-    Identity {
-        version: "test".into(),
-        sha256: String::new(),
-        directory: "/".into(),
-        options: BTreeMap::new(),
-    }
-}
-
 fn program(name: &str, inputs: &[String], output: &Path, reducers: Option<u32>) -> RunDraft {
     let work = RunWork::Program { name: name.to_owned(), args: Vec::new() };
     RunDraft { inputs: inputs.to_vec(), reducers, ..RunDraft::new(work, output.display().to_string()) }
@@ -88,14 +79,15 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
     Draft { machines: vec![machine], flows, ..Draft::default() }
 }
 
-/// Begins the run in `dir/run`, or takes it up.
+/// Opens the run in `dir/run`.
 fn session(dir: &Path, draft: &Draft) -> Session {
-    let found = find(&dir.join("run"), &identity()).unwrap();
-    if found.is_begun() {
-        found.resume().unwrap()
-    } else {
-        found.begin(identity(), unix_micros(), resolve(draft, 1 << 10, &JobHistory::new()).unwrap()).unwrap()
-    }
+    let directory = std::env::current_dir().unwrap();
+    let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: &directory };
+    let setup = Setup { directory: directory.display().to_string(), ..Setup::default() };
+    let state = dir.join("run");
+    let choices = Choices::default();
+    let opening = Opening { state: &state, setup, started: unix_micros(), choices };
+    open(opening, resolve(draft, rules, &JobHistory::new()).unwrap()).unwrap()
 }
 
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
@@ -246,7 +238,8 @@ fn a_recorded_task_whose_output_was_not_moved_yet_is_rolled_forward() {
         // As if the engine had died between the record and the move.
         let done = session.attempts().iter().find(|a| matches!(a.ended, Ended::Done(_))).unwrap();
         let root = dir.path().join("run");
-        let place = root.join("maps").join(done.id.job.to_string()).join(done.id.task.to_string());
+        let jobs = fs::read_dir(root.join("maps")).unwrap().map(|entry| entry.unwrap().path());
+        let place = jobs.map(|job| job.join(done.id.task.to_string())).find(|map| map.exists()).unwrap();
         fs::create_dir_all(root.join("attempts")).unwrap();
         fs::rename(place, root.join("attempts").join(done.number.to_string())).unwrap();
     }

@@ -1,5 +1,6 @@
 //! `run`: flows that really run, on any engine, under any policy.
 
+mod choice;
 mod live;
 mod table;
 
@@ -10,7 +11,7 @@ use clap::Args;
 use slackline::PolicySpec;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
-use slackline::run::{Deadline, Difference, Request, RunEnd, RunError, When};
+use slackline::run::{Deadline, EngineError, Request, RunEnd, RunError, When};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
 
@@ -35,7 +36,8 @@ run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines
 An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline \
 programs` lists what is built in.
 
-If the run is killed, the same command resumes it. The journal, the logs of failed attempts, \
+If the run is killed, the same command resumes it. A job that is done stays done as long as its definition, its inputs \
+and its output are as they were; everything else is done again, and the reason is said. The journal, the logs of failed attempts, \
 the resolved workload and the schedule of what happened are in the directory of --state.")]
 pub(crate) struct Run {
     /// Flow file, whose jobs say what they run; - for standard input
@@ -82,11 +84,8 @@ pub(crate) struct Run {
     /// meant instead of .slackline.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
-    /// Start over: remove what an earlier run left
-    ///
-    /// Its outputs are removed as well.
-    #[arg(long, help_heading = "Output")]
-    again: bool,
+    #[command(flatten)]
+    choice: choice::Choice,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -115,6 +114,12 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     request.importers = tables.importers.clone();
     let name = request.short_name().to_owned();
     let mut live = live::Live::new(&request);
+    if args.choice.dry_run {
+        let preview = slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(worded)?;
+        let view = out::view(args.output.file());
+        out::text(args.output.file(), &choice::table(&preview, &view))?;
+        return Ok(Answer::Yes);
+    }
     let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
     let end = run.go(&mut live);
     drop(live);
@@ -169,7 +174,7 @@ impl Run {
         request.slowstart = self.slowstart;
         request.attempts_max = self.attempts;
         request.history.clone_from(&self.history);
-        request.again = self.again;
+        request.choices = self.choice.choices();
         request
     }
 }
@@ -184,14 +189,9 @@ fn state_name(workload: &Path) -> String {
 fn worded(error: RunError) -> anyhow::Error {
     match error {
         RunError::Deadline(error) => anyhow!("--{error}"),
-        RunError::Another { path, difference } => {
-            let difference = match difference {
-                Difference::Option(name) => Difference::Option(format!("--{name}")),
-                other => other,
-            };
-            anyhow::Error::from(RunError::Another { path, difference })
-                .context("another --state keeps both runs, --again starts this one over")
-        }
+        RunError::Engine(error @ EngineError::Another { .. }) => anyhow::Error::from(error)
+            .context("another --state keeps both runs, --again starts this one over"),
+        RunError::Engine(EngineError::Choice(error)) => anyhow!("--force, --from-job, --only: {error}"),
         other => other.into(),
     }
 }

@@ -117,7 +117,7 @@ impl Local<'_> {
         if !job.is_complete(index, &self.work.done) {
             return;
         }
-        match self.work.layout.succeed(job, index) {
+        match self.work.publisher.publish(index) {
             Ok(()) => {
                 let skipped = self.skipped.get(&index).copied().unwrap_or(0);
                 self.observer.happened(self.now, Happening::JobDone { job: index, skipped });

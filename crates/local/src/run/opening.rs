@@ -147,7 +147,7 @@ impl New {
 
     /// A run in which nothing is to be done: the last one, as it was.
     fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
-        let Unfinished { head, jobs, attempts, done } = last;
+        let Unfinished { head, jobs, attempts, .. } = last;
         Session {
             layout: self.layout.of_jobs(&jobs),
             journal,
@@ -156,7 +156,7 @@ impl New {
             head,
             jobs,
             attempts,
-            recovered: Recovered { done: done.len(), cut_short: self.cut_short, ..Recovered::default() },
+            recovered: Recovered::default(),
             obstacles: Vec::new(),
             verdicts,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::PathBuf;
 
-use slackline_local::Identity;
+use slackline_local::{Choices, Setup};
 use slackline_model::{Combine, Draft, Metric, When};
 use slackline_trace::{Importers, sha256};
 
@@ -37,8 +37,8 @@ pub struct Request {
     pub state: PathBuf,
     /// The store of what jobs took in earlier runs; begun if it is not there.
     pub history: Option<PathBuf>,
-    /// Whether an earlier run of the state directory is removed, with its outputs, instead of resumed.
-    pub again: bool,
+    /// What is to be done whatever was done before.
+    pub choices: Choices,
 }
 
 /// A deadline of a flow.
@@ -52,7 +52,7 @@ pub struct Deadline {
 
 impl Request {
     /// To run a flow file under a policy, with everything else as it usually is: four attempts, no early reduces, no
-    /// history, resuming what is there.
+    /// history, doing what is not done.
     pub fn new(
         name: impl Into<String>,
         bytes: Vec<u8>,
@@ -71,7 +71,7 @@ impl Request {
             attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
             state: state.into(),
             history: None,
-            again: false,
+            choices: Choices::default(),
         }
     }
 
@@ -80,8 +80,8 @@ impl Request {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
-    /// What makes this run this run: with anything else it is another.
-    pub(super) fn identity(&self, backend: &dyn Backend) -> Identity {
+    /// How it is begun or continued, to be remembered with it.
+    pub(super) fn setup(&self, backend: &dyn Backend) -> Setup {
         let mut options = BTreeMap::from([
             ("policy".to_owned(), self.policy.spec().to_owned()),
             ("slowstart".to_owned(), self.slowstart.to_string()),
@@ -89,17 +89,9 @@ impl Request {
         options.extend(backend.options());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
-        if !self.deadlines.is_empty() {
-            options.insert("deadline".to_owned(), format!("{:?}", self.deadlines));
-        }
         let directory =
             std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string());
-        Identity {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            sha256: sha256(&self.bytes),
-            directory,
-            options,
-        }
+        Setup { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256(&self.bytes), directory, options }
     }
 
     /// Sets the deadlines of a workload.

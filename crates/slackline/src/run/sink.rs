@@ -1,6 +1,6 @@
 //! Where the progress of a run is reported.
 
-use slackline_local::run::Recovered;
+use slackline_local::run::{JobVerdict, Recovered};
 use slackline_local::{Happening, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
@@ -45,10 +45,10 @@ pub enum Note<'a> {
     ClusterLeftOut,
     /// The earlier run was removed, with its outputs.
     Removed,
-    /// The outputs of the earlier run are gone, so that it begins again.
-    OutputsGone,
     /// An earlier run is resumed.
     Resumed(Recovered),
+    /// What becomes of a job of the flow file.
+    Job(&'a JobVerdict),
     /// A flow fails from the start.
     Unrunnable {
         /// The flow.

@@ -7,15 +7,19 @@ use std::path::PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
-    Forecast, Happening, JobOverview, Note, Overview, Progress, Prospect, Request, Sink, Stop, TaskId,
+    Forecast, Happening, JobOverview, JobVerdict, Note, Overview, Progress, Prospect, Reason, Request, Sink, Stop,
+    TaskId, Verdict,
 };
 use slackline_model::cost::is_late;
-use slackline_model::{PhaseKind, Start, Time};
+use slackline_model::{PhaseKind, Span, Start, Time};
 
 use crate::out;
 
 /// Flows that get a bar of their own; the rest share one.
 const BARS: usize = 12;
+
+/// A run on which nobody was at work for so long is said to have paused.
+const LONG_PAUSE: Span = Span(600_000_000);
 
 /// A job as it is shown.
 struct Job {
@@ -39,6 +43,8 @@ pub(super) struct Live {
     state: PathBuf,
     /// When second 0 of the run is.
     start: Option<Start>,
+    /// Jobs that are done and stay as they are.
+    kept: u64,
     jobs: Vec<Job>,
     flows: Vec<Flow>,
     slots: u32,
@@ -76,6 +82,7 @@ impl Live {
             name: request.name.clone(),
             state: request.state.clone(),
             start: None,
+            kept: 0,
             jobs: Vec::new(),
             flows: Vec::new(),
             slots: 0,
@@ -83,6 +90,17 @@ impl Live {
             failures: BTreeMap::new(),
             attempts_max: request.attempts_max,
             bars: None,
+        }
+    }
+
+    /// What becomes of a job: told if it was done and is done again.
+    fn verdict(&mut self, job: &JobVerdict) {
+        match &job.verdict {
+            Verdict::Kept => self.kept += 1,
+            Verdict::Run(reason) if !matches!(reason, Reason::New | Reason::Asked) => {
+                out::talk(format_args!("{}/{} is done again: {reason}", job.flow, job.job));
+            }
+            _ => {}
         }
     }
 
@@ -200,12 +218,18 @@ impl Sink for Live {
                 "{}: the earlier run is removed, with its outputs",
                 self.state.display()
             )),
-            Note::OutputsGone => out::talk("the outputs of the earlier run are gone, so it starts over"),
-            Note::Resumed(recovered) => out::talk(format_args!(
-                "going on with a run that was begun: {} done, {} cut short",
-                counted(recovered.done as u64, "task"),
-                counted(recovered.cut_short as u64, "attempt"),
-            )),
+            Note::Job(job) => self.verdict(job),
+            Note::Resumed(recovered) => {
+                out::talk(format_args!(
+                    "going on with a run that was begun: {} done, {} cut short",
+                    counted(recovered.done as u64, "task"),
+                    counted(recovered.cut_short as u64, "attempt"),
+                ));
+                if recovered.paused >= LONG_PAUSE {
+                    let pause = duration(recovered.paused.seconds());
+                    out::talk(format_args!("nobody was at work on it for {pause}, which counts for deadlines"));
+                }
+            }
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
@@ -215,6 +239,10 @@ impl Sink for Live {
     }
 
     fn begin(&mut self, overview: &Overview, stop: Stop) {
+        if self.kept > 0 {
+            let (jobs, are) = (counted(self.kept, "job"), if self.kept == 1 { "is" } else { "are" });
+            out::talk(format_args!("{jobs} {are} done already, and unchanged"));
+        }
         for (index, flow) in overview.flows.iter().enumerate() {
             let job = |job: &JobOverview| Job {
                 name: format!("{}/{}", flow.id, job.id),
