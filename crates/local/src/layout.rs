@@ -153,7 +153,8 @@ impl Layout {
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         let (from, to) = (self.attempt(job, id, number), self.committed(job, id));
-        if let Some(parent) = to.parent() {
+        // Where parts wait belongs to the lock on the output, and is not made without it.
+        if let Some(parent) = to.parent().filter(|_| !job.is_final(id)) {
             fs::create_dir_all(parent)?;
         }
         let output = if job.is_final(id) { from.join(part_name(id.task)) } else { from.clone() };

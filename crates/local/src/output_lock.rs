@@ -39,12 +39,12 @@ impl OutputLocks {
     pub(crate) fn acquire(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         if self.owns(&job.output) {
-            return Ok(());
+            return fs::create_dir_all(staged(&job.output));
         }
         // A directory that holds something is never replaced, so that the first run to move its own there has it.
         let beside = job.output.join(format!("{TEMPORARY}.{}", self.owner));
         remove(&beside)?;
-        fs::create_dir(&beside)?;
+        fs::create_dir_all(beside.join(STAGED))?;
         fs::write(beside.join(OWNER), &self.owner)?;
         let moved = fs::rename(&beside, temporary(job));
         if moved.is_err() {

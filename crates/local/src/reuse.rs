@@ -266,14 +266,14 @@ impl Decider<'_> {
             };
             return of(Verdict::Run(reason));
         }
-        if let Some((found, is_done)) = resumed {
-            let verdict = if is_done { Verdict::Kept } else { Verdict::Resumed };
-            return Decision { verdict, resumed: Some(found) };
+        let reason = self.made(job).map_or(Some(Reason::New), |made| self.reason(job, made));
+        match (resumed, reason) {
+            (Some((found, true)), _) => Decision { verdict: Verdict::Kept, resumed: Some(found) },
+            // What is said of its end is said later than what is left of its tasks.
+            (_, None) => of(Verdict::Kept),
+            (Some((found, false)), _) => Decision { verdict: Verdict::Resumed, resumed: Some(found) },
+            (None, Some(reason)) => of(Verdict::Run(reason)),
         }
-        of(match self.made(job).map_or(Some(Reason::New), |made| self.reason(job, made)) {
-            Some(reason) => Verdict::Run(reason),
-            None => Verdict::Kept,
-        })
     }
 
     fn made(&self, job: usize) -> Option<&Made> {

@@ -285,17 +285,6 @@ impl Session {
         Ok(())
     }
 
-    /// Removes a run that has just begun.
-    fn forget(self) {
-        let (journal, made) = (self.layout.journal(), self.layout.made());
-        drop((self.journal, self.made_log));
-        // What cannot be removed is an empty run, which does no harm.
-        let _ = remove(&made).and_then(|()| remove(&journal));
-        if let Some(root) = journal.parent() {
-            let _ = fs::remove_dir(root);
-        }
-    }
-
     /// Releases the outputs of jobs that have failed.
     fn release(&self) {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());

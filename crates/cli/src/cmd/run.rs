@@ -132,6 +132,10 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);
     }
+    if run.session().workload().flows.is_empty() && args.output.form() == Form::Table {
+        // Everything was done already, and nothing is known of when.
+        return Ok(Answer::Yes);
+    }
     let mut outcome = run.outcome().map_err(worded)?;
     let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
     match args.output.form() {

@@ -38,6 +38,7 @@ mod plans;
 mod processes;
 #[path = "../../../../testdata/real.rs"]
 mod real_data;
+mod reuse;
 mod rubbish;
 mod runs;
 mod runs_faults;

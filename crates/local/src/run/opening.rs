@@ -90,8 +90,23 @@ pub fn open(opening: Opening<'_>, resolved: Resolved) -> Result<Session, EngineE
     let begun = Begun::of(&layout, content)?;
     let (made_log, made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
+    let is_first = begun.is_none();
+    let left = layout.clone();
     let new = New { layout, setup, started, choices, made, made_log, cut_short };
-    new.session(journal, begun, resolved)
+    let opened = new.session(journal, begun, resolved);
+    if opened.is_err() && is_first {
+        forget(&left);
+    }
+    opened
+}
+
+/// Removes a run that could not begin: what it leaves is nothing but its beginning.
+fn forget(layout: &Layout) {
+    // What cannot be removed is an empty run, which does no harm.
+    let _ = remove(&layout.made()).and_then(|()| remove(&layout.journal()));
+    if let Some(root) = layout.journal().parent() {
+        let _ = fs::remove_dir(root);
+    }
 }
 
 /// What is known of a run to be opened.
@@ -184,13 +199,10 @@ impl New {
                 remove_output(&self.made, &directory).map_err(file(&directory))?;
             }
         }
-        let is_same = kept.as_ref().is_some_and(|kept| kept.head == head);
-        let journal = if is_same {
-            journal
-        } else {
-            let replaced = Journal::replace(&self.layout.journal(), &head, &chosen.attempts)?;
-            drop(journal);
-            replaced
+        let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
+        let (journal, attempts) = match kept.as_ref().filter(is_same) {
+            Some(kept) => (journal, kept.attempts.clone()),
+            None => (Journal::replace(&self.layout.journal(), &head, &chosen.attempts)?, chosen.attempts),
         };
         let mut session = Session {
             layout: self.layout.of_jobs(&chosen.plans),
@@ -199,7 +211,7 @@ impl New {
             made_log: self.made_log,
             head,
             jobs: chosen.plans,
-            attempts: chosen.attempts,
+            attempts,
             recovered: Recovered {
                 cut_short: self.cut_short,
                 removed: self.choices.again && !is_first,
@@ -211,14 +223,8 @@ impl New {
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover()?;
         session.obstacles = preflight(&session.jobs, &session.done());
-        match session.lock_outputs(kept.is_some()) {
-            Err(error) if is_first => {
-                // What it leaves is nothing but its beginning.
-                session.forget();
-                Err(error)
-            }
-            other => other.map(|()| session),
-        }
+        session.lock_outputs(kept.is_some())?;
+        Ok(session)
     }
 }
 
