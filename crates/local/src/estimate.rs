@@ -157,6 +157,7 @@ mod tests {
             output: format!("out/{job}").into(),
             prepare: false,
             makes: None,
+            limits: crate::Limits::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
 
+use crate::limits::Limits;
 use crate::task::{self, Job, Split, TaskError};
 use crate::task_id::TaskId;
 
@@ -29,6 +30,8 @@ pub struct JobPlan {
     pub prepare: bool,
     /// Of a generator, how many bytes it makes.
     pub makes: Option<u64>,
+    /// What it says of its attempts.
+    pub limits: Limits,
 }
 
 /// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
@@ -91,6 +94,7 @@ impl JobPlan {
             output: PathBuf::from(&run.output),
             prepare: shape.needs_preparation && reducers > 1,
             makes: shape.bytes,
+            limits: Limits::default(),
         })
     }
 

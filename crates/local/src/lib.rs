@@ -9,7 +9,8 @@
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
 //! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
 //! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
-//! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
+//! - [`fleet`]: machines that run attempts, and worker processes of this one; `process`: finding and killing processes;
+//!   [`limits`]: what a job says of its attempts; [`clock`]: real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run from its beginning, or from where it was, to its end;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
@@ -21,11 +22,13 @@ pub mod clock;
 pub mod engine;
 mod estimate;
 mod files;
+pub mod fleet;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
 pub mod journal;
 pub mod layout;
+pub mod limits;
 pub mod log;
 mod output_lock;
 pub mod preflight;
@@ -40,10 +43,12 @@ pub mod this_machine;
 pub mod worker;
 
 pub use engine::{Happening, Interrupt, Observer, Settings};
+pub use fleet::{AtWork, at_work};
 pub use history::HistoryStore;
 pub use job_cost::{JobCost, JobHistory, JobName};
 pub use job_plan::JobPlan;
 pub use journal::{Attempt, Ended, Identity};
+pub use limits::Limits;
 pub use log::LogError;
 pub use preflight::{Obstacle, preflight};
 pub use process::WorkerCommand;

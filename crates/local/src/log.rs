@@ -85,6 +85,9 @@ pub(crate) struct Kind {
     pub(crate) line: &'static str,
     /// How often a log is tried to open that another process has open; 50 ms apart.
     pub(crate) tries: u32,
+    /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be written when
+    /// others have filled the disk; 0 for none. Where the file system cannot keep room there is none.
+    pub(crate) reserve: u64,
 }
 
 /// An open log. As long as one process may append to it, no other has it open.
@@ -92,7 +95,9 @@ pub(crate) struct Kind {
 pub(crate) struct Log {
     file: File,
     name: String,
-    line: &'static str,
+    kind: Kind,
+    /// Up to where room is kept, bytes.
+    kept: Cell<u64>,
     /// Whether an append has left something that could not be cut off.
     is_broken: Cell<bool>,
 }
@@ -125,7 +130,20 @@ impl Log {
             // Where a directory cannot be synchronised, its names are as safe as they can be.
             let _ = File::open(directory).and_then(|directory| directory.sync_all());
         }
+        log.keep_room(end as u64);
         Ok(log)
+    }
+
+    /// Keeps room for what is appended behind `end`, as far as there is any, so that most appends do not ask for it.
+    fn keep_room(&self, end: u64) {
+        let reserve = self.kind.reserve;
+        if reserve == 0 || self.kept.get() >= end + reserve / 2 {
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, end, reserve).is_ok() {
+            self.kept.set(end + reserve);
+        }
     }
 
     /// Opens a log that is there, to read it; its file stays as it is. O(bytes).
@@ -139,12 +157,14 @@ impl Log {
     fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
         let name = format!("{} {}", kind.name, path.display());
         let file = options.open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
-        let log = Self { file, name, line: kind.line, is_broken: Cell::new(false) };
+        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
         for left in (0..kind.tries).rev() {
             match log.file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
-                Err(TryLockError::WouldBlock) if left == 0 => return Err(LogError::Busy { name: log.name }),
+                Err(TryLockError::WouldBlock) if left == 0 => {
+                    return Err(LogError::Busy { name: log.name.clone() });
+                }
                 // It may be about to close it, or killed and not quite gone.
                 Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
             }
@@ -176,6 +196,9 @@ impl Log {
         if written.is_err() {
             self.is_broken.set(self.file.set_len(before).is_err());
         }
+        if written.is_ok() {
+            self.keep_room(before + bytes.len() as u64);
+        }
         written.map_err(|e| self.refused(e))
     }
 
@@ -185,7 +208,7 @@ impl Log {
     /// A file that is no such log or is damaged, whatever the file system says.
     pub(crate) fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
         let (bytes, end) = self.content()?;
-        let (mut texts, mut at) = (Vec::new(), self.line.len());
+        let (mut texts, mut at) = (Vec::new(), self.kind.line.len());
         while at < end {
             let from = at + HEAD;
             at = from + u32_at(&bytes[at..]) as usize;
@@ -199,7 +222,7 @@ impl Log {
         let mut bytes = Vec::new();
         let mut file = &self.file;
         file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(|e| self.refused(e))?;
-        let line = self.line.as_bytes();
+        let line = self.kind.line.as_bytes();
         if !bytes.starts_with(line) {
             return match bytes.as_slice() {
                 begun if line.starts_with(begun) => Ok((bytes, 0)),
@@ -229,6 +252,17 @@ impl Log {
         LogError::Record {
             name: self.name.clone(),
             problem: format!("found a record that is none: {problem}"),
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.kept.get() > 0
+            && let Ok(meta) = self.file.metadata()
+        {
+            // The room that was kept is others' again; if not, it stays with the file.
+            let _ = self.file.set_len(meta.len());
         }
     }
 }
@@ -272,7 +306,7 @@ fn u32_at(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", tries: 1 };
+    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", tries: 1, reserve: 1 << 16 };
     const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
 
     fn written(path: &Path) -> Vec<u8> {

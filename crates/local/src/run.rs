@@ -18,9 +18,10 @@ use found::{fence, parts};
 use crate::clock::RunClock;
 use crate::engine::{Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
+use crate::fleet::Processes;
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended, Head, Journal};
+use crate::journal::{Attempt, Ended, Head, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::output_lock::OutputLocks;
 use crate::preflight::Obstacle;
@@ -120,8 +121,7 @@ impl Session {
 
     /// Tasks that are done.
     pub fn done(&self) -> BTreeSet<TaskId> {
-        let done = self.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_)));
-        done.map(|attempt| attempt.id).collect()
+        done_tasks(&self.attempts)
     }
 
     /// What is left to be scheduled, without flows that cannot be run; `None` if nothing is.
@@ -234,7 +234,7 @@ impl Session {
         settings: Settings,
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
-        let Drive { instance, policy, config, observer } = drive;
+        let Drive { instance, policy, mut config, observer } = drive;
         let done = self.done();
         let work = Work {
             instance,
@@ -243,11 +243,15 @@ impl Session {
             numbers: Numbers::new(instance, &self.jobs, &done),
             jobs: &self.jobs,
             done,
-            next_number: self.attempts.last().map_or(0, |last| last.number + 1),
+            attempts: &self.attempts,
+            // The engine knows the limits of jobs, and says which failure is the last.
+            attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
         };
         let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
         let clock = RunClock::since(self.head.started, Time(seen));
-        let mut engine = Local::new(work, settings, clock, observer);
+        let pids = self.layout.pids();
+        let fleet = Processes::new(settings.worker.clone(), pids.clone()).map_err(file(&pids))?;
+        let mut engine = Local::new(work, settings, clock, observer, Box::new(fleet));
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();

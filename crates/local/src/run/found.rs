@@ -7,13 +7,12 @@ use std::path::Path;
 
 use super::error::file;
 use super::{EngineError, Recovered, Session};
-use crate::files::remove;
+use crate::fleet;
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Content, Ended, Head, Identity, Journal};
 use crate::layout::{self, Layout};
 use crate::output_lock::{OutputFiles, OutputLocks};
 use crate::preflight::{Obstacle, preflight};
-use crate::process;
 use crate::resolve::{Resolved, refuse_existing};
 use crate::task::part_name;
 use crate::task_id::TaskId;
@@ -240,20 +239,7 @@ pub(super) fn parts(job: &JobPlan, index: u32, done: &BTreeSet<TaskId>) -> Vec<u
     ids.map(|id| id.task).collect()
 }
 
-/// Fences off every attempt of an earlier session; returns how many there were.
+/// Fences off every worker of an earlier session; returns how many were at work.
 pub(super) fn fence(layout: &Layout) -> Result<usize, EngineError> {
-    let pids = layout.pids();
-    let entries = match fs::read_dir(&pids) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(e) => return Err(file(&pids)(e)),
-    };
-    let mut fenced = 0;
-    for entry in entries {
-        let path = entry.map_err(file(&pids))?.path();
-        process::fence(&path).map_err(file(&path))?;
-        fenced += 1;
-    }
-    remove(&pids).map_err(file(&pids))?;
-    Ok(fenced)
+    fleet::fence(&layout.pids()).map_err(file(&layout.pids()))
 }
