@@ -359,6 +359,34 @@ mod tests {
         }
     }
 
+    /// Defect 9: a disk that others have filled stopped the run.
+    #[test]
+    fn records_can_still_be_appended_where_others_have_filled_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = |args: &[&str]| {
+            let mut command = std::process::Command::new(args[0]);
+            command.args(&args[1..]).arg(dir.path()).stderr(std::process::Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if !mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]) {
+            eprintln!("SKIPPED: no disk can be mounted here");
+            return;
+        }
+        let path = dir.path().join("log");
+        let log = Log::open(KIND, &path).unwrap();
+        let mut hog = File::create(dir.path().join("hog")).unwrap();
+        while hog.write_all(&[1; 4096]).is_ok() {}
+        assert_eq!(hog.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let text = vec![b'x'; 1000];
+        (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
+        // Room is kept again as soon as there is some.
+        hog.set_len(500_000).unwrap();
+        (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
+        assert_eq!(log.texts().unwrap().len(), 60);
+        drop((log, hog));
+        assert!(mount(&["umount"]));
+    }
+
     #[test]
     fn any_changed_bit_is_damage() {
         let dir = tempfile::tempdir().unwrap();
