@@ -158,6 +158,7 @@ mod tests {
             prepare: false,
             makes: None,
             definition: crate::definition::Definition::default(),
+            limits: crate::Limits::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::log::{Kind, Log, LogError, is_one};
 pub const LATEST: usize = 10;
 
 /// The file. Runs keep it open for a moment only.
-const LOG: Kind = Kind { name: "history", line: "slackline history 2\n", tries: 100 };
+const LOG: Kind = Kind { name: "history", line: "slackline history 2\n", tries: 100, reserve: 0 };
 
 /// A run, as the store remembers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

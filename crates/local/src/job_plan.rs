@@ -8,6 +8,7 @@ use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
 
 use crate::definition::{Definition, Surroundings};
+use crate::limits::Limits;
 use crate::task::{self, Job, Split, TaskError};
 use crate::task_id::TaskId;
 
@@ -32,6 +33,8 @@ pub struct JobPlan {
     pub makes: Option<u64>,
     /// What makes it what it is.
     pub definition: Definition,
+    /// What it says of its attempts.
+    pub limits: Limits,
 }
 
 /// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
@@ -129,6 +132,7 @@ impl JobPlan {
             prepare: shape.needs_preparation && reducers > 1,
             makes: shape.bytes,
             definition,
+            limits: Limits::default(),
         })
     }
 

@@ -3,8 +3,12 @@
 //! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
 //! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
 //! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
+//! Attempts that end together are recorded together, with one append.
+//!
+//! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt that made
+//! it is written once more, as [`Ended::Lost`], and of two records with one number the later one holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +21,7 @@ use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
-const LOG: Kind = Kind { name: "journal", line: "slackline journal 3\n", tries: 20 };
+const LOG: Kind = Kind { name: "journal", line: "slackline journal 3\n", tries: 20, reserve: 256 << 10 };
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub enum Ended {
     Failed(String),
     /// It was stopped, or its engine was.
     Killed,
+    /// Well, but its output was found gone or damaged later, and does not count any more.
+    Lost,
 }
 
 /// An attempt that has ended. Times are microseconds since the start of the run.
@@ -55,6 +61,21 @@ impl Attempt {
     pub fn micros(&self) -> u64 {
         self.end.saturating_sub(self.began)
     }
+}
+
+/// The tasks that are done: whose output is committed and was not lost since.
+pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
+    attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
+}
+
+/// How often the output of each task was lost whose output ever was.
+pub(crate) fn losses(attempts: &[Attempt]) -> BTreeMap<TaskId, u16> {
+    let mut losses: BTreeMap<TaskId, u16> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| attempt.ended == Ended::Lost) {
+        let count = losses.entry(attempt.id).or_default();
+        *count = count.saturating_add(1);
+    }
+    losses
 }
 
 /// How a run was begun or continued the last time: to be shown, and for relative paths.
@@ -108,7 +129,7 @@ pub struct Journal {
 pub struct Content {
     /// What the run is; none if it was not begun.
     pub head: Option<Head>,
-    /// All attempts that ended, in the order of their numbers.
+    /// All attempts that ended, in the order of their numbers, as they are now.
     pub attempts: Vec<Attempt>,
 }
 
@@ -158,7 +179,11 @@ impl Journal {
         let attempts = attempts.iter().map(|text| serde_json::from_slice(text));
         let mut attempts: Vec<Attempt> =
             attempts.collect::<Result<_, _>>().map_err(|e| self.log.unreadable(&e))?;
+        // Stable: of records with one number the latest is the last, and holds.
         attempts.sort_by_key(|attempt| attempt.number);
+        attempts.reverse();
+        attempts.dedup_by_key(|attempt| attempt.number);
+        attempts.reverse();
         Ok(Content { head: Some(head), attempts })
     }
 
@@ -180,6 +205,23 @@ impl Journal {
             |attempt| serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
         let texts: Vec<Vec<u8>> = attempts.iter().map(text).collect();
         self.log.append(texts.iter().map(Vec::as_slice))
+    }
+
+    /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is
+    /// left of it is removed. Tasks that are not done stay as they are. O(bytes).
+    ///
+    /// # Errors
+    /// A journal that cannot be read; whatever the file system says, a full disk for example; then nothing is recorded.
+    pub fn lost(&self, tasks: &BTreeSet<TaskId>) -> Result<(), LogError> {
+        let is_lost =
+            |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id);
+        let mut attempts = self.read()?.attempts;
+        attempts.retain(is_lost);
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        attempts.iter_mut().for_each(|attempt| attempt.ended = Ended::Lost);
+        self.record(&attempts)
     }
 }
 
@@ -221,6 +263,40 @@ mod tests {
         let journal = Journal::open(&path).unwrap();
         let expected = Content { head: Some(head), attempts: vec![attempt(0), attempt(1)] };
         assert_eq!(journal.read().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_task_whose_output_is_lost_is_not_done_until_it_was_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let head = Head {
+            identity: Identity {
+                version: String::new(),
+                sha256: String::new(),
+                directory: String::new(),
+                options: BTreeMap::new(),
+            },
+            owner: String::new(),
+            started: 0,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            inputs: Vec::new(),
+        };
+        journal.begin(&head).unwrap();
+        let (reduce, map) = (attempt(0).id, attempt(1).id);
+        journal.record(&[attempt(0), Attempt { ended: Ended::Killed, ..attempt(3) }, attempt(1)]).unwrap();
+        for round in 1..4 {
+            journal.lost(&BTreeSet::from([map])).unwrap();
+            // Nothing is lost twice.
+            journal.lost(&BTreeSet::from([map])).unwrap();
+            let attempts = journal.read().unwrap().attempts;
+            assert_eq!(done_tasks(&attempts), BTreeSet::from([reduce]));
+            assert_eq!(losses(&attempts), BTreeMap::from([(map, round)]));
+            journal.record(&[attempt(3 + 2 * u64::from(round))]).unwrap();
+            assert_eq!(done_tasks(&journal.read().unwrap().attempts), BTreeSet::from([reduce, map]));
+        }
+        let numbers: Vec<u64> = journal.read().unwrap().attempts.iter().map(|a| a.number).collect();
+        assert_eq!(numbers, [0, 1, 3, 5, 7, 9], "an attempt is there once");
     }
 
     #[test]

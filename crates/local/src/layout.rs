@@ -66,7 +66,7 @@ impl Layout {
         self.root.join("schedule.json")
     }
 
-    /// The log of a failed attempt.
+    /// What the commands of an attempt said on standard error.
     pub fn log(&self, job: &JobPlan, id: TaskId, number: u64) -> PathBuf {
         let clean = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
         let name =
@@ -74,11 +74,7 @@ impl Layout {
         self.logs().join(name)
     }
 
-    /// Who does an attempt: the process and when it began, while it does.
-    pub(crate) fn pid(&self, number: u64) -> PathBuf {
-        self.pids().join(number.to_string())
-    }
-
+    /// Who is at work: a file for each worker process.
     pub(crate) fn pids(&self) -> PathBuf {
         self.root.join("pids")
     }
@@ -119,8 +115,8 @@ impl Layout {
         self.root.join("maps")
     }
 
-    /// The logs of failed attempts.
-    fn logs(&self) -> PathBuf {
+    /// What attempts said.
+    pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")
     }
 
@@ -153,16 +149,24 @@ impl Layout {
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         let (from, to) = (self.attempt(job, id, number), self.committed(job, id));
-        // Where parts wait belongs to the lock on the output, and is not made without it.
-        if let Some(parent) = to.parent().filter(|_| !job.is_final(id)) {
+        let is_final = job.is_final(id);
+        let output = if is_final { from.join(part_name(id.task)) } else { from.clone() };
+        let is_missing = |e: &io::Error| e.kind() == io::ErrorKind::NotFound;
+        let mut moved = fs::rename(&output, &to);
+        if moved.as_ref().is_err_and(is_missing)
+            && output.exists()
+            && let Some(parent) = to.parent()
+        {
+            // The first of a job.
             fs::create_dir_all(parent)?;
+            moved = fs::rename(&output, &to);
         }
-        let output = if job.is_final(id) { from.join(part_name(id.task)) } else { from.clone() };
-        match fs::rename(&output, &to) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => {}
+        match moved {
+            Err(e) if is_missing(&e) && to.exists() => {}
             other => other?,
         }
-        remove(&from)
+        // Mostly there is nothing else in it.
+        if is_final && fs::remove_dir(&from).is_err() { remove(&from) } else { Ok(()) }
     }
 
     /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs of the state

@@ -11,7 +11,8 @@
 //! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
 //! - `definition`: what makes a job what it is; `made`: what a state directory has made; [`reuse`]: what is done again, and
 //!   why; `publish`: the end of a job;
-//! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
+//! - [`fleet`]: machines that run attempts, and worker processes of this one; `process`: finding and killing processes;
+//!   [`limits`]: what a job says of its attempts; [`clock`]: real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run, opened and driven to its end;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
@@ -24,11 +25,13 @@ mod definition;
 pub mod engine;
 mod estimate;
 mod files;
+pub mod fleet;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
 pub mod journal;
 pub mod layout;
+pub mod limits;
 pub mod log;
 mod made;
 mod output_lock;
@@ -46,11 +49,13 @@ pub mod this_machine;
 pub mod worker;
 
 pub use engine::{Happening, Interrupt, Observer, Settings};
+pub use fleet::{AtWork, at_work};
 pub use history::HistoryStore;
 pub use job_cost::{JobCost, JobHistory, JobName};
 pub use definition::Definition;
 pub use job_plan::JobPlan;
 pub use journal::{Attempt, Ended, Setup};
+pub use limits::Limits;
 pub use log::LogError;
 pub use preflight::{Obstacle, preflight};
 pub use process::WorkerCommand;

@@ -14,7 +14,7 @@ use crate::layout::SUCCESS;
 use crate::log::{Kind, Log, LogError};
 
 /// The file. It is open as long as the journal is, which keeps other runs away.
-const LOG: Kind = Kind { name: "record of finished jobs", line: "slackline jobs 1\n", tries: 20 };
+const LOG: Kind = Kind { name: "record of finished jobs", line: "slackline jobs 1\n", tries: 20, reserve: 0 };
 
 /// A job that was finished, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -31,7 +31,9 @@ pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
         if plan.is_complete(index, done) {
             return None;
         }
-        let problem = missing_input(plan, index, jobs, done).or_else(|| unwritable(&plan.output))?;
+        let problem = (plan.limits.too_large_here())
+            .or_else(|| missing_input(plan, index, jobs, done))
+            .or_else(|| unwritable(&plan.output))?;
         Some(Obstacle { job, problem })
     };
     jobs.iter().enumerate().filter_map(of_job).collect()

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use slackline_model::names::unknown;
 
 use crate::job_plan::{Inputs, JobPlan, Source};
-use crate::journal::{Attempt, Ended, Head};
+use crate::journal::{Attempt, Head};
 use crate::made::{Made, MadeJobs, Output};
 use crate::output_lock;
 use crate::resolve::Resolved;
@@ -382,9 +382,4 @@ fn changed(now: &BTreeMap<PathBuf, Source>, then: &BTreeMap<PathBuf, Source>) ->
     }
     let gone = then.keys().find(|path| !now.contains_key(*path));
     gone.map(|path| (path.clone(), InputChange::Gone))
-}
-
-/// The tasks of attempts that are done.
-pub(crate) fn done(attempts: &[Attempt]) -> BTreeSet<TaskId> {
-    attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
 }

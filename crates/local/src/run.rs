@@ -18,16 +18,17 @@ pub use opening::{Opening, open, preview, unfinished_since};
 use crate::clock::{RunClock, unix_micros};
 use crate::engine::{Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
+use crate::fleet::Processes;
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended, Head, Journal};
+use crate::journal::{Attempt, Ended, Head, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::{OutputLocks, staged};
 use crate::preflight::Obstacle;
 use crate::publish::Publisher;
 use crate::remaining::{Numbers, remaining};
-use crate::reuse::{self, Unfinished, Verdict};
+use crate::reuse::{Unfinished, Verdict};
 use crate::run_schedule;
 use crate::task::part_name;
 use crate::task_id::TaskId;
@@ -151,7 +152,7 @@ impl Session {
 
     /// Tasks that are done.
     pub fn done(&self) -> BTreeSet<TaskId> {
-        reuse::done(&self.attempts)
+        done_tasks(&self.attempts)
     }
 
     /// What is left to be scheduled, without flows that cannot be run; `None` if nothing is.
@@ -176,8 +177,8 @@ impl Session {
         self.recovered.paused = last.map_or(Span::ZERO, |last| Span(now.saturating_sub(last)));
         let lost = self.roll_forward()?;
         if !lost.is_empty() {
-            self.attempts.retain(|a| !(lost.contains(&a.id) && matches!(a.ended, Ended::Done(_))));
-            self.journal = Journal::replace(&self.layout.journal(), &self.head, &self.attempts)?;
+            self.journal.lost(&lost)?;
+            self.attempts = self.journal.read()?.attempts;
         }
         let done = self.done();
         self.recovered.done = done.len();
@@ -313,7 +314,7 @@ impl Session {
         settings: Settings,
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
-        let Drive { instance, policy, config, observer } = drive;
+        let Drive { instance, policy, mut config, observer } = drive;
         let done = self.done();
         let work = Work {
             instance,
@@ -323,11 +324,15 @@ impl Session {
             jobs: &self.jobs,
             publisher: self.publisher(),
             done,
-            next_number: self.attempts.last().map_or(0, |last| last.number + 1),
+            attempts: &self.attempts,
+            // The engine knows the limits of jobs, and says which failure is the last.
+            attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
         };
         let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
         let clock = RunClock::since(self.head.started, Time(seen));
-        let mut engine = Local::new(work, settings, clock, observer);
+        let pids = self.layout.pids();
+        let fleet = Processes::new(settings.worker.clone(), pids.clone()).map_err(file(&pids))?;
+        let mut engine = Local::new(work, settings, clock, observer, Box::new(fleet));
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use slackline_model::Draft;
@@ -12,15 +11,15 @@ use super::error::file;
 use super::{EngineError, JobVerdict, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
 use crate::files::remove;
+use crate::fleet;
 use crate::job_plan::{JobPlan, KnownJob};
-use crate::journal::{Attempt, Content, Head, Journal, Setup};
+use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog, remove_output};
 use crate::output_lock::OutputLocks;
 use crate::preflight::{Obstacle, preflight};
-use crate::process;
 use crate::resolve::{self, Resolved};
-use crate::reuse::{self, Choices, Decision, Past, Unfinished, Verdict, decide};
+use crate::reuse::{Choices, Decision, Past, Unfinished, Verdict, decide};
 use crate::task_id::TaskId;
 
 /// Where and when a run is opened, and what is asked of it.
@@ -187,7 +186,7 @@ impl New {
     ) -> Result<Session, EngineError> {
         let Earlier { is_first, kept, dropped } = earlier;
         let locks = OutputLocks::of(&head.owner);
-        let done: BTreeSet<TaskId> = reuse::done(&chosen.attempts);
+        let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
         let obstacles = preflight(&chosen.plans, &done);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
@@ -301,6 +300,12 @@ impl Chosen {
                     continue;
                 }
                 let (mut job, mut plan) = (job.clone(), resolved.jobs[at].clone());
+                if let Some(run) = &mut job.run {
+                    let named = run.inputs.iter_mut().filter(|input| input.starts_with('@'));
+                    let left = named.zip(&resolved.reads[at]).filter(|(_, read)| !is_chosen(**read));
+                    // What is not made in this run is a directory like any other.
+                    left.for_each(|(input, &read)| *input = resolved.jobs[read].output.display().to_string());
+                }
                 if let (Some(found), Some(kept)) = (&decision.resumed, kept) {
                     renumbered.insert(found.index, plans.len() as u32);
                     let before = kept.head.workload.flows.iter().flat_map(|flow| &flow.jobs);
@@ -368,7 +373,7 @@ impl Begun {
         if let Some(attempt) = attempts.iter().find(|attempt| !is_known(attempt.id)) {
             return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
         }
-        let done = reuse::done(&attempts);
+        let done = done_tasks(&attempts);
         Ok(Some(Self(Unfinished { head, jobs, attempts, done })))
     }
 
@@ -399,22 +404,9 @@ fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Fences off every attempt of an earlier session; returns how many there were.
+/// Fences off every worker of an earlier session; returns how many were at work.
 fn fence(layout: &Layout) -> Result<usize, EngineError> {
-    let pids = layout.pids();
-    let entries = match fs::read_dir(&pids) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(e) => return Err(file(&pids)(e)),
-    };
-    let mut fenced = 0;
-    for entry in entries {
-        let path = entry.map_err(file(&pids))?.path();
-        process::fence(&path).map_err(file(&path))?;
-        fenced += 1;
-    }
-    remove(&pids).map_err(file(&pids))?;
-    Ok(fenced)
+    fleet::fence(&layout.pids()).map_err(file(&layout.pids()))
 }
 
 impl JobPlan {

@@ -2,9 +2,9 @@
 //! `key TAB value` lines on standard output, and are judged by their exit status.
 //!
 //! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full
-//! pipe. A command may stop reading early: that is no error. It runs in the process group of its
-//! worker, with which it can be killed. Its end is its task's end: background processes that it leaves
-//! are not waited for (see [`super::pipe`]).
+//! pipe. A command may stop reading early: that is no error. It leads a process group of its own. Its end
+//! is its task's end: background processes that it leaves are not waited for (see [`super::pipe`]), and are
+//! killed by the worker when the attempt is over.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -149,7 +149,10 @@ impl Streaming {
     }
 
     fn spawn(&self) -> Result<Child, TaskError> {
+        use std::os::unix::process::CommandExt;
         Command::new("sh")
+            // What it sends its own group does not reach the worker.
+            .process_group(0)
             .arg("-c")
             .arg(&self.command)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))

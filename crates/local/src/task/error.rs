@@ -60,6 +60,21 @@ pub enum TaskError {
     },
 }
 
+impl TaskError {
+    /// Whether another attempt would end in the same way.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Job(_))
+            || matches!(self, Self::Command { status, .. } if status == "exit status: 127")
+    }
+
+    /// The directory of the committed map whose output a reduce found gone or damaged, if that is what stopped it.
+    pub(crate) fn lost_map(&self) -> Option<PathBuf> {
+        let (Self::File { path, .. } | Self::Damaged { path, .. }) = self else { return None };
+        let is_output = matches!(path.file_name()?.to_str()?, "map.out" | "map.index");
+        is_output.then(|| path.parent().map(Path::to_owned))?
+    }
+}
+
 /// The last words of a command, if it had any.
 fn said(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its standard error ends:\n{stderr}") }

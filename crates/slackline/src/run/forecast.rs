@@ -135,15 +135,16 @@ impl Forecast {
                 let took = self.took.entry((id.job, id.phase)).or_default();
                 *took = PhaseCost { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
             }
-            Happening::Failed { id, goes_on: false, .. } => {
+            Happening::Failed { id, goes_on: false, is_final, .. } => {
                 self.running.remove(&id);
                 let failures = self.failures.entry(id).or_default();
                 *failures += 1;
-                if *failures >= self.attempts_max {
+                if is_final || *failures >= self.attempts_max {
                     self.failed.insert(self.flows[id.job as usize].clone());
                 }
             }
             Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
+            Happening::Lost { maps, .. } => self.done.retain(|id| !maps.contains(id)),
             // The end of a job, the passing of time, and what may be added say nothing of a task.
             _ => {}
         }

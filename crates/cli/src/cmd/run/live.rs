@@ -276,7 +276,7 @@ impl Sink for Live {
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
             }
-            Happening::Failed { id, message, log, goes_on } => {
+            Happening::Failed { id, message, log, goes_on, .. } => {
                 self.ended(id);
                 let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
                 let which = if goes_on {
@@ -289,6 +289,19 @@ impl Sink for Live {
                 self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }
             Happening::Killed(id) => self.ended(id),
+            Happening::Lost { maps, message } => {
+                for &id in maps {
+                    self.count(id).done -= 1;
+                    let flow = self.jobs[id.job as usize].flow;
+                    self.flows[flow].done -= 1;
+                }
+                let name =
+                    maps.first().map_or_else(String::new, |&id| self.jobs[id.job as usize].name.clone());
+                self.say(
+                    now,
+                    &format!("{name}: {} made again: {message}", counted(maps.len() as u64, "map")),
+                );
+            }
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
                 let prospect = self.prospect(&self.flows[job.flow], forecast);

@@ -67,7 +67,7 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     let expected = forecast.thinking.take().unwrap().answer.recv().unwrap();
     forecast.expected = expected;
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
-    let failed = Happening::Failed { id: map(1), message: "no", log: None, goes_on: false };
+    let failed = Happening::Failed { id: map(1), message: "no", log: None, goes_on: false, is_final: false };
     for _ in 0..3 {
         forecast.record(at(6.0), failed);
         assert_eq!(forecast.of("f"), Prospect::Done(54.5));
