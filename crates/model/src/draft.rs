@@ -113,6 +113,12 @@ impl FlowDraft {
             jobs,
         }
     }
+
+    /// Jobs of other flows whose output its jobs read: it waits for them. With the flow's name first, in the
+    /// order of the inputs, each as often as it is read.
+    pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(RunDraft::foreign_inputs)
+    }
 }
 
 /// A flow that recurs: `times` copies `#0`, `#1`, …, release and deadline shifted by `every` each.
@@ -165,7 +171,8 @@ pub struct JobDraft {
 pub struct RunDraft {
     /// What is computed.
     pub work: RunWork,
-    /// Files, globs, directories, or `@job` for the output of an earlier job of the flow.
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for that of
+    /// a job of another flow.
     pub inputs: Vec<String>,
     /// The directory of its output.
     pub output: String,
@@ -194,6 +201,17 @@ impl RunDraft {
             shuffle: RunShuffle::default(),
             compress: None,
         }
+    }
+
+    /// Jobs of the same flow whose output it reads, in the order of the inputs.
+    pub fn own_inputs(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().filter_map(|input| input.strip_prefix('@')).filter(|job| !job.contains('/'))
+    }
+
+    /// Jobs of other flows whose output it reads, with the flow's name first, in the order of the inputs. What is
+    /// after the last slash names the job.
+    pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inputs.iter().filter_map(|input| input.strip_prefix('@')?.rsplit_once('/'))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The workload document, in three forms and as lines: read into a draft, written from one.
 
 mod convert;
+mod foreign;
 pub(crate) mod lines;
 mod run;
 #[cfg(test)]
@@ -73,6 +74,10 @@ fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
     let document: wire::Workload = parse(file, text, format, WORKLOAD)?;
     check_version(file, text, format, document.slackline)?;
     let draft = convert::to_draft(document, now).map_err(|faults| source.error(faults))?;
+    let faults = foreign::faults(&draft);
+    if !faults.is_empty() {
+        return Err(source.error(faults));
+    }
     let mut diagnostics = Diagnostics::default();
     remark_hopeless(&draft, &source, &mut diagnostics);
     Ok(Output::new(draft, diagnostics, source))

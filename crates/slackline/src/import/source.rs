@@ -89,9 +89,12 @@ impl Source {
     /// The workload as an instance, phases given only as work uncut.
     ///
     /// # Errors
-    /// Everything that is wrong with the document, with lines; options that do not go with it.
+    /// Everything that is wrong with the document, with lines; options that do not go with it; flows that wait for
+    /// others, which only a run can do.
     pub fn load(&self, options: &WorkloadOptions) -> Result<Loaded, ImportError> {
-        self.shape(options)?.into_loaded()
+        let shaped = self.shape(options)?;
+        shaped.refuse_waiting()?;
+        shaped.into_loaded()
     }
 }
 

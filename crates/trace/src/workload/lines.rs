@@ -120,6 +120,13 @@ impl Lines {
             );
             faults.push((".release".to_owned(), what));
         }
+        if let Some((other, job)) = flow.foreign_inputs().next() {
+            // Flows are forgotten when they are read, so that none can be looked up.
+            let what = format!(
+                "found the input \"@{other}/{job}\", expected a document that is no lines for inputs from other flows"
+            );
+            faults.push((".jobs".to_owned(), what));
+        }
         if !faults.is_empty() {
             for (path, _) in &mut faults {
                 *path = path.trim_start_matches('.').to_owned();

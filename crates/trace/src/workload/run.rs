@@ -62,11 +62,6 @@ pub(super) fn to_run(run: wire::Run) -> Result<RunDraft, Fault> {
     })
 }
 
-/// Jobs whose output is an input: the section comes after them.
-pub(super) fn upstream(run: &RunDraft) -> impl Iterator<Item = &str> {
-    run.inputs.iter().filter_map(|input| input.strip_prefix('@'))
-}
-
 /// The section that describes a draft.
 pub(super) fn from_run(run: &RunDraft) -> wire::Run {
     let RunDraft { work, inputs, output, reducers, setting, limits, shuffle, compress } = run.clone();

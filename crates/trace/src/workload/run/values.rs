@@ -28,6 +28,14 @@ fn files(run: &wire::Run) -> Result<(), Fault> {
             "found nothing, expected a file, a glob, a directory, or @ and the id of an earlier job",
         );
     }
+    let is_half = |input: &String| match input.strip_prefix('@').and_then(|name| name.rsplit_once('/')) {
+        Some((flow, job)) => flow.is_empty() || job.is_empty(),
+        None => false,
+    };
+    if let Some(k) = run.inputs.iter().position(is_half) {
+        let what = format!("found {:?}, expected a job of another flow as @flow/job", run.inputs[k]);
+        return fault(format!(".inputs[{k}]"), what);
+    }
     match run.files.iter().position(|file| is_blank(file)) {
         Some(k) => fault(format!(".files[{k}]"), "found no path, expected a file that the job depends on"),
         None => Ok(()),

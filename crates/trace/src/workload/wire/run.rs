@@ -36,7 +36,8 @@ pub(crate) struct Run {
     /// standard output becomes the only part file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
-    /// Files, globs, directories, or `@job` for the output of an earlier job of the flow.
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for that of a job
+    /// of another flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inputs: Vec<String>,
     /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete.
