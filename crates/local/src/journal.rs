@@ -172,6 +172,16 @@ impl Journal {
         Ok(Content { head: Some(head), attempts })
     }
 
+    /// What is in the journal of a run that may be at work, up to its last whole record, and whether one is. The file
+    /// stays as it is, and is not kept from anybody. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub fn glance(path: &Path) -> Result<(Content, bool), LogError> {
+        let (log, is_busy) = Log::glance(LOG, path)?;
+        Ok((Self { log }.read()?, is_busy))
+    }
+
     /// Writes the head of a run that begins; it is on disk when this returns.
     ///
     /// # Errors

@@ -98,8 +98,8 @@ impl Layout {
         self.root.join("maps")
     }
 
-    /// The logs of failed attempts.
-    fn logs(&self) -> PathBuf {
+    /// The logs of attempts.
+    pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")
     }
 

@@ -2,6 +2,7 @@
 
 mod error;
 mod found;
+mod look;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,6 +15,7 @@ pub use error::EngineError;
 use error::file;
 pub use found::{Found, discard, find};
 use found::{fence, parts};
+pub use look::{AtWork, Look, look};
 
 use crate::clock::RunClock;
 use crate::engine::{Interrupt, Local, Observer, Settings, Work};

@@ -5,6 +5,7 @@
 //! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
 //! - [`Sink`]: where progress is reported; [`Forecast`]: when flows are going to be done;
+//! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
 //! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
@@ -12,6 +13,7 @@
 
 mod engines;
 mod error;
+mod figures;
 mod forecast;
 mod learning;
 mod outcome;
@@ -19,6 +21,7 @@ mod policy;
 mod request;
 mod session;
 mod sink;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -34,16 +37,18 @@ use slackline_trace::{ImportOptions, TraceError, read_workload};
 
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
+pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use request::{Deadline, Request};
+pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
 pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Opened, Prepared, RunStart, SWITCH, Session, Stop,
     UnrunnableJob,
 };
 pub use slackline_local::journal::Difference;
-pub use slackline_local::run::{Drive, EngineError, Recovered};
+pub use slackline_local::run::{AtWork, Drive, EngineError, Look, Recovered};
 pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.

@@ -84,7 +84,7 @@ fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
 }
 
 /// Refuses the directory of a run that was begun before journals were logs.
-fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
+pub(super) fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
     let path = layout.first_journal();
     if path.exists() && !layout.journal().exists() {
         return Err(EngineError::FirstEdition { path: path.display().to_string() });

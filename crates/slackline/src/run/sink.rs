@@ -136,7 +136,7 @@ impl Overview {
 }
 
 /// The tasks of a phase that lists them.
-fn count(phase: &PhaseDraft) -> usize {
+pub(super) fn count(phase: &PhaseDraft) -> usize {
     match &phase.tasks {
         TasksDraft::Each(seconds) => seconds.len(),
         TasksDraft::Uniform { tasks, .. } => *tasks as usize,

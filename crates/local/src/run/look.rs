@@ -1,0 +1,219 @@
+//! A run as it is seen from outside, whether it goes on, was stopped or killed, or has ended: nothing is locked, and
+//! nothing is changed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::Deserialize;
+
+use super::EngineError;
+use super::error::file;
+use super::found::refuse_first_edition;
+use crate::job_plan::JobPlan;
+use crate::journal::{Attempt, Head, Journal};
+use crate::layout::Layout;
+use crate::task_id::TaskId;
+
+/// What is to be seen of a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Look {
+    /// Where its files are.
+    pub layout: Layout,
+    /// What it is.
+    pub head: Head,
+    /// Its jobs.
+    pub jobs: Vec<JobPlan>,
+    /// All attempts that are recorded, by their numbers.
+    pub attempts: Vec<Attempt>,
+    /// Whether a process is at work on it.
+    pub is_at_work: bool,
+    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there. A run
+    /// that was stopped or killed has not.
+    pub has_ended: bool,
+    /// When something was recorded the last time: microseconds since 1970.
+    pub recorded: u64,
+    /// What is being done, as far as it can be seen; nothing if no process is at work on the run.
+    pub at_work: Vec<AtWork>,
+}
+
+/// An attempt that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AtWork {
+    /// Its process.
+    pub process: u64,
+    /// Its task, where the engine says it.
+    pub id: Option<TaskId>,
+    /// Its number in the run, where the engine says it.
+    pub number: Option<u64>,
+    /// The slot, where the engine says it.
+    pub slot: Option<u32>,
+    /// Since when: microseconds since 1970.
+    pub since: u64,
+}
+
+/// What a worker's file says of its attempt, as JSON after the words that say which process it is.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct Said {
+    #[serde(default)]
+    number: Option<u64>,
+    #[serde(default)]
+    id: Option<TaskId>,
+    #[serde(default)]
+    slot: Option<u32>,
+}
+
+impl Look {
+    /// The policy, if the run has recorded it.
+    pub fn policy(&self) -> Option<&str> {
+        self.head.identity.options.get("policy").map(String::as_str)
+    }
+
+    /// The fraction of a job's maps after which its reduces may take slots.
+    pub fn slowstart(&self) -> f64 {
+        let said = self.head.identity.options.get("slowstart");
+        said.and_then(|text| text.parse().ok()).unwrap_or(1.0)
+    }
+}
+
+/// Looks at the run of a directory; `None` if none was begun there. O(bytes of the journal).
+///
+/// # Errors
+/// A run of the first edition; a journal that is damaged or cannot be read.
+pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
+    let layout = Layout::new(state);
+    refuse_first_edition(&layout)?;
+    let journal = layout.journal();
+    if !journal.exists() {
+        return Ok(None);
+    }
+    let (content, is_at_work) = Journal::glance(&journal)?;
+    let Some(head) = content.head else { return Ok(None) };
+    let damaged = |problem| EngineError::Damaged { path: journal.display().to_string(), problem };
+    let jobs = JobPlan::all(&head.workload, head.inputs.clone()).map_err(damaged)?;
+    let is_known = |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
+    if let Some(attempt) = content.attempts.iter().find(|attempt| !is_known(attempt.id)) {
+        return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
+    }
+    let recorded = written(&journal).map_err(file(&journal))?;
+    let has_ended = !is_at_work && written(&layout.schedule()).is_ok_and(|at| at >= recorded);
+    let mut at_work = if is_at_work { at_work(&layout)? } else { Vec::new() };
+    at_work.retain(|one| one.id.is_none_or(is_known));
+    Ok(Some(Look {
+        attempts: content.attempts,
+        layout,
+        head,
+        jobs,
+        is_at_work,
+        has_ended,
+        recorded,
+        at_work,
+    }))
+}
+
+/// When a file was written last: microseconds since 1970.
+fn written(path: &Path) -> io::Result<u64> {
+    let since = fs::metadata(path)?.modified()?.duration_since(UNIX_EPOCH);
+    Ok(since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX)))
+}
+
+/// The attempts that have a process, in the order of their beginnings. Files come and go meanwhile.
+fn at_work(layout: &Layout) -> Result<Vec<AtWork>, EngineError> {
+    let pids = layout.pids();
+    let entries = match fs::read_dir(&pids) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(file(&pids)(e)),
+    };
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let mut found: Vec<AtWork> = paths.iter().filter_map(|path| one_at_work(path)).collect();
+    found.sort_by_key(|one| (one.since, one.process));
+    Ok(found)
+}
+
+/// What a worker's file says: its process, when that began, of which start of the machine; then its attempt.
+fn one_at_work(path: &Path) -> Option<AtWork> {
+    let text = fs::read_to_string(path).ok()?;
+    let since = written(path).ok()?;
+    let process = text.split_whitespace().next()?.parse().ok()?;
+    let said = text.find('{').and_then(|at| serde_json::from_str(text[at..].trim()).ok());
+    let Said { number, id, slot } = said.unwrap_or_default();
+    Some(AtWork { process, id, number, slot, since })
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+    use slackline_model::draft::TasksDraft;
+    use slackline_trace::{ImportOptions, read_workload};
+
+    use super::*;
+    use crate::job_plan::Inputs;
+    use crate::journal::{Ended, Identity};
+    use crate::task::Outcome;
+
+    const FLOW: &[u8] = b"slackline = 1\n[[flows]]\nid = 'f'\n[[flows.jobs]]\nid = 'j'\n\
+                          run = { mapper = 'cat', inputs = ['in'], output = 'out' }\n";
+
+    fn head() -> Head {
+        let mut workload =
+            read_workload("flow.toml", FLOW, Some("toml"), &ImportOptions::default()).unwrap().draft;
+        workload.flows[0].jobs[0].map = Some(TasksDraft::Each(vec![1.0; 2]).into());
+        let options = [("policy".to_owned(), "edf".to_owned())].into();
+        let identity = Identity { version: "1".into(), sha256: "x".into(), directory: "/".into(), options };
+        let inputs = vec![Inputs { maps: vec![Vec::new(); 2], ..Inputs::default() }];
+        Head { identity, owner: "7-1".into(), started: 7, workload, inputs }
+    }
+
+    fn attempt(task: u32) -> Attempt {
+        let id = TaskId { job: 0, phase: PhaseKind::Map, task };
+        let ended = Ended::Done(Outcome::default());
+        Attempt { number: u64::from(task), id, slot: 0, start: 5, began: 6, end: 9, ended }
+    }
+
+    #[test]
+    fn a_run_that_is_at_work_is_seen_up_to_its_last_whole_record_and_not_disturbed() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(look(dir.path()).unwrap().is_none());
+        let layout = Layout::new(dir.path());
+        let journal = Journal::open(&layout.journal()).unwrap();
+        assert!(look(dir.path()).unwrap().is_none(), "it has not begun");
+        journal.begin(&head()).unwrap();
+        journal.record(&[attempt(0)]).unwrap();
+        fs::create_dir_all(layout.pids()).unwrap();
+        fs::write(layout.pid(1), "12 345 boot").unwrap();
+        let said = r#"13 345 boot {"number":2,"id":{"job":0,"phase":"map","task":1},"slot":1}"#;
+        fs::write(layout.pid(2), said).unwrap();
+        let seen = look(dir.path()).unwrap().unwrap();
+        assert_eq!((seen.is_at_work, seen.has_ended, seen.policy()), (true, false, Some("edf")));
+        assert_eq!(seen.attempts, [attempt(0)]);
+        let tasks: Vec<_> = seen.at_work.iter().map(|one| (one.process, one.id.map(|id| id.task))).collect();
+        assert_eq!(tasks, [(12, None), (13, Some(1))]);
+        // Half a record is none yet, and stays for who writes it.
+        let bytes = fs::read(layout.journal()).unwrap();
+        journal.record(&[attempt(1)]).unwrap();
+        let longer = fs::read(layout.journal()).unwrap();
+        drop(journal);
+        for end in bytes.len()..longer.len() {
+            fs::write(layout.journal(), &longer[..end]).unwrap();
+            let seen = look(dir.path()).unwrap().unwrap();
+            assert_eq!((seen.is_at_work, seen.attempts.len(), seen.at_work.len()), (false, 1, 0));
+            assert_eq!(fs::read(layout.journal()).unwrap().len(), end);
+        }
+    }
+
+    #[test]
+    fn a_run_has_ended_once_its_schedule_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        Journal::open(&layout.journal()).unwrap().begin(&head()).unwrap();
+        assert!(!look(dir.path()).unwrap().unwrap().has_ended);
+        fs::write(layout.schedule(), "{}").unwrap();
+        assert!(look(dir.path()).unwrap().unwrap().has_ended);
+        fs::write(layout.journal(), "another file").unwrap();
+        assert!(look(dir.path()).is_err());
+    }
+}
