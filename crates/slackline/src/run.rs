@@ -41,7 +41,6 @@ pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use request::{Deadline, Request};
-pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
 pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Opened, Prepared, RunStart, SWITCH, Session, Stop,
@@ -58,6 +57,7 @@ pub use slackline_local::{
     RunEnd, Settings, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
+pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
@@ -209,7 +209,9 @@ impl Opening<'_> {
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
-        request.set_deadlines(&mut draft)?;
+        for Deadline { flow, when } in request.set_deadlines(&mut draft)? {
+            sink.note(&Note::LateAlready { flow, when });
+        }
         let past = recalled(self.store, &draft)?;
         let placed = |faults: Vec<Fault>| {
             imported.source.error(faults.into_iter().map(|fault| (fault.path, fault.problem)).collect())

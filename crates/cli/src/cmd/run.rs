@@ -10,18 +10,19 @@ use clap::Args;
 use slackline::PolicySpec;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
-use slackline::run::{Deadline, Difference, Request, RunEnd, RunError, When};
+use slackline::run::{Deadline, Difference, JobFigures, Outcome, Request, RunEnd, RunError, When};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
 
 use super::Answer;
 use crate::args::output::Form;
+use crate::args::state::state_name;
 use crate::args::{EngineFlags, OutputArgs, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
 use crate::history::expect_store;
 use crate::input::Source;
-use crate::out;
 use crate::tables::Tables;
+use crate::{jobs, out};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -125,29 +126,11 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
     if end.map_err(worded)? == RunEnd::Interrupted {
         out::talk("stopped; the same command resumes it");
-        return Ok(Answer::No);
+        return Ok(Answer::Stopped);
     }
     let mut outcome = run.outcome().map_err(worded)?;
-    let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
-    match args.output.form() {
-        Form::Table => {
-            let head = headline::lines(&name, &outcome.instance);
-            let predicted = run.prediction().map_err(worded)?;
-            let columns = table::Columns { policy: &args.policy, has_history: args.history.is_some() };
-            let text = columns.table(predicted.as_ref(), &outcome, figures, &out::view(args.output.file()));
-            let files = format!(
-                "\nschedule of what happened: {}\nits workload: {}\n",
-                outcome.schedule_file.display(),
-                outcome.workload_file.display()
-            );
-            out::text(args.output.file(), &format!("{head}\n{text}{files}"))?;
-        }
-        Form::Csv => out::text(args.output.file(), &flows::csv(&outcome.instance, &outcome.schedule))?,
-        Form::Json => out::data(args.output.file(), |out| {
-            let (instance, schedule) = (&outcome.instance, &mut outcome.schedule);
-            write_schedule(out, instance, schedule, &figures, &outcome.meta)
-        })?,
-    }
+    // The exit code says how the run went, whether or not somebody reads all of this.
+    out::unless_closed(args.show(&name, &run, &mut outcome))?;
     match outcome.failed() {
         0 => Ok(Answer::Yes),
         failed => {
@@ -158,6 +141,34 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
 }
 
 impl Run {
+    /// Shows how the run went.
+    fn show(&self, name: &str, run: &slackline::run::Run, outcome: &mut Outcome) -> anyhow::Result<()> {
+        let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
+        let file = self.output.file();
+        match self.output.form() {
+            Form::Table => {
+                let view = out::view(file);
+                let head = headline::lines(name, &outcome.instance);
+                let predicted = run.prediction().map_err(worded)?;
+                let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
+                let text = columns.table(predicted.as_ref(), outcome, figures, &view);
+                let did = JobFigures::all(run.session().workload(), run.session().attempts());
+                let jobs = jobs::table(&did, &view);
+                let files = format!(
+                    "schedule of what happened: {}\nits workload: {}\n",
+                    outcome.schedule_file.display(),
+                    outcome.workload_file.display()
+                );
+                out::text(file, &format!("{head}\n{text}\n{jobs}\n{files}"))
+            }
+            Form::Csv => out::text(file, &flows::csv(&outcome.instance, &outcome.schedule)),
+            Form::Json => out::data(file, |out| {
+                let (instance, schedule) = (&outcome.instance, &mut outcome.schedule);
+                write_schedule(out, instance, schedule, &figures, &outcome.meta)
+            }),
+        }
+    }
+
     /// What is asked for; `states` is where runs have their state directories.
     fn request(&self, source: Source, states: &Path) -> Request {
         let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
@@ -174,12 +185,6 @@ impl Run {
     }
 }
 
-/// The name of a run's state directory.
-fn state_name(workload: &Path) -> String {
-    let stem = workload.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
-    if stem == "-" { "run".to_owned() } else { stem }
-}
-
 /// An error in the words of the command line.
 fn worded(error: RunError) -> anyhow::Error {
     match error {
@@ -189,8 +194,8 @@ fn worded(error: RunError) -> anyhow::Error {
                 Difference::Option(name) => Difference::Option(format!("--{name}")),
                 other => other,
             };
-            anyhow::Error::from(RunError::Another { path, difference })
-                .context("another --state keeps both runs, --again starts this one over")
+            let error = RunError::Another { path, difference };
+            anyhow!("{error}; --again starts this one over, another --state keeps both runs")
         }
         other => other.into(),
     }

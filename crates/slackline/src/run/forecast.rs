@@ -108,7 +108,12 @@ impl Forecast {
 
     /// That of a run which somebody else drives, or which was stopped, as its journal has it: nothing but what is
     /// recorded is known, and no flow has failed for good.
-    pub(super) fn of_journal(policy: PolicySpec, slowstart: f64, workload: &Draft, attempts: &[Attempt]) -> Self {
+    pub(super) fn of_journal(
+        policy: PolicySpec,
+        slowstart: f64,
+        workload: &Draft,
+        attempts: &[Attempt],
+    ) -> Self {
         let mut took: BTreeMap<Phase, PhaseCost> = BTreeMap::new();
         let mut done = BTreeSet::new();
         for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {

@@ -4,7 +4,7 @@ use slackline_local::run::Recovered;
 use slackline_local::{Happening, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
-use slackline_model::{PhaseKind, Start, Time};
+use slackline_model::{PhaseKind, Start, Time, When};
 use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};
@@ -43,6 +43,13 @@ pub enum Note<'a> {
     UnknownZone(&'a str),
     /// The flow file has a cluster, which is left out.
     ClusterLeftOut,
+    /// A deadline of the request was before the start of the run: its flow is late already, and runs.
+    LateAlready {
+        /// The flow.
+        flow: &'a str,
+        /// Its deadline.
+        when: &'a When,
+    },
     /// The earlier run was removed, with its outputs.
     Removed,
     /// The outputs of the earlier run are gone, so that it begins again.

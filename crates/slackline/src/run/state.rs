@@ -181,7 +181,8 @@ impl StateOfRun {
             (false, false, false) => Stage::Stopped,
         };
         let recorded = Time(since(look.recorded));
-        let now = if matches!(stage, Stage::AtWork | Stage::Stopped) { Time(since(moment)) } else { recorded };
+        let now =
+            if matches!(stage, Stage::AtWork | Stage::Stopped) { Time(since(moment)) } else { recorded };
         let names: Vec<(String, String)> =
             figures.iter().map(|job| (job.flow.clone(), job.job.clone())).collect();
         let at_work: Vec<TaskAtWork> = (look.at_work.iter())

@@ -1,5 +1,6 @@
 //! What is seen while a run goes on: bars on a terminal, plain lines elsewhere.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -57,11 +58,14 @@ struct Flow {
 }
 
 struct Bars {
+    all: MultiProgress,
     /// One for each of the first flows.
     flows: Vec<ProgressBar>,
     /// One for all others together.
     rest: Option<ProgressBar>,
     status: ProgressBar,
+    /// Columns of the terminal when they were drawn the last time.
+    width: Cell<usize>,
 }
 
 impl From<Progress> for Count {
@@ -115,6 +119,7 @@ impl Live {
 
     fn draw(&self, now: Time, forecast: &Forecast) {
         let Some(bars) = &self.bars else { return };
+        bars.fit();
         for (flow, bar) in self.flows.iter().zip(&bars.flows) {
             bar.set_position(flow.done as u64);
             bar.set_message(self.prospect(flow, forecast));
@@ -165,13 +170,37 @@ fn is_expected_late(flow: &Flow, forecast: &Forecast) -> bool {
     }
 }
 
+/// Columns of the terminal.
+fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0).max(1))
+}
+
+/// How a flow looks on a terminal of so many columns: its line never goes beyond them.
+fn style(width: usize) -> ProgressStyle {
+    let template = match width {
+        80.. => "{prefix:>20!} {bar:30} {pos:>5}/{len} {wide_msg}",
+        50.. => "{prefix:>16!} {bar:10} {pos:>5}/{len} {wide_msg}",
+        _ => "{prefix:>8!} {pos}/{len} {wide_msg}",
+    };
+    ProgressStyle::with_template(template).expect("invariant: the template is valid")
+}
+
+/// Columns of a flow's line as it was drawn on a terminal of so many columns.
+fn drawn(bar: &ProgressBar, width: usize) -> usize {
+    let digits = bar.length().unwrap_or(0).to_string().len();
+    let fixed = match width {
+        80.. => 20 + 1 + 30 + 1 + 5 + 1,
+        50.. => 16 + 1 + 10 + 1 + 5 + 1,
+        _ => 8 + 1 + digits + 1,
+    };
+    fixed + digits + 1 + bar.message().chars().count()
+}
+
 impl Bars {
     fn new(flows: &[Flow]) -> Self {
-        let all = MultiProgress::new();
-        let style = ProgressStyle::with_template("{prefix:>20!} {bar:30} {pos:>5}/{len} {msg}")
-            .expect("invariant: the template is valid");
+        let (all, width) = (MultiProgress::new(), width());
         let bar = |name: String, total: usize| {
-            let bar = all.add(ProgressBar::new(total as u64).with_style(style.clone()));
+            let bar = all.add(ProgressBar::new(total as u64).with_style(style(width)));
             bar.set_prefix(name);
             bar
         };
@@ -181,7 +210,24 @@ impl Bars {
         let rest = (!others.is_empty()).then(|| bar(format!("{} other flows", others.len()), total));
         let line = ProgressStyle::with_template("{wide_msg}").expect("invariant: the template is valid");
         let status = all.add(ProgressBar::new_spinner().with_style(line));
-        Self { flows: bars, rest, status }
+        Self { all, flows: bars, rest, status, width: Cell::new(width) }
+    }
+
+    /// Makes them fit a terminal that is as wide as it is now. One that was made narrower has broken the lines that
+    /// were there: what is left of them goes.
+    fn fit(&self) {
+        let (before, now) = (self.width.get(), width());
+        if before == now {
+            return;
+        }
+        self.width.set(now);
+        let bars = self.flows.iter().chain(&self.rest).map(|bar| drawn(bar, before));
+        let lines = bars.chain([self.status.message().chars().count()]);
+        let pieces: usize = lines.map(|len| len.min(before).div_ceil(now).saturating_sub(1)).sum();
+        if pieces > 0 {
+            self.all.suspend(|| out::erase_above(pieces));
+        }
+        self.flows.iter().chain(&self.rest).for_each(|bar| bar.set_style(style(now)));
     }
 }
 
@@ -196,6 +242,9 @@ impl Sink for Live {
             Note::ClusterLeftOut => {
                 out::talk(format_args!("{}: its cluster is left out: the engine has its own", self.name));
             }
+            Note::LateAlready { flow, when } => out::warn(format_args!(
+                "flow {flow} is late already: its deadline, {when}, was before the run began; it runs all the same"
+            )),
             Note::Removed => out::talk(format_args!(
                 "{}: the earlier run is removed, with its outputs",
                 self.state.display()
