@@ -9,6 +9,7 @@
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
 //! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
 //! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
+//! - [`neighbours`]: other runs of the same user on this machine;
 //! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run from its beginning, or from where it was, to its end;
@@ -27,6 +28,7 @@ pub mod job_plan;
 pub mod journal;
 pub mod layout;
 pub mod log;
+pub mod neighbours;
 mod output_lock;
 pub mod preflight;
 mod process;

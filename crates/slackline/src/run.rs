@@ -4,17 +4,21 @@
 //! - [`Request`]: what to run, under which policy;
 //! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
-//! - [`Sink`]: where progress is reported; [`Forecast`]: when flows are going to be done;
+//! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
+//! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
 //! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
 //! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
 //! files of tasks.
 
+mod all;
 mod engines;
 mod error;
+mod events;
 mod figures;
 mod forecast;
+mod hooks;
 mod learning;
 mod outcome;
 mod policy;
@@ -24,6 +28,7 @@ mod sink;
 mod state;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -35,13 +40,16 @@ use slackline_local::{Observer, remaining};
 use slackline_model::{Draft, Instance, Objective, Time};
 use slackline_trace::{ImportOptions, TraceError, read_workload};
 
+pub use all::All;
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
+pub use events::Events;
 pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
+pub use hooks::{HookCommands, Hooks};
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use request::{Deadline, Request};
-pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Opened, Prepared, RunStart, SWITCH, Session, Stop,
     UnrunnableJob,
@@ -58,6 +66,7 @@ pub use slackline_local::{
 };
 pub use slackline_model::When;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use turns::{Turn, Turns, WatchedFlow};
 
 /// A run that was begun, or found and resumed.
 pub struct Run {

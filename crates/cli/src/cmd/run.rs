@@ -3,16 +3,25 @@
 mod live;
 mod table;
 
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use slackline::PolicySpec;
+use slackline::names::listed;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
-use slackline::run::{Deadline, Difference, JobFigures, Outcome, Request, RunEnd, RunError, When};
+use slackline::run::{
+    All, Backend, Deadline, Difference, Ending, Events, Forecast, Happening, HookCommands, Hooks, JobFigures,
+    Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, When,
+};
+use slackline_local::neighbours::{self, Neighbour};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Combine, Metric};
+use slackline_model::{Combine, Metric, Time};
 
 use super::Answer;
 use crate::args::output::Form;
@@ -88,6 +97,29 @@ pub(crate) struct Run {
     /// Its outputs are removed as well.
     #[arg(long, help_heading = "Output")]
     again: bool,
+    /// Write everything that happens to FILE, a line of JSON each
+    ///
+    /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Output")]
+    events: Option<PathBuf>,
+    /// Say a line for each task
+    #[arg(long, short, conflicts_with = "quiet", help_heading = "Output")]
+    verbose: bool,
+    /// Say nothing but errors, and show no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+    /// Command to run when the run ends, however it does
+    ///
+    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW, SLACKLINE_STATE and
+    /// SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10 seconds; that it fails is a warning.
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    on_end: Option<String>,
+    /// Command to run when a flow has failed, once for each
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    on_failure: Option<String>,
+    /// Command to run when a flow is expected to miss its deadline, once for each
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    on_late: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -115,9 +147,26 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
     let name = request.short_name().to_owned();
-    let mut live = live::Live::new(&request);
-    let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
-    let end = run.go(&mut live);
+    let events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
+    let here = Here { name: &name, engine: engine.as_ref(), state: &request.state };
+    let _announced = args.announce(&here);
+    let mut live = live::Live::new(&request, args.voice());
+    let hooks = Hooks::new(args.hooks(), &request, |problem: &str| out::warn(problem));
+    let mut sinks = All::new().and(&mut live).and(hooks);
+    if let Some(events) = events {
+        sinks = sinks.and(events);
+    }
+    let opened = slackline::run::Run::open(engine.as_ref(), request, &mut sinks);
+    let mut run = match opened {
+        Ok(run) => run,
+        Err(error) => {
+            sinks.end(&Ending::Error(error.to_string()));
+            return Err(worded(error));
+        }
+    };
+    let end = run.go(&mut sinks);
+    sinks.end(&ending(&end, &run));
+    drop(sinks);
     drop(live);
     if let Err(error @ RunError::Policy { .. }) = end {
         out::error(&error.into());
@@ -129,6 +178,9 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         return Ok(Answer::Stopped);
     }
     let mut outcome = run.outcome().map_err(worded)?;
+    if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
+        return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
+    }
     // The exit code says how the run went, whether or not somebody reads all of this.
     out::unless_closed(args.show(&name, &run, &mut outcome))?;
     match outcome.failed() {
@@ -140,7 +192,115 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
 }
 
+/// The file that events are added to.
+fn events(path: &Path, request: &Request) -> anyhow::Result<EventFile> {
+    let file = File::options().append(true).create(true).open(path);
+    let file = file.with_context(|| format!("--events: {}: cannot be written", path.display()))?;
+    Ok(EventFile { events: Events::new(file, request), path: path.to_owned() })
+}
+
+/// Events that are written to a file; where that goes wrong, a warning says so at the end.
+struct EventFile {
+    events: Events<File>,
+    path: PathBuf,
+}
+
+impl Sink for EventFile {
+    fn note(&mut self, note: &Note<'_>) {
+        self.events.note(note);
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        self.events.begin(overview, stop);
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        self.events.happened(now, what, forecast);
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        self.events.end(ending);
+        if let Some(problem) = self.events.problem() {
+            let path = self.path.display();
+            out::warn(format_args!(
+                "--events: {path}: cannot be written, so that lines are missing: {problem}"
+            ));
+        }
+    }
+}
+
+/// How a session of a run ended.
+fn ending(end: &Result<RunEnd, RunError>, run: &slackline::run::Run) -> Ending {
+    match end {
+        Err(error) => Ending::Error(error.to_string()),
+        Ok(RunEnd::Done) => Ending::Done,
+        Ok(RunEnd::Interrupted) => Ending::Stopped,
+        Ok(_) => {
+            let did = JobFigures::all(run.session().workload(), run.session().attempts());
+            let open = did.iter().filter(|job| !job.is_done()).map(|job| job.flow.as_str());
+            Ending::Failed(open.collect::<BTreeSet<_>>().len())
+        }
+    }
+}
+
+/// What others are told of this run.
+struct Here<'a> {
+    name: &'a str,
+    engine: &'a dyn Backend,
+    state: &'a Path,
+}
+
 impl Run {
+    /// How much is said.
+    fn voice(&self) -> live::Voice {
+        match (self.quiet, self.verbose) {
+            (true, _) => live::Voice::Quiet,
+            (_, true) => live::Voice::Verbose,
+            _ => live::Voice::Usual,
+        }
+    }
+
+    fn hooks(&self) -> HookCommands {
+        let mut hooks = HookCommands::default();
+        hooks.on_end.clone_from(&self.on_end);
+        hooks.on_failure.clone_from(&self.on_failure);
+        hooks.on_late.clone_from(&self.on_late);
+        hooks
+    }
+
+    /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for each alone.
+    /// Where that cannot be done the run goes on without.
+    fn announce(&self, here: &Here<'_>) -> Option<Neighbour> {
+        if !self.engine.is_local() {
+            return None;
+        }
+        let slots = here.engine.machines().iter().map(slots_of).sum();
+        let others = neighbours::others();
+        if !others.is_empty() && !self.quiet {
+            let total: u32 = others.iter().map(|other| other.slots).sum();
+            let names: Vec<String> = others
+                .iter()
+                .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
+                .collect();
+            out::warn(format_args!(
+                "{} at work on this machine with {} beside the {slots} of this one: {}; --share takes half",
+                counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
+                counted(total.into(), "slot"),
+                listed(&names)
+            ));
+        }
+        let state = std::path::absolute(here.state).unwrap_or_else(|_| here.state.to_owned());
+        match Neighbour::announce(here.name, &state, slots) {
+            Ok(announced) => Some(announced),
+            Err(error) => {
+                if self.verbose {
+                    out::warn(format_args!("other runs are not told of this one: {error}"));
+                }
+                None
+            }
+        }
+    }
+
     /// Shows how the run went.
     fn show(&self, name: &str, run: &slackline::run::Run, outcome: &mut Outcome) -> anyhow::Result<()> {
         let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
@@ -182,6 +342,14 @@ impl Run {
         request.history.clone_from(&self.history);
         request.again = self.again;
         request
+    }
+}
+
+/// Slots of machines.
+fn slots_of(machine: &MachineDraft) -> u32 {
+    match machine.slots {
+        Slots::Universal(slots) => machine.count * slots,
+        Slots::Typed { map, reduce } => machine.count * (map + reduce),
     }
 }
 

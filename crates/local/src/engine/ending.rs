@@ -80,7 +80,8 @@ impl Local<'_> {
         let (end, id) = (self.now, running.id);
         let job = &self.work.jobs[id.job as usize];
         let skipped = outcome.skipped;
-        if let Err(error) = self.work.journal.record(&[attempt(running, end, Ended::Done(outcome))]) {
+        let recorded = attempt(running, end, Ended::Done(outcome));
+        if let Err(error) = self.work.journal.record(std::slice::from_ref(&recorded)) {
             return self.lose_journal(&error);
         }
         if let Err(error) = self.work.layout.commit(job, id, running.number) {
@@ -98,6 +99,7 @@ impl Local<'_> {
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += skipped;
+        self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
         self.close_job(id.job);
         self.due.push(Report::Finished { row, at: end });
@@ -138,8 +140,9 @@ impl Local<'_> {
     pub(super) fn give_up(&mut self, running: &Running, message: &str, goes_on: bool) {
         let log = self.keep_log(&self.work.jobs[running.id.job as usize], running);
         let (id, log) = (running.id, log.as_deref());
-        self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on });
         let failed = attempt(running, self.now, Ended::Failed(message.to_owned()));
+        self.observer.happened(self.now, Happening::Recorded(&failed));
+        self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on });
         if let Err(error) = self.work.journal.record(&[failed]) {
             self.lose_journal(&error);
         }
@@ -162,10 +165,12 @@ impl Local<'_> {
     pub(super) fn drop_attempt(&mut self, running: &Running) {
         self.rows.remove(&running.number);
         running.kill();
-        if let Err(error) = self.work.journal.record(&[attempt(running, self.now, Ended::Killed)]) {
+        let killed = attempt(running, self.now, Ended::Killed);
+        if let Err(error) = self.work.journal.record(std::slice::from_ref(&killed)) {
             self.lose_journal(&error);
         }
         self.clear(running);
+        self.observer.happened(self.now, Happening::Recorded(&killed));
         self.observer.happened(self.now, Happening::Killed(running.id));
     }
 

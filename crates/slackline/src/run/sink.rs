@@ -25,6 +25,74 @@ pub trait Sink {
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
         let _ = (now, what, forecast);
     }
+
+    /// The run is over, or was stopped. Whoever drives a run says so after [`Run::go`](super::Run::go).
+    fn end(&mut self, ending: &Ending) {
+        let _ = ending;
+    }
+}
+
+/// How a run, or a session of it, ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// All flows are done.
+    Done,
+    /// So many flows have failed, the others are done.
+    Failed(usize),
+    /// It was stopped, and may be resumed.
+    Stopped,
+    /// It could not continue, for this reason; it may be resumed.
+    Error(String),
+}
+
+impl Ending {
+    /// Its name in documents.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed(_) => "failed",
+            Self::Stopped => "stopped",
+            Self::Error(_) => "error",
+        }
+    }
+
+    /// Why it could not continue, or what failed.
+    pub fn message(&self) -> Option<String> {
+        match self {
+            Self::Done | Self::Stopped => None,
+            Self::Failed(1) => Some("1 flow failed".to_owned()),
+            Self::Failed(flows) => Some(format!("{flows} flows failed")),
+            Self::Error(reason) => Some(reason.clone()),
+        }
+    }
+
+    /// A sentence for people.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Done => "all flows are done".to_owned(),
+            Self::Stopped => "the run was stopped; the same command resumes it".to_owned(),
+            Self::Failed(_) | Self::Error(_) => self.message().unwrap_or_default(),
+        }
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn note(&mut self, note: &Note<'_>) {
+        (**self).note(note);
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        (**self).begin(overview, stop);
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        (**self).happened(now, what, forecast);
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        (**self).end(ending);
+    }
 }
 
 /// A sink that leaves everything out.
@@ -56,6 +124,15 @@ pub enum Note<'a> {
     OutputsGone,
     /// An earlier run is resumed.
     Resumed(Recovered),
+    /// A job is not done again.
+    Kept {
+        /// The flow.
+        flow: &'a str,
+        /// The job.
+        job: &'a str,
+        /// Why it need not be.
+        reason: &'a str,
+    },
     /// A flow fails from the start.
     Unrunnable {
         /// The flow.

@@ -18,6 +18,17 @@ use crate::out;
 /// Flows that get a bar of their own; the rest share one.
 const BARS: usize = 12;
 
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// Errors alone.
+    Quiet,
+    /// What is worth a line, and bars on a terminal.
+    Usual,
+    /// A line a task as well.
+    Verbose,
+}
+
 /// A job as it is shown.
 struct Job {
     name: String,
@@ -38,6 +49,7 @@ pub(super) struct Live {
     /// The flow file, as messages call it.
     name: String,
     state: PathBuf,
+    voice: Voice,
     /// When second 0 of the run is.
     start: Option<Start>,
     jobs: Vec<Job>,
@@ -75,10 +87,11 @@ impl From<Progress> for Count {
 }
 
 impl Live {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(super) fn new(request: &Request, voice: Voice) -> Self {
         Self {
             name: request.name.clone(),
             state: request.state.clone(),
+            voice,
             start: None,
             jobs: Vec::new(),
             flows: Vec::new(),
@@ -114,6 +127,13 @@ impl Live {
         match &self.bars {
             Some(bars) => bars.status.println(text),
             None => out::talk(text),
+        }
+    }
+
+    /// Says what became of a task, if so much is wanted.
+    fn say_task(&self, now: Time, id: TaskId, what: &str) {
+        if self.voice == Voice::Verbose {
+            self.say(now, &format!("{} {what}", self.name(id)));
         }
     }
 
@@ -233,6 +253,9 @@ impl Bars {
 
 impl Sink for Live {
     fn note(&mut self, note: &Note<'_>) {
+        if self.voice == Voice::Quiet && !matches!(note, Note::Unrunnable { .. }) {
+            return;
+        }
         match note {
             Note::Diagnostic(diagnostic) => out::talk(format_args!("{}: {diagnostic}", self.name)),
             Note::UnknownZone(zone) => out::warn(format_args!(
@@ -258,6 +281,9 @@ impl Sink for Live {
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
+            Note::Kept { flow, job, reason } if self.voice == Voice::Verbose => {
+                out::talk(format_args!("{flow}/{job} is kept: {reason}"));
+            }
             Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
             _ => {}
         }
@@ -280,7 +306,8 @@ impl Sink for Live {
         }
         self.start.clone_from(&overview.start);
         self.slots = overview.slots;
-        self.bars = std::io::stderr().is_terminal().then(|| Bars::new(&self.flows));
+        let is_drawn = std::io::stderr().is_terminal() && self.voice != Voice::Quiet;
+        self.bars = is_drawn.then(|| Bars::new(&self.flows));
         // Without a handler ctrl-C ends the program, and the next run clears up.
         let _ = ctrlc::set_handler(move || stop.stop());
     }
@@ -290,9 +317,11 @@ impl Sink for Live {
             Happening::Started(id) => {
                 self.count(id).running += 1;
                 self.running += 1;
+                self.say_task(now, id, "started");
             }
-            Happening::Done(id, _) => {
+            Happening::Done(id, seconds) => {
                 self.ended(id);
+                self.say_task(now, id, &format!("done after {}", duration(seconds)));
                 self.count(id).done += 1;
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
@@ -309,7 +338,11 @@ impl Sink for Live {
                 };
                 self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }
-            Happening::Killed(id) => self.ended(id),
+            Happening::Killed(id) => {
+                self.ended(id);
+                self.say_task(now, id, "stopped");
+            }
+            Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
                 let prospect = self.prospect(&self.flows[job.flow], forecast);
