@@ -67,7 +67,7 @@ pub fn unknown_zone() -> Option<String> {
 }
 
 /// Waits.
-pub(crate) fn pause(time: Duration) {
+pub fn pause(time: Duration) {
     #[expect(clippy::disallowed_methods, reason = "an old process takes a moment to go")]
     std::thread::sleep(time);
 }

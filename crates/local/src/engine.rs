@@ -89,6 +89,8 @@ impl Settings {
 pub enum Happening<'a> {
     /// An attempt started.
     Started(TaskId),
+    /// An attempt has ended, as the journal has it; what that means for its task is said next.
+    Recorded(&'a crate::journal::Attempt),
     /// A task is done; after so many seconds.
     Done(TaskId, f64),
     /// An attempt failed, with the reason and the file that has what its commands said, if they did.

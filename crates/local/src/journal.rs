@@ -160,14 +160,6 @@ impl Journal {
         Ok(journal)
     }
 
-    /// What is in a journal that a run may have open; nothing if there is none. O(bytes).
-    ///
-    /// # Errors
-    /// A file that is damaged or cannot be read.
-    pub fn look(path: &Path) -> Result<Content, LogError> {
-        if path.exists() { Self { log: Log::look(LOG, path)? }.read() } else { Ok(Content::default()) }
-    }
-
     /// What is in it. O(bytes).
     ///
     /// # Errors
@@ -185,6 +177,16 @@ impl Journal {
         attempts.dedup_by_key(|attempt| attempt.number);
         attempts.reverse();
         Ok(Content { head: Some(head), attempts })
+    }
+
+    /// What is in the journal of a run that may be at work, up to its last whole record, and whether one is. The file
+    /// stays as it is, and is not kept from anybody. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub fn glance(path: &Path) -> Result<(Content, bool), LogError> {
+        let (log, is_busy) = Log::glance(LOG, path)?;
+        Ok((Self { log }.read()?, is_busy))
     }
 
     /// Writes the head of a run that begins; it is on disk when this returns.
@@ -271,16 +273,11 @@ mod tests {
         let path = dir.path().join("journal");
         let journal = Journal::open(&path).unwrap();
         let head = Head {
-            identity: Identity {
-                version: String::new(),
-                sha256: String::new(),
-                directory: String::new(),
-                options: BTreeMap::new(),
-            },
+            setup: Setup::default(),
             owner: String::new(),
             started: 0,
             workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
-            inputs: Vec::new(),
+            jobs: Vec::new(),
         };
         journal.begin(&head).unwrap();
         let (reduce, map) = (attempt(0).id, attempt(1).id);

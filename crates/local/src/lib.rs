@@ -12,7 +12,8 @@
 //! - `definition`: what makes a job what it is; `made`: what a state directory has made; [`reuse`]: what is done again, and
 //!   why; `publish`: the end of a job;
 //! - [`fleet`]: machines that run attempts, and worker processes of this one; `process`: finding and killing processes;
-//!   [`limits`]: what a job says of its attempts; [`clock`]: real time;
+//!   [`limits`]: what a job says of its attempts; [`neighbours`]: other runs of the same user on this machine; [`clock`]:
+//!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`run`]: a run, opened and driven to its end;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
@@ -34,6 +35,7 @@ pub mod layout;
 pub mod limits;
 pub mod log;
 mod made;
+pub mod neighbours;
 mod output_lock;
 pub mod preflight;
 mod process;
@@ -49,7 +51,7 @@ pub mod this_machine;
 pub mod worker;
 
 pub use engine::{Happening, Interrupt, Observer, Settings};
-pub use fleet::{AtWork, at_work};
+pub use fleet::AtWork;
 pub use history::HistoryStore;
 pub use job_cost::{JobCost, JobHistory, JobName};
 pub use definition::Definition;

@@ -163,16 +163,6 @@ impl Log {
         Self::locked(kind, path, OpenOptions::new().read(true))
     }
 
-    /// Opens a log that is there and that another process may be appending to, to read what is whole of it. O(1).
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub(crate) fn look(kind: Kind, path: &Path) -> Result<Self, LogError> {
-        let name = format!("{} {}", kind.name, path.display());
-        let file = File::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
-        Ok(Self { file, name, line: kind.line, is_broken: Cell::new(false) })
-    }
-
     /// Gives it another name, in place of a file that may be there.
     ///
     /// # Errors
@@ -184,6 +174,27 @@ impl Log {
             let _ = File::open(directory).and_then(|directory| directory.sync_all());
         }
         Ok(())
+    }
+
+    /// Opens a log that another process may be appending to, and says whether one has it open; its file stays as it is.
+    /// What is being appended at that moment counts as torn off.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn glance(kind: Kind, path: &Path) -> Result<(Self, bool), LogError> {
+        let name = format!("{} {}", kind.name, path.display());
+        let file = File::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
+        // Who wants to append tries for a while, and so is not kept from it by somebody who looks.
+        let is_busy = match log.file.try_lock_shared() {
+            Ok(()) => false,
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
+        };
+        if !is_busy {
+            log.file.unlock().map_err(|e| log.refused(e))?;
+        }
+        Ok((log, is_busy))
     }
 
     fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {

@@ -93,7 +93,7 @@ impl MadeJobs {
     /// # Errors
     /// A file that is damaged or cannot be read.
     pub(crate) fn look(path: &Path) -> Result<Self, LogError> {
-        if path.exists() { Self::of(&Log::look(LOG, path)?) } else { Ok(Self::default()) }
+        if path.exists() { Self::of(&Log::glance(LOG, path)?.0) } else { Ok(Self::default()) }
     }
 
     fn insert(&mut self, made: Made) {

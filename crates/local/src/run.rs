@@ -1,6 +1,7 @@
 //! A run from its beginning to its end, or from where it was to its end.
 
 mod error;
+mod look;
 mod opening;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use slackline_policy::{Config, Policy};
 
 pub use error::EngineError;
 use error::file;
+pub use look::{Look, look};
 pub use opening::{Opening, open, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};

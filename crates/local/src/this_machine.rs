@@ -14,6 +14,7 @@ use crate::backend::{Backend, EngineEntry, Fault, Prepared, SWITCH, Session, Sto
 use crate::engine::{Interrupt, Settings};
 use crate::job_cost::{GROUP, JobHistory};
 use crate::journal::Attempt;
+use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
 use crate::resolve::{InputRules, Resolved, resolve};
@@ -51,10 +52,14 @@ const PARAMS: &[Param] = &[
         "try tasks a second time that take much longer than others of their phase, on idle slots",
     ),
     Param::new("hash", "off", SWITCH, "know inputs by their content, and not by size and time alone"),
+    Param::new("share", "off", SWITCH, "take half the slots if another run of this user is at work here"),
 ];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
-    let slots = slots(settings)?;
+    let mut slots = slots(settings)?;
+    if settings.choice("share") == "on" && !neighbours::others().is_empty() {
+        slots = neighbours::half(slots);
+    }
     let split_bytes = bytes(settings, "split", SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?;
     let memory_bytes = bytes(settings, "task-memory", MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?;
     let hash = settings.choice("hash") == "on";

@@ -11,7 +11,7 @@ use slackline_local::JobHistory;
 use slackline_local::clock::unix_micros;
 use slackline_local::run::{Drive, Opening, Session, open};
 use slackline_local::{
-    Choices, Ended, Happening, InputRules, Interrupt, Limits, Observer, RunEnd, Settings, Setup, TaskId,
+    Choices, Ended, Happening, InputRules, Interrupt, Limits, Observer, Resolved, RunEnd, Settings, Setup, TaskId,
     WorkerCommand,
     resolve, run_schedule,
 };
@@ -87,15 +87,22 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
     Draft { machines: vec![machine], flows, ..Draft::default() }
 }
 
+/// What a workload resolves to here.
+fn resolved(draft: &Draft, directory: &Path) -> Resolved {
+    let rules = InputRules { split_bytes: 1 << 10, hash: false, directory };
+    resolve(draft, rules, &JobHistory::new()).unwrap()
+}
+
+/// Opens the run of a resolved workload in `dir/run`.
+fn opened(dir: &Path, resolved: Resolved) -> Session {
+    let directory = std::env::current_dir().unwrap().display().to_string();
+    let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
+    open(Opening { state: &state, setup, started: unix_micros(), choices: Choices::default() }, resolved).unwrap()
+}
+
 /// Opens the run in `dir/run`.
 fn session(dir: &Path, draft: &Draft) -> Session {
-    let directory = std::env::current_dir().unwrap();
-    let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: &directory };
-    let setup = Setup { directory: directory.display().to_string(), ..Setup::default() };
-    let state = dir.join("run");
-    let choices = Choices::default();
-    let opening = Opening { state: &state, setup, started: unix_micros(), choices };
-    open(opening, resolve(draft, rules, &JobHistory::new()).unwrap()).unwrap()
+    opened(dir, resolved(draft, &std::env::current_dir().unwrap()))
 }
 
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
@@ -387,11 +394,11 @@ fn limited(dir: &Path, jobs: &[(&str, Limits)]) -> Session {
         FlowDraft::new(&format!("f{k}"), vec![job("j", &[], run)])
     };
     let draft = draft(jobs.iter().enumerate().map(flow).collect());
-    let mut resolved = resolve(&draft, 1 << 10, &JobHistory::new()).unwrap();
+    let mut resolved = resolved(&draft, &std::env::current_dir().unwrap());
     for (plan, (_, limits)) in resolved.jobs.iter_mut().zip(jobs) {
         plan.limits = limits.clone();
     }
-    find(&dir.join("run"), &identity()).unwrap().begin(identity(), unix_micros(), resolved).unwrap()
+    opened(dir, resolved)
 }
 
 /// Defect 13: what no second attempt can mend is not tried again.

@@ -203,6 +203,19 @@ impl When {
             None => Err(format!("found {kind}, {self}, beyond the year 9999, expected an earlier one")),
         }
     }
+
+    /// Whether it is a date and time before the start. A time of day never is: it is the next one.
+    pub fn is_before(&self, start: &Start) -> bool {
+        let zone = start.0.time_zone();
+        match self {
+            Self::Moment(moment) => start.until(*moment) < 0.0,
+            Self::Local(date) => {
+                let moment = zone.to_ambiguous_timestamp(*date).compatible();
+                moment.is_ok_and(|moment| start.until(moment) < 0.0)
+            }
+            Self::Seconds(_) | Self::Daily(_) => false,
+        }
+    }
 }
 
 /// A clock time by what it leaves open.

@@ -4,15 +4,21 @@
 //! - [`Request`]: what to run, under which policy;
 //! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
-//! - [`Sink`]: where progress is reported; [`Forecast`]: when flows are going to be done;
+//! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
+//! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
+//! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
 //! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
 //! files of tasks.
 
+mod all;
 mod engines;
 mod error;
+mod events;
+mod figures;
 mod forecast;
+mod hooks;
 mod learning;
 mod outcome;
 mod policy;
@@ -20,8 +26,10 @@ mod preview;
 mod request;
 mod session;
 mod sink;
+mod state;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::cell::RefCell;
 
@@ -31,18 +39,22 @@ use slackline_local::{Observer, remaining, run};
 use slackline_model::{Draft, Instance, Objective, Time};
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 
+pub use all::All;
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
+pub use events::Events;
+pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
+pub use hooks::{HookCommands, Hooks};
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
-pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
 pub use slackline_local::reuse::{Choices, Reason, Verdict};
-pub use slackline_local::run::{Drive, EngineError, JobVerdict, Opening, Recovered};
+pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, Opening, Recovered};
 pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
@@ -52,6 +64,8 @@ pub use slackline_local::{
     RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
+pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use turns::{Turn, Turns, WatchedFlow};
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
@@ -226,7 +240,9 @@ impl Opener<'_> {
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
-        request.set_deadlines(&mut draft)?;
+        for Deadline { flow, when } in request.set_deadlines(&mut draft)? {
+            sink.note(&Note::LateAlready { flow, when });
+        }
         let past = recalled(self.store, &draft)?;
         let source = imported.source;
         let placed =

@@ -7,6 +7,7 @@
 //! - [`policy`]: policies, read by a registry;
 //! - [`plan`]: how a plan is searched for;
 //! - [`listed`]: values that a table has by name;
+//! - [`state`]: which run is meant;
 //! - [`output`]: in which form, where to, and how tables look;
 //! - [`value`]: values and what is said when they are wrong.
 
@@ -19,6 +20,7 @@ pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod shape;
 pub(crate) mod simulation;
+pub(crate) mod state;
 pub(crate) mod value;
 
 pub(crate) use engine::EngineFlags;

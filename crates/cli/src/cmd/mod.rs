@@ -10,6 +10,7 @@ mod explain;
 pub(crate) mod generate;
 mod history;
 mod import;
+mod logs;
 mod man;
 mod plan;
 mod policies;
@@ -17,6 +18,7 @@ mod programs;
 mod repro;
 mod run;
 mod simulate;
+mod status;
 mod tune;
 
 use std::ffi::OsString;
@@ -36,6 +38,8 @@ pub(crate) enum Answer {
     Yes,
     /// Not feasible, or flows failed.
     No,
+    /// A run was stopped from outside; the same command resumes it.
+    Stopped,
 }
 
 /// The version, and the commit where there is one.
@@ -65,7 +69,8 @@ Start here:
   slackline plan examples/purdue-30.toml --slots 4
   slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
 
-Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input."
+Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input,
+130 a run was stopped."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -94,6 +99,10 @@ enum Verb {
     Generate(generate::Generate),
     /// Really run flows, on this machine or another engine, under any policy
     Run(run::Run),
+    /// Show how far a run is, whether it goes on, was stopped or has ended
+    Status(status::Status),
+    /// Print what the attempts of a job said, and why they failed
+    Logs(logs::Logs),
     /// Show what jobs took in earlier runs
     History(history::History),
     /// List the programs that jobs can run without anything installed
@@ -190,12 +199,14 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Simulate(verb) => simulate::run(&verb, tables),
         Verb::Plan(verb) => plan::run(&verb, tables),
         Verb::Check(verb) => check::run(&verb, tables),
-        Verb::Explain(verb) => explain::run(&verb, tables),
+        Verb::Explain(verb) => explain::run(&verb, tables, defaults),
         Verb::Tune(verb) => tune::run(&verb, tables),
         Verb::Bound(verb) => bound::run(&verb, tables),
         Verb::Import(verb) => import::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb, tables, defaults),
+        Verb::Status(verb) => status::run(&verb, tables, defaults),
+        Verb::Logs(verb) => logs::run(&verb, defaults),
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),

@@ -62,7 +62,7 @@ fn a_run_that_is_told_to_stop_leaves_nothing_behind_and_goes_on() {
         family.awaits(&format!("sleep {}", Family::long()));
         signal(name, engine.id());
         let stopped = ended(engine);
-        assert_eq!(stopped.code, Some(1), "{name}: {}{}", stopped.out, stopped.err);
+        assert_eq!(stopped.code, Some(130), "{name}: {}{}", stopped.out, stopped.err);
         assert!(stopped.err.contains("the same command resumes it"), "{name}: {}", stopped.err);
         family.is_gone();
         let left =

@@ -176,6 +176,8 @@ impl Local<'_> {
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += outcome.skipped;
+        let recorded = attempt(&running, end, Ended::Done(outcome));
+        self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
         if job.is_final(id) {
             self.open[id.job as usize] -= 1;
@@ -247,8 +249,14 @@ impl Local<'_> {
     pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
         let said = self.said_by(running);
         self.clear(running.id, running.number);
-        self.records.push(attempt(running, self.now, Ended::Failed(message.to_owned())));
+        self.record(attempt(running, self.now, Ended::Failed(message.to_owned())));
         self.write_log(running, &said)
+    }
+
+    /// Has the end of an attempt without output recorded with what ends next.
+    fn record(&mut self, ended: Attempt) {
+        self.observer.happened(self.now, Happening::Recorded(&ended));
+        self.records.push(ended);
     }
 
     /// Kills an attempt whose result is no longer needed, and records it.
@@ -260,7 +268,7 @@ impl Local<'_> {
         }
         // One that waited for maps had its slot, but they may have had it.
         if running.stage != Stage::Starved {
-            self.records.push(attempt(running, self.now, Ended::Killed));
+            self.record(attempt(running, self.now, Ended::Killed));
         }
         self.observer.happened(self.now, Happening::Killed(running.id));
     }

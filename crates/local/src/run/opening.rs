@@ -43,7 +43,7 @@ pub struct Opening<'a> {
 pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
     let layout = Layout::new(state);
     refuse_first_edition(&layout)?;
-    let begun = Begun::of(&layout, Journal::look(&layout.journal())?)?;
+    let begun = Begun::of(&layout, seen(&layout)?)?;
     Ok(begun.and_then(Begun::unfinished).map(|run| run.head.started))
 }
 
@@ -54,7 +54,7 @@ pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
 pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
     let layout = Layout::new(opening.state);
     refuse_first_edition(&layout)?;
-    let begun = Begun::of(&layout, Journal::look(&layout.journal())?)?;
+    let begun = Begun::of(&layout, seen(&layout)?)?;
     let unfinished = begun.and_then(Begun::unfinished);
     let made = MadeJobs::look(&layout.made())?;
     let past = Past {
@@ -97,6 +97,12 @@ pub fn open(opening: Opening<'_>, resolved: Resolved) -> Result<Session, EngineE
         forget(&left);
     }
     opened
+}
+
+/// What is in the journal, which a run may have open; nothing if there is none.
+fn seen(layout: &Layout) -> Result<Content, EngineError> {
+    let path = layout.journal();
+    Ok(if path.exists() { Journal::glance(&path)?.0 } else { Content::default() })
 }
 
 /// Removes a run that could not begin: what it leaves is nothing but its beginning.
@@ -396,7 +402,7 @@ fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
 }
 
 /// Refuses the directory of a run that was begun before journals were logs.
-fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
+pub(super) fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
     let path = layout.first_journal();
     if path.exists() && !layout.journal().exists() {
         return Err(EngineError::FirstEdition { path: path.display().to_string() });

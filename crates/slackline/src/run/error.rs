@@ -78,7 +78,7 @@ pub enum DeadlineError {
         /// The flows there are.
         known: Vec<String>,
     },
-    /// A date and time before the start of the run, or beyond all calendars.
+    /// A date and time beyond all calendars.
     #[error("deadline: flow {flow:?}: {what}")]
     When {
         /// The flow.

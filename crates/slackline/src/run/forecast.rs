@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use slackline_local::{Happening, TaskId, remaining};
+use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 
@@ -104,6 +104,54 @@ impl Forecast {
             thinking: None,
             next: Time::ZERO,
         }
+    }
+
+    /// That of a run which somebody else drives, or which was stopped, as its journal has it: nothing but what is
+    /// recorded is known, and no flow has failed for good.
+    pub(super) fn of_journal(
+        policy: PolicySpec,
+        slowstart: f64,
+        workload: &Draft,
+        attempts: &[Attempt],
+    ) -> Self {
+        let mut took: BTreeMap<Phase, PhaseCost> = BTreeMap::new();
+        let mut done = BTreeSet::new();
+        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+            done.insert(attempt.id);
+            let so_far = took.entry((attempt.id.job, attempt.id.phase)).or_default();
+            so_far.tasks += 1.0;
+            so_far.seconds += attempt.micros() as f64 / 1e6;
+        }
+        Self {
+            policy,
+            slowstart,
+            attempts_max: u16::MAX,
+            draft: workload.clone(),
+            flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
+            done,
+            running: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            took,
+            expected: BTreeMap::new(),
+            thinking: None,
+            next: Time::ZERO,
+        }
+    }
+
+    /// Takes note of a task that is at work since then.
+    pub(super) fn at_work(&mut self, id: TaskId, since: Time) {
+        self.running.entry(id).or_insert(Running { since, attempts: 0 }).attempts += 1;
+    }
+
+    /// When the flows that are not done are going to be, seconds since the start of the run: simulated now. `None` if
+    /// that cannot be.
+    pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
+        let draft = self.ahead(now);
+        if self.policy.is_program() || draft.flows.is_empty() {
+            return None;
+        }
+        completions(&draft, &self.policy, self.slowstart)
     }
 
     /// What is expected of a flow.

@@ -94,8 +94,10 @@ impl Request {
         Setup { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256(&self.bytes), directory, options }
     }
 
-    /// Sets the deadlines of a workload.
-    pub(super) fn set_deadlines(&self, workload: &mut Draft) -> Result<(), DeadlineError> {
+    /// Sets the deadlines of a workload; gives the flows whose deadline was before the start of the run. They are late
+    /// whatever is done, and run all the same: their deadline is the start.
+    pub(super) fn set_deadlines(&self, workload: &mut Draft) -> Result<Vec<&Deadline>, DeadlineError> {
+        let mut late = Vec::new();
         for (k, deadline) in self.deadlines.iter().enumerate() {
             let name = deadline.flow.clone();
             if self.deadlines[..k].iter().any(|earlier| earlier.flow == name) {
@@ -105,10 +107,15 @@ impl Request {
             let Some(flow) = workload.flows.iter_mut().find(|flow| flow.id == name) else {
                 return Err(DeadlineError::Unknown { flow: name, known });
             };
+            if workload.start.as_ref().is_some_and(|start| deadline.when.is_before(start)) {
+                flow.deadline = Some(0.0);
+                late.push(deadline);
+                continue;
+            }
             let after = Bound::Excluded(flow.release);
             let seconds = deadline.when.seconds(workload.start.as_ref(), after);
             flow.deadline = Some(seconds.map_err(|what| DeadlineError::When { flow: name, what })?);
         }
-        Ok(())
+        Ok(late)
     }
 }

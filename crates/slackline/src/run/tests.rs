@@ -143,11 +143,22 @@ fn deadlines_are_set_and_wrong_ones_refused() {
         refused(with(&[("h", When::Seconds(1.0))])),
         "deadline: found flow \"h\", expected one of f, g"
     );
-    let past = refused(with(&[("f", When::parse("2001-01-01T00:00Z").unwrap())]));
-    assert!(past.contains("found a date and time, 2001-01-01T00:00:00Z, before the start"), "{past}");
     assert!(refused(with(&[("f", When::Seconds(1.0)), ("f", When::Seconds(2.0))])).contains("twice"));
     let (run, _, _) = gone(&Fake::new(), with(&[("g", When::Seconds(2.5))]));
     assert_eq!(run.session().workload().flows[1].deadline, Some(2.5));
+}
+
+#[test]
+fn a_deadline_before_the_start_is_late_already_and_its_flow_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let when = When::parse("2001-01-01T00:00Z").unwrap();
+    let late = Request { deadlines: vec![Deadline { flow: "f".into(), when }], ..request(dir.path()) };
+    let (run, end, heard) = gone(&Fake::new(), late);
+    assert_eq!((end, heard.done.len()), (RunEnd::Done, 7));
+    assert!(heard.notes.iter().any(|note| note.starts_with("LateAlready")), "{:?}", heard.notes);
+    assert_eq!(run.session().workload().flows[0].deadline, Some(0.0));
+    let row = &run.outcome().unwrap().schedule.flows[0];
+    assert!(slackline_model::cost::is_late(row.completion.unwrap(), 0.0));
 }
 
 #[test]
