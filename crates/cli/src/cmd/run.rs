@@ -16,7 +16,7 @@ use slackline_model::{Combine, Metric};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{EngineFlags, OutputArgs, PolicyTimeout, policy, value};
+use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
 use crate::history::expect_store;
 use crate::input::Source;
@@ -46,6 +46,8 @@ pub(crate) struct Run {
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
+    #[command(flatten)]
+    parameters: ParameterFlags,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
     /// What a flow costs, instead of the workload's metric
@@ -113,6 +115,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
+    request.parameters = args.parameters.parameters()?;
     let name = request.short_name().to_owned();
     let mut live = live::Live::new(&request);
     let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
