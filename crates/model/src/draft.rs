@@ -278,7 +278,7 @@ pub struct RunLimits {
 pub struct RunShuffle {
     /// How many fields at the beginning of a line are its key; by default 1.
     pub key_fields: Option<u32>,
-    /// The character between fields; by default a tab.
+    /// The character of ASCII between fields; by default a tab.
     pub separator: Option<String>,
     /// How many fields of the key decide which reduce gets a line; by default all.
     pub partition_fields: Option<u32>,
@@ -287,7 +287,7 @@ pub struct RunShuffle {
     pub order: Vec<String>,
     /// Whether all keys of a part file come before those of the next, in the order of the lines.
     pub total_order: bool,
-    /// What map output is compressed with on its way: `gzip`, `zstd` or `lz4`.
+    /// What map output is compressed with on its way: `lz4`.
     pub compress: Option<String>,
 }
 

@@ -228,7 +228,9 @@ impl Opener<'_> {
         if let Some(zone) = clock::unknown_zone() {
             sink.note(&Note::UnknownZone(&zone));
         }
-        let import = ImportOptions::new(request.importers.clone()).starting(start.clone());
+        let import = ImportOptions::new(request.importers.clone())
+            .starting(start.clone())
+            .with_parameters(request.parameters.clone());
         let imported = read_workload(&request.name, &request.bytes, None, &import)?;
         imported.diagnostics.iter().for_each(|diagnostic| sink.note(&Note::Diagnostic(diagnostic)));
         let mut draft = imported.draft;

@@ -42,6 +42,7 @@ mod json;
 pub mod line_import;
 mod line_reader;
 pub mod options;
+pub mod parameters;
 mod parse;
 pub mod place;
 #[cfg(test)]
@@ -72,6 +73,7 @@ pub use importer::{Importer, Input, Output};
 pub use importers::Importers;
 pub use line_import::{Line, LineImport, Said};
 pub use options::{ImportOptions, OptionError};
+pub use parameters::{ParameterError, Parameters};
 pub use place::Place;
 pub use schedule::{
     Head, Meta, ScheduleLine, ScheduleLines, read_schedule, read_schedule_head, read_schedule_lines,

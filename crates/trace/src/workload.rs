@@ -3,6 +3,7 @@
 mod convert;
 mod foreign;
 pub(crate) mod lines;
+mod parameters;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -69,10 +70,12 @@ const fn importer(
 }
 
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
-    let Input { file, text, now } = *input;
+    let Input { file, text, now, parameters } = *input;
     let source = SourceMap::document(file, text, format);
     let document: wire::Workload = parse(file, text, format, WORKLOAD)?;
     check_version(file, text, format, document.slackline)?;
+    let applied = parameters::apply(document, parameters).map_err(|faults| source.error(faults))?;
+    let (document, source) = (applied.document, source.with_origins(applied.origins));
     let draft = convert::to_draft(document, now).map_err(|faults| source.error(faults))?;
     let faults = foreign::faults(&draft);
     if !faults.is_empty() {

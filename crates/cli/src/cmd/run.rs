@@ -27,7 +27,7 @@ use slackline_model::{Combine, Metric, Time};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::state::state_name;
-use crate::args::{EngineFlags, OutputArgs, PolicyTimeout, policy, value};
+use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
 use crate::history::expect_store;
 use crate::input::Source;
@@ -58,6 +58,8 @@ pub(crate) struct Run {
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
+    #[command(flatten)]
+    parameters: ParameterFlags,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
     /// What a flow costs, instead of the workload's metric
@@ -145,6 +147,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
+    request.parameters = args.parameters.parameters()?;
     let name = request.short_name().to_owned();
     if args.choice.dry_run {
         let mut live = live::Live::new(&request, args.voice());

@@ -8,6 +8,7 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
@@ -35,6 +36,7 @@ mod help;
 mod history;
 mod lines;
 mod names;
+mod parameters;
 mod plans;
 mod processes;
 #[path = "../../../../testdata/real.rs"]

@@ -130,7 +130,8 @@ pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> 
 
 /// The options of importers.
 pub(super) fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
-    let mut import = ImportOptions::new(options.importers.clone());
+    let mut import =
+        ImportOptions::new(options.importers.clone()).with_parameters(options.parameters.clone());
     for (name, value) in &options.import {
         import.set(name, value).map_err(|problem| ImportError::option(name, problem.to_string()))?;
     }

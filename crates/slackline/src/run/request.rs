@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use slackline_local::{Choices, Setup};
 use slackline_model::{Combine, Draft, Metric, When};
-use slackline_trace::{Importers, sha256};
+use slackline_trace::{Importers, Parameters, sha256};
 
 use super::{Backend, DeadlineError};
 use crate::policy_spec::PolicySpec;
@@ -21,6 +21,8 @@ pub struct Request {
     pub bytes: Vec<u8>,
     /// The formats that the flow file may come in.
     pub importers: Importers,
+    /// Values of the parameters that the flow file declares.
+    pub parameters: Parameters,
     /// Says what starts where and when.
     pub policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric.
@@ -63,6 +65,7 @@ impl Request {
             name: name.into(),
             bytes,
             importers: Importers::default(),
+            parameters: Parameters::default(),
             policy,
             metric: None,
             combine: None,
@@ -87,6 +90,7 @@ impl Request {
             ("slowstart".to_owned(), self.slowstart.to_string()),
         ]);
         options.extend(backend.options());
+        options.extend(self.parameters.said());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
         let directory =

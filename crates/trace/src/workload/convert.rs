@@ -1,5 +1,6 @@
 //! Between the workload document and the model's draft; the model knows no file formats.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use slackline_model::cluster::{Cluster, Group, Slots};
@@ -226,6 +227,7 @@ pub(super) fn from_head(draft: &Draft) -> wire::Workload {
         schema: SchemaName,
         slackline: VERSION,
         start: draft.start.clone().map(Beginning),
+        parameters: BTreeMap::new(),
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
         objective: wire::Objective {
             metric: draft.objective.metric.into(),

@@ -2,6 +2,8 @@
 
 mod run;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::times::{Beginning, Duration, Moment};
@@ -36,6 +38,9 @@ pub(crate) struct Workload {
     /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Beginning>,
+    /// Parameters with their values: in `run` sections `{name}` stands for the value, unless the command line gives another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) parameters: BTreeMap<String, Arg>,
     /// The machines; the command line may give them instead.
     #[serde(default)]
     pub(crate) cluster: Option<Cluster>,

@@ -74,6 +74,7 @@ pub(super) fn check(kind: Kind, run: &wire::Run) -> Result<(), Fault> {
         ("env", !run.env.is_empty(), shell),
         ("cwd", run.cwd.is_some(), shell),
         ("shell", run.shell.is_some(), shell),
+        ("files", !run.files.is_empty(), shell),
         ("no_retry", !run.no_retry.is_empty(), shell),
         ("key_fields", run.key_fields.is_some(), reduces),
         ("separator", run.separator.is_some(), reduces),

@@ -5,8 +5,10 @@ use slackline_model::names::unknown;
 use super::{Fault, fault};
 use crate::workload::wire;
 
-/// What files can be compressed with.
+/// What part files can be compressed with.
 const CODECS: [&str; 3] = ["gzip", "zstd", "lz4"];
+/// What map output can be compressed with: it is read again soon, so that what is slow costs more than it saves.
+const SHUFFLE_CODECS: [&str; 1] = ["lz4"];
 
 /// Refuses the first value that cannot be meant.
 pub(super) fn check(run: &wire::Run) -> Result<(), Fault> {
@@ -14,8 +16,8 @@ pub(super) fn check(run: &wire::Run) -> Result<(), Fault> {
     setting(run)?;
     limits(run)?;
     shuffle(run)?;
-    codec(".compress_shuffle", run.compress_shuffle.as_deref())?;
-    codec(".compress", run.compress.as_deref())
+    codec(".compress_shuffle", run.compress_shuffle.as_deref(), &SHUFFLE_CODECS)?;
+    codec(".compress", run.compress.as_deref(), &CODECS)
 }
 
 fn files(run: &wire::Run) -> Result<(), Fault> {
@@ -104,14 +106,11 @@ fn shuffle(run: &wire::Run) -> Result<(), Fault> {
     if key_fields == 0 {
         return fault(".key_fields", "found 0, expected 1 or more");
     }
-    if let Some(found) = run.separator.as_deref() {
-        let mut letters = found.chars();
-        let is_one =
-            letters.next().is_some_and(|c| !matches!(c, '\n' | '\r' | '\0')) && letters.next().is_none();
-        if !is_one {
-            let what = "expected one character that is no end of a line";
-            return fault(".separator", format!("found {found:?}, {what}"));
-        }
+    if let Some(found) = run.separator.as_deref()
+        && !matches!(found.as_bytes(), [byte] if byte.is_ascii() && !b"\n\r\0".contains(byte))
+    {
+        let what = "expected one character of ASCII that is no end of a line";
+        return fault(".separator", format!("found {found:?}, {what}"));
     }
     if let Some(found) = run.partition_fields.filter(|&n| n == 0 || n > key_fields) {
         let what = format!("found {found} of {}, expected 1 to {key_fields}", of_key(key_fields));
@@ -151,9 +150,9 @@ fn order(text: &str, key_fields: u32) -> Result<(), String> {
     Ok(())
 }
 
-fn codec(at: &str, name: Option<&str>) -> Result<(), Fault> {
+fn codec(at: &str, name: Option<&str>, known: &[&str]) -> Result<(), Fault> {
     match name {
-        Some(name) if !CODECS.contains(&name) => fault(at, unknown("compression", name, &CODECS)),
+        Some(name) if !known.contains(&name) => fault(at, unknown("compression", name, known)),
         _ => Ok(()),
     }
 }

@@ -85,7 +85,7 @@ pub(crate) struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) key_fields: Option<u32>,
-    /// The character between the fields of a line; by default a tab.
+    /// The character (of ASCII) between the fields of a line; by default a tab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(equal = 1)))]
     pub(crate) separator: Option<String>,
@@ -100,14 +100,51 @@ pub(crate) struct Run {
     /// Whether the part files one after the other are in order, too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) total_order: bool,
-    /// What map output is compressed with on its way to the reduces: gzip, zstd or lz4.
+    /// What map output is compressed with on its way to the reduces: lz4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(extend("enum" = ["gzip", "zstd", "lz4", null])))]
+    #[cfg_attr(test, schemars(extend("enum" = ["lz4", null])))]
     pub(crate) compress_shuffle: Option<String>,
     /// What the part files are compressed with: gzip, zstd or lz4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("enum" = ["gzip", "zstd", "lz4", null])))]
     pub(crate) compress: Option<String>,
+}
+
+impl Run {
+    /// The texts that parameters are replaced in, each with where it stands in the section.
+    pub(crate) fn texts(&mut self) -> impl Iterator<Item = (String, &mut String)> {
+        let commands = [
+            ("mapper", &mut self.mapper),
+            ("reducer", &mut self.reducer),
+            ("combiner", &mut self.combiner),
+            ("command", &mut self.command),
+            ("cwd", &mut self.cwd),
+        ];
+        let commands = commands.into_iter().filter_map(|(at, text)| Some((at.to_owned(), text.as_mut()?)));
+        commands
+            .chain(items("inputs", &mut self.inputs))
+            .chain([("output".to_owned(), &mut self.output)])
+            .chain(words("args", &mut self.args))
+            .chain(words("env", &mut self.env))
+            .chain(items("files", &mut self.files))
+    }
+}
+
+fn items<'a>(
+    name: &'a str,
+    list: &'a mut [String],
+) -> impl Iterator<Item = (String, &'a mut String)> + use<'a> {
+    list.iter_mut().enumerate().map(move |(k, text)| (format!("{name}[{k}]"), text))
+}
+
+fn words<'a>(
+    name: &'a str,
+    table: &'a mut BTreeMap<String, Arg>,
+) -> impl Iterator<Item = (String, &'a mut String)> + use<'a> {
+    table.iter_mut().filter_map(move |(key, arg)| match arg {
+        Arg::Text(text) => Some((format!("{name}.{key}"), text)),
+        _ => None,
+    })
 }
 
 /// An argument of a program: a word, a number, or true or false.
