@@ -1,5 +1,6 @@
 //! A run from its beginning to its end, or from where it was to its end.
 
+mod clean;
 mod error;
 mod found;
 mod look;
@@ -11,6 +12,7 @@ use std::io;
 use slackline_model::{Draft, Instance, PhaseKind, Time};
 use slackline_policy::{Config, Policy};
 
+pub use clean::{Clean, size};
 pub use error::EngineError;
 use error::file;
 pub use found::{Found, discard, find};

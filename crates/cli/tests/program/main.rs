@@ -8,6 +8,7 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
@@ -43,6 +44,7 @@ mod rubbish;
 mod runs;
 mod runs_faults;
 mod runs_state;
+mod runs_told;
 mod runs_watched;
 mod same;
 mod streams;
