@@ -1,5 +1,6 @@
 //! A run from its beginning to its end, or from where it was to its end.
 
+mod clean;
 mod error;
 mod look;
 mod opening;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use slackline_model::{Draft, Instance, Span, Time};
 use slackline_policy::{Config, Policy};
 
+pub use clean::{Clean, size};
 pub use error::EngineError;
 use error::file;
 pub use look::{Look, look};

@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod check;
+mod clean;
 mod compare;
 mod completions;
 pub(crate) mod config;
@@ -103,6 +104,8 @@ enum Verb {
     Status(status::Status),
     /// Print what the attempts of a job said, and why they failed
     Logs(logs::Logs),
+    /// Remove what runs that have ended keep, but not their outputs
+    Clean(clean::Clean),
     /// Show what jobs took in earlier runs
     History(history::History),
     /// List the programs that jobs can run without anything installed
@@ -207,6 +210,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Run(verb) => run::run(&verb, tables, defaults),
         Verb::Status(verb) => status::run(&verb, tables, defaults),
         Verb::Logs(verb) => logs::run(&verb, defaults),
+        Verb::Clean(verb) => clean::run(&verb, defaults),
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),

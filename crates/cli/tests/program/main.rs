@@ -8,6 +8,7 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
@@ -46,6 +47,7 @@ mod rubbish;
 mod runs;
 mod runs_faults;
 mod runs_state;
+mod runs_told;
 mod runs_watched;
 mod same;
 mod streams;

@@ -11,7 +11,7 @@ use crate::runs::{RUN, command};
 use crate::{Ran, ran, scratch};
 
 /// A flow of a job that is soon done, one that hangs until there is a file `go`, and one after it; and a flow alone.
-fn hanging(test: &str) -> PathBuf {
+pub(crate) fn hanging(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = format!(
         r#"
@@ -32,11 +32,11 @@ jobs = [
     dir
 }
 
-fn slackline(dir: &Path, args: &[&str]) -> Ran {
+pub(crate) fn slackline(dir: &Path, args: &[&str]) -> Ran {
     ran(&command(dir, args).output().expect("the program starts"))
 }
 
-fn done(dir: &Path, args: &[&str]) -> String {
+pub(crate) fn done(dir: &Path, args: &[&str]) -> String {
     let ran = slackline(dir, args);
     assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.out, ran.err);
     ran.out

@@ -88,7 +88,7 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
 }
 
 /// When a file was written last: microseconds since 1970.
-fn written(path: &Path) -> io::Result<u64> {
+pub(super) fn written(path: &Path) -> io::Result<u64> {
     let since = fs::metadata(path)?.modified()?.duration_since(UNIX_EPOCH);
     Ok(since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX)))
 }

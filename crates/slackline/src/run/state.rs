@@ -178,9 +178,10 @@ impl StateOfRun {
         let all_done = figures.iter().all(JobFigures::is_done);
         let stage = match (look.is_at_work, all_done, look.has_ended) {
             (true, ..) => Stage::AtWork,
-            (false, true, _) => Stage::Done,
+            (false, true, true) => Stage::Done,
             (false, false, true) => Stage::Failed,
-            (false, false, false) => Stage::Stopped,
+            // Even if all is recorded as done: the last of it may not be in its place yet.
+            (false, _, false) => Stage::Stopped,
         };
         let recorded = Time(since(look.recorded));
         let now =
