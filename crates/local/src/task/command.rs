@@ -139,7 +139,7 @@ impl Streaming {
     ) -> Result<(), TaskError> {
         let mut blocks = Blocks::new(stdout, self.record_limit);
         loop {
-            let line = blocks.line().map_err(|e| self.unreadable(&e))?;
+            let line = blocks.line().map_err(|e| self.unreadable(e))?;
             let Some(line) = line else { return Ok(()) };
             match memchr::memchr(b'\t', line) {
                 Some(tab) => take(&line[..tab], &line[tab + 1..])?,
@@ -161,14 +161,16 @@ impl Streaming {
     }
 
     fn failed(&self, status: ExitStatus) -> TaskError {
-        self.error(status.to_string(), log::last_lines(&self.directory))
+        TaskError::Command {
+            role: self.role,
+            command: self.command.clone(),
+            status: status.to_string(),
+            stderr: log::last_lines(&self.directory),
+            exit: status.code().and_then(|code| u8::try_from(code).ok()),
+        }
     }
 
-    fn unreadable(&self, e: &io::Error) -> TaskError {
-        self.error(format!("its output cannot be used: {e}"), String::new())
-    }
-
-    fn error(&self, status: String, stderr: String) -> TaskError {
-        TaskError::Command { role: self.role, command: self.command.clone(), status, stderr }
+    fn unreadable(&self, source: io::Error) -> TaskError {
+        TaskError::Said { role: self.role, command: self.command.clone(), source }
     }
 }

@@ -81,6 +81,7 @@ impl Map<'_> {
                 outcome.bytes_in += record.len() as u64 + u64::from(program.format() == Format::Lines);
                 program.map(record, &mut emit)?;
             }
+            records.close()?;
         }
         program.finish(&mut emit)?;
         outcome.skipped = emit.skipped;
@@ -158,14 +159,16 @@ fn run_mapper(
     let feed = |feed: &mut Feed<'_>| {
         for split in splits {
             let mut records = Records::open(split, Format::Lines, mapper.record_limit)?;
-            while let Some(line) = records.next()? {
-                *records_in += 1;
-                *bytes_in += line.len() as u64 + 1;
-                let written = feed.write(&[line, b"\n"]);
+            while let Some(lines) = records.lines()? {
+                let (count, end) = ended(lines);
+                *records_in += count;
+                *bytes_in += (lines.len() + end.len()) as u64;
+                let written = feed.write(&[lines, end]);
                 if !written.map_err(at("cannot feed the mapper of", &mapper.directory))? {
-                    return Ok(());
+                    return records.close();
                 }
             }
+            records.close()?;
         }
         Ok(())
     };
@@ -174,6 +177,12 @@ fn run_mapper(
         Sink::Shuffle(collector) => mapper.each_pair(stdout, &mut |key, value| collector.push(key, value)),
         Sink::Sample(_) => Ok(()),
     })
+}
+
+/// How many lines these are, and the newline that the last one lacks.
+fn ended(lines: &[u8]) -> (u64, &'static [u8]) {
+    let newlines = memchr::memchr_iter(b'\n', lines).count() as u64;
+    if lines.ends_with(b"\n") { (newlines, b"") } else { (newlines + 1, b"\n") }
 }
 
 fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskError> {

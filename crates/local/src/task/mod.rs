@@ -20,6 +20,7 @@ mod buffer;
 mod collect;
 mod command;
 mod emit;
+mod encoding;
 mod error;
 mod input;
 pub mod log;
@@ -33,14 +34,17 @@ mod prepare;
 mod program;
 mod reduce;
 mod segment;
+mod source;
 mod spec;
 mod split;
 
 pub use error::TaskError;
+pub use input::check_format;
 pub use map::MAP_OUTPUT;
 pub use part::{PARTS_MAX, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
+pub use source::Source;
 pub use spec::{Args, Job, Outcome, Spec, Split, Task};
 pub use split::{check_count, of_inputs, plan};
 

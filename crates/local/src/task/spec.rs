@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Source;
+
 /// Arguments of a built-in program by name; the values are strings, numbers or booleans, or strings that
 /// read as such.
 pub type Args = BTreeMap<String, serde_json::Value>;
@@ -53,6 +55,9 @@ pub struct Split {
     /// Which of the job's inputs it comes from, from 0.
     #[serde(default)]
     pub input: u32,
+    /// The file as it was when the run began; none if an earlier job of the run makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
 }
 
 /// One attempt.
