@@ -310,11 +310,8 @@ impl<'a> Local<'a> {
             },
         };
         let spec = Spec {
-            job: job.work.clone(),
-            task,
-            directory,
-            memory_bytes: self.settings.memory_bytes,
             durable: job.is_final(id),
+            ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         };
         let pid_file = self.work.layout.pid(number);
         Worker::start(

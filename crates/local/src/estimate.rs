@@ -39,7 +39,7 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
         let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
         let rate = match plan.work {
             Job::Program { .. } => PROGRAM_RATE,
-            Job::Commands { .. } => COMMAND_RATE,
+            Job::Commands { .. } | Job::Command { .. } => COMMAND_RATE,
         };
         let pace = |phase: Option<&PhaseDraft>, kind| {
             let record =

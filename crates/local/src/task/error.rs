@@ -105,7 +105,7 @@ impl TaskError {
         match self {
             Self::Changed { .. } | Self::Format { .. } | Self::Missing { .. } | Self::Job(_) => true,
             Self::File { what, source, .. } => {
-                matches!(*what, CANNOT_READ | CANNOT_ENTER)
+                matches!(*what, CANNOT_READ | CANNOT_ENTER | CANNOT_START)
                     && matches!(source.kind(), NotFound | PermissionDenied)
             }
             // What the system says may be over the next time; what a decoder says is said of the same bytes again.
@@ -138,6 +138,8 @@ impl TaskError {
 const CANNOT_READ: &str = "cannot read";
 /// What is said where the working directory of a command is entered.
 pub(super) const CANNOT_ENTER: &str = "cannot enter";
+/// What is said where a shell is started.
+pub(super) const CANNOT_START: &str = "cannot start";
 
 /// The last words of a command, if it had any.
 fn said(stderr: &str) -> String {

@@ -232,7 +232,7 @@ impl Records {
 }
 
 /// Refuses a file that has changed since the run began. One that another job makes has no earlier state.
-fn watch(split: &Split, file: &File) -> Result<Option<Watched>, TaskError> {
+pub(super) fn watch(split: &Split, file: &File) -> Result<Option<Watched>, TaskError> {
     let Some(source) = &split.source else { return Ok(None) };
     let path = &split.path;
     let watched = Watched::begin(source, path, file).map_err(at("cannot read", path))?;

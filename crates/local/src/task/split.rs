@@ -24,8 +24,22 @@ pub fn plan(job: &Job, inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Sp
     check_count(&shape, inputs.len())?;
     match shape.maps {
         Some(maps) => Ok(vec![Vec::new(); maps as usize]),
+        None if shape.is_one_map => of_inputs(inputs, u64::MAX).map(whole_files),
         None => of_inputs(inputs, split_bytes),
     }
+}
+
+/// All files of some maps, each as a whole, as the one map of a plain command has them; where there is nothing to
+/// read there is one map all the same.
+pub fn whole_files(maps: Vec<Vec<Split>>) -> Vec<Vec<Split>> {
+    let mut files: Vec<Split> = Vec::new();
+    for split in maps.into_iter().flatten() {
+        let is_known = files.last().is_some_and(|last| last.path == split.path && last.input == split.input);
+        if !is_known {
+            files.push(Split { offset: 0, length: None, ..split });
+        }
+    }
+    vec![files]
 }
 
 /// Whether a job takes so many inputs.
