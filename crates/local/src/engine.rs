@@ -375,11 +375,12 @@ impl<'a> Local<'a> {
             },
         };
         Ok(Spec {
-            job: job.work.clone(),
-            task,
-            directory,
-            memory_bytes: self.settings.memory_bytes,
             durable: job.is_final(id),
+            setting: job.setting.clone(),
+            shuffle: job.shuffle.clone(),
+            compress: job.compress,
+            memory_limit: job.limits.memory,
+            ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         })
     }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
+use slackline_model::draft::{PhaseDraft, RunDraft, RunLimits, RunSetting, RunShuffle, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
 
 use crate::definition::{Definition, Surroundings};
 use crate::limits::Limits;
-use crate::task::{self, Job, Split, TaskError};
+pub use crate::task::Source;
+use crate::task::{self, Codec, Job, Setting, Shuffle, Split, TaskError};
 use crate::task_id::TaskId;
 
 /// A job that is ready to be run.
@@ -33,6 +34,12 @@ pub struct JobPlan {
     pub makes: Option<u64>,
     /// What makes it what it is.
     pub definition: Definition,
+    /// Where and how its commands run.
+    pub setting: Setting,
+    /// How pairs go from its maps to its reduces.
+    pub shuffle: Shuffle,
+    /// How its part files are compressed.
+    pub compress: Option<Codec>,
     /// What it says of its attempts.
     pub limits: Limits,
 }
@@ -44,41 +51,6 @@ pub struct Inputs {
     pub maps: Vec<Vec<Split>>,
     /// The files that the maps read, as they were when the run began, but for those that earlier jobs make.
     pub sources: BTreeMap<PathBuf, Source>,
-}
-
-/// An input file as it was when the run began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// Its size.
-    pub bytes: u64,
-    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
-    pub modified: u64,
-}
-
-impl Source {
-    /// A file as it is now.
-    ///
-    /// # Errors
-    /// It is not there.
-    pub fn now(path: &Path) -> std::io::Result<Self> {
-        let meta = std::fs::metadata(path)?;
-        let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
-        Ok(Self { bytes: meta.len(), modified })
-    }
-
-    /// A file as it is now, and its content.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn hashed(path: &Path) -> std::io::Result<Self> {
-        Self::now(path)
-    }
-
-    /// Whether two looks at a file found the same.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
 }
 
 /// What a journal keeps of a job beside its `run` section.
@@ -132,7 +104,10 @@ impl JobPlan {
             prepare: shape.needs_preparation && reducers > 1,
             makes: shape.bytes,
             definition,
-            limits: Limits::default(),
+            setting: setting_of(run),
+            shuffle: shuffle_of(run),
+            compress: run.compress.as_deref().and_then(Codec::named),
+            limits: limits_of(run),
         })
     }
 
@@ -196,9 +171,45 @@ impl JobPlan {
         (0..self.parts()).all(|task| done.contains(&TaskId { job: index, phase, task }))
     }
 
+    /// The name of a part file.
+    pub(crate) fn part(&self, number: u32) -> String {
+        task::part_file(number, self.compress)
+    }
+
     /// Whether a path is one that this job writes.
     pub(crate) fn writes(&self, path: &Path) -> bool {
         path.starts_with(&self.output)
+    }
+}
+
+/// Where and how the commands of a job run.
+fn setting_of(run: &RunDraft) -> Setting {
+    let RunSetting { env, cwd, shell, files: _ } = &run.setting;
+    Setting { env: env.clone(), cwd: cwd.as_ref().map(PathBuf::from), shell: shell.clone() }
+}
+
+/// How pairs go from the maps of a job to its reduces.
+fn shuffle_of(run: &RunDraft) -> Shuffle {
+    let RunShuffle { key_fields, separator, partition_fields, order, total_order: _, compress } = &run.shuffle;
+    Shuffle {
+        key_fields: *key_fields,
+        separator: separator.clone(),
+        partition_fields: *partition_fields,
+        order: order.clone(),
+        compress: compress.as_deref().and_then(Codec::named),
+    }
+}
+
+/// What a job says of its attempts.
+fn limits_of(run: &RunDraft) -> Limits {
+    let RunLimits { memory, processors, timeout, attempts, retry_delay, no_retry } = &run.limits;
+    Limits {
+        memory: *memory,
+        processors: *processors,
+        timeout: *timeout,
+        attempts: *attempts,
+        retry_delay: *retry_delay,
+        no_retry: no_retry.clone(),
     }
 }
 
@@ -220,8 +231,6 @@ pub(crate) fn job_of(work: &RunWork) -> Job {
         RunWork::Commands { mapper, reducer, combiner } => {
             Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
         }
-        RunWork::Command { command } => {
-            Job::Commands { mapper: command.clone(), combiner: None, reducer: None }
-        }
+        RunWork::Command { command } => Job::Command { command: command.clone() },
     }
 }

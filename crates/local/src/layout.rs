@@ -15,7 +15,6 @@ use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
 use crate::made::MadeJobs;
 use crate::output_lock::{staged, temporaries, temporary};
-use crate::task::part_name;
 use crate::task_id::TaskId;
 
 /// The mark of a complete output.
@@ -95,7 +94,7 @@ impl Layout {
     /// Where a task's output is once it is committed: a map's directory, or a part file that waits for the others.
     pub(crate) fn committed(&self, job: &JobPlan, id: TaskId) -> PathBuf {
         if job.is_final(id) {
-            staged(&job.output).join(part_name(id.task))
+            staged(&job.output).join(job.part(id.task))
         } else {
             self.map_output(id.job, id.task)
         }
@@ -138,6 +137,23 @@ impl Layout {
         Ok(entries.into_iter().filter(is_one).map(|entry| entry.path()).collect())
     }
 
+    /// Removes everything a run keeps here, the journal last, so that an interrupted removal can be done
+    /// again; then the directory, if nothing else is in it.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
+        let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
+        let small = [self.workload(), self.schedule(), self.made(), self.journal()];
+        let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
+        for path in large.into_iter().chain(prepared).chain(small) {
+            remove(&path).map_err(|error| (path, error))?;
+        }
+        // It may hold what is not ours.
+        let _ = fs::remove_dir(&self.root);
+        Ok(())
+    }
+
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
         self.root.join(format!("prepared-{}", self.names[job as usize]))
@@ -150,7 +166,7 @@ impl Layout {
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         let (from, to) = (self.attempt(job, id, number), self.committed(job, id));
         let is_final = job.is_final(id);
-        let output = if is_final { from.join(part_name(id.task)) } else { from.clone() };
+        let output = if is_final { from.join(job.part(id.task)) } else { from.clone() };
         let is_missing = |e: &io::Error| e.kind() == io::ErrorKind::NotFound;
         let mut moved = fs::rename(&output, &to);
         if moved.as_ref().is_err_and(is_missing)
@@ -180,12 +196,12 @@ impl Layout {
         remove(&job.output.join(SUCCESS))?;
         // What is not there any more was moved here already.
         let moved: BTreeSet<String> =
-            (0..job.parts()).map(part_name).filter(|name| !staged.join(name).exists()).collect();
+            (0..job.parts()).map(|part| job.part(part)).filter(|name| !staged.join(name).exists()).collect();
         for name in made.parts(&job.definition.output()).filter(|&name| !moved.contains(name)) {
             remove(&job.output.join(name))?;
         }
         for part in 0..job.parts() {
-            let (from, to) = (staged.join(part_name(part)), job.output.join(part_name(part)));
+            let (from, to) = (staged.join(job.part(part)), job.output.join(job.part(part)));
             match fs::rename(&from, &to) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => {}
                 other => other?,

@@ -51,15 +51,17 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
             continue;
         }
-        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path)) {
+        let is_read_here = !matches!(plan.work, task::Job::Command { .. });
+        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path), is_read_here) {
             return Some(problem);
         }
     }
     None
 }
 
-/// Whether an input is there, can be read, and is what it was when the run began.
-fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
+/// Whether an input is there, can be read, and is what it was when the run began; and of one that is not left to a
+/// command, whether its format can be read.
+fn look_at(path: &Path, then: Option<&Source>, is_read_here: bool) -> Result<(), String> {
     let shown = path.display();
     let found = fs::metadata(path);
     if found.as_ref().map_or(true, fs::Metadata::is_dir) {
@@ -78,8 +80,11 @@ fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
     {
         return Err(format!("input {shown}: cannot be read: {error}"));
     }
+    if is_read_here {
+        task::check_format(path).map_err(|error| error.to_string())?;
+    }
     match (Source::now(path), then) {
-        (Ok(now), Some(then)) if now != *then => Err(format!(
+        (Ok(now), Some(then)) if !now.is_same(then) => Err(format!(
             "input {shown}: found it changed since the run began, expected it as it was; --again starts from the beginning"
         )),
         _ => Ok(()),

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use crate::job_plan::{JobPlan, Source};
 use crate::layout::Layout;
 use crate::made::{Made, MadeJobs, MadeLog, written};
-use crate::task::part_name;
 
 /// Finishes the jobs of a run.
 #[derive(Clone, Copy)]
@@ -33,7 +32,7 @@ impl Publisher<'_> {
             job: job.job.clone(),
             definition: job.definition.clone(),
             read: self.read(job),
-            wrote: written(&job.output, (0..job.parts()).map(part_name))?,
+            wrote: written(&job.output, (0..job.parts()).map(|part| job.part(part)))?,
         };
         self.log.add(&made).map_err(io::Error::other)?;
         self.layout.clear_up(job, index)

@@ -367,7 +367,7 @@ impl Earlier<'_> {
             }
         }
         // A plain command is one task that is given all files.
-        Ok(if is_whole { vec![maps.concat()] } else { maps })
+        Ok(if is_whole { task::whole_files(maps) } else { maps })
     }
 
     /// The part files of the job that an input names.
@@ -379,7 +379,7 @@ impl Earlier<'_> {
         let plan = named.ok_or_else(|| {
             format!("found the input {input:?}, expected @ and the id of an earlier job of the flow, or @flow/job")
         })?;
-        Ok((0..plan.parts()).map(|part| plan.output.join(task::part_name(part))).collect())
+        Ok((0..plan.parts()).map(|part| plan.output.join(plan.part(part))).collect())
     }
 }
 
@@ -402,7 +402,7 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
 }
 
 fn whole(path: PathBuf, input: u32) -> Split {
-    Split { path, offset: 0, length: None, input }
+    Split { path, offset: 0, length: None, input, source: None }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {

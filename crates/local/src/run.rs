@@ -34,7 +34,6 @@ use crate::publish::Publisher;
 use crate::remaining::{Numbers, remaining};
 use crate::reuse::{Unfinished, Verdict};
 use crate::run_schedule;
-use crate::task::part_name;
 use crate::task_id::TaskId;
 
 /// What resuming a run found.
@@ -196,7 +195,7 @@ impl Session {
                 }
                 self.layout.clear_up(job, index).map_err(file(&job.output))?;
             } else {
-                let is_done = |name: &str| parts(job, index, &done).any(|part| part_name(part) == name);
+                let is_done = |name: &str| parts(job, index, &done).any(|part| job.part(part) == name);
                 // Where even that cannot be done, nothing can be written, and that is an obstacle.
                 let _ = locks.clear(job, is_done);
             }
@@ -220,7 +219,7 @@ impl Session {
             match self.layout.commit(job, id, attempt.number) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
                     // Parts are moved one by one once they are all there.
-                    let is_moved = is_complete && job.output.join(part_name(id.task)).exists();
+                    let is_moved = is_complete && job.output.join(job.part(id.task)).exists();
                     lost.extend((!is_moved).then_some(id));
                 }
                 other => other.map_err(file(&place))?,

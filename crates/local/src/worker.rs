@@ -125,14 +125,8 @@ fn say(report: &Report) -> io::Result<()> {
 }
 
 fn failure(error: &TaskError) -> Report {
-    let exit = match error {
-        TaskError::Command { status, .. } => {
-            status.strip_prefix("exit status: ").and_then(|s| s.parse().ok())
-        }
-        _ => None,
-    };
     let (is_final, lost) = (error.is_final(), error.lost_map());
-    Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
+    Report::Failed { message: short(&error.to_string()), is_final, lost, exit: error.exit() }
 }
 
 /// Of a long message, as one that quotes a long command, the beginning and the end.
