@@ -7,6 +7,7 @@
 
 mod admission;
 mod ending;
+mod coming;
 mod logs;
 mod lost;
 mod speculation;
@@ -122,6 +123,13 @@ pub enum Happening<'a> {
         /// Records that its tasks in this session could not use.
         skipped: u64,
     },
+    /// A flow fails without having begun, because a job of another flow that it reads from is never going to be done.
+    NeverComes {
+        /// The flow.
+        flow: &'a str,
+        /// The job.
+        job: u32,
+    },
     /// Time goes by.
     Tick,
 }
@@ -146,6 +154,8 @@ pub(crate) struct Work<'a> {
     pub(crate) jobs: &'a [JobPlan],
     /// Finishes them.
     pub(crate) publisher: Publisher<'a>,
+    /// By flow that reads from other flows: the jobs that it waits for.
+    pub(crate) waits: BTreeMap<String, BTreeSet<u32>>,
     /// Tasks that are done already.
     pub(crate) done: BTreeSet<TaskId>,
     /// All attempts of the run so far.
@@ -225,8 +235,7 @@ pub(crate) struct Local<'a> {
     queue: VecDeque<RowId>,
     /// Attempts that were stopped and are not gone yet.
     leaving: BTreeMap<u64, TaskId>,
-    /// Flows by release, then id.
-    arrivals: VecDeque<FlowId>,
+    coming: coming::Coming,
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
@@ -273,8 +282,6 @@ impl<'a> Local<'a> {
         observer: &'a mut dyn Observer,
         fleet: Box<dyn Fleet>,
     ) -> Self {
-        let mut arrivals: Vec<FlowId> = work.instance.flows().keys().collect();
-        arrivals.sort_by_key(|&flow| (work.instance.flow(flow).release, flow));
         let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
@@ -294,7 +301,7 @@ impl<'a> Local<'a> {
             rows: BTreeMap::new(),
             queue: VecDeque::new(),
             leaving: BTreeMap::new(),
-            arrivals: arrivals.into(),
+            coming: coming::Coming::new(work.instance, &work.waits),
             wakes: BTreeSet::new(),
             due: Vec::new(),
             records: Vec::new(),
@@ -400,7 +407,7 @@ impl<'a> Local<'a> {
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let arrival = self.arrivals.front().map(|&flow| self.work.instance.flow(flow).release);
+        let arrival = self.coming.next_release(self.work.instance);
         let next = [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min();
         let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(TICK, |until| until.min(TICK))
@@ -410,11 +417,8 @@ impl<'a> Local<'a> {
     fn due(&mut self, reports: &mut Vec<Report>) {
         self.now = self.clock.now();
         reports.append(&mut self.due);
-        while let Some(&flow) = self.arrivals.front()
-            && self.work.instance.flow(flow).release <= self.now
-        {
+        for flow in self.arriving() {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
-            self.arrivals.pop_front();
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
@@ -444,7 +448,7 @@ impl Engine for Local<'_> {
             if !reports.is_empty() {
                 return Some(self.now);
             }
-            if self.running.is_empty() && self.arrivals.is_empty() && self.wakes.is_empty() {
+            if self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty() {
                 return None;
             }
             self.time_out();
@@ -496,6 +500,6 @@ impl Engine for Local<'_> {
     }
 
     fn may_bring_flows(&mut self) -> bool {
-        !self.arrivals.is_empty()
+        self.coming.may_come()
     }
 }

@@ -36,12 +36,41 @@ pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
             .or_else(|| unwritable(&plan.output))?;
         Some(Obstacle { job, problem })
     };
-    jobs.iter().enumerate().filter_map(of_job).collect()
+    let mut obstacles: Vec<Obstacle> = jobs.iter().enumerate().filter_map(of_job).collect();
+    spread(jobs, done, &mut obstacles);
+    obstacles
 }
 
-/// The first input that a map still has to read and cannot; what jobs of its own flow write will be there.
+/// What reads from a flow that cannot be run cannot be run either. O(flows · jobs · what they read).
+fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacle>) {
+    if obstacles.is_empty() {
+        return;
+    }
+    loop {
+        let prevented: BTreeSet<&str> = obstacles.iter().map(|o| jobs[o.job].flow.as_str()).collect();
+        let is_open = |(index, plan): &(usize, &JobPlan)| {
+            !prevented.contains(plan.flow.as_str()) && !plan.is_complete(*index as u32, done)
+        };
+        let reads = |(index, plan): (usize, &JobPlan)| {
+            let paths = || plan.inputs.maps.iter().flatten().map(|split| split.path.as_path());
+            let mut others = (0..).zip(jobs).filter(|(at, other)| {
+                prevented.contains(other.flow.as_str()) && !other.is_complete(*at, done)
+            });
+            let (_, from) = others.find(|(_, other)| paths().any(|path| other.writes(path)))?;
+            let problem = format!("it reads from {}/{}, which cannot be run", from.flow, from.job);
+            Some(Obstacle { job: index, problem })
+        };
+        let more: Vec<Obstacle> = jobs.iter().enumerate().filter(is_open).filter_map(reads).collect();
+        if more.is_empty() {
+            return;
+        }
+        obstacles.extend(more);
+    }
+}
+
+/// The first input that a map still has to read and cannot; what other jobs write will be there.
 fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
-    let is_made = |path: &Path| jobs.iter().any(|job| job.flow == plan.flow && job.writes(path));
+    let is_made = |path: &Path| jobs.iter().any(|job| job.writes(path));
     let open = (0..)
         .zip(&plan.inputs.maps)
         .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));

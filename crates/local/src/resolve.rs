@@ -108,10 +108,10 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
 fn upstream(flows: &[FlowDraft], flow: usize, input: &str) -> Option<(usize, usize)> {
     let name = input.strip_prefix('@')?;
     let job_of = |f: usize, id: &str| Some((f, flows[f].jobs.iter().position(|job| job.id == id)?));
-    job_of(flow, name).or_else(|| {
-        let mut cuts = name.match_indices('/').map(|(at, _)| (&name[..at], &name[at + 1..]));
-        cuts.find_map(|(id, job)| job_of(flows.iter().position(|flow| flow.id == id)?, job))
-    })
+    match name.rsplit_once('/') {
+        None => job_of(flow, name),
+        Some((id, job)) => job_of(flows.iter().position(|flow| flow.id == id)?, job),
+    }
 }
 
 /// The flows, each after those whose output it reads.

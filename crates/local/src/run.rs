@@ -296,6 +296,19 @@ impl Session {
         open.for_each(|(_, job)| locks.release(&job.output));
     }
 
+    /// By flow that reads from other flows: the jobs that it waits for.
+    fn waits(&self) -> BTreeMap<String, BTreeSet<u32>> {
+        let index = |flow: &str, job: &str| {
+            (0..).zip(&self.jobs).find(|(_, plan)| plan.flow == flow && plan.job == job).map(|(at, _)| at)
+        };
+        let flows = self.head.workload.flows.iter();
+        let waits = flows.map(|flow| {
+            let jobs = flow.foreign_inputs().filter_map(|(flow, job)| index(flow, job));
+            (flow.id.clone(), jobs.collect::<BTreeSet<u32>>())
+        });
+        waits.filter(|(_, jobs)| !jobs.is_empty()).collect()
+    }
+
     fn publisher(&self) -> Publisher<'_> {
         let directory = Path::new(&self.head.setup.directory);
         Publisher {
@@ -326,6 +339,7 @@ impl Session {
             numbers: Numbers::new(instance, &self.jobs, &done),
             jobs: &self.jobs,
             publisher: self.publisher(),
+            waits: self.waits(),
             done,
             attempts: &self.attempts,
             // The engine knows the limits of jobs, and says which failure is the last.

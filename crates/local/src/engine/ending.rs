@@ -216,6 +216,9 @@ impl Local<'_> {
     /// An attempt failed, and with it what the policy started.
     pub(super) fn fail(&mut self, row: RowId, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
+        if is_final {
+            self.coming.fail(&self.work.jobs[running.id.job as usize].flow);
+        }
         self.give_up(running, &problem.message, (false, is_final));
         self.due.push(Report::Failed { row, at: self.now, is_final });
     }

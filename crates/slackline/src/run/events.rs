@@ -201,6 +201,11 @@ impl<W: Write> Sink for Events<W> {
                 }
             }
             Happening::Killed(id) => self.ended("task_killed", id, json!({})),
+            Happening::NeverComes { flow, job } => {
+                let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
+                let reads = format!("{other}/{job}");
+                self.say("flow_never_comes", json!({ "flow": flow, "reads": reads }));
+            }
             Happening::JobDone { job, skipped } => {
                 let (flow, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
                 self.say("job_done", json!({ "flow": flow, "job": job, "skipped": skipped }));

@@ -380,6 +380,10 @@ impl Sink for Live {
                     &format!("{name}: {} made again: {message}", counted(maps.len() as u64, "map")),
                 );
             }
+            Happening::NeverComes { flow, job } => {
+                let from = &self.jobs[job as usize].name;
+                self.say(now, &format!("{flow} failed: it reads from {from}, which failed"));
+            }
             Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
