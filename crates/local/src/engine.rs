@@ -6,8 +6,8 @@
 //! together.
 
 mod admission;
-mod ending;
 mod coming;
+mod ending;
 mod logs;
 mod lost;
 mod speculation;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{FlowId, Instance, MachineId, PhaseKind, Span, Time};
+use slackline_model::{Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
@@ -282,6 +282,7 @@ impl<'a> Local<'a> {
         observer: &'a mut dyn Observer,
         fleet: Box<dyn Fleet>,
     ) -> Self {
+        let coming = coming::Coming::new(work.instance, &work.waits);
         let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
@@ -301,7 +302,7 @@ impl<'a> Local<'a> {
             rows: BTreeMap::new(),
             queue: VecDeque::new(),
             leaving: BTreeMap::new(),
-            coming: coming::Coming::new(work.instance, &work.waits),
+            coming,
             wakes: BTreeSet::new(),
             due: Vec::new(),
             records: Vec::new(),

@@ -350,7 +350,7 @@ impl Earlier<'_> {
         if let Some(maps) = shape.maps {
             return Ok(vec![Vec::new(); maps as usize]);
         }
-        let is_whole = matches!(run.work, RunWork::Command { .. });
+        let is_whole = work.has_one_map();
         let split_bytes = if is_whole { u64::MAX } else { self.rules.split_bytes };
         let mut maps = Vec::new();
         for (k, input) in run.inputs.iter().enumerate() {
