@@ -137,7 +137,7 @@ pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
         clock::pause(STEP);
     }
     Err(io::Error::other(format!(
-        "found process {} of an earlier run still there, expected it to be gone",
+        "found process {} still there that a worker started, expected it to be gone",
         left.first().copied().unwrap_or_default()
     )))
 }

@@ -1,9 +1,9 @@
 //! The files below `pids/`: one for each worker, with the process and what it is at work on.
 //!
 //! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the start of the
-//! machine. The second is `ATTEMPT JOB PHASE TASK SLOT SINCE`, with the time in microseconds since the run began, or `-`
-//! for a worker that waits. It is written over in place, padded with spaces to the same length, and nothing waits until
-//! it is on disk: it tells of living processes only.
+//! machine. The second is what it works on, as JSON ([`Task`]); empty for a worker that waits. It is written over in
+//! place, padded with spaces to the same length, and nothing waits until it is on disk: it tells of living processes
+//! only.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,14 +11,25 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use slackline_model::PhaseKind;
+use serde::{Deserialize, Serialize};
 
 use super::Assignment;
 use crate::process::{self, Process};
 use crate::task_id::TaskId;
 
 /// How long a second line is: longer than its longest content.
-const WIDTH: usize = 96;
+const WIDTH: usize = 160;
+
+/// What a worker is at work on.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Task {
+    /// The number of the attempt in its run.
+    number: u64,
+    id: TaskId,
+    slot: u32,
+    /// Since when, microseconds since the run began.
+    since: u64,
+}
 
 /// An attempt that is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +72,10 @@ impl PidFile {
 
     /// Writes down what the worker is at work on. What cannot be written is not shown.
     pub(super) fn note(&self, attempt: Option<Assignment>) {
-        let text = match attempt {
-            None => "-".to_owned(),
-            Some(Assignment { number, id: TaskId { job, phase, task }, slot, since, .. }) => {
-                format!("{number} {job} {} {task} {slot} {since}", phase.name())
-            }
-        };
+        let task = attempt.map(|Assignment { number, id, slot, since, .. }| Task { number, id, slot, since });
+        let text =
+            task.map(|task| serde_json::to_string(&task).expect("invariant: numbers can be written as JSON"));
+        let text = text.unwrap_or_default();
         let _ = self.file.write_all_at(format!("{text:<WIDTH$}\n").as_bytes(), self.second);
     }
 
@@ -101,17 +110,10 @@ impl Content {
         let mut number = || words.next()?.parse::<u64>().ok();
         let (pid, began) = (number()?, number()?);
         let boot = words.next().unwrap_or_default().to_owned();
-        let at_work = lines.next().and_then(|line| Self::parse_second(pid, line));
+        let task = lines.next().and_then(|line| serde_json::from_str::<Task>(line).ok());
+        let at_work =
+            task.map(|Task { number, id, slot, since }| AtWork { pid, attempt: number, id, slot, since });
         Some(Self { pid, began, boot, at_work })
-    }
-
-    fn parse_second(pid: u64, line: &str) -> Option<AtWork> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [attempt, job, phase, task, slot, since] = words[..] else { return None };
-        let phase = PhaseKind::ALL.into_iter().find(|kind| kind.name() == phase)?;
-        let id = TaskId { job: job.parse().ok()?, phase, task: task.parse().ok()? };
-        let (slot, since) = (slot.parse().ok()?, since.parse().ok()?);
-        Some(AtWork { pid, attempt: attempt.parse().ok()?, id, slot, since })
     }
 
     /// Whether the worker is alive.
@@ -174,7 +176,7 @@ pub(crate) fn fence(pids: &Path) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use slackline_model::MachineId;
+    use slackline_model::{MachineId, PhaseKind};
 
     use super::*;
 
@@ -188,6 +190,10 @@ mod tests {
         assert_eq!(at_work(dir.path()).unwrap(), []);
         let id = TaskId { job: 3, phase: PhaseKind::Reduce, task: 7 };
         file.note(Some(Assignment { number: 12, id, machine: MachineId(0), slot: 1, since: 5_000_000 }));
+        let largest = TaskId { job: u32::MAX, phase: PhaseKind::Reduce, task: u32::MAX };
+        let (number, since) = (u64::MAX, u64::MAX);
+        let longest = Task { number, id: largest, slot: u32::MAX, since };
+        assert!(serde_json::to_string(&longest).unwrap().len() <= WIDTH);
         let expected = AtWork { pid: me, attempt: 12, id, slot: 1, since: 5_000_000 };
         assert_eq!(at_work(dir.path()).unwrap(), [expected]);
         let (length, text) =
