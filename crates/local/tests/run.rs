@@ -305,6 +305,12 @@ fn counting(dir: &Path) -> (Draft, BTreeMap<String, u64>) {
     (draft(vec![FlowDraft::new("f", vec![job("count", &[], words)])]), expected)
 }
 
+/// Where the maps of the only job with reduces are; nowhere if none is done.
+fn maps_in(dir: &Path) -> PathBuf {
+    let entries = fs::read_dir(dir.join("run/maps"));
+    entries.ok().and_then(|mut jobs| Some(jobs.next()?.unwrap().path())).unwrap_or_default()
+}
+
 fn maps_of(session: &Session) -> usize {
     session.jobs()[0].maps() as usize
 }
@@ -329,20 +335,19 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
             let dir = tempfile::tempdir().unwrap();
             let (draft, expected) = counting(dir.path());
             let mut first = session(dir.path(), &draft);
-            let (total, maps) = (maps_of(&first), dir.path().join("run/maps/0"));
+            let (total, root) = (maps_of(&first), dir.path().to_owned());
             let mut watcher = Watcher::default();
             if is_resumed {
                 watcher.stop_after = Some(total);
                 assert_eq!(go(&mut first, &mut watcher), RunEnd::Interrupted);
                 // As damage looks that nothing sees before it is read.
                 for map in 0..total {
-                    fs::write(maps.join(map.to_string()).join("map.out"), "").unwrap();
+                    fs::write(maps_in(&root).join(map.to_string()).join("map.out"), "").unwrap();
                 }
             } else {
-                let damaged = maps.clone();
                 watcher.meddle = Some(Box::new(move |done| {
                     if done.len() == total {
-                        damage(&damaged);
+                        damage(&maps_in(&root));
                     }
                 }));
             }
@@ -367,8 +372,9 @@ fn a_map_whose_output_is_lost_again_and_again_fails_its_flow() {
     let good = mapper("cat", &input, &dir.path().join("out/good"));
     draft.flows.push(FlowDraft::new("good", vec![job("j", &[], good)]));
     let mut session = session(dir.path(), &draft);
-    let (total, maps) = (maps_of(&session), dir.path().join("run/maps/0"));
+    let (total, root) = (maps_of(&session), dir.path().to_owned());
     let meddle = move |done: &[TaskId]| {
+        let maps = maps_in(&root);
         let of_count = |id: &&TaskId| id.job == 0 && id.phase == PhaseKind::Map;
         if done.iter().filter(of_count).count() >= total && maps.join("0").exists() {
             fs::remove_dir_all(maps.join("0")).unwrap();
@@ -440,7 +446,6 @@ fn a_job_says_how_often_its_tasks_are_tried_and_after_what_pause() {
         assert_eq!(of_map.len(), 6);
         for pair in of_map.windows(2) {
             assert!(pair[1].began >= pair[0].end + 20_000, "{pair:?}");
-            assert!(pair[1].start < pair[1].began, "it keeps its slot meanwhile");
         }
     }
     judged(&session);
