@@ -75,6 +75,14 @@ pub enum LogError {
         /// What the log is for, and its file.
         name: String,
     },
+    /// A history that is no document.
+    #[error("{name}: {problem}")]
+    History {
+        /// What the file is for, and the file.
+        name: String,
+        /// What was found, where, and what was expected.
+        problem: String,
+    },
     /// A record is no text of this kind of log.
     #[error("{name}: the file is damaged, {problem}; remove it, or name another")]
     Record {

@@ -51,8 +51,8 @@ const PARAMS: &[Param] = &[
         SWITCH,
         "try tasks a second time that take much longer than others of their phase, on idle slots",
     ),
-    Param::new("hash", "off", SWITCH, "know inputs by their content, and not by size and time alone"),
-    Param::new("share", "off", SWITCH, "take half the slots if another run of this user is at work here"),
+    Param::new("hash", "off", SWITCH, "compare inputs by content"),
+    Param::new("share", "off", SWITCH, "half the slots beside others"),
 ];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {

@@ -67,7 +67,9 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;
 pub use error::{Fault, Faults, TraceError};
 pub use format::Format;
-pub use history::{read_history, write_history};
+pub use history::{
+    HistoryJob, HistoryRun, read_history, read_history_and_runs, write_history, write_history_and_runs,
+};
 pub use import::{Imported, read_workload};
 pub use importer::{Importer, Input, Output};
 pub use importers::Importers;

@@ -29,7 +29,6 @@ use crate::args::output::Form;
 use crate::args::state::state_name;
 use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
-use crate::history::expect_store;
 use crate::input::Source;
 use crate::tables::Tables;
 use crate::{jobs, out};
@@ -74,10 +73,10 @@ pub(crate) struct Run {
     /// 2026-03-01T06:00:00Z.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<Deadline>,
-    /// Store of what jobs took in earlier runs
+    /// History of what jobs took in earlier runs
     ///
     /// It is begun if it is not there, read at the start, and told what this run took when it ends or is stopped; `slackline history FILE` shows it. It
-    /// is no history document (JSON), which `simulate --history` keeps.
+    /// is a document that `simulate` and `compare` read as well, and that several runs may use at a time.
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
@@ -139,12 +138,6 @@ fn deadline(text: &str) -> Result<Deadline, String> {
 pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
     let source = Source::read(&args.workload)?;
-    if let Some(history) = &args.history
-        && let Ok(bytes) = std::fs::read(history)
-        && !bytes.is_empty()
-    {
-        expect_store(&history.display().to_string(), &bytes)?;
-    }
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
     request.parameters = args.parameters.parameters()?;

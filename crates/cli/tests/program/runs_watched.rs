@@ -120,7 +120,7 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
     assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run there"));
     assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run there"));
     assert!(refused(&["logs", "g", "j", "--workload", "a.toml"]).contains("found flow \"g\", expected f"));
-    assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("did you mean \"j\"?"));
+    assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("found job \"jj\", expected j"));
     assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("which has 1 map from 0"));
     assert!(refused(&["logs", "f", "j", "mop", "-w", "a.toml"]).contains("expected map-N, reduce-N"));
 }
