@@ -39,6 +39,7 @@ mod partition;
 mod pipe;
 mod prepare;
 mod program;
+mod ranges;
 mod reduce;
 mod reported;
 mod segment;
