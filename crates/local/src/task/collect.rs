@@ -12,6 +12,7 @@ use super::keys::Line;
 use super::merge::{Merge, Put, Values, groups};
 use super::pairs::Cursor;
 use super::partition::Partitioner;
+use super::ranges;
 use super::segment::{Run, RunWriter};
 
 /// What makes fewer pairs of many with the same key.
@@ -36,6 +37,8 @@ pub(super) struct Collector {
     combiner: Combiner,
     spills: Vec<Run>,
     counted: Counted,
+    /// Bytes of all keys and values that it was given.
+    pushed: u64,
 }
 
 /// What a collector has done.
@@ -61,6 +64,11 @@ pub(super) enum Target {
         /// Whether it is packed.
         is_packed: bool,
     },
+    /// The same, of one partition in pieces, for reduces that find their ranges in it.
+    Pieces {
+        /// Whether it is packed.
+        is_packed: bool,
+    },
 }
 
 impl Collector {
@@ -77,7 +85,7 @@ impl Collector {
         let buffer = Buffer::new(partitioner.partitions(), memory_bytes);
         let directory = directory.to_owned();
         let (spills, counted) = (Vec::new(), Counted::default());
-        Collector { directory, memory_bytes, partitioner, buffer, combiner, spills, counted }
+        Collector { directory, memory_bytes, partitioner, buffer, combiner, spills, counted, pushed: 0 }
     }
 
     #[inline]
@@ -95,6 +103,7 @@ impl Collector {
         if self.buffer.is_full_for(line.key.len() + line.value.len()) {
             self.spill()?;
         }
+        self.pushed += (line.key.len() + line.value.len()) as u64;
         self.buffer.push(self.partitioner.of(line.part), line.key, line.value);
         Ok(())
     }
@@ -184,6 +193,11 @@ impl Collector {
         let mut out = match target {
             Target::Spill => RunWriter::create(path)?,
             Target::Output { is_packed, .. } => RunWriter::create_output(path, partitions, is_packed)?,
+            Target::Pieces { is_packed } => {
+                let mut out = RunWriter::create_output(path, ranges::PIECES, is_packed)?;
+                ranges::write(open(0)?, self.pushed, &mut out, &self.directory)?;
+                return out.finish(false);
+            }
         };
         for partition in 0..partitions {
             out.begin()?;

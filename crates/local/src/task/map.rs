@@ -106,7 +106,8 @@ impl Map<'_> {
     fn run_commands(&self, mapper: &str, combiner: Option<&str>) -> Result<Outcome, TaskError> {
         let log = Log::new(&self.spec.directory);
         let combiner = match combiner {
-            Some(command) if self.partitions > 0 => {
+            // Where keys are cut into ranges it would move them, see [`super::ranges`].
+            Some(command) if self.partitions > 0 && !self.spec.shuffle.is_ranged() => {
                 Combiner::Command(Box::new(self.streaming("combiner", command, &log, Vec::new())?))
             }
             _ => Combiner::None,
@@ -206,6 +207,7 @@ impl Map<'_> {
         }
         let partitioner = match self.prepared {
             Some(path) => Partitioner::Range(Boundaries::read(path, self.partitions)?),
+            None if self.spec.shuffle.is_ranged() => Partitioner::Hash(1),
             None => Partitioner::Hash(self.partitions),
         };
         let memory = self.spec.shuffle_memory();
@@ -294,7 +296,12 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
         Sink::Shuffle(mut collector) => {
             let path = spec.directory.join(MAP_OUTPUT);
             let is_packed = spec.shuffle.compress.is_some();
-            let run = collector.finish(&path, Target::Output { is_durable: spec.durable, is_packed })?;
+            let target = if spec.shuffle.is_ranged() {
+                Target::Pieces { is_packed }
+            } else {
+                Target::Output { is_durable: spec.durable, is_packed }
+            };
+            let run = collector.finish(&path, target)?;
             outcome.spills = collector.spills();
             outcome.records_out = run.sections.iter().map(|section| section.records).sum();
             outcome.bytes_out = run.sections.iter().map(|section| section.bytes).sum();

@@ -84,6 +84,11 @@ impl Boundaries {
         Self::new(keys)
     }
 
+    /// The least key of every range but the first.
+    pub(super) fn keys(&self) -> &[Vec<u8>] {
+        &self.keys
+    }
+
     fn new(keys: Vec<Vec<u8>>) -> Self {
         let prefixes = keys.iter().map(|key| prefix(key)).collect();
         Boundaries { keys, prefixes }

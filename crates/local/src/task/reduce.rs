@@ -15,6 +15,7 @@ use super::merge::{Merge, groups};
 use super::pairs::Cursor;
 use super::part::Part;
 use super::program::{Resources, build_program};
+use super::ranges::{self, Within};
 use super::segment::Segment;
 use super::{Job, Outcome, Spec, Task, TaskError};
 
@@ -27,14 +28,12 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
 
 fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, TaskError> {
     let mut outcome = Outcome::default();
-    let mut segments = Vec::with_capacity(maps.len());
-    for directory in maps {
-        let path = directory.join(MAP_OUTPUT);
-        let section = index::read(&path, partition)?;
-        outcome.records_in += section.records;
-        outcome.bytes_in += section.bytes;
-        segments.push(Segment { path, section });
-    }
+    let (segments, range) = if spec.shuffle.is_ranged() {
+        let (segments, range) = ranges::of(maps, partition, spec.shuffle.ranges)?;
+        (segments, Some(range))
+    } else {
+        (fetch(partition, maps, &mut outcome)?, None)
+    };
     let scratch = spec.directory.join("scratch");
     fs::create_dir_all(&scratch).map_err(at("cannot make directory", &scratch))?;
     let mut merge = Merge::open(segments, &scratch, spec.shuffle_memory())?;
@@ -45,15 +44,15 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
             let mut program = build_program(program, args, resources)?;
             groups(&mut merge, |key, values| program.reduce(key, values, &mut part))?;
         }
-        Job::Commands { reducer: Some(command), .. } => {
-            run_reducer(spec, partition, command, &mut merge, &mut part, &mut outcome)?;
-        }
-        Job::Commands { reducer: None, .. } => {
-            let keys = Keys::of(&spec.shuffle)?;
-            while let Some((key, value)) = merge.current() {
-                let (key, value) = keys.pair(key, value);
-                part.separated(key, keys.separator(), value)?;
-                merge.advance()?;
+        Job::Commands { reducer, .. } => {
+            let mut reduce = Reduce { spec, partition, command: reducer.as_deref(), part: &mut part };
+            match range {
+                None => reduce.run(&mut merge, &mut outcome)?,
+                Some(range) => {
+                    let mut within = Within::begin(&mut merge, range)?;
+                    reduce.run(&mut within, &mut outcome)?;
+                    (outcome.records_in, outcome.bytes_in) = (within.records, within.bytes);
+                }
             }
         }
         Job::Command { .. } => {
@@ -69,37 +68,63 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
     Ok(outcome)
 }
 
-fn run_reducer(
-    spec: &Spec,
+/// The partition of each map.
+fn fetch(partition: u32, maps: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Segment>, TaskError> {
+    let mut segments = Vec::with_capacity(maps.len());
+    for directory in maps {
+        let path = directory.join(MAP_OUTPUT);
+        let section = index::read(&path, partition)?;
+        outcome.records_in += section.records;
+        outcome.bytes_in += section.bytes;
+        segments.push(Segment::of(path, section));
+    }
+    Ok(segments)
+}
+
+/// A reduce by commands.
+struct Reduce<'a> {
+    spec: &'a Spec,
     partition: u32,
-    command: &str,
-    merge: &mut Merge,
-    part: &mut Part,
-    outcome: &mut Outcome,
-) -> Result<(), TaskError> {
-    let log = Log::new(&spec.directory);
-    let reducer = Streaming {
-        role: "reducer",
-        command: command.to_owned(),
-        directory: spec.directory.clone(),
-        log: log.clone(),
-        environment: vec![
-            ("SLACKLINE_TASK", partition.to_string()),
-            ("mapreduce_task_partition", partition.to_string()),
-            ("mapreduce_task_ismap", "false".to_owned()),
-        ],
-        setting: spec.setting.clone(),
-        memory_limit: spec.memory_limit,
-        keys: Keys::of(&spec.shuffle)?,
-        record_limit: record_limit(spec.memory_bytes),
-    };
-    reducer.run(
-        |feed| reducer.feed_pairs(feed, merge, &mut 0).map(|_| ()),
-        |mut stdout| part.copy(&mut stdout),
-    )?;
-    let reported = log.reported();
-    (outcome.counters, outcome.status) = (reported.counters, reported.status);
-    Ok(())
+    /// The reducer; without one the part file holds the pairs.
+    command: Option<&'a str>,
+    part: &'a mut Part,
+}
+
+impl Reduce<'_> {
+    fn run(&mut self, pairs: &mut (impl Cursor + Send), outcome: &mut Outcome) -> Result<(), TaskError> {
+        let keys = Keys::of(&self.spec.shuffle)?;
+        let Some(command) = self.command else {
+            while let Some((key, value)) = pairs.current() {
+                let (key, value) = keys.pair(key, value);
+                self.part.separated(key, keys.separator(), value)?;
+                pairs.advance()?;
+            }
+            return Ok(());
+        };
+        let (spec, log) = (self.spec, Log::new(&self.spec.directory));
+        let reducer = Streaming {
+            role: "reducer",
+            command: command.to_owned(),
+            directory: spec.directory.clone(),
+            log: log.clone(),
+            environment: vec![
+                ("SLACKLINE_TASK", self.partition.to_string()),
+                ("mapreduce_task_partition", self.partition.to_string()),
+                ("mapreduce_task_ismap", "false".to_owned()),
+            ],
+            setting: spec.setting.clone(),
+            memory_limit: spec.memory_limit,
+            keys,
+            record_limit: record_limit(spec.memory_bytes),
+        };
+        reducer.run(
+            |feed| reducer.feed_pairs(feed, pairs, &mut 0).map(|_| ()),
+            |mut stdout| self.part.copy(&mut stdout),
+        )?;
+        let reported = log.reported();
+        (outcome.counters, outcome.status) = (reported.counters, reported.status);
+        Ok(())
+    }
 }
 
 /// Says of which map the output is gone or damaged, if it is: that map has to be done again.

@@ -54,15 +54,35 @@ pub(super) struct Run {
 impl Run {
     /// One partition of it.
     pub(super) fn segment(&self, partition: usize) -> Segment {
-        Segment { path: self.path.clone(), section: self.sections[partition] }
+        Segment::of(self.path.clone(), self.sections[partition])
     }
 }
 
-/// One partition of a run.
+/// One partition of a run, or several that follow one another as one.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) path: PathBuf,
+    /// The first partition.
     pub(super) section: Section,
+    /// The others.
+    more: Vec<Section>,
+}
+
+impl Segment {
+    /// One partition.
+    pub(super) fn of(path: PathBuf, section: Section) -> Self {
+        Segment { path, section, more: Vec::new() }
+    }
+
+    /// Partitions that follow one another; none if there are none.
+    pub(super) fn joined(path: PathBuf, sections: Vec<Section>) -> Result<Option<Self>, TaskError> {
+        if sections.windows(2).any(|two| two[0].offset + two[0].stored != two[1].offset) {
+            let problem = "found pieces that do not follow one another, expected them in order".to_owned();
+            return Err(TaskError::Damaged { path, problem });
+        }
+        let mut sections = sections.into_iter();
+        Ok(sections.next().map(|section| Segment { path, section, more: sections.collect() }))
+    }
 }
 
 /// Writes a run; pairs must come in order.
@@ -133,7 +153,7 @@ impl RunWriter {
     pub(super) fn so_far(&mut self) -> Result<Segment, TaskError> {
         self.flush()?;
         let section = *self.sections.last().expect("invariant: begin is called before so_far");
-        Ok(Segment { path: self.path.clone(), section })
+        Ok(Segment::of(self.path.clone(), section))
     }
 
     pub(super) fn finish(mut self, durable: bool) -> Result<Run, TaskError> {
@@ -194,8 +214,11 @@ pub(super) struct SegmentReader {
     end: usize,
     /// Bytes of pairs that are not in the buffer yet.
     unread: u64,
-    /// Bytes of the segment that are still in the file.
+    /// Bytes of them in the section that is read, and in the file.
+    left: u64,
     stored: u64,
+    /// The sections behind that.
+    more: std::vec::IntoIter<Section>,
     /// Of those that are not.
     sum: Hasher,
     expected: u32,
@@ -217,7 +240,8 @@ impl SegmentReader {
     pub(super) fn open(segment: &Segment, buffer_bytes: usize) -> Result<Self, TaskError> {
         let path = segment.path.clone();
         let mut file = File::open(&path).map_err(at("cannot read", &path))?;
-        let Section { offset, bytes, stored, sum, is_packed, .. } = segment.section;
+        let Section { offset, bytes: left, stored, sum, is_packed, .. } = segment.section;
+        let bytes = left + segment.more.iter().map(|section| section.bytes).sum::<u64>();
         let size = file.metadata().map_err(at("cannot read", &path))?.len();
         if offset.checked_add(stored).is_none_or(|end| end > size) {
             let problem = format!("{size} bytes, expected {}", offset.saturating_add(stored));
@@ -231,7 +255,9 @@ impl SegmentReader {
             start: 0,
             end: 0,
             unread: bytes,
+            left,
             stored,
+            more: segment.more.clone().into_iter(),
             sum: Hasher::new(),
             expected: sum,
             packed: is_packed.then(Vec::new),
@@ -261,9 +287,11 @@ impl SegmentReader {
     #[inline]
     fn ensure(&mut self, bytes: usize) -> Result<(), TaskError> {
         while self.end - self.start < bytes && self.unread > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
             if self.buffer.len() < bytes {
                 // No more than the segment holds, whatever a damaged length says.
                 self.buffer.resize(bytes.min(self.end + self.unread as usize), 0);
@@ -278,7 +306,8 @@ impl SegmentReader {
         let read = if self.packed.is_some() { self.fill_packed()? } else { self.fill_plain()? };
         self.end += read;
         self.unread -= read as u64;
-        if self.unread > 0 {
+        self.left -= read as u64;
+        if self.left > 0 {
             return Ok(());
         }
         let sum = self.sum.clone().finalize();
@@ -286,11 +315,15 @@ impl SegmentReader {
             let expected = self.expected;
             return Err(self.damaged(&format!("a check sum of {sum:08x}, expected {expected:08x}")));
         }
+        if let Some(next) = self.more.next() {
+            (self.left, self.stored, self.expected) = (next.bytes, next.stored, next.sum);
+            self.sum = Hasher::new();
+        }
         Ok(())
     }
 
     fn fill_plain(&mut self) -> Result<usize, TaskError> {
-        let take = (self.buffer.len() - self.end).min(self.unread as usize);
+        let take = (self.buffer.len() - self.end).min(self.left as usize);
         let into = &mut self.buffer[self.end..self.end + take];
         self.file.read_exact(into).map_err(at("cannot read", &self.path))?;
         self.sum.update(into);
@@ -306,7 +339,7 @@ impl SegmentReader {
             u64::from(u32::from_le_bytes(bytes))
         });
         let fits = self.stored.checked_sub(LENGTHS as u64 + packed);
-        let is_right = (1..=PACKED as u64).contains(&length) && length <= self.unread && packed <= length;
+        let is_right = (1..=PACKED as u64).contains(&length) && length <= self.left && packed <= length;
         let Some(stored) = fits.filter(|_| is_right) else {
             return Err(self.damaged("a block of a wrong length, expected one that fits"));
         };
@@ -388,7 +421,7 @@ mod tests {
             out.finish(false).unwrap();
             let read = || {
                 let section = index::read(&path, 1)?;
-                let mut reader = SegmentReader::open(&Segment { path: path.clone(), section }, 1 << 12)?;
+                let mut reader = SegmentReader::open(&Segment::of(path.clone(), section), 1 << 12)?;
                 let mut found = Vec::new();
                 while let Some((key, value)) = reader.current() {
                     found.push((key.to_vec(), value.to_vec()));

@@ -83,6 +83,10 @@ pub struct Shuffle {
     /// equal by them are ordered by their bytes, as all are where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
+    /// Into how many ranges keys are cut, one for each reduce, so that the parts one after the other are in order; 0 or 1
+    /// where a hash of the key decides. Combiners are left out then.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ranges: u32,
     /// How the output of maps is compressed: by LZ4 or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<Codec>,
@@ -109,6 +113,18 @@ pub struct Split {
     /// The file as it was when the run began; none if an earlier job of the run makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+}
+
+impl Shuffle {
+    /// Whether keys are cut into ranges.
+    pub(super) fn is_ranged(&self) -> bool {
+        self.ranges > 1
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One attempt.

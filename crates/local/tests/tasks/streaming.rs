@@ -298,6 +298,45 @@ fn keys_of_several_fields_are_ordered_as_asked_and_partitioned_by_the_first() {
     assert_eq!(trial.run(&[file]).unwrap().text(), "x;c\n9;b\n10;a\n");
 }
 
+/// Also with a hot key, numbers in turned order, several maps, spills, packed, and with a combiner that is left out.
+#[test]
+fn parts_of_a_total_order_are_in_order_one_after_the_other_and_balanced() {
+    let lines: Vec<String> = (0..20_000u64)
+        .map(|i| format!("{}\tvalue {i}\n", if i % 4 == 0 { 77_777 } else { i * 7919 % 100_003 }))
+        .collect();
+    let mut seen = Vec::new();
+    for (memory, compress) in [(1 << 24, None), (200_000, Some(Codec::Lz4))] {
+        let mut trial = Trial::of(json!({ "mapper": "cat", "combiner": "head -n 1", "reducer": "cat" }))
+            .with(5, 100_000, memory);
+        trial.shuffle = serde_json::from_value(json!({ "order": ["1nr"], "ranges": 5 })).unwrap();
+        trial.shuffle.compress = compress;
+        let output = trial.run(&[trial.write("in", lines.concat())]).unwrap();
+        let mut expected: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        expected
+            .sort_by_key(|line| std::cmp::Reverse(line.split('\t').next().unwrap().parse::<u64>().unwrap()));
+        assert!(output.text().lines().collect::<Vec<_>>() == expected);
+        let counts: Vec<u64> = output.reduces.iter().map(|outcome| outcome.records_in).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 20_000);
+        // The hot key has 5,000 and is not cut; the others share the rest.
+        assert!(counts.iter().all(|count| (1500..7500).contains(count)), "{counts:?}");
+        assert_eq!(output.spills() > 0, compress.is_some());
+        seen.push(output.parts);
+        let keys = trial.path("map-1/map.keys");
+        std::fs::write(&keys, "").unwrap();
+        let maps = (0..output.maps.len()).map(|map| trial.path(&format!("map-{map}"))).collect();
+        let reduce = slackline_local::task::Task::Reduce { partition: 2, maps };
+        let error = slackline_local::task::run(&trial.spec(reduce, &trial.path("reduce-x"))).unwrap_err();
+        assert_eq!(error.lost_map(), Some(trial.path("map-1")), "{error}");
+    }
+    assert!(seen[0] == seen[1], "memory moves no boundary");
+    // Fewer keys than ranges, and none at all.
+    for (text, expected) in [("b\na\nb\n", "a\t\nb\t\nb\t\n"), ("", "")] {
+        let mut trial = Trial::of(json!({ "mapper": "cat" })).with(4, 100, 1 << 20);
+        trial.shuffle.ranges = 4;
+        assert_eq!(trial.run(&[trial.write("in", text)]).unwrap().text(), expected);
+    }
+}
+
 #[test]
 fn wrong_shuffles_are_refused_by_name() {
     let mut trial = Trial::program("wordcount", json!({}));
