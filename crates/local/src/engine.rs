@@ -369,13 +369,10 @@ impl<'a> Local<'a> {
                 prepared: self.prepared(job, id.job)?,
             },
         };
-        Ok(Spec {
-            job: job.work.clone(),
-            task,
-            directory,
-            memory_bytes: self.settings.memory_bytes,
-            durable: job.is_final(id),
-        })
+        let mut spec = Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes);
+        spec.durable = job.is_final(id);
+        spec.memory_limit = job.limits.memory;
+        Ok(spec)
     }
 
     /// What a job's program wants to know of all input; made before its first map.

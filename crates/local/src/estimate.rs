@@ -39,7 +39,7 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
         let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
         let rate = match plan.work {
             Job::Program { .. } => PROGRAM_RATE,
-            Job::Commands { .. } => COMMAND_RATE,
+            Job::Commands { .. } | Job::Command { .. } => COMMAND_RATE,
         };
         let pace = |phase: Option<&PhaseDraft>, kind| {
             let record =
@@ -146,7 +146,7 @@ mod tests {
 
     fn plan(job: &str, reads: &[(&str, Option<u64>)], reducers: u32) -> JobPlan {
         let split = |&(path, length): &(&str, Option<u64>)| {
-            vec![Split { path: path.into(), offset: 0, length, input: 0 }]
+            vec![Split { path: path.into(), offset: 0, length, input: 0, source: None }]
         };
         JobPlan {
             flow: "nightly#4".into(),

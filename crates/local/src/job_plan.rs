@@ -8,6 +8,7 @@ use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
 
 use crate::limits::Limits;
+pub use crate::task::Source;
 use crate::task::{self, Job, Split, TaskError};
 use crate::task_id::TaskId;
 
@@ -41,28 +42,6 @@ pub struct Inputs {
     pub maps: Vec<Vec<Split>>,
     /// The files that the maps read, as they were when the run began, but for those that earlier jobs make.
     pub sources: BTreeMap<PathBuf, Source>,
-}
-
-/// An input file as it was when the run began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// Its size.
-    pub bytes: u64,
-    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
-    pub modified: u64,
-}
-
-impl Source {
-    /// A file as it is now.
-    ///
-    /// # Errors
-    /// It is not there.
-    pub fn now(path: &Path) -> std::io::Result<Self> {
-        let meta = std::fs::metadata(path)?;
-        let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
-        Ok(Self { bytes: meta.len(), modified })
-    }
 }
 
 /// A job by its flow and its own name.

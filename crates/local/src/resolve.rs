@@ -233,7 +233,7 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
 }
 
 fn whole(path: PathBuf, input: u32) -> Split {
-    Split { path, offset: 0, length: None, input }
+    Split { path, offset: 0, length: None, input, source: None }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {

@@ -125,13 +125,7 @@ fn say(report: &Report) -> io::Result<()> {
 }
 
 fn failure(error: &TaskError) -> Report {
-    let exit = match error {
-        TaskError::Command { status, .. } => {
-            status.strip_prefix("exit status: ").and_then(|s| s.parse().ok())
-        }
-        _ => None,
-    };
-    let (is_final, lost) = (error.is_final(), error.lost_map());
+    let (is_final, lost, exit) = (error.is_final(), error.lost_map(), error.exit());
     Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
 }
 

@@ -131,7 +131,7 @@ fn a_worker_without_an_attempt_says_so() {
 }
 
 #[test]
-fn a_thousand_map_outputs_are_merged_with_256_open_files() {
+fn a_thousand_map_outputs_are_merged_with_few_open_files() {
     let trial = Trial::program("sort", json!({})).with(1, 5, 1 << 20);
     let lines: Vec<String> = (0..1000).map(|i| format!("{:04}\n", i * 7 % 1000)).collect();
     let plan = task::plan(&trial.job, &[trial.write("in", lines.concat())], trial.split_bytes).unwrap();
@@ -143,16 +143,20 @@ fn a_thousand_map_outputs_are_merged_with_256_open_files() {
         maps.push(directory);
     }
     assert_eq!(maps.len(), 1000);
-    let directory = trial.path("reduce-0");
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 256; exec \"$0\"", env!("CARGO_BIN_EXE_slackline-worker")]);
-    let mut child = start_as(command, &trial.spec(Task::Reduce { partition: 0, maps }, &directory));
-    let ended = report(&mut child);
-    assert!(matches!(ended, Report::Done(_)), "{ended:?}");
-    drop(child.stdin.take());
-    child.wait().unwrap();
-    let sorted: Vec<String> = (0..1000).map(|i| format!("{i:04}\n")).collect();
-    assert!(fs::read_to_string(directory.join("part-00000")).unwrap() == sorted.concat());
+    for limit in [256, 64, 32] {
+        let directory = trial.path(&format!("reduce-{limit}"));
+        let mut command = Command::new("sh");
+        let ulimit = format!("ulimit -n {limit}; exec \"$0\"");
+        command.args(["-c", &ulimit, env!("CARGO_BIN_EXE_slackline-worker")]);
+        let task = Task::Reduce { partition: 0, maps: maps.clone() };
+        let mut child = start_as(command, &trial.spec(task, &directory));
+        let ended = report(&mut child);
+        assert!(matches!(ended, Report::Done(_)), "{limit}: {ended:?}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let sorted: Vec<String> = (0..1000).map(|i| format!("{i:04}\n")).collect();
+        assert!(fs::read_to_string(directory.join("part-00000")).unwrap() == sorted.concat());
+    }
 }
 
 #[test]

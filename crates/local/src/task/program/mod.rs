@@ -4,7 +4,9 @@
 //! counts something, or of [`Generator`] if it makes its own input.
 
 mod arguments;
+mod columns;
 mod contract;
+mod count;
 mod counting;
 mod fields;
 mod generate_text;
@@ -14,6 +16,7 @@ mod histogram;
 mod inverted_index;
 mod join;
 mod kept;
+mod lines;
 mod sequence_count;
 mod sort;
 mod tally;
@@ -31,6 +34,7 @@ use arguments::Arguments;
 pub use contract::Info;
 pub(super) use contract::{Generator, Program, Resources};
 use contract::{Made, Make};
+pub(super) use fields::{number, ordered};
 
 /// An instance.
 pub(super) enum Built {
@@ -50,6 +54,8 @@ pub struct Shape {
     /// How many bytes of output a generator makes, all maps together (the last line of a part may go
     /// beyond its share); none for what reads inputs, whose output is not known before.
     pub bytes: Option<u64>,
+    /// Whether it has one map whatever it reads, which is given all files as wholes: see [`super::whole_files`].
+    pub is_one_map: bool,
     /// Whether it never has reduces.
     pub is_map_only: bool,
     /// Whether it makes no sense without reducers.
@@ -59,8 +65,9 @@ pub struct Shape {
 }
 
 /// All programs, in the order in which help shows them.
-static PROGRAMS: [Info; 10] = [
+static PROGRAMS: [Info; 11] = [
     wordcount::INFO,
+    count::INFO,
     sort::INFO,
     terasort::INFO,
     grep::INFO,
@@ -87,11 +94,18 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
         inputs: 1..=usize::MAX,
         maps: None,
         bytes: None,
+        is_one_map: false,
         is_map_only: false,
         needs_reducers: false,
         needs_preparation: false,
     };
-    let Job::Program { program, args } = job else { return Ok(reads) };
+    let (program, args) = match job {
+        Job::Program { program, args } => (program, args),
+        Job::Commands { .. } => return Ok(reads),
+        Job::Command { .. } => {
+            return Ok(Shape { inputs: 0..=usize::MAX, is_one_map: true, is_map_only: true, ..reads });
+        }
+    };
     let inputs = info(program)?.inputs.clone();
     Ok(match build(program, args, Resources::none())? {
         Built::Program(built) => Shape {
@@ -146,10 +160,9 @@ mod tests {
 
     #[test]
     fn wrong_programs_and_arguments_are_told_the_right_ones() {
-        assert!(
-            problem("wordcout", &json!({}))
-                .starts_with("found program \"wordcout\", expected one of wordcount, sort, terasort, grep, ")
-        );
+        assert!(problem("wordcout", &json!({})).starts_with(
+            "found program \"wordcout\", expected one of wordcount, count, sort, terasort, grep, "
+        ));
         let cases = [
             ("wordcount", json!({"x": 1}), "wordcount: found argument \"x\", expected none"),
             ("grep", json!({}), "grep: found no argument \"pattern\", expected one"),
@@ -168,7 +181,7 @@ mod tests {
             (
                 "histogram",
                 json!({"feld": 0}),
-                "histogram: found argument \"feld\", expected one of field, width; did you mean \"field\"?",
+                "histogram: found argument \"feld\", expected one of field, width, format, separator, header; did you mean \"field\"?",
             ),
             (
                 "generate-text",
@@ -228,5 +241,7 @@ mod tests {
         assert!(shape("terasort", json!({})).needs_preparation);
         assert_eq!(shape("join", json!({})).inputs, 2..=2);
         assert!(!shape("wordcount", json!({})).needs_preparation);
+        let plain = describe(&Job::Command { command: "cat".to_owned() }).unwrap();
+        assert!(plain.is_one_map && plain.is_map_only && plain.inputs == (0..=usize::MAX));
     }
 }
