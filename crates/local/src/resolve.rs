@@ -213,6 +213,9 @@ impl Earlier<'_> {
                 maps.push(vec![whole(path, k as u32)]);
             }
         }
+        if work.has_one_map() {
+            maps = task::whole_files(maps);
+        }
         Ok(maps)
     }
 }

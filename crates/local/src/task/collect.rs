@@ -21,7 +21,7 @@ pub(super) enum Combiner {
     /// A function of all values of a key, such as [`Program::combine`](super::program::Program::combine).
     Function(Box<Combine>),
     /// A command.
-    Command(Streaming),
+    Command(Box<Streaming>),
 }
 
 /// Gives values that stand for all values of a key.

@@ -269,11 +269,14 @@ impl<R: Read> Read for Ended<R> {
     }
 }
 
+/// A frame, whose first bytes were read already.
+type Lz4Frame<R> = FrameDecoder<Chain<Cursor<[u8; 4]>, Ended<R>>>;
+
 /// All frames of an LZ4 file.
 struct Lz4Frames<R: Read> {
     /// None while a frame is read.
     source: Option<Ended<R>>,
-    frame: Option<FrameDecoder<Chain<Cursor<[u8; 4]>, Ended<R>>>>,
+    frame: Option<Lz4Frame<R>>,
 }
 
 impl<R: BufRead> Lz4Frames<R> {

@@ -69,7 +69,7 @@ impl<R: Read> Blocks<R> {
         let mut seen = 0;
         loop {
             let held = &self.buffer[self.start..self.end];
-            let from = usize::try_from(most).map_or(held.len(), |most| most.min(held.len()));
+            let from = usize::try_from(most).map_or(held.len(), |most| most.clamp(seen, held.len()));
             // The first line that begins after `most` is behind the first newline from there on.
             let cut = memchr::memchr(b'\n', &held[from..]).map(|at| from + at + 1);
             let cut = cut.or_else(|| memchr::memrchr(b'\n', &held[seen..]).map(|at| seen + at + 1));
@@ -107,9 +107,12 @@ impl<R: Read> Blocks<R> {
 
     /// Reads more behind what is unread.
     fn fill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
+        // A long record comes in many pieces: what lies at the front already is not moved again for each.
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
         if self.end > self.limit {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,

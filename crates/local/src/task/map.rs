@@ -107,7 +107,7 @@ impl Map<'_> {
         let log = Log::new(&self.spec.directory);
         let combiner = match combiner {
             Some(command) if self.partitions > 0 => {
-                Combiner::Command(self.streaming("combiner", command, &log, Vec::new())?)
+                Combiner::Command(Box::new(self.streaming("combiner", command, &log, Vec::new())?))
             }
             _ => Combiner::None,
         };
@@ -209,7 +209,8 @@ impl Map<'_> {
             None => Partitioner::Hash(self.partitions),
         };
         let memory = self.spec.shuffle_memory();
-        Ok(Sink::Shuffle(Collector::new(&self.spec.directory, memory, partitioner, combiner)))
+        let collector = Collector::new(&self.spec.directory, memory, partitioner, combiner);
+        Ok(Sink::Shuffle(Box::new(collector)))
     }
 }
 

@@ -13,6 +13,10 @@
 //! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
 //!    worker process ([`crate::worker`]) or in this one.
 //!
+//! What an attempt relies on it checks: an input must be what it was when the run began, before and after it is read
+//! ([`Source`]), and map output has check sums, whose failure names the map that has to be done again
+//! ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other attempt can mend it.
+//!
 //! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
 //! on its input, splits, partitions and program, never on memory limits or on which task ran when.
 

@@ -161,7 +161,9 @@ mod tests {
                 keys.iter().flat_map(|&(key, n)| vec![key.to_be_bytes().to_vec(); n]).collect();
             let ranges = Partitioner::Range(Boundaries::of_sample(sample.clone(), partitions));
             let mut counts = vec![0; partitions as usize];
-            sample.iter().for_each(|key| counts[ranges.of(key) as usize] += 1);
+            for key in &sample {
+                counts[ranges.of(key) as usize] += 1;
+            }
             counts
         };
         let rest: Vec<(u32, usize)> = (1..101).map(|key| (key, 1)).collect();

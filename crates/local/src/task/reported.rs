@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_goes_beyond_the_bounds_stays_a_text() {
-        let many: String = (0..600).map(|i| format!("reporter:counter:g,{i},1\n")).collect();
+        let many = (0..600).map(|i| format!("reporter:counter:g,{i},1\n")).collect::<Vec<_>>().concat();
         let (reported, rest) = said(many.repeat(2).as_bytes(), 4096);
         assert_eq!(reported.counters.len(), COUNTERS_MAX);
         assert!(reported.counters.values().all(|count| *count == 2));

@@ -261,9 +261,11 @@ impl SegmentReader {
     #[inline]
     fn ensure(&mut self, bytes: usize) -> Result<(), TaskError> {
         while self.end - self.start < bytes && self.unread > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
             if self.buffer.len() < bytes {
                 // No more than the segment holds, whatever a damaged length says.
                 self.buffer.resize(bytes.min(self.end + self.unread as usize), 0);

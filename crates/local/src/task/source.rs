@@ -79,7 +79,9 @@ fn hash(mut file: File) -> io::Result<String> {
             other => hash.update(&block[..other?]),
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let sum = hash.finalize();
+    let digits = sum.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    Ok(digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect())
 }
 
 /// A file that is being read, and that must stay as it was.

@@ -42,6 +42,13 @@ pub enum Job {
     },
 }
 
+impl Job {
+    /// Whether it has one map whatever it reads, which is given all files as wholes: see [`super::whole_files`].
+    pub fn has_one_map(&self) -> bool {
+        matches!(self, Job::Command { .. })
+    }
+}
+
 /// Where and how the commands of a job run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

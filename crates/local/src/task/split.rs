@@ -24,7 +24,7 @@ pub fn plan(job: &Job, inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Sp
     check_count(&shape, inputs.len())?;
     match shape.maps {
         Some(maps) => Ok(vec![Vec::new(); maps as usize]),
-        None if shape.is_one_map => of_inputs(inputs, u64::MAX).map(whole_files),
+        None if job.has_one_map() => of_inputs(inputs, u64::MAX).map(whole_files),
         None => of_inputs(inputs, split_bytes),
     }
 }

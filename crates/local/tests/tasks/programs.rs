@@ -196,15 +196,11 @@ fn count_equals_a_naive_count_of_fields() {
 #[test]
 fn programs_read_fields_of_csv_and_json_wherever_files_are_cut() {
     let rows: Vec<(String, i32)> = (0..200)
-        .map(|i| (["plain", "with, comma", "a \"quote\""][i % 3].to_owned(), (i as i32 * 37) % 50 - 9))
+        .map(|i: i32| (["plain", "with, comma", "a \"quote\""][i as usize % 3].to_owned(), i * 37 % 50 - 9))
         .collect();
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let csv: String = "id,name,value\r\n".to_owned()
-        + &rows
-            .iter()
-            .enumerate()
-            .map(|(i, (name, n))| format!("{i},{},{n}\r\n", quoted(name)))
-            .collect::<String>();
+    let records = rows.iter().enumerate().map(|(i, (name, n))| format!("{i},{},{n}\r\n", quoted(name)));
+    let csv = "id,name,value\r\n".to_owned() + &records.collect::<Vec<_>>().concat();
     let json: String = rows
         .iter()
         .map(|(name, n)| json!({ "who": { "name": name }, "value": n }).to_string() + "\n")
@@ -276,8 +272,9 @@ fn a_hot_key_leaves_the_other_parts_of_a_sort_their_share() {
     let trial = Trial::program("sort", json!({ "field": 1 })).with(4, 1 << 30, 1 << 20);
     let output = trial.run(&[trial.write("in", lines.concat())]).unwrap();
     let counts: Vec<usize> =
-        output.parts.iter().map(|part| part.iter().filter(|b| **b == b'\n').count()).collect();
-    assert_eq!(counts, [1800, 67, 66, 67]);
+        output.parts.iter().map(|part| part.split(|b| *b == b'\n').count() - 1).collect();
+    assert_eq!((counts[0], counts.iter().sum::<usize>()), (1800, 2000));
+    assert!(counts[1..].iter().all(|count| (60..74).contains(count)), "{counts:?}");
 }
 
 #[test]

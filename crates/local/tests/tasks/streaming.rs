@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use slackline_local::task::Codec;
 
 use crate::job::{Trial, text};
 
@@ -150,10 +151,7 @@ fn a_split_of_a_file_says_where_it_lies() {
         json!({ "mapper": "cat >&2; echo $mapreduce_map_input_start $mapreduce_map_input_length" }),
     );
     let file = trial.write("in", "0123456789\n".repeat(5));
-    assert_eq!(
-        trial.with(0, 25, 1 << 20).run(&[file]).unwrap().text(),
-        "0 25\n25 30\n".replace("25 30", "25 25").to_owned() + "50 5\n"
-    );
+    assert_eq!(trial.with(0, 25, 1 << 20).run(&[file]).unwrap().text(), "0 25\n25 25\n50 5\n");
 }
 
 #[test]
@@ -194,13 +192,11 @@ fn a_command_gets_no_more_memory_than_it_may_have() {
     trial.memory_limit = Some(300 << 20);
     assert_eq!(trial.run(std::slice::from_ref(&file)).unwrap().text(), "307200\nx\n");
     trial.memory_limit = Some(64 << 20);
-    trial.job = serde_json::from_value(
-        json!({ "mapper": "head -c 200000000 /dev/zero | sort -S 1G | wc -c >&2 && cat" }),
-    )
-    .unwrap();
-    trial.setting.shell = Some("sh".to_owned());
-    let error = trial.run(&[file]);
-    assert!(error.is_err() || error.is_ok_and(|output| output.text() == "x\n"), "whatever sort makes of it");
+    let mapper = "cat; x=$(head -c 100000000 /dev/zero | tr '\\0' a); echo ${#x}";
+    trial.job = serde_json::from_value(json!({ "mapper": mapper })).unwrap();
+    assert!(trial.run(std::slice::from_ref(&file)).unwrap_err().to_string().starts_with("mapper "));
+    trial.memory_limit = None;
+    assert_eq!(trial.run(&[file]).unwrap().text(), "x\n100000000\n");
 }
 
 #[test]
@@ -339,7 +335,6 @@ fn compressed_map_output_and_parts_hold_the_same() {
             let size = output.parts.concat().len();
             (next.run(&parts).unwrap().text(), size, output.reduces.clone())
         };
-        use slackline_local::task::Codec;
         let plain = run(None, None);
         for codec in [Codec::Gzip, Codec::Zstd, Codec::Lz4] {
             let packed = run(Some(codec), Some(Codec::Lz4));

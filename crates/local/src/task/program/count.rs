@@ -36,12 +36,10 @@ impl Count for ByField {
         if self.0.is_header(record)? {
             return Ok(());
         }
-        match self.0.of(record) {
-            Some(field) => counts.add(field),
-            None => {
-                counts.skip();
-                Ok(())
-            }
+        if let Some(field) = self.0.of(record) {
+            return counts.add(field);
         }
+        counts.skip();
+        Ok(())
     }
 }

@@ -18,7 +18,8 @@ use super::contract::each_line;
 pub(super) enum LineRegex {
     /// It goes through many lines.
     Many(Regex),
-    /// It must be given one by one: it treats carriage returns as ends of lines, which depends on what follows.
+    /// It is given lines one by one: matches begin with the line, so that most lines are left after a few bytes; or it
+    /// treats carriage returns as ends of lines, which depends on what follows.
     Single(Regex),
 }
 
@@ -27,7 +28,8 @@ impl LineRegex {
     pub(super) fn new(pattern: &str) -> Result<Self, regex::Error> {
         let single = Regex::new(pattern)?;
         let parsed = ParserBuilder::new().utf8(false).multi_line(true).build().parse(pattern);
-        let many = parsed.ok().and_then(|parsed| within_lines(&parsed));
+        let is_anchored = |hir: &Hir| hir.properties().look_set_prefix().contains(Look::StartLF);
+        let many = parsed.ok().and_then(|parsed| within_lines(&parsed)).filter(|many| !is_anchored(many));
         Ok(match many.and_then(|many| Regex::new(&many.to_string()).ok()) {
             Some(many) => Self::Many(many),
             None => Self::Single(single),
@@ -179,10 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_searched_in_many_lines_unless_they_ask_for_carriage_returns() {
+    fn patterns_are_searched_in_many_lines_unless_they_begin_the_line_or_ask_for_carriage_returns() {
+        let single = ["^a", "^$", "^", "\\Aa", "(?-m)^a", "(?m)^b", "(?R)b$"];
         for pattern in PATTERNS {
             let is_many = matches!(LineRegex::new(pattern).unwrap(), LineRegex::Many(_));
-            assert_eq!(is_many, !pattern.contains("(?R)"), "{pattern}");
+            assert_eq!(is_many, !single.contains(&pattern), "{pattern}");
         }
         assert!(LineRegex::new("(").is_err());
     }

@@ -54,8 +54,6 @@ pub struct Shape {
     /// How many bytes of output a generator makes, all maps together (the last line of a part may go
     /// beyond its share); none for what reads inputs, whose output is not known before.
     pub bytes: Option<u64>,
-    /// Whether it has one map whatever it reads, which is given all files as wholes: see [`super::whole_files`].
-    pub is_one_map: bool,
     /// Whether it never has reduces.
     pub is_map_only: bool,
     /// Whether it makes no sense without reducers.
@@ -94,7 +92,6 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
         inputs: 1..=usize::MAX,
         maps: None,
         bytes: None,
-        is_one_map: false,
         is_map_only: false,
         needs_reducers: false,
         needs_preparation: false,
@@ -103,7 +100,7 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
         Job::Program { program, args } => (program, args),
         Job::Commands { .. } => return Ok(reads),
         Job::Command { .. } => {
-            return Ok(Shape { inputs: 0..=usize::MAX, is_one_map: true, is_map_only: true, ..reads });
+            return Ok(Shape { inputs: 0..=usize::MAX, is_map_only: true, ..reads });
         }
     };
     let inputs = info(program)?.inputs.clone();
@@ -242,6 +239,6 @@ mod tests {
         assert_eq!(shape("join", json!({})).inputs, 2..=2);
         assert!(!shape("wordcount", json!({})).needs_preparation);
         let plain = describe(&Job::Command { command: "cat".to_owned() }).unwrap();
-        assert!(plain.is_one_map && plain.is_map_only && plain.inputs == (0..=usize::MAX));
+        assert!(plain.is_map_only && plain.inputs == (0..=usize::MAX));
     }
 }
