@@ -125,8 +125,8 @@ fn say(report: &Report) -> io::Result<()> {
 }
 
 fn failure(error: &TaskError) -> Report {
-    let (is_final, lost) = (error.is_final(), error.lost_map());
-    Report::Failed { message: short(&error.to_string()), is_final, lost, exit: error.exit() }
+    let (is_final, lost, exit) = (error.is_final(), error.lost_map(), error.exit());
+    Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
 }
 
 /// Of a long message, as one that quotes a long command, the beginning and the end.

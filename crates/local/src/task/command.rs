@@ -160,6 +160,7 @@ impl Streaming {
     }
 
     fn spawn(&self) -> Result<Child, TaskError> {
+        use std::os::unix::process::CommandExt;
         let words = self.shell()?;
         let mut command = match self.memory_limit {
             None => Command::new(&words[0]),
@@ -180,7 +181,6 @@ impl Streaming {
             is_there.map_err(at(CANNOT_ENTER, cwd))?;
             command.current_dir(cwd);
         }
-        use std::os::unix::process::CommandExt;
         command
             // What it sends its own group does not reach the worker.
             .process_group(0)
