@@ -105,7 +105,7 @@ impl JobPlan {
             makes: shape.bytes,
             definition,
             setting: setting_of(run),
-            shuffle: shuffle_of(run),
+            shuffle: shuffle_of(run, reducers),
             compress: run.compress.as_deref().and_then(Codec::named),
             limits: limits_of(run),
         })
@@ -189,13 +189,14 @@ fn setting_of(run: &RunDraft) -> Setting {
 }
 
 /// How pairs go from the maps of a job to its reduces.
-fn shuffle_of(run: &RunDraft) -> Shuffle {
-    let RunShuffle { key_fields, separator, partition_fields, order, total_order: _, compress } = &run.shuffle;
+fn shuffle_of(run: &RunDraft, reducers: u32) -> Shuffle {
+    let RunShuffle { key_fields, separator, partition_fields, order, total_order, compress } = &run.shuffle;
     Shuffle {
         key_fields: *key_fields,
         separator: separator.clone(),
         partition_fields: *partition_fields,
         order: order.clone(),
+        ranges: if *total_order { reducers } else { 0 },
         compress: compress.as_deref().and_then(Codec::named),
     }
 }
