@@ -70,7 +70,8 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     if let Some(attempt) = content.attempts.iter().find(|attempt| !is_known(attempt.id)) {
         return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
     }
-    let recorded = written(&journal).map_err(file(&journal))?;
+    let last = content.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
+    let recorded = head.started.saturating_add(last);
     let has_ended = !is_at_work && written(&layout.schedule()).is_ok_and(|at| at >= recorded);
     let pids = || at_work(state).map_err(file(&layout.pids()));
     let mut at_work = if is_at_work { pids()? } else { Vec::new() };

@@ -26,6 +26,8 @@ pub struct Events<W: Write> {
     policy: String,
     workload: String,
     is_resumed: bool,
+    /// What becomes of each job.
+    verdicts: Vec<JobVerdict>,
     now: f64,
     /// By job: its flow and its name.
     jobs: Vec<(String, String)>,
@@ -46,6 +48,7 @@ impl<W: Write> Events<W> {
             policy: request.policy.spec().to_owned(),
             workload: request.name.clone(),
             is_resumed: false,
+            verdicts: Vec::new(),
             now: 0.0,
             jobs: Vec::new(),
             turns: Turns::default(),
@@ -125,6 +128,24 @@ impl<W: Write> Events<W> {
     }
 }
 
+impl<W: Write> Events<W> {
+    /// Says of each job of the flow file whether it is done again, after the line that says which run it is.
+    fn say_verdicts(&mut self) {
+        for JobVerdict { flow, job, verdict, .. } in std::mem::take(&mut self.verdicts) {
+            match verdict {
+                Verdict::Kept => {
+                    let reason = "nothing of it has changed";
+                    self.say("job_kept", json!({ "flow": flow, "job": job, "reason": reason }));
+                }
+                Verdict::Run(reason) => {
+                    self.say("job_due", json!({ "flow": flow, "job": job, "reason": reason.to_string() }));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }
@@ -136,14 +157,11 @@ impl<W: Write> Sink for Events<W> {
             Note::Unrunnable { flow, job, problem } => {
                 self.say("job_refused", json!({ "flow": flow, "job": job, "message": problem }));
             }
-            Note::Job(JobVerdict { flow, job, verdict, .. }) => match verdict {
-                Verdict::Kept => self.say("job_kept", json!({ "flow": flow, "job": job })),
-                Verdict::Run(reason) => {
-                    self.say("job_due", json!({ "flow": flow, "job": job, "reason": reason.to_string() }));
-                }
-                _ => {}
-            },
-            Note::NothingLeft => self.say("nothing_left", json!({})),
+            Note::Job(job) => self.verdicts.push((*job).clone()),
+            Note::NothingLeft => {
+                self.say_verdicts();
+                self.say("nothing_left", json!({}));
+            }
             _ => {}
         }
     }
@@ -168,15 +186,7 @@ impl<W: Write> Sink for Events<W> {
             "flows": overview.flows.iter().map(flow).collect::<Vec<_>>(),
         });
         self.say(if self.is_resumed { "run_resumed" } else { "run_began" }, said);
-        for flow in &overview.flows {
-            let is_done = |job: &&super::JobOverview| {
-                job.maps.done >= job.maps.total && job.reduces.done >= job.reduces.total
-            };
-            for job in flow.jobs.iter().filter(is_done) {
-                let reason = "it was done when the run was taken up";
-                self.say("job_kept", json!({ "flow": flow.id, "job": job.id, "reason": reason }));
-            }
-        }
+        self.say_verdicts();
     }
 
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
