@@ -47,7 +47,8 @@ impl Neighbour {
         make(directory)?;
         let process = std::process::id();
         // Two runs of one process have names of their own.
-        let free = (0u32..).map(|k| directory.join(format!("run-{process}-{k}"))).find(|path| !path.exists());
+        let free =
+            (0..=u16::MAX).map(|k| directory.join(format!("run-{process}-{k}"))).find(|path| !path.exists());
         let path = free.ok_or_else(|| io::Error::other("found no name for a file, expected one"))?;
         let mut file = File::options().write(true).create_new(true).open(&path)?;
         let said = Announcement { name: name.to_owned(), state: state.display().to_string(), slots, process };
@@ -108,6 +109,7 @@ pub(crate) fn half(slots: Slots) -> Slots {
 }
 
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
 fn directory() -> io::Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let below = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -141,7 +143,7 @@ fn is_own(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::symlink_metadata(directory)?;
     let is_alone =
-        meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0;
+        meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() % 0o100 == 0;
     if is_alone {
         return Ok(());
     }

@@ -90,12 +90,11 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &columns())?;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
-    let simulated = match HistoryStore::is_log(&bytes) {
-        true => None,
-        false => {
-            let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
-            Some(history).filter(|_| runs.is_empty())
-        }
+    let simulated = if HistoryStore::is_log(&bytes) {
+        None
+    } else {
+        let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
+        Some(history).filter(|_| runs.is_empty())
     };
     if let Some(history) = simulated {
         return phases(args, &history);

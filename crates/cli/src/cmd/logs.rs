@@ -137,8 +137,7 @@ impl Told<'_> {
             Ok(said) => said,
         };
         let (how, message) = match &self.attempt.ended {
-            Ended::Done(_) if said.is_empty() => return Ok(false),
-            Ended::Killed if said.is_empty() => return Ok(false),
+            Ended::Done(_) | Ended::Killed if said.is_empty() => return Ok(false),
             Ended::Done(_) => ("done", ""),
             Ended::Lost => ("lost", ""),
             Ended::Killed => ("stopped", ""),

@@ -70,7 +70,7 @@ Start here:
   slackline plan examples/purdue-30.toml --slots 4
   slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
 
-Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input,
+Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input, \
 130 a run was stopped."
 )]
 pub(crate) struct Cli {
@@ -84,7 +84,7 @@ enum Verb {
     Compare(compare::Compare),
     /// Run one policy and write down who ran what, where and when
     Simulate(simulate::Simulate),
-    /// Plan a workload before anything runs: slots, tasks or progress, and how far from optimal
+    /// Plan a workload before anything runs, and say how far from optimal
     Plan(plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
     Check(check::Check),
@@ -98,9 +98,9 @@ enum Verb {
     Import(import::Import),
     /// Make a synthetic workload
     Generate(generate::Generate),
-    /// Really run flows, on this machine or another engine, under any policy
+    /// Really run flows under any policy, on this machine or elsewhere
     Run(run::Run),
-    /// Show how far a run is, whether it goes on, was stopped or has ended
+    /// Show how far a run is, while it goes on or after it was stopped
     Status(status::Status),
     /// Print what the attempts of a job said, and why they failed
     Logs(logs::Logs),

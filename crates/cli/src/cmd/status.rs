@@ -188,7 +188,7 @@ fn at_work(state: &StateOfRun) -> String {
     let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
     out.extend(state.at_work.iter().take(AT_WORK).map(line));
     if all > AT_WORK {
-        out.push_str(&format!("  … {} more (JSON has all)\n", all - AT_WORK));
+        out.extend(["  … ", &(all - AT_WORK).to_string(), " more (JSON has all)\n"]);
     }
     out
 }

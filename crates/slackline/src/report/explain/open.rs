@@ -90,9 +90,10 @@ impl Told<'_> {
         let is_done = |phase: &PhaseId| open.phases.get(phase).is_some_and(|phase| phase.done >= phase.total);
         let missing: Vec<String> =
             before.into_iter().filter(|phase| !is_done(phase)).map(|phase| self.phase_name(phase)).collect();
-        match missing.is_empty() {
-            true => "waits for its release".to_owned(),
-            false => format!("waits for its input: {}", missing.join(", ")),
+        if missing.is_empty() {
+            "waits for its release".to_owned()
+        } else {
+            format!("waits for its input: {}", missing.join(", "))
         }
     }
 }
