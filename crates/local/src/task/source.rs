@@ -9,6 +9,8 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::clock::unix_micros;
+
 /// How much of a file is hashed at once, bytes.
 const BLOCK: usize = 1 << 18;
 
@@ -23,7 +25,15 @@ pub struct Source {
     /// file is the same, whenever it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Which file its content was read of, and when the system noted its last change (see [`identity`]). As long as
+    /// these stay its content does, so that the maps of a large file need not hash all of it each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stamp: Option<[i64; 5]>,
 }
+
+/// A file that was changed less than this before it was read, microseconds, may be changed again within the same tick of
+/// the file system's clock.
+const SETTLED: i64 = 2_000_000;
 
 impl Source {
     /// A file as it is now, without a look at its content.
@@ -40,14 +50,18 @@ impl Source {
     /// It cannot be read, or it changes while it is read.
     pub fn hashed(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        let before = Self::of(&file.metadata()?);
+        let now = i64::try_from(unix_micros()).unwrap_or(0);
+        let meta = file.metadata()?;
+        let before = Self::of(&meta);
+        let changed = meta.ctime().saturating_mul(1_000_000).saturating_add(meta.ctime_nsec() / 1000);
+        let stamp = (changed < now - SETTLED).then(|| identity(&meta));
         let sha256 = hash(file)?;
         if Self::now(path)? != before {
             return Err(io::Error::other(
                 "found it changing while it was read, expected it to stay as it is",
             ));
         }
-        Ok(Self { sha256: Some(sha256), ..before })
+        Ok(Self { sha256: Some(sha256), stamp, ..before })
     }
 
     /// Whether a file is still what it was: of the same size, and of the same content where that is known, else of
@@ -74,7 +88,7 @@ impl Source {
     fn of(meta: &Metadata) -> Self {
         let since = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
-        Self { bytes: meta.len(), modified, sha256: None }
+        Self { bytes: meta.len(), modified, sha256: None, stamp: None }
     }
 }
 
@@ -107,7 +121,7 @@ impl Watched {
         let meta = file.metadata()?;
         let same = match source.sha256 {
             None => Source::of(&meta) == *source,
-            Some(_) => source.is_still(path)?,
+            Some(_) => source.stamp == Some(identity(&meta)) || source.is_still(path)?,
         };
         Ok(same.then(|| Self { source: source.clone(), opened: identity(&meta) }))
     }
@@ -122,6 +136,7 @@ impl Watched {
     }
 }
 
+/// Device, number and size of a file, and when the system noted its last change, which nobody can set.
 fn identity(meta: &Metadata) -> [i64; 5] {
     [
         meta.dev().cast_signed(),
@@ -158,5 +173,26 @@ mod tests {
         assert!(touched.is_still(&path).unwrap() && !hashed.is_still(&path).unwrap());
         fs::remove_file(&path).unwrap();
         assert!(plain.is_still(&path).is_err() && hashed.is_still(&path).is_err());
+    }
+
+    #[test]
+    fn a_file_that_nobody_touched_since_it_was_hashed_is_not_hashed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        fs::write(&path, "abc").unwrap();
+        let fresh = Source::hashed(&path).unwrap();
+        assert!(fresh.stamp.is_none(), "it may be changed again within a tick");
+        let stamp = Some(identity(&fs::metadata(&path).unwrap()));
+        let begin =
+            |source: &Source| Watched::begin(source, &path, &File::open(&path).unwrap()).unwrap().is_some();
+        // The sum tells whether somebody looked at it.
+        let unseen = Source { sha256: Some("none".to_owned()), stamp, ..fresh.clone() };
+        assert!(begin(&unseen) && begin(&fresh));
+        let kept: Source = serde_json::from_value(serde_json::to_value(&unseen).unwrap()).unwrap();
+        assert!(kept == unseen && begin(&kept));
+        File::options().append(true).open(&path).unwrap().set_modified(UNIX_EPOCH).unwrap();
+        fs::rename(&path, dir.path().join("y")).unwrap();
+        fs::write(&path, "abc").unwrap();
+        assert!(!begin(&unseen) && begin(&fresh), "another file");
     }
 }
