@@ -222,7 +222,9 @@ impl Journal {
         if attempts.is_empty() {
             return Ok(());
         }
-        attempts.iter_mut().for_each(|attempt| attempt.ended = Ended::Lost);
+        for attempt in &mut attempts {
+            attempt.ended = Ended::Lost;
+        }
         self.record(&attempts)
     }
 }

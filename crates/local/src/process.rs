@@ -133,7 +133,9 @@ pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
         if left.is_empty() {
             return Ok(());
         }
-        left.iter().for_each(|&pid| signal(pid, Signal::KILL));
+        for &pid in &left {
+            signal(pid, Signal::KILL);
+        }
         clock::pause(STEP);
     }
     Err(io::Error::other(format!(

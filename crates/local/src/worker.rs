@@ -245,7 +245,9 @@ mod system {
     /// Sends a signal to all that live below this process; says how many.
     fn signal_all(signal: Signal) -> usize {
         let alive = alive();
-        alive.iter().for_each(|&pid| process::signal(pid, signal));
+        for &pid in &alive {
+            process::signal(pid, signal);
+        }
         alive.len()
     }
 }

@@ -21,6 +21,12 @@ use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, PhaseKind, Schedule, Span, Time};
 use slackline_policy::Config;
 
+/// Does something to a run, given the tasks that are done.
+type Meddler = Box<dyn FnMut(&[TaskId])>;
+
+/// Damages the map output below a directory.
+type Damage = fn(&Path);
+
 /// Remembers what happened; stops the run after so many finished tasks.
 #[derive(Default)]
 struct Watcher {
@@ -30,7 +36,7 @@ struct Watcher {
     stop_after: Option<usize>,
     stop: Option<std::sync::mpsc::Receiver<Interrupt>>,
     /// Does something when a task is done, given all that are.
-    meddle: Option<Box<dyn FnMut(&[TaskId])>>,
+    meddle: Option<Meddler>,
 }
 
 impl Observer for Watcher {
@@ -318,11 +324,11 @@ fn maps_of(session: &Session) -> usize {
 /// Defect 6: whatever happens to the output of maps, at whatever time, it is made again.
 #[test]
 fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fail() {
-    let damages: [(&str, fn(&Path)); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("one is gone", |maps| fs::remove_dir_all(maps.join("0")).unwrap()),
         ("all are gone", |maps| fs::remove_dir_all(maps).unwrap()),
         ("one is cut", |maps| {
-            fs::File::options().write(true).open(maps.join("1/map.out")).unwrap().set_len(3).unwrap()
+            fs::File::options().write(true).open(maps.join("1/map.out")).unwrap().set_len(3).unwrap();
         }),
         ("two have lost their files", |maps| {
             for file in ["0/map.out", "2/map.out"] {
@@ -397,7 +403,7 @@ fn limited(dir: &Path, jobs: &[(&str, Limits)]) -> Session {
     }
     let flow = |(k, (command, _)): (usize, &(&str, Limits))| {
         let run = mapper(command, &inputs, &dir.join(format!("out/{k}")));
-        FlowDraft::new(&format!("f{k}"), vec![job("j", &[], run)])
+        FlowDraft::new(format!("f{k}"), vec![job("j", &[], run)])
     };
     let draft = draft(jobs.iter().enumerate().map(flow).collect());
     let mut resolved = resolved(&draft, &std::env::current_dir().unwrap());

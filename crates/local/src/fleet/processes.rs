@@ -342,6 +342,8 @@ impl Drop for Processes {
             self.listen(until.saturating_sub(self.clock.elapsed()));
         }
         let names: Vec<u64> = self.workers.keys().copied().collect();
-        names.into_iter().for_each(|name| self.bury(name));
+        for name in names {
+            self.bury(name);
+        }
     }
 }
