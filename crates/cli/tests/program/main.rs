@@ -7,6 +7,7 @@
 //! - `runs`: flows that really run, also after kill -9;
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
+//! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
@@ -35,6 +36,7 @@ mod help;
 mod history;
 mod lines;
 mod names;
+mod nightly_run;
 mod parameters;
 mod plans;
 mod processes;
