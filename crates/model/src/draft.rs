@@ -285,7 +285,8 @@ pub struct RunShuffle {
     /// Fields of the key to sort by, as of `sort -k`: a number, then `n` for numbers and `r` for reverse. By
     /// default the bytes of the whole key.
     pub order: Vec<String>,
-    /// Whether all keys of a part file come before those of the next, in the order of the lines.
+    /// Whether all keys of a part file come before those of the next, in the order of the lines: documents have it with
+    /// one reduce alone.
     pub total_order: bool,
     /// What map output is compressed with on its way: `lz4`.
     pub compress: Option<String>,

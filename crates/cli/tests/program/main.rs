@@ -9,6 +9,7 @@
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
+//! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
@@ -37,6 +38,7 @@ mod help;
 mod history;
 mod lines;
 mod names;
+mod nightly_run;
 mod parameters;
 mod plans;
 mod processes;

@@ -52,11 +52,16 @@ fn what_is_wrong_with_a_parameter_is_said_before_anything_runs() {
 
 #[test]
 fn flows_that_wait_for_others_are_only_run() {
-    for verb in ["simulate", "compare", "plan", "bound"] {
-        let policy: &[&str] = if verb == "simulate" { &["--policy", "fifo"] } else { &[] };
-        let refused = slackline(&[&[verb, EXAMPLE, "--machines", "1", "--slots", "2"], policy].concat());
-        assert_eq!(refused.code, Some(2), "{verb}: {}{}", refused.out, refused.err);
+    let verbs = [
+        vec!["simulate", "--policy", "fifo"],
+        vec!["compare", "--policies", "fifo"],
+        vec!["plan", "--policy", "flex"],
+        vec!["bound"],
+    ];
+    for verb in verbs {
+        let refused = slackline(&[&verb[..], &[EXAMPLE, "--machines", "1", "--slots", "2"]].concat());
+        assert_eq!(refused.code, Some(2), "{verb:?}: {}{}", refused.out, refused.err);
         let expected = "found the input \"@nightly/hosts\", expected none from another flow: only `run` knows when it is there";
-        assert!(refused.err.contains(expected), "{verb}: {}", refused.err);
+        assert!(refused.err.contains(expected), "{verb:?}: {}", refused.err);
     }
 }

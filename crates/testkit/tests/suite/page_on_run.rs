@@ -28,9 +28,11 @@ fn the_workloads_of_the_page_are_workloads() {
     let toml = blocks("toml");
     assert!(toml.len() >= 3, "the search is broken");
     for block in toml {
-        let text = match block.starts_with("slackline = 1") {
-            true => block.to_owned(),
-            false => format!("slackline = 1\n[[flows]]\nid = \"f\"\n{block}"),
+        let is_whole = block.starts_with("slackline = 1");
+        let text = if is_whole {
+            block.to_owned()
+        } else {
+            format!("slackline = 1\n[[flows]]\nid = \"f\"\n{block}")
         };
         let draft = read("page.toml", &text, Parameters::default());
         assert!(draft.flows.iter().flat_map(|flow| &flow.jobs).all(|job| job.run.is_some()));

@@ -97,7 +97,7 @@ pub(crate) struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(inner(regex(pattern = "^[1-9][0-9]*(n|r|nr|rn)?$"))))]
     pub(crate) order: Vec<String>,
-    /// Whether the part files one after the other are in order, too.
+    /// Whether the part files one after the other are in order, too; of commands with one reduce alone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) total_order: bool,
     /// What map output is compressed with on its way to the reduces: lz4.
