@@ -84,13 +84,13 @@ enum Verb {
     Compare(compare::Compare),
     /// Run one policy and write down who ran what, where and when
     Simulate(simulate::Simulate),
-    /// Plan a workload before anything runs, and say how far from optimal
+    /// Plan a workload before anything runs: slots, tasks or progress
     Plan(plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
     Check(check::Check),
     /// Say why a flow or a job waits, and what would make its deadline
     Explain(explain::Explain),
-    /// Find the best division of map and reduce slots, or the smallest cluster that does
+    /// Find the best split of slots, or the smallest cluster that does
     Tune(tune::Tune),
     /// Bound from below what any schedule of a workload can cost
     Bound(bound::Bound),
