@@ -377,7 +377,7 @@ impl<'a> Local<'a> {
             PhaseKind::Map => Task::Map {
                 index: id.task,
                 maps: job.maps(),
-                splits: job.inputs.maps[id.task as usize].clone(),
+                splits: job.splits(id.task),
                 partitions: job.reducers,
                 prepared: self.prepared(job, id.job)?,
             },

@@ -92,7 +92,8 @@ impl JobPlan {
         reducers: u32,
         definition: Definition,
     ) -> Result<Self, TaskError> {
-        let work = job_of(&run.work);
+        let (work, shuffle) = (job_of(&run.work), shuffle_of(run, reducers));
+        task::check_shuffle(&work, &shuffle)?;
         let shape = task::describe(&work)?;
         Ok(Self {
             flow: name.flow.to_owned(),
@@ -105,7 +106,7 @@ impl JobPlan {
             makes: shape.bytes,
             definition,
             setting: setting_of(run),
-            shuffle: shuffle_of(run, reducers),
+            shuffle,
             compress: run.compress.as_deref().and_then(Codec::named),
             limits: limits_of(run),
         })
@@ -169,6 +170,15 @@ impl JobPlan {
     pub(crate) fn is_complete(&self, index: u32, done: &BTreeSet<TaskId>) -> bool {
         let phase = self.last_phase();
         (0..self.parts()).all(|task| done.contains(&TaskId { job: index, phase, task }))
+    }
+
+    /// What a map reads, with the files as they were when the run began; those that other jobs make are not compared.
+    pub(crate) fn splits(&self, map: u32) -> Vec<Split> {
+        let as_it_was = |split: &Split| {
+            let source = self.inputs.sources.get(&split.path).cloned();
+            Split { source, ..split.clone() }
+        };
+        self.inputs.maps[map as usize].iter().map(as_it_was).collect()
     }
 
     /// The name of a part file.

@@ -68,14 +68,11 @@ impl Made {
     }
 }
 
-/// A job of a state directory: its flow, its own name and where its output goes. Two flow files of one name may share a
-/// directory.
-type Key = (String, String, PathBuf);
-
-/// What the runs of a state directory have made. The last that is said of a job counts.
+/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share. The last that
+/// is said of one counts, whatever the job is called.
 #[derive(Debug, Default)]
 pub(crate) struct MadeJobs {
-    jobs: BTreeMap<Key, Made>,
+    jobs: BTreeMap<PathBuf, Made>,
 }
 
 impl MadeJobs {
@@ -97,23 +94,22 @@ impl MadeJobs {
     }
 
     fn insert(&mut self, made: Made) {
-        self.jobs.insert((made.flow.clone(), made.job.clone(), made.directory()), made);
+        self.jobs.insert(made.directory(), made);
     }
 
-    /// What was made of a job whose output goes to that directory.
-    pub(crate) fn get(&self, flow: &str, job: &str, directory: &Path) -> Option<&Made> {
-        self.jobs.get(&(flow.to_owned(), job.to_owned(), directory.to_owned()))
+    /// What was made in an output directory.
+    pub(crate) fn get(&self, directory: &Path) -> Option<&Made> {
+        self.jobs.get(directory)
     }
 
     /// Whether a file in an output directory was written by a run of this state directory, and is as it was written.
     pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
-        self.jobs.values().any(|made| made.directory() == directory && made.owns(name))
+        self.get(directory).is_some_and(|made| made.owns(name))
     }
 
-    /// The names of part files that jobs with this output directory have made.
+    /// The names of the part files that were made in an output directory.
     pub(crate) fn parts(&self, directory: &Path) -> impl Iterator<Item = &str> {
-        let here = self.jobs.values().filter(move |made| made.directory() == directory);
-        here.flat_map(|made| made.wrote.keys().map(String::as_str))
+        self.get(directory).into_iter().flat_map(|made| made.wrote.keys().map(String::as_str))
     }
 }
 

@@ -277,8 +277,7 @@ impl Decider<'_> {
     }
 
     fn made(&self, job: usize) -> Option<&Made> {
-        let plan = &self.jobs[job];
-        self.past.made.get(&plan.flow, &plan.job, &plan.definition.output())
+        self.past.made.get(&self.jobs[job].definition.output())
     }
 
     /// Whether a job is going to give new output.

@@ -40,15 +40,12 @@ pub enum Prospect {
 pub struct Forecast {
     policy: PolicySpec,
     slowstart: f64,
-    attempts_max: u16,
     /// The workload with the durations that were believed before the run.
     draft: Draft,
     /// By job: its flow.
     flows: Vec<String>,
     done: BTreeSet<TaskId>,
     running: BTreeMap<TaskId, Running>,
-    /// How often tasks have failed in this session.
-    failures: BTreeMap<TaskId, u16>,
     failed: BTreeSet<String>,
     took: BTreeMap<Phase, PhaseCost>,
     expected: BTreeMap<String, f64>,
@@ -92,12 +89,10 @@ impl Forecast {
         Self {
             policy: request.policy.clone(),
             slowstart: request.slowstart,
-            attempts_max: request.attempts_max,
             draft: session.workload().clone(),
             flows: session::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
             done: session::done(session),
             running: BTreeMap::new(),
-            failures: BTreeMap::new(),
             failed: session::unrunnable(session),
             took: BTreeMap::new(),
             expected: BTreeMap::new(),
@@ -125,12 +120,10 @@ impl Forecast {
         Self {
             policy,
             slowstart,
-            attempts_max: u16::MAX,
             draft: workload.clone(),
             flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
             done,
             running: BTreeMap::new(),
-            failures: BTreeMap::new(),
             failed: BTreeSet::new(),
             took,
             expected: BTreeMap::new(),
@@ -185,9 +178,7 @@ impl Forecast {
             }
             Happening::Failed { id, goes_on: false, is_final, .. } => {
                 self.running.remove(&id);
-                let failures = self.failures.entry(id).or_default();
-                *failures += 1;
-                if is_final || *failures >= self.attempts_max {
+                if is_final {
                     self.failed.insert(self.flows[id.job as usize].clone());
                 }
             }

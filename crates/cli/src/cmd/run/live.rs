@@ -351,7 +351,7 @@ impl Sink for Live {
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
             }
-            Happening::Failed { id, message, log, goes_on, .. } => {
+            Happening::Failed { id, message, log, goes_on, is_final } => {
                 self.ended(id);
                 let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
                 let which = if goes_on {
@@ -359,7 +359,9 @@ impl Sink for Live {
                 } else {
                     let failures = self.failures.entry(id).or_default();
                     *failures += 1;
-                    format!("attempt {failures} of {}", self.attempts_max)
+                    // What no other attempt can mend is not tried again, and jobs may say how often they are.
+                    let most = if is_final { *failures } else { self.attempts_max.max(*failures + 1) };
+                    format!("attempt {failures} of {most}")
                 };
                 self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }

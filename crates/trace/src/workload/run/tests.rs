@@ -172,10 +172,6 @@ fn values_that_cannot_be_meant_are_refused_where_they_stand() {
         ("key_fields = 2, partition_fields = 3", "found 3 of a key of 2 fields, expected 1 to 2"),
         ("partition_fields = 2", "run.partition_fields: found 2 of a key of 1 field, expected 1 to 1"),
         ("partition_fields = 1, total_order = true", "found it with `total_order`, expected one of them"),
-        (
-            "reducers = 4, total_order = true",
-            "run.total_order: found it with 4 reducers, expected 1, or program",
-        ),
         ("order = ['1', 'x']", "run.order[1]: found \"x\", expected the number of a field"),
         ("order = ['01']", "run.order[0]: found \"01\""),
         ("order = ['1nn']", "run.order[0]: found \"1nn\""),

@@ -121,13 +121,6 @@ fn shuffle(run: &wire::Run) -> Result<(), Fault> {
             "found it with `total_order`, expected one of them: a total order cuts the keys into ranges";
         return fault(".partition_fields", what);
     }
-    if let Some(found) = run.reducers.filter(|&n| run.total_order && n > 1) {
-        // Where the keys of commands would be cut into ranges is known when all maps are done, and not before.
-        let what = format!(
-            "found it with {found} reducers, expected 1, or program = \"sort\" in a job after it, whose parts are in order"
-        );
-        return fault(".total_order", what);
-    }
     for (k, field) in run.order.iter().enumerate() {
         order(field, key_fields).or_else(|what| fault(format!(".order[{k}]"), what))?;
     }
