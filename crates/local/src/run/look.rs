@@ -64,6 +64,9 @@ struct Said {
     id: Option<TaskId>,
     #[serde(default)]
     slot: Option<u32>,
+    /// Microseconds since the run began.
+    #[serde(default)]
+    since: Option<u64>,
 }
 
 impl Look {
@@ -100,7 +103,7 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     }
     let recorded = written(&journal).map_err(file(&journal))?;
     let has_ended = !is_at_work && written(&layout.schedule()).is_ok_and(|at| at >= recorded);
-    let mut at_work = if is_at_work { at_work(&layout)? } else { Vec::new() };
+    let mut at_work = if is_at_work { at_work(&layout, head.started)? } else { Vec::new() };
     at_work.retain(|one| one.id.is_none_or(is_known));
     Ok(Some(Look {
         attempts: content.attempts,
@@ -121,7 +124,7 @@ pub(super) fn written(path: &Path) -> io::Result<u64> {
 }
 
 /// The attempts that have a process, in the order of their beginnings. Files come and go meanwhile.
-fn at_work(layout: &Layout) -> Result<Vec<AtWork>, EngineError> {
+fn at_work(layout: &Layout, started: u64) -> Result<Vec<AtWork>, EngineError> {
     let pids = layout.pids();
     let entries = match fs::read_dir(&pids) {
         Ok(entries) => entries,
@@ -129,18 +132,23 @@ fn at_work(layout: &Layout) -> Result<Vec<AtWork>, EngineError> {
         Err(e) => return Err(file(&pids)(e)),
     };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    let mut found: Vec<AtWork> = paths.iter().filter_map(|path| one_at_work(path)).collect();
+    let mut found: Vec<AtWork> = paths.iter().filter_map(|path| one_at_work(path, started)).collect();
     found.sort_by_key(|one| (one.since, one.process));
     Ok(found)
 }
 
-/// What a worker's file says: its process, when that began, of which start of the machine; then its attempt.
-fn one_at_work(path: &Path) -> Option<AtWork> {
+/// What a worker's file says: its process, when that began, of which start of the machine; then its attempt. One whose
+/// second line is blank waits for an attempt.
+fn one_at_work(path: &Path, started: u64) -> Option<AtWork> {
     let text = fs::read_to_string(path).ok()?;
     let since = written(path).ok()?;
     let process = text.split_whitespace().next()?.parse().ok()?;
+    if text.split_once('\n').is_some_and(|(_, second)| second.trim().is_empty()) {
+        return None;
+    }
     let said = text.find('{').and_then(|at| serde_json::from_str(text[at..].trim()).ok());
-    let Said { number, id, slot } = said.unwrap_or_default();
+    let Said { number, id, slot, since: said } = said.unwrap_or_default();
+    let since = said.map_or(since, |said| started.saturating_add(said));
     Some(AtWork { process, id, number, slot, since })
 }
 
@@ -185,13 +193,18 @@ mod tests {
         journal.record(&[attempt(0)]).unwrap();
         fs::create_dir_all(layout.pids()).unwrap();
         fs::write(layout.pid(1), "12 345 boot").unwrap();
-        let said = r#"13 345 boot {"number":2,"id":{"job":0,"phase":"map","task":1},"slot":1}"#;
+        let far = u64::MAX / 2;
+        let said = format!(
+            "13 345 boot\n{{\"number\":2,\"id\":{{\"job\":0,\"phase\":\"map\",\"task\":1}},\"slot\":1,\"since\":{far}}}   \n"
+        );
         fs::write(layout.pid(2), said).unwrap();
+        fs::write(layout.pid(3), "14 345 boot\n      \n").unwrap();
         let seen = look(dir.path()).unwrap().unwrap();
         assert_eq!((seen.is_at_work, seen.has_ended, seen.policy()), (true, false, Some("edf")));
         assert_eq!(seen.attempts, [attempt(0)]);
         let tasks: Vec<_> = seen.at_work.iter().map(|one| (one.process, one.id.map(|id| id.task))).collect();
-        assert_eq!(tasks, [(12, None), (13, Some(1))]);
+        assert_eq!(tasks, [(12, None), (13, Some(1))], "one that waits is not at work");
+        assert_eq!((seen.at_work[1].since, seen.at_work[1].slot), (7 + far, Some(1)));
         // Half a record is none yet, and stays for who writes it.
         let bytes = fs::read(layout.journal()).unwrap();
         journal.record(&[attempt(1)]).unwrap();
