@@ -28,50 +28,19 @@ impl Definition {
     /// The definition of a job. Reads the files that it declares. O(their bytes).
     pub(crate) fn of(run: &RunDraft, around: Surroundings<'_>) -> Self {
         let RunDraft { work, inputs, output, reducers: _, setting, limits: _, shuffle, compress } = run;
-        let mut parts = BTreeMap::new();
-        let mut put = |name: &str, text: String| drop(parts.insert(name.to_owned(), text));
         let absolute = |path: &str| around.directory.join(path).display().to_string();
-        match work {
-            RunWork::Program { name, args } => {
-                put("program", name.clone());
-                args.iter().for_each(|(name, value)| put(&format!("argument {name}"), value.clone()));
-            }
-            RunWork::Commands { mapper, reducer, combiner } => {
-                put("mapper", mapper.clone());
-                let more = [("reducer", reducer), ("combiner", combiner)];
-                more.into_iter().for_each(|(name, text)| {
-                    text.iter().for_each(|text| put(name, text.clone()));
-                });
-            }
-            RunWork::Command { command } => put("command", command.clone()),
-        }
+        let input = |input: &String| if input.starts_with('@') { input.clone() } else { absolute(input) };
+        let mut parts = Parts::of_work(work);
+        parts.put("inputs", &inputs.iter().map(input).collect::<Vec<_>>().join("\n"));
+        parts.put("output", &absolute(output));
+        parts.put("reducers", &around.reducers);
+        parts.put_some("split", around.split_bytes);
+        parts.put_some("compress", compress.as_ref());
         if !matches!(work, RunWork::Program { .. }) {
-            let RunSetting { env, cwd, shell, files } = setting;
-            put("cwd", absolute(cwd.as_deref().unwrap_or("")));
-            shell.iter().for_each(|shell| put("shell", shell.clone()));
-            env.iter().for_each(|(name, value)| put(&format!("env {name}"), value.clone()));
-            files.iter().for_each(|file| put(&format!("file {file}"), hash(&around.directory.join(file))));
+            parts.put_setting(setting, around.directory);
         }
-        let known = inputs.iter().map(|input| match input.starts_with('@') {
-            true => input.clone(),
-            false => absolute(input),
-        });
-        put("inputs", known.collect::<Vec<_>>().join("\n"));
-        put("output", absolute(output));
-        put("reducers", around.reducers.to_string());
-        around.split_bytes.iter().for_each(|bytes| put("split", bytes.to_string()));
-        compress.iter().for_each(|codec| put("compress", codec.clone()));
-        let RunShuffle { key_fields, separator, partition_fields, order, total_order, compress: _ } = shuffle;
-        key_fields.iter().for_each(|n| put("key_fields", n.to_string()));
-        separator.iter().for_each(|text| put("separator", text.clone()));
-        partition_fields.iter().for_each(|n| put("partition_fields", n.to_string()));
-        if !order.is_empty() {
-            put("order", order.join(" "));
-        }
-        if *total_order {
-            put("total_order", "true".to_owned());
-        }
-        Self(parts)
+        parts.put_shuffle(shuffle);
+        Self(parts.0)
     }
 
     /// The name of the first part in which the two differ.
@@ -83,6 +52,62 @@ impl Definition {
     /// The directory of its output, absolute.
     pub fn output(&self) -> PathBuf {
         PathBuf::from(self.0.get("output").map_or("", String::as_str))
+    }
+}
+
+/// Parts of a definition, by name.
+struct Parts(BTreeMap<String, String>);
+
+impl Parts {
+    fn put(&mut self, name: impl Into<String>, value: &(impl ToString + ?Sized)) {
+        self.0.insert(name.into(), value.to_string());
+    }
+
+    fn put_some(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.put(name, &value);
+        }
+    }
+
+    fn of_work(work: &RunWork) -> Self {
+        let mut parts = Self(BTreeMap::new());
+        match work {
+            RunWork::Program { name, args } => {
+                parts.put("program", name);
+                for (name, value) in args {
+                    parts.put(format!("argument {name}"), value);
+                }
+            }
+            RunWork::Commands { mapper, reducer, combiner } => {
+                parts.put("mapper", mapper);
+                parts.put_some("reducer", reducer.as_ref());
+                parts.put_some("combiner", combiner.as_ref());
+            }
+            RunWork::Command { command } => parts.put("command", command),
+        }
+        parts
+    }
+
+    fn put_setting(&mut self, setting: &RunSetting, directory: &Path) {
+        let RunSetting { env, cwd, shell, files } = setting;
+        self.put("cwd", &directory.join(cwd.as_deref().unwrap_or("")).display());
+        self.put_some("shell", shell.as_ref());
+        for (name, value) in env {
+            self.put(format!("env {name}"), value);
+        }
+        for file in files {
+            self.put(format!("file {file}"), &hash(&directory.join(file)));
+        }
+    }
+
+    /// What of the shuffle the output depends on: not how map output is compressed.
+    fn put_shuffle(&mut self, shuffle: &RunShuffle) {
+        let RunShuffle { key_fields, separator, partition_fields, order, total_order, compress: _ } = shuffle;
+        self.put_some("key_fields", *key_fields);
+        self.put_some("separator", separator.as_ref());
+        self.put_some("partition_fields", *partition_fields);
+        self.put_some("order", (!order.is_empty()).then(|| order.join(" ")));
+        self.put_some("total_order", total_order.then_some("true"));
     }
 }
 

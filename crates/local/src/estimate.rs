@@ -81,8 +81,9 @@ impl Pace {
         Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64 }
     }
 
+    /// In whole microseconds, as simulated time is.
     fn seconds(self, bytes: f64) -> f64 {
-        self.fixed + self.a_byte * bytes
+        ((self.fixed + self.a_byte * bytes) * 1e6).round().max(1.0) / 1e6
     }
 }
 

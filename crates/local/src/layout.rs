@@ -13,7 +13,7 @@ use slackline_trace::sha256;
 
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
-use crate::made::MadeJobs;
+use crate::made::{self, MadeJobs};
 use crate::output_lock::{staged, temporaries, temporary};
 use crate::task_id::TaskId;
 
@@ -126,7 +126,7 @@ impl Layout {
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
         let named =
             [self.attempts(), self.all_maps(), self.logs(), self.pids(), self.workload(), self.schedule()];
-        let named = named.into_iter().chain([self.made()]);
+        let named = named.into_iter().chain(Some(self.made()).filter(|made| made::is_begun(made)));
         Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
@@ -190,7 +190,7 @@ impl Layout {
     ///
     /// # Errors
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if a part is in neither place.
-    pub(crate) fn publish(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+    pub(crate) fn publish(job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
         let staged = staged(&job.output);
         fs::create_dir_all(&job.output)?;
         remove(&job.output.join(SUCCESS))?;

@@ -50,11 +50,11 @@ pub mod task_id;
 pub mod this_machine;
 pub mod worker;
 
+pub use definition::Definition;
 pub use engine::{Happening, Interrupt, Observer, Settings};
 pub use fleet::AtWork;
 pub use history::HistoryStore;
 pub use job_cost::{JobCost, JobHistory, JobName};
-pub use definition::Definition;
 pub use job_plan::JobPlan;
 pub use journal::{Attempt, Ended, Setup};
 pub use limits::Limits;

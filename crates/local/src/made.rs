@@ -16,6 +16,11 @@ use crate::log::{Kind, Log, LogError};
 /// The file. It is open as long as the journal is, which keeps other runs away.
 const LOG: Kind = Kind { name: "record of finished jobs", line: "slackline jobs 1\n", tries: 20, reserve: 0 };
 
+/// Whether something is recorded in the file: one that was begun and never written to says nothing.
+pub(crate) fn is_begun(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.len() > LOG.line.len() as u64)
+}
+
 /// A job that was finished, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Made {
@@ -144,7 +149,10 @@ impl MadeLog {
 ///
 /// # Errors
 /// One of them is not there.
-pub(crate) fn written(directory: &Path, names: impl Iterator<Item = String>) -> io::Result<BTreeMap<String, Source>> {
+pub(crate) fn written(
+    directory: &Path,
+    names: impl Iterator<Item = String>,
+) -> io::Result<BTreeMap<String, Source>> {
     let state = |name: String| Ok((name.clone(), Source::now(&directory.join(name))?));
     names.map(state).collect()
 }

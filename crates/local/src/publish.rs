@@ -26,7 +26,7 @@ impl Publisher<'_> {
     /// Whatever the file system says.
     pub(crate) fn publish(&self, index: u32) -> io::Result<()> {
         let job = &self.jobs[index as usize];
-        self.layout.publish(job, self.made)?;
+        Layout::publish(job, self.made)?;
         let made = Made {
             flow: job.flow.clone(),
             job: job.job.clone(),
@@ -43,9 +43,8 @@ impl Publisher<'_> {
         let sources = &job.inputs.sources;
         let own = sources.iter().map(|(path, state)| (self.directory.join(path), state.clone()));
         let others = job.inputs.maps.iter().flatten().filter(|split| !sources.contains_key(&split.path));
-        let others = others.filter_map(|split| {
-            Some((self.directory.join(&split.path), Source::now(&split.path).ok()?))
-        });
+        let others = others
+            .filter_map(|split| Some((self.directory.join(&split.path), Source::now(&split.path).ok()?)));
         own.chain(others).collect()
     }
 }

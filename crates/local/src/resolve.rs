@@ -11,9 +11,9 @@ use std::path::{Component, Path, PathBuf};
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
 
+use crate::definition::Surroundings;
 use crate::estimate;
 use crate::job_cost::JobHistory;
-use crate::definition::Surroundings;
 use crate::job_plan::{Inputs, JobPlan, JobRef, Source, job_of};
 use crate::task::{self, Job, PARTS_MAX, Split, TaskError};
 
@@ -87,7 +87,9 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
             files.dedup();
             let own = run.inputs.iter().filter(|input| !input.starts_with('@')).map(PathBuf::from);
             let by = format!("{}/{}", flow.id, job.id);
-            reads.extend(files.into_iter().chain(own).map(|file| (format!("{path}.run.inputs"), by.clone(), file)));
+            reads.extend(
+                files.into_iter().chain(own).map(|file| (format!("{path}.run.inputs"), by.clone(), file)),
+            );
             plans[f].push(plan);
         }
         estimate::fill(&mut draft.flows[f], &plans[f], past);
@@ -203,7 +205,8 @@ impl Outputs {
         let below = self.0.range(path.clone()..).next().filter(|(other, _)| other.starts_with(&path));
         let held = below.filter(|_| path.is_dir()).or_else(|| self.matched(&path));
         let Some((output, by)) = held else { return Ok(()) };
-        let whose = if by == reader { "the job's own output".to_owned() } else { format!("the output of job {by}") };
+        let whose =
+            if by == reader { "the job's own output".to_owned() } else { format!("the output of job {by}") };
         Err(format!(
             "found the input {}, which holds {whose}, {}; expected outputs outside of inputs",
             file.display(),
@@ -216,7 +219,8 @@ impl Outputs {
         let text = path.to_str().filter(|text| text.contains(['*', '?', '[']))?;
         let pattern = glob::Pattern::new(text).ok()?;
         let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
-        let is_matched = |output: &Path| output.ancestors().any(|path| pattern.matches_path_with(path, options));
+        let is_matched =
+            |output: &Path| output.ancestors().any(|path| pattern.matches_path_with(path, options));
         self.0.iter().find(|(output, _)| is_matched(output))
     }
 }
@@ -316,16 +320,10 @@ impl Earlier<'_> {
         let around = Surroundings {
             directory: self.rules.directory,
             reducers,
-            split_bytes: self.reads_files(run).then_some(self.rules.split_bytes),
+            split_bytes: reads_files(run).then_some(self.rules.split_bytes),
         };
         let inputs = Inputs { sources: self.sources(&maps), maps };
         JobPlan::new(name, run, inputs, around).map_err(|e| e.to_string())
-    }
-
-    /// Whether its maps follow from the size of files.
-    fn reads_files(self, run: &RunDraft) -> bool {
-        let is_cut = !matches!(run.work, RunWork::Command { .. });
-        is_cut && run.inputs.iter().any(|input| !input.starts_with('@'))
     }
 
     /// The files that maps read, but for those that other jobs make.
@@ -377,10 +375,18 @@ impl Earlier<'_> {
             self.plans[flow].iter().find(|plan| plan.job == *id)
         });
         let plan = named.ok_or_else(|| {
-            format!("found the input {input:?}, expected @ and the id of an earlier job of the flow, or @flow/job")
+            format!(
+                "found the input {input:?}, expected @ and the id of an earlier job of the flow, or @flow/job"
+            )
         })?;
         Ok((0..plan.parts()).map(|part| plan.output.join(plan.part(part))).collect())
     }
+}
+
+/// Whether the maps of a job follow from the size of files.
+fn reads_files(run: &RunDraft) -> bool {
+    let is_cut = !matches!(run.work, RunWork::Command { .. });
+    is_cut && run.inputs.iter().any(|input| !input.starts_with('@'))
 }
 
 /// Refuses what no command or file name can be.

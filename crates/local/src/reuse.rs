@@ -210,7 +210,8 @@ fn closure(reads: &[Vec<usize>], from: &BTreeSet<usize>) -> BTreeSet<usize> {
     let mut reached = from.clone();
     loop {
         let is_next = |job: &usize| reads[*job].iter().any(|other| reached.contains(other));
-        let more: Vec<usize> = (0..reads.len()).filter(|job| !reached.contains(job) && is_next(job)).collect();
+        let more: Vec<usize> =
+            (0..reads.len()).filter(|job| !reached.contains(job) && is_next(job)).collect();
         if more.is_empty() {
             return reached;
         }
@@ -325,7 +326,11 @@ impl Decider<'_> {
         };
         let at = unfinished.jobs.iter().position(is_it)?;
         let (other, index) = (&unfinished.jobs[at], at as u32);
-        let inputs = self.same_inputs(plan, other, index, unfinished)?;
+        let inputs = match self.same_inputs(plan, other, index, unfinished) {
+            SameInputs::No => return None,
+            SameInputs::Yes => None,
+            SameInputs::AsTheyWere(inputs) => Some(inputs),
+        };
         let found = Match { index, inputs };
         if other.is_complete(index, &unfinished.done) {
             // Its output is beside its place until it is whole, and then in it.
@@ -337,32 +342,42 @@ impl Decider<'_> {
         has_begun.then_some((found, false))
     }
 
-    /// Whether an unfinished job reads what it would read now: `Some(None)` if so, `Some` with its old inputs if some
-    /// are gone that nothing needs any more.
+    /// Whether an unfinished job reads what it would read now.
     fn same_inputs(
         &self,
         plan: &JobPlan,
         other: &JobPlan,
         index: u32,
         unfinished: &Unfinished,
-    ) -> Option<Option<Inputs>> {
+    ) -> SameInputs {
         let directory = Path::new(&unfinished.head.setup.directory);
         let (now, then) =
             (absolute(&plan.inputs.sources, self.past.directory), absolute(&other.inputs.sources, directory));
         let gone: BTreeSet<&PathBuf> = then.keys().filter(|path| !now.contains_key(*path)).collect();
         if now.iter().any(|(path, now)| then.get(path).is_none_or(|then| !now.is_same(then))) {
-            return None;
+            return SameInputs::No;
         }
         if gone.is_empty() {
-            return (plan.inputs.maps.len() == other.inputs.maps.len()).then_some(None);
+            let is_same = plan.inputs.maps.len() == other.inputs.maps.len();
+            return if is_same { SameInputs::Yes } else { SameInputs::No };
         }
-        let is_read = |task: u32| !unfinished.done.contains(&TaskId::map(index, task));
+        let is_open = |task: u32| !unfinished.done.contains(&TaskId::map(index, task));
         let needs = |(task, splits): (u32, &Vec<crate::task::Split>)| {
-            is_read(task) && splits.iter().any(|split| gone.contains(&directory.join(&split.path)))
+            is_open(task) && splits.iter().any(|split| gone.contains(&directory.join(&split.path)))
         };
-        let is_needed = (0..).zip(&other.inputs.maps).any(needs);
-        (!is_needed && directory == self.past.directory).then(|| Some(other.inputs.clone()))
+        if (0..).zip(&other.inputs.maps).any(needs) || directory != self.past.directory {
+            return SameInputs::No;
+        }
+        SameInputs::AsTheyWere(other.inputs.clone())
     }
+}
+
+/// Whether a job of an unfinished run reads what it would read now.
+enum SameInputs {
+    No,
+    Yes,
+    /// Some of it is gone that nothing needs any more; it is what was to be read then.
+    AsTheyWere(Inputs),
 }
 
 /// Files by absolute path.
@@ -371,7 +386,10 @@ fn absolute(sources: &BTreeMap<PathBuf, Source>, directory: &Path) -> BTreeMap<P
 }
 
 /// The first file in which what is read now differs from what was read then.
-fn changed(now: &BTreeMap<PathBuf, Source>, then: &BTreeMap<PathBuf, Source>) -> Option<(PathBuf, InputChange)> {
+fn changed(
+    now: &BTreeMap<PathBuf, Source>,
+    then: &BTreeMap<PathBuf, Source>,
+) -> Option<(PathBuf, InputChange)> {
     for (path, state) in now {
         match then.get(path) {
             None => return Some((path.clone(), InputChange::New)),

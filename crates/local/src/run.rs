@@ -311,13 +311,7 @@ impl Session {
 
     fn publisher(&self) -> Publisher<'_> {
         let directory = Path::new(&self.head.setup.directory);
-        Publisher {
-            layout: &self.layout,
-            jobs: &self.jobs,
-            made: &self.made,
-            log: &self.made_log,
-            directory,
-        }
+        Publisher { layout: &self.layout, jobs: &self.jobs, made: &self.made, log: &self.made_log, directory }
     }
 
     /// Runs what is left. `stop` is given what stops the run from another thread.

@@ -178,7 +178,7 @@ impl Prepared for PreparedHere {
 
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, settings } = *self;
-        Ok(Box::new(SessionHere { session: run::open(opening, resolved)?, settings }))
+        Ok(Box::new(SessionHere { session: run::open(opening, &resolved)?, settings }))
     }
 }
 

@@ -11,9 +11,8 @@ use slackline_local::JobHistory;
 use slackline_local::clock::unix_micros;
 use slackline_local::run::{Drive, Opening, Session, open};
 use slackline_local::{
-    Choices, Ended, Happening, InputRules, Interrupt, Limits, Observer, Resolved, RunEnd, Settings, Setup, TaskId,
-    WorkerCommand,
-    resolve, run_schedule,
+    Choices, Ended, Happening, InputRules, Interrupt, Limits, Observer, Resolved, RunEnd, Settings, Setup,
+    TaskId, WorkerCommand, resolve, run_schedule,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
@@ -100,15 +99,16 @@ fn resolved(draft: &Draft, directory: &Path) -> Resolved {
 }
 
 /// Opens the run of a resolved workload in `dir/run`.
-fn opened(dir: &Path, resolved: Resolved) -> Session {
+fn opened(dir: &Path, resolved: &Resolved) -> Session {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
-    open(Opening { state: &state, setup, started: unix_micros(), choices: Choices::default() }, resolved).unwrap()
+    open(Opening { state: &state, setup, started: unix_micros(), choices: Choices::default() }, resolved)
+        .unwrap()
 }
 
 /// Opens the run in `dir/run`.
 fn session(dir: &Path, draft: &Draft) -> Session {
-    opened(dir, resolved(draft, &std::env::current_dir().unwrap()))
+    opened(dir, &resolved(draft, &std::env::current_dir().unwrap()))
 }
 
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
@@ -410,7 +410,7 @@ fn limited(dir: &Path, jobs: &[(&str, Limits)]) -> Session {
     for (plan, (_, limits)) in resolved.jobs.iter_mut().zip(jobs) {
         plan.limits = limits.clone();
     }
-    opened(dir, resolved)
+    opened(dir, &resolved)
 }
 
 /// Defect 13: what no second attempt can mend is not tried again.

@@ -60,8 +60,8 @@ pub use slackline_local::this_machine::LocalEngine;
 /// [`WorkerCommand`] says.
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, LogError, Obstacle,
-    RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, LogError, Obstacle, RunEnd,
+    Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
@@ -219,10 +219,8 @@ impl Opener<'_> {
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
         // A run that is continued has the start that it had: its deadlines are not put off.
-        let unfinished = match request.choices.again {
-            true => None,
-            false => self.backend.unfinished_since(&request.state)?,
-        };
+        let unfinished =
+            if request.choices.again { None } else { self.backend.unfinished_since(&request.state)? };
         let started = unfinished.unwrap_or_else(clock::unix_micros);
         let start = clock::local(started);
         if let Some(zone) = clock::unknown_zone() {

@@ -15,8 +15,8 @@ use slackline::names::listed;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
 use slackline::run::{
-    All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks, JobFigures,
-    Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, When,
+    All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
+    JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, When,
 };
 use slackline_local::neighbours::{self, Neighbour};
 use slackline_model::cluster::Slots;

@@ -48,8 +48,7 @@ impl Look {
         let path = self.layout.journal();
         let journal = Journal::open(&path)?;
         // A run that was killed may have recorded what it has not moved to its place: what is here is needed then.
-        let has_ended = self.has_ended
-            && journal.read()?.attempts.len() == self.attempts.len();
+        let has_ended = self.has_ended && journal.read()?.attempts.len() == self.attempts.len();
         if self.is_at_work || !has_ended {
             let state = path.display();
             return Err(EngineError::Stopped(format!(

@@ -29,9 +29,7 @@ pub enum EngineError {
         path: String,
     },
     /// The directory holds an unfinished run that has no job of this one.
-    #[error(
-        "{path}: found an unfinished run of other jobs, expected one of this flow file's or none"
-    )]
+    #[error("{path}: found an unfinished run of other jobs, expected one of this flow file's or none")]
     Another {
         /// The journal.
         path: String,

@@ -57,11 +57,8 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
     let begun = Begun::of(&layout, seen(&layout)?)?;
     let unfinished = begun.and_then(Begun::unfinished);
     let made = MadeJobs::look(&layout.made())?;
-    let past = Past {
-        made: &made,
-        unfinished: unfinished.as_ref(),
-        directory: Path::new(&opening.setup.directory),
-    };
+    let past =
+        Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
     let decisions = decide(resolved, &opening.choices, &past)?;
     Ok(verdicts(resolved, &decisions))
 }
@@ -71,7 +68,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
 /// # Errors
 /// The directory is of something else, or another process is at work on it; outputs that are another's; files that
 /// cannot be read, written or moved. Nothing is begun then.
-pub fn open(opening: Opening<'_>, resolved: Resolved) -> Result<Session, EngineError> {
+pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
     let Opening { state, setup, started, choices } = opening;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
@@ -85,7 +82,7 @@ pub fn open(opening: Opening<'_>, resolved: Resolved) -> Result<Session, EngineE
         // A journal that has lost its beginning must not be taken for that of a new run.
         refuse_use(&layout)?;
     }
-    resolve::refuse_state(&resolved, state)?;
+    resolve::refuse_state(resolved, state)?;
     let begun = Begun::of(&layout, content)?;
     let (made_log, made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
@@ -126,7 +123,12 @@ struct New {
 }
 
 impl New {
-    fn session(self, journal: Journal, begun: Option<Begun>, resolved: Resolved) -> Result<Session, EngineError> {
+    fn session(
+        self,
+        journal: Journal,
+        begun: Option<Begun>,
+        resolved: &Resolved,
+    ) -> Result<Session, EngineError> {
         let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
         let is_first = begun.is_none();
         let (finished, unfinished) = match begun {
@@ -135,14 +137,14 @@ impl New {
         };
         let directory = Path::new(&self.setup.directory);
         let past = Past { made: &self.made, unfinished: unfinished.as_ref(), directory };
-        let decisions = decide(&resolved, &self.choices, &past)?;
+        let decisions = decide(resolved, &self.choices, &past)?;
         if let Some(unfinished) = &unfinished
             && !self.choices.again
-            && !is_continued(unfinished, &resolved)
+            && !is_continued(unfinished, resolved)
         {
             return Err(EngineError::Another { path: self.layout.journal().display().to_string() });
         }
-        let verdicts = verdicts(&resolved, &decisions);
+        let verdicts = verdicts(resolved, &decisions);
         let is_idle = |decision: &Decision| {
             decision.resumed.is_none() && matches!(decision.verdict, Verdict::Kept | Verdict::Left)
         };
@@ -157,11 +159,12 @@ impl New {
             Some(run) if self.choices.again => (None, Some(run)),
             other => (other, None),
         };
-        let chosen = Chosen::of(&resolved, &decisions, kept.as_ref());
+        let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
         let started = kept.as_ref().map_or(self.started, |run| run.head.started);
         let known = chosen.plans.iter().map(JobPlan::known).collect();
-        let head = Head { setup: self.setup.clone(), owner, started, workload: chosen.draft.clone(), jobs: known };
-        let earlier = Earlier { is_first: is_first, kept, dropped };
+        let head =
+            Head { setup: self.setup.clone(), owner, started, workload: chosen.draft.clone(), jobs: known };
+        let earlier = Earlier { is_first, kept, dropped };
         self.begin(journal, earlier, chosen, head, verdicts)
     }
 
@@ -329,7 +332,9 @@ impl Chosen {
                 jobs.push(job);
             }
             let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
-            jobs.iter_mut().for_each(|job| job.after.retain(|name| names.contains(name)));
+            for job in &mut jobs {
+                job.after.retain(|name| names.contains(name));
+            }
             if !jobs.is_empty() {
                 flows.push(FlowDraft { jobs, ..flow.clone() });
             }

@@ -32,8 +32,8 @@ impl Preview {
             return Ok(Self { jobs, prediction: None });
         }
         let instance = Instance::new(&draft)?;
-        let simulated = policy::simulated(&request.policy, &instance, request.slowstart)
-            .map_err(RunError::Prediction)?;
+        let simulated =
+            policy::simulated(&request.policy, &instance, request.slowstart).map_err(RunError::Prediction)?;
         Ok(Self { jobs, prediction: Some(Prediction { instance, simulated }) })
     }
 }

@@ -95,7 +95,12 @@ impl Request {
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
         let directory =
             std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string());
-        Setup { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256(&self.bytes), directory, options }
+        Setup {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: sha256(&self.bytes),
+            directory,
+            options,
+        }
     }
 
     /// Sets the deadlines of a workload; gives the flows whose deadline was before the start of the run. They are late

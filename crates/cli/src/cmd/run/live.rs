@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
-    Forecast, Happening, JobOverview, JobVerdict, Note, Overview, Progress, Prospect, Reason, Request, Sink, Stop,
-    TaskId, Verdict,
+    Forecast, Happening, JobOverview, JobVerdict, Note, Overview, Progress, Prospect, Reason, Request, Sink,
+    Stop, TaskId, Verdict,
 };
 use slackline_model::cost::is_late;
 use slackline_model::{PhaseKind, Span, Start, Time};
@@ -299,7 +299,9 @@ impl Sink for Live {
                 ));
                 if recovered.paused >= LONG_PAUSE {
                     let pause = duration(recovered.paused.seconds());
-                    out::talk(format_args!("nobody was at work on it for {pause}, which counts for deadlines"));
+                    out::talk(format_args!(
+                        "nobody was at work on it for {pause}, which counts for deadlines"
+                    ));
                 }
             }
             Note::Unrunnable { flow, job, problem } => {

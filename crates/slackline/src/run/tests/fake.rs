@@ -109,7 +109,12 @@ impl Prepared for FakePrepared {
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let earlier = self.engine.disk.borrow_mut().run.take();
         let (removed, goes_on) = (opening.choices.again && earlier.is_some(), !opening.choices.again);
-        let new = Stored { started: opening.started, workload: self.draft, attempts: Vec::new(), is_finished: false };
+        let new = Stored {
+            started: opening.started,
+            workload: self.draft,
+            attempts: Vec::new(),
+            is_finished: false,
+        };
         let run = earlier.filter(|_| goes_on).unwrap_or(new);
         self.engine.disk.borrow_mut().run = Some(run.clone());
         let mut session = self.engine.session(run);
