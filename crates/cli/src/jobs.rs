@@ -41,7 +41,7 @@ fn sum(job: &JobFigures, of: fn(&PhaseFigures) -> u64) -> f64 {
 }
 
 /// Everything that is counted of a job. What it reads is what its maps read, what it writes what its last phase does.
-const NUMBERS: [Number; 10] = [
+const NUMBERS: [Number; 13] = [
     number("failed", "failed\nattempts", Unit::Count, 1, |job| job.failed() as f64),
     number("map_seconds", "seconds of\nall maps", Unit::Measure, 2, |job| job.maps.seconds),
     number("reduce_seconds", "seconds of\nall reduces", Unit::Measure, 2, |job| job.reduces.seconds),
@@ -53,6 +53,9 @@ const NUMBERS: [Number; 10] = [
     megabytes("bytes_in", "MB\nin", 4, |job| job.maps.bytes_in as f64),
     megabytes("bytes_out", "MB\nout", 4, |job| job.last().bytes_out as f64),
     number("spills", "spills", Unit::Count, 0, |job| sum(job, |phase| phase.spills)),
+    number("spilled", "records\nspilled", Unit::Count, 0, |job| sum(job, |phase| phase.spilled)),
+    number("combine_in", "records\ncombined", Unit::Count, 0, |job| sum(job, |phase| phase.combine_in)),
+    number("combine_out", "to\nrecords", Unit::Count, 0, |job| sum(job, |phase| phase.combine_out)),
     number("skipped", "records\nskipped", Unit::Count, 0, |job| job.skipped() as f64),
 ];
 
@@ -86,7 +89,22 @@ pub(crate) fn table(jobs: &[JobFigures], view: &View) -> String {
         words("reduces", |job| progress(&job.reduces)).rank(1),
     ];
     columns.extend(NUMBERS.iter().map(column));
-    Table::of(columns).render(view)
+    format!("{}{}", Table::of(columns).render(view), said(jobs))
+}
+
+/// What commands counted and said, a line each: `f/j: errors,parse 3`.
+fn said(jobs: &[JobFigures]) -> String {
+    let mut lines = String::new();
+    for job in jobs {
+        let name = format!("{}/{}", job.flow, job.job);
+        for (counter, count) in job.counters() {
+            lines.push_str(&format!("{name}: {counter} {count}\n"));
+        }
+        for status in job.phases().into_iter().filter_map(|phase| phase.status.as_deref()) {
+            lines.push_str(&format!("{name} says: {status}\n"));
+        }
+    }
+    lines
 }
 
 /// A job as JSON: all of both phases.
@@ -110,5 +128,10 @@ fn phase(phase: &PhaseFigures) -> Value {
         "bytes_out": phase.bytes_out,
         "skipped": phase.skipped,
         "spills": phase.spills,
+        "spilled": phase.spilled,
+        "combine_in": phase.combine_in,
+        "combine_out": phase.combine_out,
+        "counters": phase.counters,
+        "says": phase.status,
     })
 }

@@ -22,7 +22,7 @@ pub struct JobFigures {
 }
 
 /// What the tasks of a phase did so far. Counts of records and bytes are of tasks that are done, each once.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PhaseFigures {
     /// Tasks, and how many of them are done.
@@ -51,6 +51,16 @@ pub struct PhaseFigures {
     pub skipped: u64,
     /// How often buffers were written out before the last time.
     pub spills: u64,
+    /// Records that were written out then.
+    pub spilled: u64,
+    /// Records that combiners read.
+    pub combine_in: u64,
+    /// Records that combiners gave.
+    pub combine_out: u64,
+    /// What commands counted, by `GROUP,NAME`.
+    pub counters: BTreeMap<String, i64>,
+    /// The last of what commands said of their state.
+    pub status: Option<String>,
 }
 
 impl JobFigures {
@@ -120,6 +130,16 @@ impl JobFigures {
         self.maps.failed + self.reduces.failed
     }
 
+    /// What its commands counted, by `GROUP,NAME`.
+    pub fn counters(&self) -> BTreeMap<&str, i64> {
+        let mut sums = BTreeMap::new();
+        for (name, count) in self.phases().into_iter().flat_map(|phase| &phase.counters) {
+            let sum: &mut i64 = sums.entry(name.as_str()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        sums
+    }
+
     /// Records that could not be used.
     pub fn skipped(&self) -> u64 {
         self.maps.skipped + self.reduces.skipped
@@ -143,6 +163,14 @@ impl PhaseFigures {
                 self.bytes_out += outcome.bytes_out;
                 self.skipped += outcome.skipped;
                 self.spills += u64::from(outcome.spills);
+                self.spilled += outcome.spilled;
+                self.combine_in += outcome.combine_in;
+                self.combine_out += outcome.combine_out;
+                for (name, count) in &outcome.counters {
+                    let sum = self.counters.entry(name.clone()).or_default();
+                    *sum = sum.saturating_add(*count);
+                }
+                self.status = outcome.status.clone().or_else(|| self.status.take());
                 return;
             }
             Ended::Done(_) | Ended::Lost => {}
