@@ -49,6 +49,12 @@ impl Definition {
         names.map(String::as_str).find(|&name| self.0.get(name) != other.0.get(name))
     }
 
+    /// The first of its declared files that cannot be read, or is none.
+    pub(crate) fn missing_file(&self) -> Option<&str> {
+        let missing = self.0.iter().find(|(name, hash)| name.starts_with(FILE) && *hash == MISSING);
+        missing.and_then(|(name, _)| name.strip_prefix(FILE))
+    }
+
     /// The directory of its output, absolute.
     pub fn output(&self) -> PathBuf {
         PathBuf::from(self.0.get("output").map_or("", String::as_str))
@@ -96,7 +102,7 @@ impl Parts {
             self.put(format!("env {name}"), value);
         }
         for file in files {
-            self.put(format!("file {file}"), &hash(&directory.join(file)));
+            self.put(format!("{FILE}{file}"), &hash(&directory.join(file)));
         }
     }
 
@@ -111,7 +117,13 @@ impl Parts {
     }
 }
 
-/// The hash of a file, or a word for one that cannot be read: the job is then prevented from running.
+/// How the names of declared files begin.
+const FILE: &str = "file ";
+
+/// What stands for the hash of a file that cannot be read: its job cannot be run.
+const MISSING: &str = "missing";
+
+/// The hash of a file.
 fn hash(file: &Path) -> String {
-    std::fs::read(file).map_or_else(|_| "missing".to_owned(), |bytes| sha256(&bytes))
+    std::fs::read(file).map_or_else(|_| MISSING.to_owned(), |bytes| sha256(&bytes))
 }

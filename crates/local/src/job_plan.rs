@@ -172,10 +172,10 @@ impl JobPlan {
         (0..self.parts()).all(|task| done.contains(&TaskId { job: index, phase, task }))
     }
 
-    /// What a map reads, with the files as they were when the run began; those that other jobs make are not compared.
-    pub(crate) fn splits(&self, map: u32) -> Vec<Split> {
+    /// What a map reads, with the files as they were when the run began; `part` says how those were that other jobs made.
+    pub(crate) fn splits(&self, map: u32, part: impl Fn(&Path) -> Option<Source>) -> Vec<Split> {
         let as_it_was = |split: &Split| {
-            let source = self.inputs.sources.get(&split.path).cloned();
+            let source = self.inputs.sources.get(&split.path).cloned().or_else(|| part(&split.path));
             Split { source, ..split.clone() }
         };
         self.inputs.maps[map as usize].iter().map(as_it_was).collect()
@@ -184,6 +184,17 @@ impl JobPlan {
     /// The name of a part file.
     pub(crate) fn part(&self, number: u32) -> String {
         task::part_file(number, self.compress)
+    }
+
+    /// The same with paths that do not depend on the directory of the process.
+    pub(crate) fn based(mut self, directory: &Path) -> Self {
+        self.output = directory.join(&self.output);
+        for split in self.inputs.maps.iter_mut().flatten() {
+            split.path = directory.join(&split.path);
+        }
+        self.inputs.sources =
+            self.inputs.sources.into_iter().map(|(path, state)| (directory.join(path), state)).collect();
+        self
     }
 
     /// Whether a path is one that this job writes.

@@ -14,7 +14,7 @@ use slackline_trace::sha256;
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
 use crate::made::{self, MadeJobs};
-use crate::output_lock::{staged, temporaries, temporary};
+use crate::output_lock::{others, staged, temporaries, temporary};
 use crate::task_id::TaskId;
 
 /// The mark of a complete output.
@@ -144,7 +144,9 @@ impl Layout {
     /// Whatever the file system says.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
         let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
-        let small = [self.workload(), self.schedule(), self.made(), self.journal()];
+        let beside = self.journal().with_extension("next");
+        let beside_made = self.made().with_extension("next");
+        let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];
         let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
         for path in large.into_iter().chain(prepared).chain(small) {
             remove(&path).map_err(|error| (path, error))?;
@@ -185,6 +187,36 @@ impl Layout {
         if is_final && fs::remove_dir(&from).is_err() { remove(&from) } else { Ok(()) }
     }
 
+    /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or inputs.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove_prepared(&self, kept: impl Fn(u32) -> bool) -> io::Result<()> {
+        let known: BTreeSet<PathBuf> =
+            (0..self.names.len() as u32).filter(|&job| kept(job)).map(|job| self.prepared(job)).collect();
+        self.all_prepared()?.iter().filter(|path| !known.contains(*path)).try_for_each(|path| remove(path))
+    }
+
+    /// Removes the logs of attempts but for those of these numbers.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove_logs(&self, kept: &BTreeSet<u64>) -> io::Result<()> {
+        let entries = match fs::read_dir(self.logs()) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
+            let path = entry?.path();
+            // FLOW.JOB.PHASE-TASK.NUMBER.log
+            let number = path.file_stem().and_then(|stem| stem.to_str()?.rsplit_once('.')?.1.parse().ok());
+            if !number.is_some_and(|number| kept.contains(&number)) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs of the state
     /// directory made, and marks the output as complete. Can be done again if it was cut short.
     ///
@@ -192,11 +224,17 @@ impl Layout {
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if a part is in neither place.
     pub(crate) fn publish(job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
         let staged = staged(&job.output);
-        fs::create_dir_all(&job.output)?;
-        remove(&job.output.join(SUCCESS))?;
         // What is not there any more was moved here already.
         let moved: BTreeSet<String> =
             (0..job.parts()).map(|part| job.part(part)).filter(|name| !staged.join(name).exists()).collect();
+        let directory = job.definition.output();
+        let is_ours = |name: &String| moved.contains(name) || made.owns(&directory, name);
+        if let Some(name) = others(&job.output)?.into_iter().find(|name| !is_ours(name)) {
+            let problem =
+                format!("found {name}, which no run of this state directory has made or which was changed");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+        }
+        remove(&job.output.join(SUCCESS))?;
         for name in made.parts(&job.definition.output()).filter(|&name| !moved.contains(name)) {
             remove(&job.output.join(name))?;
         }

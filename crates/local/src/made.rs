@@ -21,6 +21,9 @@ pub(crate) fn is_begun(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.len() > LOG.line.len() as u64)
 }
 
+/// So many records more than twice those that count, and the file is written anew.
+const SPARE: usize = 256;
+
 /// A job that was finished, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Made {
@@ -34,6 +37,11 @@ pub(crate) struct Made {
     pub(crate) read: BTreeMap<PathBuf, Source>,
     /// Its part files, by name, in the output directory of its definition.
     pub(crate) wrote: BTreeMap<String, Source>,
+    /// When the run that made it started, and the number of the first attempt of that run after it.
+    pub(crate) run: (u64, u64),
+    /// Whether it is to be done again all the same, because somebody has asked for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) again: bool,
 }
 
 /// What has become of the output of a finished job.
@@ -64,6 +72,11 @@ impl Made {
             }
         }
         if directory.join(SUCCESS).exists() { Output::Intact } else { Output::Gone(SUCCESS.to_owned()) }
+    }
+
+    /// Whether it was finished later than attempts of these numbers of a run ended.
+    pub(crate) fn is_later_than(&self, started: u64, mut numbers: impl Iterator<Item = u64>) -> bool {
+        self.run.0 == started && numbers.all(|number| number < self.run.1)
     }
 
     /// Whether it wrote a file of this name, which is still as it was written.
@@ -98,7 +111,8 @@ impl MadeJobs {
         if path.exists() { Self::of(&Log::glance(LOG, path)?.0) } else { Ok(Self::default()) }
     }
 
-    fn insert(&mut self, made: Made) {
+    /// A job is finished, or is to be done again.
+    pub(crate) fn insert(&mut self, made: Made) {
         self.jobs.insert(made.directory(), made);
     }
 
@@ -131,8 +145,17 @@ impl MadeLog {
     /// A file that is no record or is damaged, whatever the file system says.
     pub(crate) fn open(path: &Path) -> Result<(Self, MadeJobs), LogError> {
         let log = Log::open(LOG, path)?;
-        let made = MadeJobs::of(&log)?;
-        Ok((Self { log }, made))
+        let (made, records) = (MadeJobs::of(&log)?, log.texts()?.len());
+        if records <= SPARE + 2 * made.jobs.len() {
+            return Ok((Self { log }, made));
+        }
+        // What later records have replaced is left out. Whoever dies meanwhile leaves the one file or the other.
+        let beside = path.with_extension("next");
+        let _ = fs::remove_file(&beside);
+        let shorter = Self { log: Log::open(LOG, &beside)? };
+        made.jobs.values().try_for_each(|job| shorter.add(job))?;
+        shorter.log.move_to(&beside, path)?;
+        Ok((shorter, made))
     }
 
     /// Says that a job is finished; it is on disk when this returns.
@@ -155,19 +178,4 @@ pub(crate) fn written(
 ) -> io::Result<BTreeMap<String, Source>> {
     let state = |name: String| Ok((name.clone(), Source::now(&directory.join(name))?));
     names.map(state).collect()
-}
-
-/// Removes the files that jobs of this state directory wrote to an output directory, and the directory if nothing else
-/// is in it.
-///
-/// # Errors
-/// Whatever the file system says.
-pub(crate) fn remove_output(made: &MadeJobs, directory: &Path) -> io::Result<()> {
-    crate::files::remove(&directory.join(SUCCESS))?;
-    for name in made.parts(directory) {
-        crate::files::remove(&directory.join(name))?;
-    }
-    // It may hold what is not ours.
-    let _ = fs::remove_dir(directory);
-    Ok(())
 }

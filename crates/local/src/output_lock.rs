@@ -18,7 +18,7 @@ const OWNER: &str = "owner";
 const STAGED: &str = "parts";
 
 /// How names of temporary entries begin: attempts, and what is tried or made beside them.
-const TEMPORARY: &str = "_temporary";
+pub(crate) const TEMPORARY: &str = "_temporary";
 
 /// The locks of one state directory on output directories.
 #[derive(Clone, Debug)]
@@ -96,6 +96,17 @@ impl OutputLocks {
         names(&staged)?.into_iter().filter(|name| !kept(name)).try_for_each(|name| remove(&staged.join(name)))
     }
 
+    /// Releases the output directory of a job that has failed, if it is this one's, unless some of its parts are done: they
+    /// wait there until the run is resumed.
+    pub(crate) fn release_failed(&self, job: &JobPlan) {
+        if names(&staged(&job.output)).is_ok_and(|parts| parts.is_empty()) {
+            self.release(&job.output);
+        } else {
+            // What cannot be removed now is removed by the run that comes next.
+            let _ = self.clear(job, |_| true);
+        }
+    }
+
     /// Releases an output directory, if it is this one's; it is removed if nothing else is in it.
     pub(crate) fn release(&self, output: &Path) {
         if self.owns(output) {
@@ -126,6 +137,14 @@ pub(crate) fn temporaries(output: &Path) -> io::Result<Vec<PathBuf>> {
         .filter(|name| name.starts_with(TEMPORARY))
         .map(|name| output.join(name))
         .collect())
+}
+
+/// What is in an output directory that is not temporary.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn others(output: &Path) -> io::Result<Vec<String>> {
+    Ok(names(output)?.into_iter().filter(|name| !name.starts_with(TEMPORARY)).collect())
 }
 
 /// Where the attempts that write part files of a job do so.

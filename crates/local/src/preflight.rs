@@ -32,6 +32,7 @@ pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
             return None;
         }
         let problem = (plan.limits.too_large_here())
+            .or_else(|| missing_file(plan))
             .or_else(|| missing_input(plan, index, jobs, done))
             .or_else(|| unwritable(&plan.output))?;
         Some(Obstacle { job, problem })
@@ -66,6 +67,14 @@ fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacl
         }
         obstacles.extend(more);
     }
+}
+
+/// A file that the job declares and that cannot be read.
+fn missing_file(plan: &JobPlan) -> Option<String> {
+    let file = plan.definition.missing_file()?;
+    Some(format!(
+        "file {file}: found no file that can be read, expected one: its content is a part of the job"
+    ))
 }
 
 /// The first input that a map still has to read and cannot; what other jobs write will be there.

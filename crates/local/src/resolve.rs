@@ -446,24 +446,3 @@ fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError
     }
     Ok(all)
 }
-
-/// Refuses an output that is there already: what no run of the state directory has made is never overwritten.
-///
-/// # Errors
-/// A directory that is there and not empty.
-pub(crate) fn refuse_existing(job: &JobPlan) -> Result<(), ResolveError> {
-    let holds = |path: &Path| match std::fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => path.exists(),
-    };
-    if holds(&job.output) {
-        return Err(ResolveError {
-            path: format!("{}/{}", job.flow, job.job),
-            problem: format!(
-                "found output directory {}, expected none yet: remove it, or name another",
-                job.output.display()
-            ),
-        });
-    }
-    Ok(())
-}

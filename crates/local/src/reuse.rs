@@ -55,6 +55,8 @@ pub enum Verdict {
     Resumed,
     /// It is done.
     Run(Reason),
+    /// It cannot be run; only a preview says so.
+    Prevented(String),
 }
 
 /// Why a job is done.
@@ -255,9 +257,6 @@ impl Decider<'_> {
             let made = self.made(job).is_some();
             return of(Verdict::Run(if made { Reason::Asked } else { Reason::New }));
         }
-        if self.selection.forced.contains(&job) {
-            return of(Verdict::Run(Reason::Asked));
-        }
         let resumed = self.past.unfinished.and_then(|unfinished| self.resumed(job, unfinished));
         if let Some(before) = self.reads[job].iter().find(|&&before| self.will_change(before)) {
             let before = &self.jobs[*before];
@@ -267,14 +266,31 @@ impl Decider<'_> {
             };
             return of(Verdict::Run(reason));
         }
+        if self.selection.forced.contains(&job) {
+            // What was asked for before and cut short goes on.
+            let is_cut_short = self.made(job).is_none_or(|made| made.again);
+            return match resumed {
+                Some((found, false)) if is_cut_short => {
+                    Decision { verdict: Verdict::Resumed, resumed: Some(found) }
+                }
+                _ => of(Verdict::Run(Reason::Asked)),
+            };
+        }
         let reason = self.made(job).map_or(Some(Reason::New), |made| self.reason(job, made));
         match (resumed, reason) {
-            (Some((found, true)), _) => Decision { verdict: Verdict::Kept, resumed: Some(found) },
-            // What is said of its end is said later than what is left of its tasks.
-            (_, None) => of(Verdict::Kept),
+            (Some((found, true)), None) => Decision { verdict: Verdict::Kept, resumed: Some(found) },
+            (Some((_, true)) | None, Some(reason)) => of(Verdict::Run(reason)),
+            (None, None) => of(Verdict::Kept),
+            (Some((found, false)), None) if self.was_finished_later(job, found.index) => of(Verdict::Kept),
             (Some((found, false)), _) => Decision { verdict: Verdict::Resumed, resumed: Some(found) },
-            (None, Some(reason)) => of(Verdict::Run(reason)),
         }
+    }
+
+    /// Whether a job was finished later than what is left of its tasks in the unfinished run: its journal has lost its end.
+    fn was_finished_later(&self, job: usize, index: u32) -> bool {
+        let Some((made, unfinished)) = self.made(job).zip(self.past.unfinished) else { return false };
+        let attempts = unfinished.attempts.iter().filter(|attempt| attempt.id.job == index);
+        made.is_later_than(unfinished.head.started, attempts.map(|attempt| attempt.number))
     }
 
     fn made(&self, job: usize) -> Option<&Made> {
@@ -290,6 +306,9 @@ impl Decider<'_> {
     /// Why the job has to be done again, if it has to be.
     fn reason(&self, job: usize, made: &Made) -> Option<Reason> {
         let plan = &self.jobs[job];
+        if made.again {
+            return Some(Reason::Asked);
+        }
         if let Some(what) = plan.definition.difference(&made.definition) {
             return Some(Reason::Changed(what.to_owned()));
         }
@@ -333,10 +352,9 @@ impl Decider<'_> {
         };
         let found = Match { index, inputs };
         if other.is_complete(index, &unfinished.done) {
-            // Its output is beside its place until it is whole, and then in it.
+            // One whose output could not be put in its place is done again.
             let is_published = !output_lock::staged(&plan.output).exists();
-            let is_intact = self.made(job).is_some_and(|made| made.output() == Output::Intact);
-            return (!is_published || is_intact).then_some((found, true));
+            return is_published.then_some((found, true));
         }
         let has_begun = unfinished.done.iter().any(|id| id.job == index);
         has_begun.then_some((found, false))

@@ -4,6 +4,7 @@ mod clean;
 mod error;
 mod look;
 mod opening;
+mod settle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,12 +26,12 @@ use crate::files::remove;
 use crate::fleet::Processes;
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended, Head, Journal, done_tasks};
+use crate::journal::{Attempt, Head, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
-use crate::output_lock::{OutputLocks, staged};
+use crate::output_lock::OutputLocks;
 use crate::preflight::Obstacle;
-use crate::publish::Publisher;
+use crate::publish::{Place, Publisher};
 use crate::remaining::{Numbers, remaining};
 use crate::reuse::{Unfinished, Verdict};
 use crate::run_schedule;
@@ -43,8 +44,8 @@ pub struct Recovered {
     pub done: usize,
     /// Attempts without an end, whose processes are gone now.
     pub cut_short: usize,
-    /// Whether what an earlier run had done was removed first.
-    pub removed: bool,
+    /// Whether everything is done again that earlier runs had done.
+    pub starts_over: bool,
     /// How long nobody was at work on it, as far as clocks can be believed.
     pub paused: Span,
 }
@@ -62,6 +63,8 @@ pub struct JobVerdict {
     pub reduces: u32,
     /// What becomes of it.
     pub verdict: Verdict,
+    /// Whether it is of a run that was not finished and goes on.
+    pub goes_on: bool,
 }
 
 /// How a run ended.
@@ -172,27 +175,22 @@ impl Session {
         Ok(Some(Instance::new(&left)?))
     }
 
-    /// Makes sure that what was recorded is in its place, that what is lost is done again, and that what was not recorded
-    /// is nowhere.
+    /// Makes sure that what was not recorded is nowhere.
     fn recover(&mut self) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
         let now = unix_micros().saturating_sub(self.head.started);
         self.recovered.paused = last.map_or(Span::ZERO, |last| Span(now.saturating_sub(last)));
-        let lost = self.roll_forward()?;
-        if !lost.is_empty() {
-            self.journal.lost(&lost)?;
-            self.attempts = self.journal.read()?.attempts;
-        }
         let done = self.done();
         self.recovered.done = done.len();
         remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
         self.remove_unrecorded(&done)?;
+        let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
+        self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
+        let numbers = self.attempts.iter().map(|attempt| attempt.number).collect();
+        self.layout.remove_logs(&numbers).map_err(file(&self.layout.journal()))?;
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
             if job.is_complete(index, &done) {
-                if staged(&job.output).exists() {
-                    self.publisher().publish(index).map_err(file(&job.output))?;
-                }
                 self.layout.clear_up(job, index).map_err(file(&job.output))?;
             } else {
                 let is_done = |name: &str| parts(job, index, &done).any(|part| job.part(part) == name);
@@ -201,31 +199,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// Moves recorded output that is not in its place yet to it. Gives the tasks whose output is in neither place; of a job
-    /// whose output is whole and in its place there are none.
-    fn roll_forward(&self) -> Result<BTreeSet<TaskId>, EngineError> {
-        let done = self.done();
-        let mut lost = BTreeSet::new();
-        for attempt in self.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
-            let (id, job) = (attempt.id, &self.jobs[attempt.id.job as usize]);
-            let is_complete = job.is_complete(id.job, &done);
-            let is_needed = if is_complete { job.is_final(id) && staged(&job.output).exists() } else { true };
-            if !is_needed {
-                continue;
-            }
-            let place = self.layout.committed(job, id);
-            match self.layout.commit(job, id, attempt.number) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    // Parts are moved one by one once they are all there.
-                    let is_moved = is_complete && job.output.join(job.part(id.task)).exists();
-                    lost.extend((!is_moved).then_some(id));
-                }
-                other => other.map_err(file(&place))?,
-            }
-        }
-        Ok(lost)
     }
 
     /// Removes the output of maps that the journal does not know: it has lost its end, or they are of jobs that are not
@@ -293,7 +266,7 @@ impl Session {
     fn release(&self) {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         let open = (0..).zip(&self.jobs).filter(|(index, job)| !job.is_complete(*index, &done));
-        open.for_each(|(_, job)| locks.release(&job.output));
+        open.for_each(|(_, job)| locks.release_failed(job));
     }
 
     /// By flow that reads from other flows: the jobs that it waits for.
@@ -311,7 +284,8 @@ impl Session {
 
     fn publisher(&self) -> Publisher<'_> {
         let directory = Path::new(&self.head.setup.directory);
-        Publisher { layout: &self.layout, jobs: &self.jobs, made: &self.made, log: &self.made_log, directory }
+        let place = Place { layout: &self.layout, jobs: &self.jobs, directory, started: self.head.started };
+        Publisher::new(place, &self.made, &self.made_log)
     }
 
     /// Runs what is left. `stop` is given what stops the run from another thread.

@@ -200,8 +200,8 @@ impl Opener<'_> {
             other => RunError::from(other),
         })?;
         let recovered = session.recovered();
-        if recovered.removed {
-            sink.note(&Note::Removed);
+        if recovered.starts_over {
+            sink.note(&Note::StartsOver);
         }
         if recovered.done + recovered.cut_short > 0 {
             sink.note(&Note::Resumed(recovered));
@@ -215,13 +215,24 @@ impl Opener<'_> {
         run::Opening { state: &self.request.state, setup, started, choices: self.request.choices.clone() }
     }
 
-    /// Finds the tasks of the flow file. Nothing is written yet.
+    /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had: its
+    /// deadlines are not put off; one of which nothing goes on has its own.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
-        // A run that is continued has the start that it had: its deadlines are not put off.
         let unfinished =
             if request.choices.again { None } else { self.backend.unfinished_since(&request.state)? };
-        let started = unfinished.unwrap_or_else(clock::unix_micros);
+        if let Some(started) = unfinished {
+            let ready = self.ready_since(started, &mut Silent)?;
+            let jobs = ready.prepared.preview(&self.opening(started))?;
+            if jobs.iter().any(|job| job.goes_on) {
+                return self.ready_since(started, sink);
+            }
+        }
+        self.ready_since(clock::unix_micros(), sink)
+    }
+
+    fn ready_since(&self, started: u64, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+        let request = self.request;
         let start = clock::local(started);
         if let Some(zone) = clock::unknown_zone() {
             sink.note(&Note::UnknownZone(&zone));

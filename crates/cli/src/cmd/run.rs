@@ -16,7 +16,7 @@ use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
 use slackline::run::{
     All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
-    JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, When,
+    JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, Verdict, When,
 };
 use slackline_local::neighbours::{self, Neighbour};
 use slackline_model::cluster::Slots;
@@ -147,7 +147,8 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         let preview = slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(worded)?;
         let view = out::view(args.output.file());
         out::text(args.output.file(), &choice::table(&preview, &view))?;
-        return Ok(Answer::Yes);
+        let is_prevented = preview.jobs.iter().any(|job| matches!(job.verdict, Verdict::Prevented(_)));
+        return Ok(if is_prevented { Answer::No } else { Answer::Yes });
     }
     let events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
     let here = Here { name: &name, engine: engine.as_ref(), state: &request.state };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::processes::{Family, until};
+use crate::processes::{Family, ended, until};
 use crate::runs::{checked, command};
 use crate::{Ran, ran as outcome, scratch};
 
@@ -137,7 +137,7 @@ fn an_output_that_is_gone_is_made_again_and_one_that_was_changed_is_not_overwrit
     fs::write(dir.join("out/four/part-00000"), "edited by hand\n").expect("a file");
     let refused = run(&dir, &[]);
     assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
-    assert!(refused.err.contains("out/four: found part-00000"), "{}", refused.err);
+    assert!(refused.err.contains("output out/four: found part-00000 changed since"), "{}", refused.err);
     assert_eq!(lines(&dir, "four"), "edited by hand\n");
     fs::remove_file(dir.join("out/four/part-00000")).expect("it can go");
     assert_eq!(done(&dir, &[]).0, ["eight", "four", "seven", "six"]);
@@ -285,4 +285,209 @@ fn an_unfinished_run_of_other_jobs_is_not_replaced() {
     let again = run(&dir, &["--again"]);
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
     assert!(dir.join("g/part-00000").exists() && dir.join("out/four/part-00000").exists());
+}
+
+/// Writes a flow file of one flow `f` with these jobs.
+fn flow(dir: &Path, jobs: &str) {
+    let text = format!("slackline = 1\n[[flows]]\nid = \"f\"\njobs = [\n{jobs}\n]\n");
+    fs::write(dir.join("flow.toml"), text).expect("a flow file");
+}
+
+const WAITS: &str = "until test -e go; do sleep 0.02; done; cat";
+
+#[test]
+fn what_another_job_made_is_compared_while_it_is_read() {
+    let (dir, family) = (prepared("reuse-part"), Family::new("reuse-part"));
+    flow(
+        &dir,
+        &format!(
+            "{{ id = \"a\", run = {{ mapper = \"cat\", inputs = [\"in.txt\"], output = \"a\" }} }},\n\
+             {{ id = \"b\", run = {{ mapper = \"{WAITS}\", inputs = [\"@a\"], output = \"b\" }} }}"
+        ),
+    );
+    // More than fits into a pipe.
+    fs::write(dir.join("in.txt"), "one two\n".repeat(100_000)).expect("an input");
+    let child = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    fs::write(dir.join("a/part-00000"), "ONE TWO\n".repeat(100_000)).expect("a part");
+    fs::write(dir.join("go"), "").expect("a file");
+    let went = ended(child);
+    assert_eq!(went.code, Some(1), "{}{}", went.out, went.err);
+    assert!(went.err.contains("a/part-00000") && went.err.contains("changed"), "{}", went.err);
+    assert!(!dir.join("b/_SUCCESS").exists());
+}
+
+#[test]
+fn a_file_that_somebody_puts_into_an_output_meanwhile_stays_and_fails_that_flow_alone() {
+    let (dir, family) = (prepared("reuse-meanwhile"), Family::new("reuse-meanwhile"));
+    let job = |flow: &str, mapper: &str| {
+        format!(
+            "[[flows]]\nid = \"{flow}\"\njobs = [ {{ id = \"j\", run = {{ mapper = \"{mapper}\", inputs = [\"in.txt\"], output = \"{flow}\" }} }} ]\n"
+        )
+    };
+    let text = format!("slackline = 1\n{}{}", job("waits", WAITS), job("good", "cat"));
+    fs::write(dir.join("flow.toml"), text).expect("a flow file");
+    let child = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    fs::write(dir.join("waits/part-00000"), "mine\n").expect("a file");
+    fs::write(dir.join("go"), "").expect("a file");
+    let went = ended(child);
+    assert_eq!(went.code, Some(1), "{}{}", went.out, went.err);
+    assert!(went.err.contains("output waits: cannot be completed: found part-00000"), "{}", went.err);
+    assert_eq!(fs::read_to_string(dir.join("waits/part-00000")).expect("it is there"), "mine\n");
+    assert_eq!(fs::read_to_string(dir.join("good/part-00000")).expect("it is there"), "one\ntwo\n");
+    fs::remove_file(dir.join("waits/part-00000")).expect("it can go");
+    assert_eq!(run(&dir, &[]).code, Some(0));
+    assert_eq!(fs::read_to_string(dir.join("waits/part-00000")).expect("it is there"), "one\ntwo\n");
+}
+
+#[test]
+fn an_output_that_is_removed_while_a_run_goes_on_is_made_again_and_stops_nobody() {
+    let (dir, family) = (prepared("reuse-vanished"), Family::new("reuse-vanished"));
+    flow(
+        &dir,
+        &format!(
+            "{{ id = \"j\", run = {{ mapper = \"{WAITS}\", inputs = [\"in.txt\"], output = \"out/j\" }} }}"
+        ),
+    );
+    let child = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    fs::remove_dir_all(dir.join("out")).expect("it can go");
+    fs::write(dir.join("go"), "").expect("a file");
+    let went = ended(child);
+    assert_eq!(went.code, Some(0), "{}{}", went.out, went.err);
+    assert_eq!(lines(&dir, "j"), "one\ntwo\n");
+    checked(&dir);
+}
+
+#[test]
+fn starting_over_removes_nothing_of_what_cannot_be_run() {
+    let dir = prepared("reuse-again");
+    done(&dir, &[]);
+    fs::write(dir.join("out/five/part-00000"), "precious\n").expect("a file");
+    fs::remove_file(dir.join("other.txt")).expect("it can go");
+    let good = "[[flows]]\nid = \"good\"\njobs = [ { id = \"j\", run = { mapper = \"cat\", inputs = [\"in.txt\"], output = \"good\" } } ]\n";
+    let text = fs::read_to_string(dir.join("flow.toml")).expect("the flow file");
+    fs::write(dir.join("flow.toml"), text + good).expect("a flow file");
+    let again = run(&dir, &["--again"]);
+    assert_eq!(again.code, Some(1), "{}{}", again.out, again.err);
+    assert_eq!(lines(&dir, "five"), "precious\n");
+    assert!(dir.join("good/_SUCCESS").exists());
+}
+
+#[test]
+fn what_was_asked_for_is_done_although_the_run_was_killed() {
+    let (dir, family) = (prepared("reuse-asked"), Family::new("reuse-asked"));
+    flow(
+        &dir,
+        "{ id = \"j\", run = { mapper = \"date +%N; until test -e go; do sleep 0.02; done\", inputs = [\"in.txt\"], output = \"out/j\" } }",
+    );
+    fs::write(dir.join("go"), "").expect("a file");
+    assert_eq!(run(&dir, &[]).code, Some(0));
+    let before = lines(&dir, "j");
+    fs::remove_file(dir.join("go")).expect("it can go");
+    let mut forced = family.start(&dir, &[&RUN[..], &["--force", "j"]].concat());
+    family.awaits("until test -e go");
+    assert_eq!(lines(&dir, "j"), before, "the earlier output is there until the new one is whole");
+    forced.kill().expect("it can be killed");
+    forced.wait().expect("it is gone");
+    family.is_gone();
+    fs::write(dir.join("go"), "").expect("a file");
+    let went = run(&dir, &[]);
+    assert!(went.code == Some(0) && went.err.contains("f/j done"), "{}", went.err);
+    assert_ne!(lines(&dir, "j"), before);
+}
+
+#[test]
+fn a_sort_that_was_killed_may_have_another_number_of_reduces() {
+    let (dir, family) = (prepared("reuse-sort"), Family::new("reuse-sort"));
+    let sort = |reducers: u32| {
+        flow(
+            &dir,
+            &format!(
+                "{{ id = \"s\", run = {{ program = \"sort\", inputs = [\"many\"], output = \"out/s\", reducers = {reducers} }} }},\n\
+                 {{ id = \"w\", run = {{ mapper = \"{WAITS}\", inputs = [\"in.txt\"], output = \"out/w\" }} }}"
+            ),
+        );
+    };
+    let text: String = (0..20_000).map(|k| format!("{:05}\n", k * 7919 % 20_000)).collect();
+    fs::write(dir.join("many"), text).expect("an input");
+    sort(4);
+    let args = [&RUN[..], &["--split", "4KiB", "--policy", "fair"]].concat();
+    let mut first = family.start(&dir, &args);
+    family.awaits("until test -e go");
+    until("a map is done", || {
+        fs::read_dir(dir.join("state/maps")).is_ok_and(|mut maps| maps.next().is_some())
+    });
+    first.kill().expect("it can be killed");
+    first.wait().expect("it is gone");
+    family.is_gone();
+    fs::write(dir.join("go"), "").expect("a file");
+    sort(2);
+    let went = run(&dir, &["--split", "4KiB"]);
+    assert_eq!(went.code, Some(0), "{}{}", went.out, went.err);
+    let sorted: String = (0..20_000).map(|k| format!("{k:05}\n")).collect();
+    assert!(lines(&dir, "s") == sorted, "the parts one after the other are in order");
+    checked(&dir);
+}
+
+#[test]
+fn parts_of_a_job_that_failed_are_kept_until_it_is_tried_again() {
+    let dir = prepared("reuse-parts");
+    fs::create_dir(dir.join("in")).expect("a directory");
+    for k in 0..6 {
+        fs::write(dir.join(format!("in/{k}")), format!("{k}\n") + &"x".repeat(2000) + "\n")
+            .expect("an input");
+    }
+    let mapper =
+        "echo $SLACKLINE_TASK >> ran; read first; test $first != 4 || test -e mended || exit 1; echo $first";
+    flow(
+        &dir,
+        &format!(
+            "{{ id = \"j\", run = {{ mapper = \"{mapper}\", inputs = [\"in\"], output = \"out/j\", attempts = 1 }} }}"
+        ),
+    );
+    let args = ["--split", "2KiB", "--policy", "fifo"];
+    let failed = run(&dir, &args);
+    assert_eq!(failed.code, Some(1), "{}{}", failed.out, failed.err);
+    let first = ran(&dir).len();
+    fs::write(dir.join("mended"), "").expect("a file");
+    let went = run(&dir, &args);
+    assert_eq!(went.code, Some(0), "{}{}", went.out, went.err);
+    let second = ran(&dir).len();
+    assert!(first >= 4 && second < first + 6, "{first} and then {second}");
+    assert!(went.err.contains("going on with a run that was begun: "), "{}", went.err);
+    checked(&dir);
+}
+
+#[test]
+fn a_declared_file_has_to_be_a_file() {
+    let dir = prepared("reuse-files");
+    fs::create_dir(dir.join("tools")).expect("a directory");
+    flow(
+        &dir,
+        "{ id = \"j\", run = { mapper = \"cat\", files = [\"tools\"], inputs = [\"in.txt\"], output = \"out/j\" } }",
+    );
+    let refused = run(&dir, &[]);
+    assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("file tools: found no file that can be read"), "{}", refused.err);
+}
+
+#[test]
+fn another_night_does_not_take_over_the_start_of_one_that_failed() {
+    let dir = prepared("reuse-start");
+    let night = |night: &str, mapper: &str| {
+        flow(
+            &dir,
+            &format!(
+                "{{ id = \"j\", run = {{ mapper = \"{mapper}\", inputs = [\"in.txt\"], output = \"out/{night}\" }} }}"
+            ),
+        );
+    };
+    night("1", "false");
+    assert_eq!(run(&dir, &[]).code, Some(1));
+    crate::processes::pause(1200);
+    night("2", "cat");
+    let went = run(&dir, &["--deadline", "f=1"]);
+    assert!(went.code == Some(0) && went.out.contains("on time"), "{}{}", went.out, went.err);
 }

@@ -131,7 +131,7 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
         ("floods", "exit status: 7"),
         ("hangs", "found no end after 2 s, expected one: it was killed"),
     ] {
-        let start = format!("{flow}/j map 0 failed, attempt 2 of 2: ");
+        let start = format!("{flow}/j map 0 failed, attempt 2, the last: ");
         let line = ran.err.lines().find(|line| line.contains(&start)).expect("a line says it");
         assert!(line.contains(why), "{why:?} in {line}");
         assert_eq!(visible(&dir.join(format!("{flow}.out"))), [""; 0], "{flow}");

@@ -114,7 +114,7 @@ fn as_much_is_said_as_is_wanted() {
     let dir = told("run-voice");
     let quiet = slackline(&dir, &[&RUN[..], &["-q", "--attempts", "2"]].concat());
     assert_eq!((quiet.code, quiet.out.as_str()), (Some(1), ""), "{}", quiet.err);
-    assert!(quiet.err.contains("bad/k map 0 failed, attempt 2 of 2"), "{}", quiet.err);
+    assert!(quiet.err.contains("bad/k map 0 failed, attempt 2, the last"), "{}", quiet.err);
     assert!(!quiet.err.contains("good/j done"), "{}", quiet.err);
     let verbose = slackline(&dir, &[&RUN[..], &["-v", "--again", "--attempts", "2"]].concat());
     for words in ["good/j map 0 started", "good/j map 0 done after"] {

@@ -4,6 +4,7 @@
 //! then the output of those that ended well is moved, then they are reported. The files of attempts without output are
 //! removed first, so that one that has filled the disk makes room for the record of its failure.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -157,19 +158,20 @@ impl Local<'_> {
         }
     }
 
-    /// Moves the output of an attempt that was recorded, and reports its end.
+    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or a job that
+    /// cannot be completed, is a failure of its flow alone.
     fn finish(&mut self, finished: Finished) {
         let Finished { row, running, outcome } = finished;
         self.keep_said(&running);
         let (end, id) = (self.now, running.id);
-        let job = &self.work.jobs[id.job as usize];
-        if let Err(error) = self.work.layout.commit(job, id, running.number) {
-            let to = self.work.layout.committed(job, id);
-            self.fatal = Some(format!(
-                "{}: the output of a finished task cannot be moved there: {error}; run the same command again when it can",
-                to.display()
-            ));
-            return;
+        if let Err(problem) = self.put(&running) {
+            if let Err(error) = self.work.journal.lost(&BTreeSet::from([id])) {
+                return self.lose_journal(&error);
+            }
+            return match row {
+                Some(row) => self.fail(row, &running, &problem),
+                None => self.not_made_again(&running, &problem),
+            };
         }
         self.work.done.insert(id);
         let seconds = end.since(running.began);
@@ -179,10 +181,11 @@ impl Local<'_> {
         let recorded = attempt(&running, end, Ended::Done(outcome));
         self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
-        if job.is_final(id) {
+        if self.work.jobs[id.job as usize].is_final(id) {
             self.open[id.job as usize] -= 1;
             if self.open[id.job as usize] == 0 {
-                self.close_job(id.job);
+                let skipped = self.skipped.get(&id.job).copied().unwrap_or(0);
+                self.observer.happened(self.now, Happening::JobDone { job: id.job, skipped });
             }
         }
         match row {
@@ -191,26 +194,31 @@ impl Local<'_> {
         }
     }
 
+    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own.
+    fn put(&mut self, running: &Running) -> Result<(), Problem> {
+        let id = running.id;
+        let job = &self.work.jobs[id.job as usize];
+        if let Err(error) = self.work.layout.commit(job, id, running.number) {
+            let to = self.work.layout.committed(job, id);
+            let message = format!("{}: its output cannot be moved there: {error}", to.display());
+            return Err(Problem::of(message));
+        }
+        if !job.is_final(id) || self.open[id.job as usize] > 1 {
+            return Ok(());
+        }
+        let published = self.work.publisher.publish(id.job, self.next_number);
+        published.map(drop).map_err(|error| Problem {
+            message: format!("output {}: cannot be completed: {error}", job.output.display()),
+            is_final: true,
+        })
+    }
+
     /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.
     pub(super) fn lose_journal(&mut self, error: &LogError) {
         let reason = format!(
             "{error}; nothing that was done is lost: the same command resumes the run once it can be written"
         );
         self.fatal.get_or_insert(reason);
-    }
-
-    /// All tasks of a job are done: its output says so.
-    fn close_job(&mut self, index: u32) {
-        let job = &self.work.jobs[index as usize];
-        match self.work.publisher.publish(index) {
-            Ok(()) => {
-                let skipped = self.skipped.get(&index).copied().unwrap_or(0);
-                self.observer.happened(self.now, Happening::JobDone { job: index, skipped });
-            }
-            Err(error) => {
-                self.fatal = Some(format!("{}: cannot be completed: {error}", job.output.display()));
-            }
-        }
     }
 
     /// An attempt failed, and with it what the policy started.

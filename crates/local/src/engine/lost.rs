@@ -208,7 +208,7 @@ impl Local<'_> {
     }
 
     /// A map could not be made again: the next attempt does it, or the reduces that wait for it fail for good.
-    fn not_made_again(&mut self, running: &Running, problem: &Problem) {
+    pub(super) fn not_made_again(&mut self, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
         self.give_up(running, &problem.message, (false, is_final));
         if !is_final {

@@ -48,14 +48,6 @@ pub enum EngineError {
         /// What is there.
         path: String,
     },
-    /// An output directory holds what the run has not made.
-    #[error("{path}: found {name} beside the output, expected nothing but it; move it away first")]
-    Foreign {
-        /// The directory.
-        path: String,
-        /// What is there.
-        name: String,
-    },
     /// Another run writes to an output directory.
     #[error("{path}: found another run at work there, expected an output directory of its own")]
     Claimed {

@@ -8,18 +8,20 @@ use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
 
 use super::error::file;
+use super::settle::settle;
 use super::{EngineError, JobVerdict, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
 use crate::files::remove;
 use crate::fleet;
+use crate::job_cost::JobName;
 use crate::job_plan::{JobPlan, KnownJob};
 use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
 use crate::layout::Layout;
-use crate::made::{MadeJobs, MadeLog, remove_output};
-use crate::output_lock::OutputLocks;
+use crate::made::{Made, MadeJobs, MadeLog};
+use crate::output_lock::{OutputLocks, TEMPORARY};
 use crate::preflight::{Obstacle, preflight};
 use crate::resolve::{self, Resolved};
-use crate::reuse::{Choices, Decision, Past, Unfinished, Verdict, decide};
+use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
 use crate::task_id::TaskId;
 
 /// Where and when a run is opened, and what is asked of it.
@@ -60,7 +62,17 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
     let past =
         Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
     let decisions = decide(resolved, &opening.choices, &past)?;
-    Ok(verdicts(resolved, &decisions))
+    let mut verdicts = verdicts(resolved, &decisions);
+    let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
+    let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
+    let mut prevented = preflight(&chosen.plans, &done_tasks(&chosen.attempts));
+    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made)?);
+    for Obstacle { job, problem } in prevented {
+        let plan = &chosen.plans[job];
+        let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
+        it.into_iter().for_each(|it| it.verdict = Verdict::Prevented(problem.clone()));
+    }
+    Ok(verdicts)
 }
 
 /// Opens the run of a state directory, which is made where it is missing.
@@ -83,9 +95,12 @@ pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, Engine
         refuse_use(&layout)?;
     }
     resolve::refuse_state(resolved, state)?;
-    let begun = Begun::of(&layout, content)?;
-    let (made_log, made) = MadeLog::open(&layout.made())?;
+    let mut begun = Begun::of(&layout, content)?;
+    let (made_log, mut made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
+    if let Some(Begun(run)) = &mut begun {
+        settle(run, &journal, &layout, (&mut made, &made_log))?;
+    }
     let is_first = begun.is_none();
     let left = layout.clone();
     let new = New { layout, setup, started, choices, made, made_log, cut_short };
@@ -154,17 +169,16 @@ impl New {
             return Ok(self.idle(journal, last, verdicts));
         }
         let owner = owner.unwrap_or_else(|| format!("{}-{}", self.started, std::process::id()));
-        // Task by task it goes on only if something of it does.
-        let (kept, dropped) = match unfinished {
-            Some(run) if self.choices.again => (None, Some(run)),
-            other => (other, None),
-        };
+        // It goes on, and keeps its start, only if something of it does.
+        let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
+        let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
         let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
         let started = kept.as_ref().map_or(self.started, |run| run.head.started);
         let known = chosen.plans.iter().map(JobPlan::known).collect();
         let head =
             Head { setup: self.setup.clone(), owner, started, workload: chosen.draft.clone(), jobs: known };
-        let earlier = Earlier { is_first, kept, dropped };
+        let asked = asked(resolved, &decisions, &self.made);
+        let earlier = Earlier { is_first, kept, dropped, asked };
         self.begin(journal, earlier, chosen, head, verdicts)
     }
 
@@ -193,20 +207,15 @@ impl New {
         head: Head,
         verdicts: Vec<JobVerdict>,
     ) -> Result<Session, EngineError> {
-        let Earlier { is_first, kept, dropped } = earlier;
+        let Earlier { is_first, kept, dropped, asked } = earlier;
         let locks = OutputLocks::of(&head.owner);
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
-        let obstacles = preflight(&chosen.plans, &done);
+        let mut obstacles = preflight(&chosen.plans, &done);
+        obstacles.extend(foreign(&locks, &chosen, &self.made)?);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
-        refuse_foreign(&locks, &chosen, &self.made, &obstacles)?;
-        if self.choices.again {
-            for plan in &chosen.plans {
-                let directory = plan.definition.output();
-                remove_output(&self.made, &directory).map_err(file(&directory))?;
-            }
-        }
+        asked.iter().try_for_each(|made| self.made_log.add(made))?;
         let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
         let (journal, attempts) = match kept.as_ref().filter(is_same) {
             Some(kept) => (journal, kept.attempts.clone()),
@@ -222,7 +231,7 @@ impl New {
             attempts,
             recovered: Recovered {
                 cut_short: self.cut_short,
-                removed: self.choices.again && !is_first,
+                starts_over: self.choices.again && !is_first,
                 ..Recovered::default()
             },
             obstacles,
@@ -230,7 +239,6 @@ impl New {
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover()?;
-        session.obstacles = preflight(&session.jobs, &session.done());
         session.lock_outputs(kept.is_some())?;
         Ok(session)
     }
@@ -244,6 +252,16 @@ struct Earlier {
     kept: Option<Unfinished>,
     /// A run that was not finished and is not continued.
     dropped: Option<Unfinished>,
+    /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
+    asked: Vec<Made>,
+}
+
+/// What was made of jobs that are asked to be done again, and is not marked so yet.
+fn asked(resolved: &Resolved, decisions: &[Decision], made: &MadeJobs) -> Vec<Made> {
+    let is_asked = |decision: &Decision| decision.verdict == Verdict::Run(Reason::Asked);
+    let asked = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| is_asked(decision));
+    let made = asked.filter_map(|(plan, _)| made.get(&plan.definition.output()));
+    made.filter(|made| !made.again).map(|made| Made { again: true, ..made.clone() }).collect()
 }
 
 /// Refuses a run of which no flow can be run.
@@ -260,25 +278,28 @@ fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), Engine
     Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
 }
 
-/// Refuses outputs that hold what no run of this state directory has made.
-fn refuse_foreign(
-    locks: &OutputLocks,
-    chosen: &Chosen,
-    made: &MadeJobs,
-    obstacles: &[Obstacle],
-) -> Result<(), EngineError> {
-    let hindered: BTreeSet<usize> = obstacles.iter().map(|obstacle| obstacle.job).collect();
-    for (index, plan) in chosen.plans.iter().enumerate() {
-        if hindered.contains(&index) || chosen.complete.contains(&index) {
-            continue;
-        }
+/// Outputs that hold what no run of this state directory has made, or that were changed since.
+fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<Obstacle>, EngineError> {
+    let mut found = Vec::new();
+    for (job, plan) in chosen.plans.iter().enumerate().filter(|(job, _)| !chosen.complete.contains(job)) {
         let Some(name) = locks.foreign(plan, made).map_err(file(&plan.output))? else { continue };
-        if made.parts(&plan.definition.output()).next().is_none() {
-            resolve::refuse_existing(plan)?;
-        }
-        return Err(EngineError::Foreign { path: plan.output.display().to_string(), name });
+        let output = plan.output.display();
+        let problem = if name == TEMPORARY {
+            format!(
+                "output {output}: found another run at work there or resumable, expected an output of its own"
+            )
+        } else if made.parts(&plan.definition.output()).any(|part| part == name) {
+            format!(
+                "output {output}: found {name} changed since it was written, expected it as it was: move it away"
+            )
+        } else {
+            format!(
+                "output {output}: found {name}, which no run of this state directory has made: move it away, or name another output"
+            )
+        };
+        found.push(Obstacle { job, problem });
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The jobs of a run: those that are to be done, and those that the unfinished run has done.
@@ -350,9 +371,10 @@ impl Chosen {
     }
 }
 
-/// Whether a job of the unfinished run is one of this run's, by its name and its output.
+/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those that are made for
+/// several values, whichever of them.
 fn is_continued(unfinished: &Unfinished, resolved: &Resolved) -> bool {
-    let name = |plan: &JobPlan| (plan.flow.clone(), plan.job.clone());
+    let name = |plan: &JobPlan| JobName::of(plan);
     let known: BTreeSet<_> = resolved.jobs.iter().map(name).collect();
     unfinished.jobs.iter().any(|plan| known.contains(&name(plan)))
 }
@@ -364,6 +386,7 @@ fn verdicts(resolved: &Resolved, decisions: &[Decision]) -> Vec<JobVerdict> {
         maps: plan.maps(),
         reduces: plan.reducers,
         verdict: decision.verdict.clone(),
+        goes_on: decision.resumed.is_some(),
     };
     resolved.jobs.iter().zip(decisions).map(of).collect()
 }

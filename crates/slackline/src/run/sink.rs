@@ -118,8 +118,8 @@ pub enum Note<'a> {
         /// Its deadline.
         when: &'a When,
     },
-    /// The earlier run was removed, with its outputs.
-    Removed,
+    /// Everything is done again that earlier runs had done.
+    StartsOver,
     /// An earlier run is resumed.
     Resumed(Recovered),
     /// What becomes of a job of the flow file.

@@ -117,13 +117,13 @@ fn a_run_that_goes_on_may_do_so_under_another_policy_and_keeps_its_start() {
 }
 
 #[test]
-fn an_earlier_run_is_removed_if_asked_for() {
+fn everything_is_done_again_if_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let fake = Fake::new();
     gone(&fake, request(dir.path()));
     let again = Request { choices: Choices::again(), ..request(dir.path()) };
     let (_, _, heard) = gone(&fake, again.clone());
-    assert_eq!((heard.notes, heard.done.len()), (vec!["Removed".to_owned()], 7));
+    assert_eq!((heard.notes, heard.done.len()), (vec!["StartsOver".to_owned()], 7));
     // Nothing is removed for a request that cannot be run.
     let wrong = Request { bytes: b"slackline = 1\nflows = []\n".to_vec(), ..again };
     assert!(Run::open(&fake, wrong, &mut Silent).is_err());

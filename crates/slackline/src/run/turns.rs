@@ -100,6 +100,11 @@ impl Turns {
                 turns.push((index, Turn::Done { at: now, late }));
             }
         }
+        if let Happening::Lost { maps, .. } = what {
+            for index in maps.iter().filter_map(|&id| self.of(id)).collect::<Vec<_>>() {
+                self.flows[index].left += 1;
+            }
+        }
         for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| !flow.is_over) {
             turns.extend(flow.turn(now, forecast.of(&flow.id)).map(|turn| (index, turn)));
         }

@@ -22,9 +22,9 @@ pub(super) struct Choice {
     /// Do this job again, and nothing else
     #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
     only: Vec<String>,
-    /// Start over: remove what earlier runs made of these jobs
+    /// Start over: do everything again
     ///
-    /// Their outputs are removed as well.
+    /// Outputs are replaced when the new ones are complete.
     #[arg(long, conflicts_with_all = ["force", "from_job", "only"], help_heading = "What is done")]
     again: bool,
     /// Say what would be done and why, and touch nothing
@@ -67,6 +67,7 @@ fn said(job: &JobVerdict) -> (&'static str, String) {
         Verdict::Left => ("left", "it was not chosen".to_owned()),
         Verdict::Resumed => ("resume", "it was cut short".to_owned()),
         Verdict::Run(reason) => ("run", reason.to_string()),
+        Verdict::Prevented(problem) => ("cannot", problem.clone()),
         _ => ("", String::new()),
     }
 }

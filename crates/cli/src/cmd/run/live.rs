@@ -64,7 +64,6 @@ pub(super) struct Live {
     running: u32,
     /// How often tasks have failed in this session, of so many times.
     failures: BTreeMap<TaskId, u16>,
-    attempts_max: u16,
     bars: Option<Bars>,
 }
 
@@ -105,7 +104,6 @@ impl Live {
             slots: 0,
             running: 0,
             failures: BTreeMap::new(),
-            attempts_max: request.attempts_max,
             bars: None,
         }
     }
@@ -286,8 +284,8 @@ impl Sink for Live {
             Note::LateAlready { flow, when } => out::warn(format_args!(
                 "flow {flow} is late already: its deadline, {when}, was before the run began; it runs all the same"
             )),
-            Note::Removed => out::talk(format_args!(
-                "{}: the earlier run is removed, with its outputs",
+            Note::StartsOver => out::talk(format_args!(
+                "{}: the earlier run counts no more, and everything is done again",
                 self.state.display()
             )),
             Note::Job(job) => self.verdict(job),
@@ -361,9 +359,7 @@ impl Sink for Live {
                 } else {
                     let failures = self.failures.entry(id).or_default();
                     *failures += 1;
-                    // What no other attempt can mend is not tried again, and jobs may say how often they are.
-                    let most = if is_final { *failures } else { self.attempts_max.max(*failures + 1) };
-                    format!("attempt {failures} of {most}")
+                    format!("attempt {failures}{}", if is_final { ", the last" } else { "" })
                 };
                 self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }

@@ -118,7 +118,7 @@ impl Prepared for FakePrepared {
         let run = earlier.filter(|_| goes_on).unwrap_or(new);
         self.engine.disk.borrow_mut().run = Some(run.clone());
         let mut session = self.engine.session(run);
-        session.recovered.removed = removed;
+        session.recovered.starts_over = removed;
         Ok(Box::new(session))
     }
 }
