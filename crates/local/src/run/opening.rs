@@ -70,7 +70,9 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
     for Obstacle { job, problem } in prevented {
         let plan = &chosen.plans[job];
         let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
-        it.into_iter().for_each(|it| it.verdict = Verdict::Prevented(problem.clone()));
+        if let Some(it) = it {
+            it.verdict = Verdict::Prevented(problem);
+        }
     }
     Ok(verdicts)
 }
