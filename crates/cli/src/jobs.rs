@@ -94,17 +94,14 @@ pub(crate) fn table(jobs: &[JobFigures], view: &View) -> String {
 
 /// What commands counted and said, a line each: `f/j: errors,parse 3`.
 fn said(jobs: &[JobFigures]) -> String {
-    let mut lines = String::new();
-    for job in jobs {
+    let of = |job: &JobFigures| {
         let name = format!("{}/{}", job.flow, job.job);
-        for (counter, count) in job.counters() {
-            lines.push_str(&format!("{name}: {counter} {count}\n"));
-        }
-        for status in job.phases().into_iter().filter_map(|phase| phase.status.as_deref()) {
-            lines.push_str(&format!("{name} says: {status}\n"));
-        }
-    }
-    lines
+        let counted =
+            job.counters().into_iter().map(|(counter, count)| format!("{name}: {counter} {count}\n"));
+        let said = job.phases().into_iter().filter_map(|phase| phase.status.as_deref());
+        counted.chain(said.map(|status| format!("{name} says: {status}\n"))).collect::<String>()
+    };
+    jobs.iter().map(of).collect()
 }
 
 /// A job as JSON: all of both phases.
