@@ -1,6 +1,6 @@
 //! The whole program with one more engine and one more format.
 //!
-//! `cargo run -p slackline-cli --example own_program -- run examples/first-run.toml --engine share:share=0.25`
+//! `cargo run -p slackline-cli --example own_program -- run examples/first-run.toml --engine part:fraction=0.25`
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -14,13 +14,13 @@ use slackline::trace::{Diagnostics, Importer, Output, Place, SourceMap};
 use slackline_cli::Tables;
 
 /// An engine: some of this machine's processors. One that is not made of another implements `Backend`.
-const SHARE: EngineEntry = EngineEntry {
-    name: "share",
-    summary: "a share of this machine's processors",
-    params: &[Param::new("share", "0.5", Values::Real(0.01, 1.0), "which share")],
+const PART: EngineEntry = EngineEntry {
+    name: "part",
+    summary: "a part of this machine's processors",
+    params: &[Param::new("fraction", "0.5", Values::Real(0.01, 1.0), "which part")],
     make: |settings| {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let slots = (processors as f64 * settings.real("share")).ceil() as u32;
+        let slots = (processors as f64 * settings.real("fraction")).ceil() as u32;
         let worker = WorkerCommand::this_program().map_err(EngineError::other)?;
         Ok(Box::new(LocalEngine::new(Slots::Universal(slots), Settings::new(worker))))
     },
@@ -55,5 +55,5 @@ const LINES: Importer = Importer {
 };
 
 fn main() -> ExitCode {
-    slackline_cli::main_with(Tables::default().with_engine(SHARE).with_importer(LINES))
+    slackline_cli::main_with(Tables::default().with_engine(PART).with_importer(LINES))
 }

@@ -1,9 +1,10 @@
-//! The two kinds of file that `--history` names. Simulations keep a document: read at the start, written at the end.
-//! Runs keep a store, which simulations may read and what was simulated never gets into.
+//! The file that `--history` names: a document that simulations and real runs keep. Simulations read it at the start and
+//! write it at the end; where there are real runs in it they leave it as it is, so that what was simulated never gets
+//! among what really ran.
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use slackline::report::number::counted;
 use slackline_local::HistoryStore;
 use slackline_local::job_cost::records;
@@ -40,7 +41,7 @@ impl Past {
             }
             Err(error) => return Err(error).with_context(|| format!("{name}: cannot be read")),
         };
-        if HistoryStore::is_one(&bytes) {
+        if HistoryStore::is_log(&bytes) {
             let history = records(&HistoryStore::existing(path).latest()?);
             return Ok(Self {
                 sha256: Some(slackline_trace::sha256(&document(&history)?)),
@@ -48,8 +49,8 @@ impl Past {
                 is_store: true,
             });
         }
-        let history = slackline_trace::read_history(&name, &bytes)?;
-        Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)), is_store: false })
+        let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
+        Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)), is_store: !runs.is_empty() })
     }
 
     /// Writes what is known after a simulation, unless the file is of real runs.
@@ -63,21 +64,6 @@ impl Past {
         }
         write(path, history)
     }
-}
-
-/// Refuses a file that is no store of real runs.
-///
-/// # Errors
-/// If it is none; a history document is called by its name.
-pub(crate) fn expect_store(name: &str, bytes: &[u8]) -> anyhow::Result<()> {
-    if HistoryStore::is_one(bytes) {
-        return Ok(());
-    }
-    let found = match slackline_trace::read_history(name, bytes) {
-        Ok(_) => "a history document, which `simulate` keeps and `compare` reads",
-        Err(_) => "another file",
-    };
-    bail!("{name}: found {found}; expected the store of real runs that `run --history` keeps")
 }
 
 /// The document of a history.

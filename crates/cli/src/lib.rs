@@ -13,11 +13,12 @@
 //! - `input`: what is said of workloads and options on the command line;
 //! - [`Tables`]: what it knows by name;
 //! - `history`: the file of `--history`;
+//! - `jobs`: what the jobs of a run did, as a table;
 //! - `out`: everything that is printed or written;
 //! - `clock`: how long things take;
 //! - `progress`: a bar for whatever takes more than a second.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input.
+//! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be resumed.
 #![deny(clippy::unwrap_used)]
 
 mod args;
@@ -27,6 +28,7 @@ mod defaults;
 mod help;
 mod history;
 mod input;
+mod jobs;
 mod out;
 mod progress;
 mod tables;
@@ -74,6 +76,8 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
     match cmd::run(cli, &tables, &defaults) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        // What shells give for a program that ctrl-C has ended.
+        Ok(Answer::Stopped) => ExitCode::from(130),
         Err(error) if out::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // A policy that could not go on is no wrong use.

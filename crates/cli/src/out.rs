@@ -18,15 +18,56 @@ pub(crate) fn data(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Some(path) = file else {
-        let mut stdout = BufWriter::new(io::stdout().lock());
-        content(&mut stdout)?;
-        return Ok(stdout.flush()?);
+        let mut stdout = Named { to: BufWriter::new(io::stdout().lock()), refused: false };
+        let written = content(&mut stdout).and_then(|()| stdout.flush());
+        return match written {
+            // What the content itself could not do, such as reading, says so in its own words.
+            Err(error) if !stdout.refused => Err(error.into()),
+            other => other.context("cannot write standard output"),
+        };
     };
     let written = atomic_file::write(path, |out| match Compression::of_name(path) {
         Some(compression) => compression.write(out, content),
         None => content(out),
     });
     written.with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+/// A writer that remembers whether it was what went wrong.
+struct Named<W> {
+    to: W,
+    refused: bool,
+}
+
+impl<W: Write> Named<W> {
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        self.refused |= result.is_err();
+        result
+    }
+}
+
+impl<W: Write> Write for Named<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.to.flush();
+        self.noted(flushed)
+    }
+}
+
+/// What became of an output whose reader may have seen enough: that alone is no error, and does not change what the
+/// exit code says.
+///
+/// # Errors
+/// Any other.
+pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
+    match written {
+        Err(error) if is_closed_pipe(&error) => Ok(()),
+        other => other,
+    }
 }
 
 /// Writes text; see [`data`].
@@ -55,6 +96,11 @@ pub(crate) fn view(file: Option<&Path>) -> View {
 /// Says something on standard error; if nobody listens, so be it.
 pub(crate) fn talk(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Erases so many lines above the cursor of the terminal, and all below.
+pub(crate) fn erase_above(lines: usize) {
+    let _ = write!(io::stderr().lock(), "\x1b[{lines}A\x1b[J");
 }
 
 /// Says what should be looked at before the results are believed.

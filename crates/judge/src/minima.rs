@@ -8,7 +8,8 @@
 //!   do not say;
 //! - a reduce phase is ready once its maps are done, or enough of them for slow-start and waiting
 //!   reduces would still leave a slot to the maps. Which machines are up the rows do not say either:
-//!   the slots in use are those that certainly are;
+//!   the slots in use are those that certainly are. Nor do they say when output was lost: a reduce whose
+//!   job lost some may wait again whenever it runs;
 //! - nor do they say when output was lost and a flow failed. A lane with a guaranteed phase of which
 //!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile.
 
@@ -105,6 +106,8 @@ struct Sweep<'a, 'b> {
     ends: Vec<&'a TaskRow>,
     n_ended: usize,
     waits: Waits,
+    /// Reduce phases of jobs that lost map output.
+    may_wait: Vec<PhaseId>,
     in_use: i64,
     held: Vec<i64>,
     not_started: Vec<i64>,
@@ -126,6 +129,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
             ends,
             n_ended: 0,
             waits: Waits::new(waits),
+            may_wait: may_wait(ledger),
             in_use: 0,
             held: vec![0; tasks.len()],
             not_started: tasks.clone(),
@@ -196,7 +200,8 @@ impl<'a, 'b> Sweep<'a, 'b> {
         {
             return None;
         }
-        let spare = self.in_use - self.waits.held;
+        let may_wait: i64 = self.may_wait.iter().map(|&phase| held(phase)).sum();
+        let spare = self.in_use - self.waits.held - may_wait;
         let barred = |g: &Guaranteed| self.lane == Lane::Any && now < g.free && spare < 2;
         let left = |phase: PhaseId| u32::try_from(self.left[phase.index()]).unwrap_or(0);
         let ready: Vec<&Guaranteed> = ready.values().filter(|g| !barred(g) || held(g.phase) > 0).collect();
@@ -227,6 +232,13 @@ impl<'a, 'b> Sweep<'a, 'b> {
         let same = self.ends[self.n_ended..].iter().take_while(|row| row.end <= tolerance::latest_same(now));
         same.filter(|row| row.phase == phase).map(|row| i64::from(row.count)).sum()
     }
+}
+
+/// The reduce phases of jobs that lost map output.
+fn may_wait(ledger: &Ledger<'_>) -> Vec<PhaseId> {
+    let jobs = ledger.instance.jobs().iter();
+    let lossy = jobs.filter(|job| job.map.is_some_and(|map| ledger.has_losses(map)));
+    lossy.filter_map(|job| job.reduce).collect()
 }
 
 /// Slots held by early reduces that wait for maps.

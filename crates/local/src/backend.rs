@@ -9,9 +9,9 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 
 use crate::job_cost::JobHistory;
-use crate::journal::{Attempt, Identity};
+use crate::journal::Attempt;
 use crate::preflight::Obstacle;
-use crate::run::{Drive, EngineError, Recovered, RunEnd};
+use crate::run::{Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
 
 /// An engine by name, its parameters and how it is made of them.
 ///
@@ -43,8 +43,7 @@ pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
 /// An engine that really runs flows.
 pub trait Backend {
-    /// Which of its settings shape a run, by name: a run that was begun with others is another run. Where another
-    /// engine could take the state directory for its own, `engine` is one of them.
+    /// Its settings, by name, to be shown with the run.
     fn options(&self) -> BTreeMap<String, String>;
 
     /// The machines that flows are scheduled on, in one group.
@@ -57,21 +56,11 @@ pub trait Backend {
     /// What is wrong with the workload, and where.
     fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>>;
 
-    /// Looks for a run in a state directory, and resumes it if it has one.
+    /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
     ///
     /// # Errors
-    /// The directory holds another run or something else, or the run cannot be resumed.
-    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError>;
-}
-
-/// What is in a state directory.
-pub enum Opened {
-    /// No run.
-    Nothing,
-    /// A run of which all outputs were removed by hand.
-    Orphaned,
-    /// A run that can be driven.
-    Begun(Box<dyn Session>),
+    /// The directory holds something else, or cannot be read.
+    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError>;
 }
 
 /// What is wrong with a document, and where.
@@ -97,32 +86,17 @@ pub trait Prepared {
     /// The workload with all phases, task by task.
     fn workload(&self) -> &Draft;
 
-    /// Jobs that cannot be run now.
-    fn unrunnable(&self) -> Vec<UnrunnableJob>;
-
-    /// Removes the run of a state directory, with the outputs it made, to make room for this one. Says whether there
-    /// was one.
+    /// What would become of each job; nothing is written.
     ///
     /// # Errors
-    /// It cannot be removed as a whole; then nothing is.
-    fn discard(&self, state: &Path) -> Result<bool, EngineError>;
+    /// A choice that names no job; a state directory of something else.
+    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError>;
 
-    /// Begins the run.
+    /// Opens the run: what is done already is kept, what was cut short is continued, the rest begins.
     ///
     /// # Errors
-    /// Outputs that are there already, a run that was begun there meanwhile, whatever the engine says.
-    fn begin(self: Box<Self>, beginning: RunStart<'_>) -> Result<Box<dyn Session>, EngineError>;
-}
-
-/// Where and when a run begins, and what it is.
-#[derive(Clone, Debug)]
-pub struct RunStart<'a> {
-    /// The directory of its state.
-    pub state: &'a Path,
-    /// What it is.
-    pub identity: Identity,
-    /// When it starts: microseconds since 1970.
-    pub started: u64,
+    /// Outputs that are another's, no flow that can be run, a state directory in use, whatever the engine says.
+    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError>;
 }
 
 /// A run that was begun and can be resumed, whatever kills it.
@@ -137,8 +111,11 @@ pub trait Session {
     /// All attempts that have ended, by their numbers.
     fn attempts(&self) -> &[Attempt];
 
-    /// What resuming it found.
+    /// What opening it found.
     fn recovered(&self) -> Recovered;
+
+    /// What becomes of the jobs of the flow file, in its order.
+    fn verdicts(&self) -> &[JobVerdict];
 
     /// What prevents unfinished jobs from running; their flows have failed from the start.
     fn obstacles(&self) -> &[Obstacle];

@@ -30,6 +30,22 @@ impl RunClock {
     }
 }
 
+/// Time since some moment of this process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// That moment is now.
+    pub(crate) fn start() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "processes are waited for in real time")]
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 /// Microseconds since 1970.
 pub fn unix_micros() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "a run remembers when it started")]
@@ -51,7 +67,7 @@ pub fn unknown_zone() -> Option<String> {
 }
 
 /// Waits.
-pub(crate) fn pause(time: Duration) {
+pub fn pause(time: Duration) {
     #[expect(clippy::disallowed_methods, reason = "an old process takes a moment to go")]
     std::thread::sleep(time);
 }

@@ -1,27 +1,35 @@
 //! The engine: attempts are processes, their output is committed by renaming, time is real.
 //!
-//! It takes no scheduling decision: it starts what the driver asks for, and reports the results. An attempt
-//! that ended well is recorded in the journal, its output moved to its place, and only then reported; so
-//! whatever starts after it finds its output.
+//! It takes no scheduling decision: it starts what the driver asks for on the machines of a [`Fleet`], and reports the
+//! results. An attempt that ended well is recorded in the journal, its output moved to its place, and only then
+//! reported; so whatever starts after it finds its output. Results that wait when the engine comes round are recorded
+//! together.
 
+mod admission;
+mod coming;
 mod ending;
+mod logs;
+mod lost;
 mod speculation;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{FlowId, Instance, PhaseKind, Span, Time};
+use slackline_model::{Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
 use crate::clock::RunClock;
+use crate::fleet::{Assignment, Capacity, Fleet, Waker};
 use crate::job_plan::JobPlan;
-use crate::journal::Journal;
+use crate::journal::{self, Attempt, Journal};
 use crate::layout::Layout;
-use crate::process::{self, Attempt, Worker, WorkerCommand};
+use crate::process::WorkerCommand;
+use crate::publish::Publisher;
 use crate::remaining::Numbers;
 use crate::task::{self, Spec, Task};
 use crate::task_id::TaskId;
@@ -82,6 +90,8 @@ impl Settings {
 pub enum Happening<'a> {
     /// An attempt started.
     Started(TaskId),
+    /// An attempt has ended, as the journal has it; what that means for its task is said next.
+    Recorded(&'a crate::journal::Attempt),
     /// A task is done; after so many seconds.
     Done(TaskId, f64),
     /// An attempt failed, with the reason and the file that has what its commands said, if they did.
@@ -94,6 +104,15 @@ pub enum Happening<'a> {
         log: Option<&'a std::path::Path>,
         /// Whether another attempt of the task is still at work, so that this one does not count.
         goes_on: bool,
+        /// Whether the task is not tried again: its flow has failed.
+        is_final: bool,
+    },
+    /// The output of maps that were done was found gone or damaged: they are made again.
+    Lost {
+        /// The maps.
+        maps: &'a [TaskId],
+        /// What was found.
+        message: &'a str,
     },
     /// An attempt was stopped.
     Killed(TaskId),
@@ -103,6 +122,13 @@ pub enum Happening<'a> {
         job: u32,
         /// Records that its tasks in this session could not use.
         skipped: u64,
+    },
+    /// A flow fails without having begun, because a job of another flow that it reads from is never going to be done.
+    NeverComes {
+        /// The flow.
+        flow: &'a str,
+        /// The job.
+        job: u32,
     },
     /// Time goes by.
     Tick,
@@ -126,28 +152,43 @@ pub(crate) struct Work<'a> {
     pub(crate) numbers: Numbers,
     /// The jobs of the run.
     pub(crate) jobs: &'a [JobPlan],
+    /// Finishes them.
+    pub(crate) publisher: Publisher<'a>,
+    /// By flow that reads from other flows: the jobs that it waits for.
+    pub(crate) waits: BTreeMap<String, BTreeSet<u32>>,
     /// Tasks that are done already.
     pub(crate) done: BTreeSet<TaskId>,
-    /// The number of the next attempt.
-    pub(crate) next_number: u64,
+    /// All attempts of the run so far.
+    pub(crate) attempts: &'a [Attempt],
+    /// How often a task may fail whose job does not say.
+    pub(crate) attempts_max: u16,
 }
 
-/// A message to the engine's thread.
-enum Message {
-    Ended(process::Ended),
-    Interrupt,
+/// How far an attempt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It has its slot, and waits for the maps of its job.
+    Held,
+    /// It has its slot, and waits for a time or for what it takes of its machine.
+    Waiting,
+    /// It has its slot, and waits for maps that are made again.
+    Starved,
+    /// Its fleet has it.
+    AtWork,
 }
 
-/// An attempt that runs, or waits for the maps of its job.
+/// An attempt that runs, or waits.
 struct Running {
     number: u64,
     id: TaskId,
     slot: u32,
     /// Since when it has its slot.
     start: Time,
-    /// Since when it is at work: a reduce that has its slot early waits for its maps.
+    /// Since when it is at work.
     began: Time,
-    worker: Option<Worker>,
+    stage: Stage,
+    /// It does not start before.
+    not_before: Time,
     /// Why it was killed, if it was.
     killed: Option<String>,
     /// A second attempt of the same task, on a slot that the policy leaves idle.
@@ -164,17 +205,16 @@ impl Running {
             slot,
             start,
             began: start,
-            worker: None,
+            stage: Stage::Held,
+            not_before: Time::ZERO,
             killed: None,
             second: None,
             second_failed: false,
         }
     }
 
-    fn kill(&self) {
-        if let Some(worker) = &self.worker {
-            worker.kill();
-        }
+    fn is_at_work(&self) -> bool {
+        self.stage == Stage::AtWork
     }
 }
 
@@ -184,59 +224,75 @@ pub(crate) struct Local<'a> {
     settings: Settings,
     clock: RunClock,
     observer: &'a mut dyn Observer,
+    fleet: Box<dyn Fleet>,
+    machines: Vec<Capacity>,
     now: Time,
+    /// The number of the next attempt.
+    next_number: u64,
     running: BTreeMap<RowId, Running>,
     rows: BTreeMap<u64, RowId>,
-    /// Flows by release, then id.
-    arrivals: std::collections::VecDeque<FlowId>,
+    /// Rows whose attempt waits to start, in the order in which they do.
+    queue: VecDeque<RowId>,
+    /// Attempts that were stopped and are not gone yet.
+    leaving: BTreeMap<u64, TaskId>,
+    coming: coming::Coming,
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
-    inbox: Receiver<Message>,
-    outbox: Sender<Message>,
-    ended: Sender<process::Ended>,
+    /// Attempts that ended and are not in the journal yet.
+    records: Vec<Attempt>,
+    /// By job: how many of the tasks that write its output are not done.
+    open: Vec<u32>,
+    /// How often each task failed that ever did.
+    failures: BTreeMap<TaskId, u16>,
+    /// When a task may start again that failed.
+    not_before: BTreeMap<TaskId, Time>,
+    lost: lost::Lost,
+    said: logs::Said,
     /// By job and phase: how many tasks are done, and the microseconds they took together.
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
     skipped: BTreeMap<u32, u64>,
     /// Why nothing more can be done.
     fatal: Option<String>,
-    interrupted: bool,
+    asked_to_stop: Arc<AtomicBool>,
 }
 
 /// Stops a run from another thread, for a signal handler for example.
 #[derive(Clone)]
-pub struct Interrupt(Sender<Message>);
+pub struct Interrupt {
+    asked: Arc<AtomicBool>,
+    waker: Waker,
+}
 
 impl Interrupt {
-    /// Asks the engine to stop; running attempts are killed.
+    /// Asks the engine to stop; running attempts are killed. A run that has ended needs no stop.
     pub fn stop(&self) {
-        // A run that has ended needs no stop.
-        let _ = self.0.send(Message::Interrupt);
+        self.asked.store(true, Ordering::SeqCst);
+        (self.waker)();
     }
 }
 
 impl<'a> Local<'a> {
-    /// An engine for what is left of a run.
+    /// An engine for what is left of a run, on these machines. O(tasks · log tasks).
     pub(crate) fn new(
         work: Work<'a>,
         settings: Settings,
         clock: RunClock,
         observer: &'a mut dyn Observer,
+        fleet: Box<dyn Fleet>,
     ) -> Self {
-        let mut arrivals: Vec<FlowId> = work.instance.flows().keys().collect();
-        arrivals.sort_by_key(|&flow| (work.instance.flow(flow).release, flow));
-        let (outbox, inbox) = channel();
-        let (ended, watchers) = channel::<process::Ended>();
-        let forward = outbox.clone();
-        std::thread::spawn(move || {
-            for message in watchers {
-                if forward.send(Message::Ended(message)).is_err() {
-                    return;
-                }
-            }
-        });
+        let coming = coming::Coming::new(work.instance, &work.waits);
+        let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
+        for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
+            open[id.job as usize] -= 1;
+        }
         Self {
+            next_number: work.attempts.last().map_or(0, |last| last.number + 1),
+            lost: lost::Lost::new(journal::losses(work.attempts)),
+            said: logs::Said::find(work.layout, work.attempts),
+            machines: fleet.machines(),
+            fleet,
             work,
             settings,
             clock,
@@ -244,27 +300,30 @@ impl<'a> Local<'a> {
             now: Time::ZERO,
             running: BTreeMap::new(),
             rows: BTreeMap::new(),
-            arrivals: arrivals.into(),
+            queue: VecDeque::new(),
+            leaving: BTreeMap::new(),
+            coming,
             wakes: BTreeSet::new(),
             due: Vec::new(),
-            inbox,
-            outbox,
-            ended,
+            records: Vec::new(),
+            open,
+            failures: BTreeMap::new(),
+            not_before: BTreeMap::new(),
             took: BTreeMap::new(),
             skipped: BTreeMap::new(),
             fatal: None,
-            interrupted: false,
+            asked_to_stop: Arc::new(AtomicBool::new(false)),
         }
     }
 
     /// What stops the engine from another thread.
     pub(crate) fn interrupt(&self) -> Interrupt {
-        Interrupt(self.outbox.clone())
+        Interrupt { asked: self.asked_to_stop.clone(), waker: self.fleet.waker() }
     }
 
     /// Whether it was stopped.
     pub(crate) fn was_interrupted(&self) -> bool {
-        self.interrupted
+        self.asked_to_stop.load(Ordering::SeqCst)
     }
 
     /// Why it stopped by itself, if it did.
@@ -272,16 +331,12 @@ impl<'a> Local<'a> {
         self.fatal.as_deref()
     }
 
-    /// Starts the process of an attempt; one that cannot be started has failed.
+    /// Puts an attempt to work, now or as soon as it may start.
     fn set_to_work(&mut self, row: RowId, mut running: Running) {
-        running.began = self.now;
-        match self.launch(running.number, running.id) {
-            Ok(worker) => {
-                running.worker = Some(worker);
-                self.keep(row, running);
-            }
-            Err(error) => self.fail(row, &running, &error.to_string()),
-        }
+        running.stage = Stage::Waiting;
+        self.keep(row, running);
+        self.queue.push_back(row);
+        self.admit();
     }
 
     fn keep(&mut self, row: RowId, running: Running) {
@@ -289,13 +344,31 @@ impl<'a> Local<'a> {
         self.running.insert(row, running);
     }
 
-    /// Starts the process of an attempt.
-    fn launch(&self, number: u64, id: TaskId) -> io::Result<Worker> {
+    /// The number of an attempt that is new.
+    fn number(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        number
+    }
+
+    /// The machine of a slot of the lane that serves a task.
+    fn machine_of(&self, id: TaskId, slot: u32) -> MachineId {
+        let cluster = self.work.instance.cluster();
+        cluster.machine_of(cluster.lane_of(id.phase), slot).0
+    }
+
+    /// Has the fleet start an attempt.
+    fn launch(&mut self, running: &Running) -> io::Result<()> {
+        let Running { number, id, slot, began, .. } = *running;
+        let spec = self.spec(number, id)?;
+        let machine = self.machine_of(id, slot);
+        self.fleet.start(Assignment { number, id, machine, slot, since: began.0 }, &spec)
+    }
+
+    /// What an attempt is told.
+    fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
         let job = &self.work.jobs[id.job as usize];
         let directory = self.work.layout.attempt(job, id, number);
-        fs::create_dir_all(&directory)
-            .map_err(|e| io::Error::new(e.kind(), format!("{}: cannot be made: {e}", directory.display())))?;
-        fs::create_dir_all(self.work.layout.pids())?;
         let task = match id.phase {
             PhaseKind::Reduce => {
                 let maps = (0..job.maps()).map(|map| self.work.layout.map_output(id.job, map)).collect();
@@ -304,24 +377,19 @@ impl<'a> Local<'a> {
             PhaseKind::Map => Task::Map {
                 index: id.task,
                 maps: job.maps(),
-                splits: job.inputs.maps[id.task as usize].clone(),
+                splits: job.splits(id.task, |path| self.work.publisher.part(path)),
                 partitions: job.reducers,
                 prepared: self.prepared(job, id.job)?,
             },
         };
-        let spec = Spec {
-            job: job.work.clone(),
-            task,
-            directory,
-            memory_bytes: self.settings.memory_bytes,
+        Ok(Spec {
             durable: job.is_final(id),
-        };
-        let pid_file = self.work.layout.pid(number);
-        Worker::start(
-            &self.settings.worker,
-            Attempt { number, spec: &spec, pid_file: &pid_file },
-            self.ended.clone(),
-        )
+            setting: job.setting.clone(),
+            shuffle: job.shuffle.clone(),
+            compress: job.compress,
+            memory_limit: job.limits.memory,
+            ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
+        })
     }
 
     /// What a job's program wants to know of all input; made before its first map.
@@ -340,8 +408,8 @@ impl<'a> Local<'a> {
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let arrival = self.arrivals.front().map(|&flow| self.work.instance.flow(flow).release);
-        let next = [arrival, self.wakes.first().copied()].into_iter().flatten().min();
+        let arrival = self.coming.next_release(self.work.instance);
+        let next = [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min();
         let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(TICK, |until| until.min(TICK))
     }
@@ -350,11 +418,8 @@ impl<'a> Local<'a> {
     fn due(&mut self, reports: &mut Vec<Report>) {
         self.now = self.clock.now();
         reports.append(&mut self.due);
-        while let Some(&flow) = self.arrivals.front()
-            && self.work.instance.flow(flow).release <= self.now
-        {
+        for flow in self.arriving() {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
-            self.arrivals.pop_front();
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
@@ -374,38 +439,34 @@ impl Engine for Local<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let mut patience = Duration::ZERO;
         loop {
-            while let Ok(message) = self.inbox.try_recv() {
-                self.take_in(message);
-            }
-            if self.interrupted || self.fatal.is_some() {
+            self.hear(patience);
+            if self.was_interrupted() || self.fatal.is_some() {
                 return None;
             }
             self.due(reports);
             if !reports.is_empty() {
                 return Some(self.now);
             }
-            if self.running.is_empty() && self.arrivals.is_empty() && self.wakes.is_empty() {
+            if self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty() {
                 return None;
             }
             self.time_out();
+            self.make_again();
+            self.admit();
             self.speculate();
             self.observer.happened(self.now, Happening::Tick);
-            match self.inbox.recv_timeout(self.patience()) {
-                Ok(message) => self.take_in(message),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
+            patience = if self.due.is_empty() { self.patience() } else { Duration::ZERO };
         }
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
-        let number = self.work.next_number;
-        self.work.next_number += 1;
         let slot = start.places[0].first;
         self.make_room(live.lane_of(start.phase), slot);
-        let running = Running::new(number, id, slot, self.now);
+        let mut running = Running::new(self.number(), id, slot, self.now);
+        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
         self.observer.happened(self.now, Happening::Started(id));
         if start.held {
             self.keep(start.row, running);
@@ -417,14 +478,13 @@ impl Engine for Local<'_> {
     fn order(&mut self, order: Order) {
         match order {
             Order::Go { row, .. } => {
-                if self.running.get(&row).is_some_and(|running| running.worker.is_none())
+                if self.running.get(&row).is_some_and(|running| running.stage == Stage::Held)
                     && let Some(running) = self.running.remove(&row)
                 {
-                    self.rows.remove(&running.number);
                     self.set_to_work(row, running);
                 }
             }
-            // Map output on this machine is not lost while the machine is there, and nothing runs that was not ordered.
+            // The driver knows of no output that was lost (see `lost`), and nothing runs that was not ordered.
             Order::Hold(_) | Order::Refuse(_) => {}
             Order::Kill(row) => {
                 let Some(mut running) = self.running.remove(&row) else { return };
@@ -441,6 +501,6 @@ impl Engine for Local<'_> {
     }
 
     fn may_bring_flows(&mut self) -> bool {
-        !self.arrivals.is_empty()
+        self.coming.may_come()
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
         let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
         let rate = match plan.work {
             Job::Program { .. } => PROGRAM_RATE,
-            Job::Commands { .. } => COMMAND_RATE,
+            Job::Commands { .. } | Job::Command { .. } => COMMAND_RATE,
         };
         let pace = |phase: Option<&PhaseDraft>, kind| {
             let record =
@@ -81,8 +81,9 @@ impl Pace {
         Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64 }
     }
 
+    /// In whole microseconds, as simulated time is.
     fn seconds(self, bytes: f64) -> f64 {
-        self.fixed + self.a_byte * bytes
+        ((self.fixed + self.a_byte * bytes) * 1e6).round().max(1.0) / 1e6
     }
 }
 
@@ -146,7 +147,7 @@ mod tests {
 
     fn plan(job: &str, reads: &[(&str, Option<u64>)], reducers: u32) -> JobPlan {
         let split = |&(path, length): &(&str, Option<u64>)| {
-            vec![Split { path: path.into(), offset: 0, length, input: 0 }]
+            vec![Split { path: path.into(), offset: 0, length, input: 0, source: None }]
         };
         JobPlan {
             flow: "nightly#4".into(),
@@ -157,6 +158,11 @@ mod tests {
             output: format!("out/{job}").into(),
             prepare: false,
             makes: None,
+            definition: crate::definition::Definition::default(),
+            setting: crate::task::Setting::default(),
+            shuffle: crate::task::Shuffle::default(),
+            compress: None,
+            limits: crate::Limits::default(),
         }
     }
 

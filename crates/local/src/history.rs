@@ -1,23 +1,32 @@
-//! What earlier runs took, in a log of its own: the file of `run --history`.
+//! What earlier runs took: the file of `run --history`.
 //!
-//! A run says what its finished jobs took under the time it started at. One that is killed and resumed
-//! says so again under the same time, and nothing is counted twice. A job is found again by its own name and
-//! its flow's.
+//! It is the history document that simulations keep as well, with a section of its own for real runs. A run says what its
+//! finished jobs took under the time it started at. One that is killed and resumed says so again under the same time,
+//! and nothing is counted twice. A job is found again by its own name and its flow's. Only the [`LATEST`] runs of each
+//! job are kept.
+//!
+//! The file is replaced as a whole under the lock of a file beside it, so that several runs may use it. A store of the
+//! time before, a log, is read as it is, and becomes a document when it is written to.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use slackline_model::Draft;
+use slackline_model::{Draft, History};
+use slackline_trace::{
+    Compression, HistoryJob, HistoryRun, atomic_file, read_history_and_runs, write_history_and_runs,
+};
 
-use crate::job_cost::{JobCost, JobHistory, JobName};
+use crate::job_cost::{JobCost, JobHistory, JobName, records};
 use crate::log::{Kind, Log, LogError, is_one};
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
 pub const LATEST: usize = 10;
 
-/// The file. Runs keep it open for a moment only.
-const LOG: Kind = Kind { name: "history", line: "slackline history 2\n", tries: 100 };
+/// The file of the time before, a log.
+const LOG: Kind = Kind { name: "history", line: "slackline history 2\n", tries: 100, reserve: 0 };
 
 /// A run, as the store remembers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,12 +48,21 @@ pub struct PastRun {
     pub jobs: JobHistory,
 }
 
-/// A record of the log: what a run took so far. It replaces what was said before of the run of the same start.
-#[derive(Serialize, Deserialize)]
+/// A record of the log of the time before: what a run took so far. It replaces what was said earlier of the run of the
+/// same start.
+#[derive(Deserialize)]
 struct Entry {
     started: u64,
     note: Note,
     jobs: Vec<(JobName, JobCost)>,
+}
+
+/// What is in a file.
+#[derive(Default)]
+struct Content {
+    /// What simulations have kept there, or what follows from the runs.
+    history: History,
+    runs: BTreeMap<u64, PastRun>,
 }
 
 /// A store of earlier runs. Its file is open only while something is read or written, so that several runs
@@ -60,8 +78,16 @@ impl HistoryStore {
     /// # Errors
     /// A file that is no store, or cannot be written.
     pub fn new(path: &Path) -> Result<Self, LogError> {
-        Log::open(LOG, path)?;
-        Ok(Self::existing(path))
+        let store = Self::existing(path);
+        if path.exists() {
+            store.content()?;
+        } else {
+            let _lock = store.lock()?;
+            if !path.exists() {
+                store.write(&Content::default())?;
+            }
+        }
+        Ok(store)
     }
 
     /// A store that is there, to be looked at.
@@ -69,8 +95,9 @@ impl HistoryStore {
         Self { path: path.to_owned() }
     }
 
-    /// Whether a file begins as a store does, one of the first edition included.
-    pub fn is_one(bytes: &[u8]) -> bool {
+    /// Whether a file begins as a store of the time before did, one of the first edition included: what is none is a
+    /// document.
+    pub fn is_log(bytes: &[u8]) -> bool {
         is_one(LOG, bytes)
     }
 
@@ -79,10 +106,12 @@ impl HistoryStore {
     /// # Errors
     /// Whatever the file system says, a full disk for example; then it stays as it was.
     pub fn remember(&self, run: &PastRun) -> Result<(), LogError> {
-        let jobs = run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)).collect();
-        let entry = Entry { started: run.started, note: run.note.clone(), jobs };
-        let text = serde_json::to_vec(&entry).expect("invariant: an entry can be written as JSON");
-        Log::open(LOG, &self.path)?.append([text.as_slice()])
+        let _lock = self.lock()?;
+        let mut content = if self.path.exists() { self.content()? } else { Content::default() };
+        let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
+        so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)));
+        prune(&mut content.runs);
+        self.write(&content)
     }
 
     /// What the [`LATEST`] runs of each job of a workload took together. O(entries).
@@ -101,17 +130,9 @@ impl HistoryStore {
     /// # Errors
     /// A file that is no store or is damaged.
     pub fn latest(&self) -> Result<JobHistory, LogError> {
-        let mut counts: BTreeMap<JobName, usize> = BTreeMap::new();
-        let mut known = JobHistory::new();
-        for (name, cost) in self.runs()?.into_iter().rev().flat_map(|run| run.jobs) {
-            let count = counts.entry(name.clone()).or_default();
-            *count += 1;
-            if *count <= LATEST {
-                let so_far = known.entry(name).or_default();
-                *so_far = so_far.and(cost);
-            }
-        }
-        Ok(known)
+        let mut runs = self.content()?.runs;
+        prune(&mut runs);
+        Ok(together(&runs))
     }
 
     /// All runs, the earliest first. O(entries).
@@ -119,6 +140,45 @@ impl HistoryStore {
     /// # Errors
     /// A file that is no store or is damaged.
     pub fn runs(&self) -> Result<Vec<PastRun>, LogError> {
+        Ok(self.content()?.runs.into_values().collect())
+    }
+
+    fn name(&self) -> String {
+        format!("history {}", self.path.display())
+    }
+
+    fn refused(&self, problem: io::Error) -> LogError {
+        LogError::File { name: self.name(), problem }
+    }
+
+    /// Keeps other runs from writing until it is dropped. The file beside stays: who removed it would let two others
+    /// hold two of that name.
+    fn lock(&self) -> Result<File, LogError> {
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".lock");
+        let lock = File::options().write(true).create(true).truncate(false).open(&beside);
+        let lock = lock.and_then(|lock| lock.lock().map(|()| lock));
+        lock.map_err(|problem| LogError::File {
+            name: format!("history {}", beside.to_string_lossy()),
+            problem,
+        })
+    }
+
+    fn content(&self) -> Result<Content, LogError> {
+        let bytes = fs::read(&self.path).map_err(|e| self.refused(e))?;
+        if Self::is_log(&bytes) {
+            return Ok(Content { history: History::new(), runs: self.logged()? });
+        }
+        let name = self.path.display().to_string();
+        let read = read_history_and_runs(&name, &bytes);
+        let (history, runs) =
+            read.map_err(|error| LogError::History { name: self.name(), problem: error.to_string() })?;
+        let runs = runs.into_iter().map(|run| (run.started, PastRun::from(run))).collect();
+        Ok(Content { history, runs })
+    }
+
+    /// The runs of a store of the time before.
+    fn logged(&self) -> Result<BTreeMap<u64, PastRun>, LogError> {
         let log = Log::open_to_read(LOG, &self.path)?;
         let mut all: BTreeMap<u64, PastRun> = BTreeMap::new();
         for text in log.texts()? {
@@ -127,7 +187,78 @@ impl HistoryStore {
             let run = all.entry(started).or_insert(PastRun { started, note, jobs: JobHistory::new() });
             run.jobs.extend(entry.jobs);
         }
-        Ok(all.into_values().collect())
+        Ok(all)
+    }
+
+    /// Replaces the file as a whole. The rows of what really ran are those of the latest runs; others stay.
+    fn write(&self, content: &Content) -> Result<(), LogError> {
+        let mut history = records(&together(&content.runs));
+        for (phase, group, record) in content.history.records() {
+            history.insert(phase.clone(), group.to_owned(), record);
+        }
+        let runs: Vec<HistoryRun> = content.runs.values().map(HistoryRun::from).collect();
+        let document = |out: &mut dyn Write| write_history_and_runs(out, &history, &runs);
+        let written = atomic_file::write(&self.path, |out| match Compression::of_name(&self.path) {
+            Some(compression) => compression.write(out, document),
+            None => document(out),
+        });
+        written.map_err(|e| self.refused(e))
+    }
+}
+
+/// Leaves the [`LATEST`] runs of each job.
+fn prune(runs: &mut BTreeMap<u64, PastRun>) {
+    let mut counts: BTreeMap<JobName, usize> = BTreeMap::new();
+    for run in runs.values_mut().rev() {
+        run.jobs.retain(|name, _| {
+            let count = counts.entry(name.clone()).or_default();
+            *count += 1;
+            *count <= LATEST
+        });
+    }
+    runs.retain(|_, run| !run.jobs.is_empty());
+}
+
+/// What all of these runs took, by job.
+fn together(runs: &BTreeMap<u64, PastRun>) -> JobHistory {
+    let mut known = JobHistory::new();
+    for (name, cost) in runs.values().flat_map(|run| &run.jobs) {
+        let so_far = known.entry(name.clone()).or_default();
+        *so_far = so_far.and(*cost);
+    }
+    known
+}
+
+impl From<HistoryRun> for PastRun {
+    fn from(run: HistoryRun) -> Self {
+        let job = |job: HistoryJob| {
+            let HistoryJob { flow, job, maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out } = job;
+            let cost = JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out };
+            (JobName { flow, job }, cost)
+        };
+        let note = Note { workload: run.workload, policy: run.policy };
+        Self { started: run.started, note, jobs: run.jobs.into_iter().map(job).collect() }
+    }
+}
+
+impl From<&PastRun> for HistoryRun {
+    fn from(run: &PastRun) -> Self {
+        let job = |(name, cost): (&JobName, &JobCost)| HistoryJob {
+            flow: name.flow.clone(),
+            job: name.job.clone(),
+            maps: cost.maps,
+            map_micros: cost.map_micros,
+            reduces: cost.reduces,
+            reduce_micros: cost.reduce_micros,
+            bytes_in: cost.bytes_in,
+            bytes_out: cost.bytes_out,
+        };
+        Self {
+            started: run.started,
+            workload: run.note.workload.clone(),
+            policy: run.note.policy.clone(),
+            jobs: run.jobs.iter().map(job).collect(),
+        }
     }
 }
 
@@ -188,17 +319,58 @@ mod tests {
     }
 
     #[test]
+    fn a_log_of_the_time_before_is_read_as_it_is_and_becomes_a_document_when_it_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("past");
+        let entry = |run: &PastRun| {
+            let jobs: Vec<(&JobName, &JobCost)> = run.jobs.iter().collect();
+            let text = serde_json::json!({ "started": run.started, "note": run.note, "jobs": jobs });
+            serde_json::to_vec(&text).unwrap()
+        };
+        let texts = [run(5, &[("words", 4)]), run(7, &[("words", 2)])].map(|run| entry(&run));
+        Log::open(LOG, &path).unwrap().append(texts.iter().map(Vec::as_slice)).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let store = HistoryStore::new(&path).unwrap();
+        assert_eq!(store.runs().unwrap(), [run(5, &[("words", 4)]), run(7, &[("words", 2)])]);
+        assert!(std::fs::read(&path).unwrap() == before && HistoryStore::is_log(&before));
+        store.remember(&run(9, &[("sorted", 1)])).unwrap();
+        let document = std::fs::read(&path).unwrap();
+        assert!(!HistoryStore::is_log(&document));
+        assert_eq!(store.runs().unwrap().len(), 3);
+        let history = slackline_trace::read_history("past", &document).unwrap();
+        assert_eq!(history, records(&store.latest().unwrap()));
+    }
+
+    #[test]
+    fn what_simulations_keep_stays_and_several_runs_may_write_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("past.json");
+        let row = r#"{"flow":"f","job":"j","phase":"map","group":"node","tasks":2,"seconds":3.0}"#;
+        std::fs::write(&path, format!("{{\"slackline\": 1, \"history\": [{row}]}}")).unwrap();
+        let store = HistoryStore::new(&path).unwrap();
+        std::thread::scope(|scope| {
+            for started in 0..8u64 {
+                let store = &store;
+                scope.spawn(move || store.remember(&run(started, &[("words", started + 1)])).unwrap());
+            }
+        });
+        assert_eq!(store.runs().unwrap().len(), 8, "none is lost");
+        let history = slackline_trace::read_history("past", &std::fs::read(&path).unwrap()).unwrap();
+        assert!(history.records().any(|(name, group, _)| (name.job.as_str(), group) == ("j", "node")));
+    }
+
+    #[test]
     fn a_file_that_is_none_or_is_damaged_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("past");
-        std::fs::write(&path, "{\"slackline\": 1, \"history\": []}").unwrap();
+        std::fs::write(&path, "{\"slackline\": 1, \"histori\": []}").unwrap();
         let error = HistoryStore::new(&path).unwrap_err().to_string();
-        assert!(error.starts_with("history ") && error.contains("past: "), "{error}");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"slackline\": 1, \"history\": []}");
+        assert!(error.starts_with("history ") && error.contains("past:1:"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"slackline\": 1, \"histori\": []}");
         let good = dir.path().join("good");
         HistoryStore::new(&good).unwrap().remember(&run(7, &[("words", 2)])).unwrap();
         let bytes = std::fs::read(&good).unwrap();
-        assert!(HistoryStore::is_one(&bytes));
+        assert!(!HistoryStore::is_log(&bytes));
         // Whatever stands in the file, the answer is an error or the runs, never the end of the program.
         for seed in 0..60u64 {
             let mut bad = bytes.clone();

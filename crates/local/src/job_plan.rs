@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use slackline_model::draft::{PhaseDraft, RunDraft, RunWork, TasksDraft};
+use slackline_model::draft::{PhaseDraft, RunDraft, RunLimits, RunSetting, RunShuffle, RunWork, TasksDraft};
 use slackline_model::{Draft, PhaseKind};
 
-use crate::task::{self, Job, Split, TaskError};
+use crate::definition::{Definition, Surroundings};
+use crate::limits::Limits;
+pub use crate::task::Source;
+use crate::task::{self, Codec, Job, Setting, Shuffle, Split, TaskError};
 use crate::task_id::TaskId;
 
 /// A job that is ready to be run.
@@ -29,6 +32,16 @@ pub struct JobPlan {
     pub prepare: bool,
     /// Of a generator, how many bytes it makes.
     pub makes: Option<u64>,
+    /// What makes it what it is.
+    pub definition: Definition,
+    /// Where and how its commands run.
+    pub setting: Setting,
+    /// How pairs go from its maps to its reduces.
+    pub shuffle: Shuffle,
+    /// How its part files are compressed.
+    pub compress: Option<Codec>,
+    /// What it says of its attempts.
+    pub limits: Limits,
 }
 
 /// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
@@ -40,26 +53,13 @@ pub struct Inputs {
     pub sources: BTreeMap<PathBuf, Source>,
 }
 
-/// An input file as it was when the run began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// Its size.
-    pub bytes: u64,
-    /// When it was written last, microseconds since 1970; 0 where the file system does not say.
-    pub modified: u64,
-}
-
-impl Source {
-    /// A file as it is now.
-    ///
-    /// # Errors
-    /// It is not there.
-    pub fn now(path: &Path) -> std::io::Result<Self> {
-        let meta = std::fs::metadata(path)?;
-        let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
-        Ok(Self { bytes: meta.len(), modified })
-    }
+/// What a journal keeps of a job beside its `run` section.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnownJob {
+    /// What its maps read.
+    pub inputs: Inputs,
+    /// What makes it what it is.
+    pub definition: Definition,
 }
 
 /// A job by its flow and its own name.
@@ -78,9 +78,22 @@ impl JobPlan {
         name: JobRef<'_>,
         run: &RunDraft,
         inputs: Inputs,
-        reducers: u32,
+        around: Surroundings<'_>,
     ) -> Result<Self, TaskError> {
-        let work = job_of(&run.work);
+        let definition = Definition::of(run, around);
+        Self::defined(name, run, inputs, around.reducers, definition)
+    }
+
+    /// The plan of a job whose definition is known.
+    fn defined(
+        name: JobRef<'_>,
+        run: &RunDraft,
+        inputs: Inputs,
+        reducers: u32,
+        definition: Definition,
+    ) -> Result<Self, TaskError> {
+        let (work, shuffle) = (job_of(&run.work), shuffle_of(run, reducers));
+        task::check_shuffle(&work, &shuffle)?;
         let shape = task::describe(&work)?;
         Ok(Self {
             flow: name.flow.to_owned(),
@@ -91,21 +104,26 @@ impl JobPlan {
             output: PathBuf::from(&run.output),
             prepare: shape.needs_preparation && reducers > 1,
             makes: shape.bytes,
+            definition,
+            setting: setting_of(run),
+            shuffle,
+            compress: run.compress.as_deref().and_then(Codec::named),
+            limits: limits_of(run),
         })
     }
 
-    /// The plans of the jobs of a resolved workload, in its order, given what each reads.
+    /// The plans of the jobs of a resolved workload, in its order, given what each reads and is.
     ///
     /// # Errors
-    /// Inputs that are not those of the workload's jobs; jobs that can never be run.
-    pub(crate) fn all(workload: &Draft, inputs: Vec<Inputs>) -> Result<Vec<Self>, String> {
+    /// Jobs that are not those of the workload; jobs that can never be run.
+    pub(crate) fn all(workload: &Draft, known: Vec<KnownJob>) -> Result<Vec<Self>, String> {
         let count: usize = workload.flows.iter().map(|flow| flow.jobs.len()).sum();
-        if count != inputs.len() {
-            return Err(format!("the inputs of {} jobs for a workload of {count}", inputs.len()));
+        if count != known.len() {
+            return Err(format!("what is known of {} jobs for a workload of {count}", known.len()));
         }
-        let (mut plans, mut inputs) = (Vec::with_capacity(count), inputs.into_iter());
+        let (mut plans, mut known) = (Vec::with_capacity(count), known.into_iter());
         for flow in &workload.flows {
-            for (job, inputs) in flow.jobs.iter().zip(inputs.by_ref()) {
+            for (job, KnownJob { inputs, definition }) in flow.jobs.iter().zip(known.by_ref()) {
                 let name = JobRef { flow: &flow.id, job: &job.id };
                 let run = job.run.as_ref().ok_or_else(|| format!("no run section in job {:?}", job.id))?;
                 let (maps, reduces) = (count_of(job.map.as_ref()), count_of(job.reduce.as_ref()));
@@ -113,7 +131,8 @@ impl JobPlan {
                     let found = inputs.maps.len();
                     return Err(format!("the inputs of {found} maps for {maps} of job {:?}", job.id));
                 }
-                plans.push(Self::new(name, run, inputs, reduces as u32).map_err(|e| e.to_string())?);
+                let plan = Self::defined(name, run, inputs, reduces as u32, definition);
+                plans.push(plan.map_err(|e| e.to_string())?);
             }
         }
         Ok(plans)
@@ -153,9 +172,66 @@ impl JobPlan {
         (0..self.parts()).all(|task| done.contains(&TaskId { job: index, phase, task }))
     }
 
+    /// What a map reads, with the files as they were when the run began; `part` says how those were that other jobs made.
+    pub(crate) fn splits(&self, map: u32, part: impl Fn(&Path) -> Option<Source>) -> Vec<Split> {
+        let as_it_was = |split: &Split| {
+            let source = self.inputs.sources.get(&split.path).cloned().or_else(|| part(&split.path));
+            Split { source, ..split.clone() }
+        };
+        self.inputs.maps[map as usize].iter().map(as_it_was).collect()
+    }
+
+    /// The name of a part file.
+    pub(crate) fn part(&self, number: u32) -> String {
+        task::part_file(number, self.compress)
+    }
+
+    /// The same with paths that do not depend on the directory of the process.
+    pub(crate) fn based(mut self, directory: &Path) -> Self {
+        self.output = directory.join(&self.output);
+        for split in self.inputs.maps.iter_mut().flatten() {
+            split.path = directory.join(&split.path);
+        }
+        self.inputs.sources =
+            self.inputs.sources.into_iter().map(|(path, state)| (directory.join(path), state)).collect();
+        self
+    }
+
     /// Whether a path is one that this job writes.
     pub(crate) fn writes(&self, path: &Path) -> bool {
         path.starts_with(&self.output)
+    }
+}
+
+/// Where and how the commands of a job run.
+fn setting_of(run: &RunDraft) -> Setting {
+    let RunSetting { env, cwd, shell, files: _ } = &run.setting;
+    Setting { env: env.clone(), cwd: cwd.as_ref().map(PathBuf::from), shell: shell.clone() }
+}
+
+/// How pairs go from the maps of a job to its reduces.
+fn shuffle_of(run: &RunDraft, reducers: u32) -> Shuffle {
+    let RunShuffle { key_fields, separator, partition_fields, order, total_order, compress } = &run.shuffle;
+    Shuffle {
+        key_fields: *key_fields,
+        separator: separator.clone(),
+        partition_fields: *partition_fields,
+        order: order.clone(),
+        ranges: if *total_order { reducers } else { 0 },
+        compress: compress.as_deref().and_then(Codec::named),
+    }
+}
+
+/// What a job says of its attempts.
+fn limits_of(run: &RunDraft) -> Limits {
+    let RunLimits { memory, processors, timeout, attempts, retry_delay, no_retry } = &run.limits;
+    Limits {
+        memory: *memory,
+        processors: *processors,
+        timeout: *timeout,
+        attempts: *attempts,
+        retry_delay: *retry_delay,
+        no_retry: no_retry.clone(),
     }
 }
 
@@ -177,5 +253,6 @@ pub(crate) fn job_of(work: &RunWork) -> Job {
         RunWork::Commands { mapper, reducer, combiner } => {
             Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
         }
+        RunWork::Command { command } => Job::Command { command: command.clone() },
     }
 }

@@ -3,6 +3,10 @@
 //! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
 //! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
 //! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
+//! Attempts that end together are recorded together, with one append.
+//!
+//! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt that made
+//! it is written once more, as [`Ended::Lost`], and of two records with one number the later one holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
 use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
-use crate::job_plan::Inputs;
+use crate::job_plan::KnownJob;
 use crate::log::{Kind, Log, LogError};
 use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
-const LOG: Kind = Kind { name: "journal", line: "slackline journal 2\n", tries: 20 };
+const LOG: Kind = Kind { name: "journal", line: "slackline journal 3\n", tries: 20, reserve: 256 << 10 };
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub enum Ended {
     Failed(String),
     /// It was stopped, or its engine was.
     Killed,
+    /// Well, but its output was found gone or damaged later, and does not count any more.
+    Lost,
 }
 
 /// An attempt that has ended. Times are microseconds since the start of the run.
@@ -57,69 +63,48 @@ impl Attempt {
     }
 }
 
-/// What a run is, so that another one is not mistaken for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Identity {
+/// The tasks that are done: whose output is committed and was not lost since.
+pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
+    attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
+}
+
+/// How often the output of each task was lost whose output ever was.
+pub(crate) fn losses(attempts: &[Attempt]) -> BTreeMap<TaskId, u16> {
+    let mut losses: BTreeMap<TaskId, u16> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| attempt.ended == Ended::Lost) {
+        let count = losses.entry(attempt.id).or_default();
+        *count = count.saturating_add(1);
+    }
+    losses
+}
+
+/// How a run was begun or continued the last time: to be shown, and for relative paths.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
     /// Version of the program.
     pub version: String,
     /// SHA-256 of the flow file.
     pub sha256: String,
     /// The directory that relative paths start from.
     pub directory: String,
-    /// Options that shape the run.
+    /// The policy and other options.
     pub options: BTreeMap<String, String>,
-}
-
-impl Identity {
-    /// The first thing in which another run differs from this one, as this one has it.
-    pub fn difference(&self, other: &Self) -> Option<Difference> {
-        if self.sha256 != other.sha256 {
-            return Some(Difference::FlowFile);
-        }
-        if self.directory != other.directory {
-            return Some(Difference::Directory(self.directory.clone()));
-        }
-        if self.version != other.version {
-            return Some(Difference::Version(self.version.clone()));
-        }
-        let names: BTreeSet<&String> = self.options.keys().chain(other.options.keys()).collect();
-        let differing = names.into_iter().find(|name| self.options.get(*name) != other.options.get(*name));
-        differing.map(|name| Difference::Option(name.clone()))
-    }
-}
-
-/// What two runs differ in.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Difference {
-    /// The flow files.
-    #[error("the flow file differs")]
-    FlowFile,
-    /// The directories that relative paths start from.
-    #[error("it was begun in {0}")]
-    Directory(String),
-    /// The versions of the program.
-    #[error("it was begun by version {0}")]
-    Version(String),
-    /// An option.
-    #[error("{0} differs")]
-    Option(String),
 }
 
 /// The head of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// What the run is.
-    pub identity: Identity,
-    /// The name by which its outputs are known to be its own.
+    /// How it was begun or continued.
+    pub setup: Setup,
+    /// The name by which outputs are known to be those of this state directory.
     pub owner: String,
     /// When it started: microseconds since 1970.
     pub started: u64,
     /// Its workload with all phases: the document, read.
     #[serde(serialize_with = "write_document", deserialize_with = "read_document")]
     pub workload: Draft,
-    /// By job of the workload: what its maps read.
-    pub inputs: Vec<Inputs>,
+    /// The jobs of the workload.
+    pub jobs: Vec<KnownJob>,
 }
 
 fn write_document<S: serde::Serializer>(workload: &Draft, to: S) -> Result<S::Ok, S::Error> {
@@ -144,7 +129,7 @@ pub struct Journal {
 pub struct Content {
     /// What the run is; none if it was not begun.
     pub head: Option<Head>,
-    /// All attempts that ended, in the order of their numbers.
+    /// All attempts that ended, in the order of their numbers, as they are now.
     pub attempts: Vec<Attempt>,
 }
 
@@ -155,6 +140,24 @@ impl Journal {
     /// Another run that has it open, a file that is no journal, whatever the file system says.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         Ok(Self { log: Log::open(LOG, path)? })
+    }
+
+    /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a process that dies
+    /// meanwhile leaves the one or the other. Both are locked until then.
+    ///
+    /// # Errors
+    /// Whatever the file system says; then the earlier one is still there.
+    pub fn replace(path: &Path, head: &Head, attempts: &[Attempt]) -> Result<Self, LogError> {
+        let beside = path.with_extension("next");
+        // One that was begun and never finished was not yet anything.
+        let _ = std::fs::remove_file(&beside);
+        let journal = Self::open(&beside)?;
+        journal.begin(head)?;
+        if !attempts.is_empty() {
+            journal.record(attempts)?;
+        }
+        journal.log.move_to(&beside, path)?;
+        Ok(journal)
     }
 
     /// What is in it. O(bytes).
@@ -168,8 +171,22 @@ impl Journal {
         let attempts = attempts.iter().map(|text| serde_json::from_slice(text));
         let mut attempts: Vec<Attempt> =
             attempts.collect::<Result<_, _>>().map_err(|e| self.log.unreadable(&e))?;
+        // Stable: of records with one number the latest is the last, and holds.
         attempts.sort_by_key(|attempt| attempt.number);
+        attempts.reverse();
+        attempts.dedup_by_key(|attempt| attempt.number);
+        attempts.reverse();
         Ok(Content { head: Some(head), attempts })
+    }
+
+    /// What is in the journal of a run that may be at work, up to its last whole record, and whether one is. The file
+    /// stays as it is, and is not kept from anybody. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub fn glance(path: &Path) -> Result<(Content, bool), LogError> {
+        let (log, is_busy) = Log::glance(LOG, path)?;
+        Ok((Self { log }.read()?, is_busy))
     }
 
     /// Writes the head of a run that begins; it is on disk when this returns.
@@ -191,6 +208,25 @@ impl Journal {
         let texts: Vec<Vec<u8>> = attempts.iter().map(text).collect();
         self.log.append(texts.iter().map(Vec::as_slice))
     }
+
+    /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is
+    /// left of it is removed. Tasks that are not done stay as they are. O(bytes).
+    ///
+    /// # Errors
+    /// A journal that cannot be read; whatever the file system says, a full disk for example; then nothing is recorded.
+    pub fn lost(&self, tasks: &BTreeSet<TaskId>) -> Result<(), LogError> {
+        let is_lost =
+            |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id);
+        let mut attempts = self.read()?.attempts;
+        attempts.retain(is_lost);
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        for attempt in &mut attempts {
+            attempt.ended = Ended::Lost;
+        }
+        self.record(&attempts)
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +235,8 @@ mod tests {
     use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
     use super::*;
+    use crate::definition::Definition;
+    use crate::job_plan::Inputs;
 
     fn attempt(number: u64) -> Attempt {
         let phase = if number.is_multiple_of(2) { PhaseKind::Reduce } else { PhaseKind::Map };
@@ -213,16 +251,11 @@ mod tests {
         let tasks = Some(TasksDraft::Each(vec![0.1, 1.0 / 3.0]).into());
         let job = JobDraft { id: "j".into(), map: tasks, ..JobDraft::default() };
         let head = Head {
-            identity: Identity {
-                version: "1".into(),
-                sha256: "x".into(),
-                directory: "/".into(),
-                options: [("a".into(), "b".into())].into(),
-            },
+            setup: Setup { version: "1".into(), directory: "/".into(), ..Setup::default() },
             owner: "7-1".into(),
             started: 7,
             workload: Draft { flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() },
-            inputs: vec![Inputs::default()],
+            jobs: vec![KnownJob { inputs: Inputs::default(), definition: Definition::default() }],
         };
         {
             let journal = Journal::open(&path).unwrap();
@@ -234,6 +267,35 @@ mod tests {
         let journal = Journal::open(&path).unwrap();
         let expected = Content { head: Some(head), attempts: vec![attempt(0), attempt(1)] };
         assert_eq!(journal.read().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_task_whose_output_is_lost_is_not_done_until_it_was_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let head = Head {
+            setup: Setup::default(),
+            owner: String::new(),
+            started: 0,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            jobs: Vec::new(),
+        };
+        journal.begin(&head).unwrap();
+        let (reduce, map) = (attempt(0).id, attempt(1).id);
+        journal.record(&[attempt(0), Attempt { ended: Ended::Killed, ..attempt(3) }, attempt(1)]).unwrap();
+        for round in 1..4 {
+            journal.lost(&BTreeSet::from([map])).unwrap();
+            // Nothing is lost twice.
+            journal.lost(&BTreeSet::from([map])).unwrap();
+            let attempts = journal.read().unwrap().attempts;
+            assert_eq!(done_tasks(&attempts), BTreeSet::from([reduce]));
+            assert_eq!(losses(&attempts), BTreeMap::from([(map, round)]));
+            journal.record(&[attempt(3 + 2 * u64::from(round))]).unwrap();
+            assert_eq!(done_tasks(&journal.read().unwrap().attempts), BTreeSet::from([reduce, map]));
+        }
+        let numbers: Vec<u64> = journal.read().unwrap().attempts.iter().map(|a| a.number).collect();
+        assert_eq!(numbers, [0, 1, 3, 5, 7, 9], "an attempt is there once");
     }
 
     #[test]

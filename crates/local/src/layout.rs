@@ -1,17 +1,20 @@
 //! Where a run keeps its files.
 //!
-//! In the run's own directory: the journal, map output, attempts, logs of failed attempts, the resolved
-//! workload and the schedule. Part files are written below their job's output directory, in `_temporary`, so
+//! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts, the
+//! resolved workload and the schedule. Part files are written below their job's output directory, in `_temporary`, so
 //! that moving them to their place is a rename on one file system; readers leave names with `_` out.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use slackline_trace::sha256;
+
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
-use crate::output_lock::{temporaries, temporary};
-use crate::task::part_name;
+use crate::made::{self, MadeJobs};
+use crate::output_lock::{others, staged, temporaries, temporary};
 use crate::task_id::TaskId;
 
 /// The mark of a complete output.
@@ -21,12 +24,25 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
+    /// By job: the name of its files, which stays when other jobs come or go.
+    names: Vec<String>,
 }
 
 impl Layout {
     /// A run that keeps its files in `root`.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self { root: root.to_owned(), names: Vec::new() }
+    }
+
+    /// The same, of a run of these jobs.
+    pub(crate) fn of_jobs(mut self, jobs: &[JobPlan]) -> Self {
+        self.names = jobs.iter().map(file_name).collect();
+        self
+    }
+
+    /// The record of finished jobs.
+    pub(crate) fn made(&self) -> PathBuf {
+        self.root.join("jobs.log")
     }
 
     /// The journal.
@@ -49,7 +65,7 @@ impl Layout {
         self.root.join("schedule.json")
     }
 
-    /// The log of a failed attempt.
+    /// What the commands of an attempt said on standard error.
     pub fn log(&self, job: &JobPlan, id: TaskId, number: u64) -> PathBuf {
         let clean = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
         let name =
@@ -57,11 +73,7 @@ impl Layout {
         self.logs().join(name)
     }
 
-    /// Who does an attempt: the process and when it began, while it does.
-    pub(crate) fn pid(&self, number: u64) -> PathBuf {
-        self.pids().join(number.to_string())
-    }
-
+    /// Who is at work: a file for each worker process.
     pub(crate) fn pids(&self) -> PathBuf {
         self.root.join("pids")
     }
@@ -79,9 +91,13 @@ impl Layout {
         }
     }
 
-    /// Where a task's output is once it is committed: a map's directory, or a part file.
+    /// Where a task's output is once it is committed: a map's directory, or a part file that waits for the others.
     pub(crate) fn committed(&self, job: &JobPlan, id: TaskId) -> PathBuf {
-        if job.is_final(id) { job.output.join(part_name(id.task)) } else { self.map_output(id.job, id.task) }
+        if job.is_final(id) {
+            staged(&job.output).join(job.part(id.task))
+        } else {
+            self.map_output(id.job, id.task)
+        }
     }
 
     /// The committed output of a map.
@@ -91,15 +107,15 @@ impl Layout {
 
     /// The committed maps of a job.
     pub(crate) fn maps(&self, job: u32) -> PathBuf {
-        self.all_maps().join(job.to_string())
+        self.all_maps().join(&self.names[job as usize])
     }
 
     pub(crate) fn all_maps(&self) -> PathBuf {
         self.root.join("maps")
     }
 
-    /// The logs of failed attempts.
-    fn logs(&self) -> PathBuf {
+    /// What attempts said.
+    pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")
     }
 
@@ -110,6 +126,7 @@ impl Layout {
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
         let named =
             [self.attempts(), self.all_maps(), self.logs(), self.pids(), self.workload(), self.schedule()];
+        let named = named.into_iter().chain(Some(self.made()).filter(|made| made::is_begun(made)));
         Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
@@ -127,7 +144,9 @@ impl Layout {
     /// Whatever the file system says.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
         let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
-        let small = [self.workload(), self.schedule(), self.journal()];
+        let beside = self.journal().with_extension("next");
+        let beside_made = self.made().with_extension("next");
+        let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];
         let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
         for path in large.into_iter().chain(prepared).chain(small) {
             remove(&path).map_err(|error| (path, error))?;
@@ -139,7 +158,7 @@ impl Layout {
 
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
-        self.root.join(format!("prepared-{job}"))
+        self.root.join(format!("prepared-{}", self.names[job as usize]))
     }
 
     /// Moves an attempt's output to its place, if it is not there yet.
@@ -148,28 +167,104 @@ impl Layout {
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         let (from, to) = (self.attempt(job, id, number), self.committed(job, id));
-        if let Some(parent) = to.parent() {
+        let is_final = job.is_final(id);
+        let output = if is_final { from.join(job.part(id.task)) } else { from.clone() };
+        let is_missing = |e: &io::Error| e.kind() == io::ErrorKind::NotFound;
+        let mut moved = fs::rename(&output, &to);
+        if moved.as_ref().is_err_and(is_missing)
+            && output.exists()
+            && let Some(parent) = to.parent()
+        {
+            // The first of a job.
             fs::create_dir_all(parent)?;
+            moved = fs::rename(&output, &to);
         }
-        let output = if job.is_final(id) { from.join(part_name(id.task)) } else { from.clone() };
-        match fs::rename(&output, &to) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => {}
+        match moved {
+            Err(e) if is_missing(&e) && to.exists() => {}
             other => other?,
         }
-        remove(&from)
+        // Mostly there is nothing else in it.
+        if is_final && fs::remove_dir(&from).is_err() { remove(&from) } else { Ok(()) }
     }
 
-    /// Marks the output of a job as complete, and clears what was only needed to make it.
+    /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or inputs.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(crate) fn succeed(&self, job: &JobPlan, index: u32) -> io::Result<()> {
-        fs::create_dir_all(&job.output)?;
-        fs::write(job.output.join(SUCCESS), "")?;
+    pub(crate) fn remove_prepared(&self, kept: impl Fn(u32) -> bool) -> io::Result<()> {
+        let known: BTreeSet<PathBuf> =
+            (0..self.names.len() as u32).filter(|&job| kept(job)).map(|job| self.prepared(job)).collect();
+        self.all_prepared()?.iter().filter(|path| !known.contains(*path)).try_for_each(|path| remove(path))
+    }
+
+    /// Removes the logs of attempts but for those of these numbers.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove_logs(&self, kept: &BTreeSet<u64>) -> io::Result<()> {
+        let entries = match fs::read_dir(self.logs()) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
+            let path = entry?.path();
+            // FLOW.JOB.PHASE-TASK.NUMBER.log
+            let number = path.file_stem().and_then(|stem| stem.to_str()?.rsplit_once('.')?.1.parse().ok());
+            if !number.is_some_and(|number| kept.contains(&number)) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the parts of a job whose tasks are all done in their places, where they replace what earlier runs of the state
+    /// directory made, and marks the output as complete. Can be done again if it was cut short.
+    ///
+    /// # Errors
+    /// Whatever the file system says; [`io::ErrorKind::NotFound`] if a part is in neither place.
+    pub(crate) fn publish(job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+        let staged = staged(&job.output);
+        // What is not there any more was moved here already.
+        let moved: BTreeSet<String> =
+            (0..job.parts()).map(|part| job.part(part)).filter(|name| !staged.join(name).exists()).collect();
+        let directory = job.definition.output();
+        let is_ours = |name: &String| moved.contains(name) || made.owns(&directory, name);
+        if let Some(name) = others(&job.output)?.into_iter().find(|name| !is_ours(name)) {
+            let problem =
+                format!("found {name}, which no run of this state directory has made or which was changed");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+        }
+        remove(&job.output.join(SUCCESS))?;
+        for name in made.parts(&job.definition.output()).filter(|&name| !moved.contains(name)) {
+            remove(&job.output.join(name))?;
+        }
+        for part in 0..job.parts() {
+            let (from, to) = (staged.join(job.part(part)), job.output.join(job.part(part)));
+            match fs::rename(&from, &to) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound && to.exists() => {}
+                other => other?,
+            }
+        }
+        fs::write(job.output.join(SUCCESS), "")
+    }
+
+    /// Clears what was only needed to make the output of a job.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> io::Result<()> {
         for path in temporaries(&job.output)? {
             remove_busy(&path)?;
         }
         remove(&self.maps(index))?;
         remove(&self.prepared(index))
     }
+}
+
+/// The name of a job's files: readable, and of no other job.
+fn file_name(job: &JobPlan) -> String {
+    let name = format!("{}/{}", job.flow, job.job);
+    let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+    let short: String = clean.chars().take(40).collect();
+    format!("{short}-{}", &sha256(name.as_bytes())[..8])
 }

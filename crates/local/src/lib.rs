@@ -9,29 +9,40 @@
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
 //! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
 //! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
-//! - `process`: worker processes, watched and killed as groups; [`clock`]: real time;
+//! - `definition`: what makes a job what it is; `made`: what a state directory has made; [`reuse`]: what is done again, and
+//!   why; `publish`: the end of a job;
+//! - [`fleet`]: machines that run attempts, and worker processes of this one; `process`: finding and killing processes;
+//!   [`limits`]: what a job says of its attempts; [`neighbours`]: other runs of the same user on this machine; [`clock`]:
+//!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
-//! - [`run`]: a run from its beginning, or from where it was, to its end;
+//! - [`run`]: a run, opened and driven to its end;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one;
 //! - [`run_schedule`]: what was run, as documents.
 
 pub mod backend;
 pub mod clock;
+mod definition;
 pub mod engine;
 mod estimate;
 mod files;
+pub mod fleet;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
 pub mod journal;
 pub mod layout;
+pub mod limits;
 pub mod log;
+mod made;
+pub mod neighbours;
 mod output_lock;
 pub mod preflight;
 mod process;
+mod publish;
 pub mod remaining;
 pub mod resolve;
+pub mod reuse;
 pub mod run;
 pub mod run_schedule;
 pub mod task;
@@ -39,15 +50,19 @@ pub mod task_id;
 pub mod this_machine;
 pub mod worker;
 
+pub use definition::Definition;
 pub use engine::{Happening, Interrupt, Observer, Settings};
+pub use fleet::AtWork;
 pub use history::HistoryStore;
 pub use job_cost::{JobCost, JobHistory, JobName};
 pub use job_plan::JobPlan;
-pub use journal::{Attempt, Ended, Identity};
+pub use journal::{Attempt, Ended, Setup};
+pub use limits::Limits;
 pub use log::LogError;
 pub use preflight::{Obstacle, preflight};
 pub use process::WorkerCommand;
 pub use remaining::remaining;
-pub use resolve::{Resolved, resolve};
-pub use run::{EngineError, RunEnd, Session};
+pub use resolve::{InputRules, Resolved, resolve};
+pub use reuse::{Choices, Reason, Verdict};
+pub use run::{EngineError, JobVerdict, RunEnd, Session};
 pub use task_id::TaskId;

@@ -66,6 +66,23 @@ pub enum LogError {
         /// Where.
         at: u64,
     },
+    /// The file was written by another version.
+    #[error(
+        "{name}: found a file of another version of slackline, which this one cannot read; it stays as it is: finish \
+         it with the program that wrote it, or name another"
+    )]
+    Version {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// A history that is no document.
+    #[error("{name}: {problem}")]
+    History {
+        /// What the file is for, and the file.
+        name: String,
+        /// What was found, where, and what was expected.
+        problem: String,
+    },
     /// A record is no text of this kind of log.
     #[error("{name}: the file is damaged, {problem}; remove it, or name another")]
     Record {
@@ -85,6 +102,9 @@ pub(crate) struct Kind {
     pub(crate) line: &'static str,
     /// How often a log is tried to open that another process has open; 50 ms apart.
     pub(crate) tries: u32,
+    /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be written when
+    /// others have filled the disk; 0 for none. Where the file system cannot keep room there is none.
+    pub(crate) reserve: u64,
 }
 
 /// An open log. As long as one process may append to it, no other has it open.
@@ -92,7 +112,9 @@ pub(crate) struct Kind {
 pub(crate) struct Log {
     file: File,
     name: String,
-    line: &'static str,
+    kind: Kind,
+    /// Up to where room is kept, bytes.
+    kept: Cell<u64>,
     /// Whether an append has left something that could not be cut off.
     is_broken: Cell<bool>,
 }
@@ -125,7 +147,20 @@ impl Log {
             // Where a directory cannot be synchronised, its names are as safe as they can be.
             let _ = File::open(directory).and_then(|directory| directory.sync_all());
         }
+        log.keep_room(end as u64);
         Ok(log)
+    }
+
+    /// Keeps room for what is appended behind `end`, as far as there is any, so that most appends do not ask for it.
+    fn keep_room(&self, end: u64) {
+        let reserve = self.kind.reserve;
+        if reserve == 0 || self.kept.get() >= end + reserve / 2 {
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, end, reserve).is_ok() {
+            self.kept.set(end + reserve);
+        }
     }
 
     /// Opens a log that is there, to read it; its file stays as it is. O(bytes).
@@ -136,15 +171,51 @@ impl Log {
         Self::locked(kind, path, OpenOptions::new().read(true))
     }
 
+    /// Gives it another name, in place of a file that may be there.
+    ///
+    /// # Errors
+    /// Whatever the file system says; then it keeps its name.
+    pub(crate) fn move_to(&self, from: &Path, to: &Path) -> Result<(), LogError> {
+        std::fs::rename(from, to).map_err(|e| self.refused(e))?;
+        if let Some(directory) = to.parent() {
+            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        }
+        Ok(())
+    }
+
+    /// Opens a log that another process may be appending to, and says whether one has it open; its file stays as it is.
+    /// What is being appended at that moment counts as torn off.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn glance(kind: Kind, path: &Path) -> Result<(Self, bool), LogError> {
+        let name = format!("{} {}", kind.name, path.display());
+        let file = File::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
+        // Who wants to append tries for a while, and so is not kept from it by somebody who looks.
+        let is_busy = match log.file.try_lock_shared() {
+            Ok(()) => false,
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
+        };
+        if !is_busy {
+            log.file.unlock().map_err(|e| log.refused(e))?;
+        }
+        Ok((log, is_busy))
+    }
+
     fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
         let name = format!("{} {}", kind.name, path.display());
         let file = options.open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
-        let log = Self { file, name, line: kind.line, is_broken: Cell::new(false) };
+        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
         for left in (0..kind.tries).rev() {
             match log.file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
-                Err(TryLockError::WouldBlock) if left == 0 => return Err(LogError::Busy { name: log.name }),
+                Err(TryLockError::WouldBlock) if left == 0 => {
+                    return Err(LogError::Busy { name: log.name.clone() });
+                }
                 // It may be about to close it, or killed and not quite gone.
                 Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
             }
@@ -176,6 +247,9 @@ impl Log {
         if written.is_err() {
             self.is_broken.set(self.file.set_len(before).is_err());
         }
+        if written.is_ok() {
+            self.keep_room(before + bytes.len() as u64);
+        }
         written.map_err(|e| self.refused(e))
     }
 
@@ -185,7 +259,7 @@ impl Log {
     /// A file that is no such log or is damaged, whatever the file system says.
     pub(crate) fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
         let (bytes, end) = self.content()?;
-        let (mut texts, mut at) = (Vec::new(), self.line.len());
+        let (mut texts, mut at) = (Vec::new(), self.kind.line.len());
         while at < end {
             let from = at + HEAD;
             at = from + u32_at(&bytes[at..]) as usize;
@@ -199,13 +273,14 @@ impl Log {
         let mut bytes = Vec::new();
         let mut file = &self.file;
         file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(|e| self.refused(e))?;
-        let line = self.line.as_bytes();
+        let line = self.kind.line.as_bytes();
         if !bytes.starts_with(line) {
             return match bytes.as_slice() {
                 begun if line.starts_with(begun) => Ok((bytes, 0)),
                 old if old.starts_with(FIRST_EDITION) => {
                     Err(LogError::FirstEdition { name: self.name.clone() })
                 }
+                other if is_version(line, other) => Err(LogError::Version { name: self.name.clone() }),
                 _ => Err(LogError::Foreign { name: self.name.clone() }),
             };
         }
@@ -229,6 +304,24 @@ impl Log {
         LogError::Record {
             name: self.name.clone(),
             problem: format!("found a record that is none: {problem}"),
+        }
+    }
+}
+
+/// Whether a file begins as a log of the same kind does, but for the number of its version.
+fn is_version(line: &[u8], bytes: &[u8]) -> bool {
+    let digits = line.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    let kind = &line[..line.len().saturating_sub(1 + digits)];
+    bytes.strip_prefix(kind).is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.kept.get() > 0
+            && let Ok(meta) = self.file.metadata()
+        {
+            // The room that was kept is others' again; if not, it stays with the file.
+            let _ = self.file.set_len(meta.len());
         }
     }
 }
@@ -272,7 +365,8 @@ fn u32_at(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", tries: 1 };
+    // Other tests start processes, which have this file until they are another program.
+    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", tries: 20, reserve: 1 << 16 };
     const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
 
     fn written(path: &Path) -> Vec<u8> {
@@ -323,6 +417,34 @@ mod tests {
             std::fs::write(&path, &zeros).unwrap();
             assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap(), TEXTS[..2], "{kept} bytes");
         }
+    }
+
+    /// Defect 9: a disk that others have filled stopped the run.
+    #[test]
+    fn records_can_still_be_appended_where_others_have_filled_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = |args: &[&str]| {
+            let mut command = std::process::Command::new(args[0]);
+            command.args(&args[1..]).arg(dir.path()).stderr(std::process::Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if !mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]) {
+            eprintln!("SKIPPED: no disk can be mounted here");
+            return;
+        }
+        let path = dir.path().join("log");
+        let log = Log::open(KIND, &path).unwrap();
+        let mut hog = File::create(dir.path().join("hog")).unwrap();
+        while hog.write_all(&[1; 4096]).is_ok() {}
+        assert_eq!(hog.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let text = vec![b'x'; 1000];
+        (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
+        // Room is kept again as soon as there is some.
+        hog.set_len(500_000).unwrap();
+        (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
+        assert_eq!(log.texts().unwrap().len(), 60);
+        drop((log, hog));
+        assert!(mount(&["umount"]));
     }
 
     #[test]

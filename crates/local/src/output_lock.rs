@@ -1,46 +1,50 @@
-//! Whose an output directory is: the run's whose name stands in its `_temporary`, until the output is complete or
-//! the run releases it. Two runs never write to one directory, and none removes what another has made.
+//! Whose an output directory is: the state directory's whose name stands in its `_temporary`, until the output is
+//! complete or the run releases it. Two runs never write to one directory, and none removes what another has made.
+//! Parts lie in `_temporary` too until the output is whole: what an earlier run made there stays to be read until then.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::remove;
 use crate::job_plan::JobPlan;
-use crate::task::part_name;
+use crate::layout::SUCCESS;
+use crate::made::MadeJobs;
 
 /// Where the name of the run stands.
 const OWNER: &str = "owner";
 
-/// How names of temporary entries begin: attempts, and what is tried or made beside them.
-const TEMPORARY: &str = "_temporary";
+/// Where finished parts wait for the others.
+const STAGED: &str = "parts";
 
-/// The locks of one run on output directories.
+/// How names of temporary entries begin: attempts, and what is tried or made beside them.
+pub(crate) const TEMPORARY: &str = "_temporary";
+
+/// The locks of one state directory on output directories.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputLocks {
     owner: String,
 }
 
 impl OutputLocks {
-    /// Those of the run of that name, which no other has.
+    /// Those of the state directory of that name, which no other has.
     pub(crate) fn of(owner: &str) -> Self {
         Self { owner: owner.to_owned() }
     }
 
-    /// Makes the output directory of a job this run's, where it may hold the parts `kept` already.
+    /// Makes the output directory of a job this one's, where it may hold what its runs have made already.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; whatever the file system says.
-    pub(crate) fn acquire(&self, job: &JobPlan, kept: &[u32]) -> io::Result<()> {
+    pub(crate) fn acquire(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         if self.owns(&job.output) {
-            return Ok(());
+            return fs::create_dir_all(staged(&job.output));
         }
         // A directory that holds something is never replaced, so that the first run to move its own there has it.
         let beside = job.output.join(format!("{TEMPORARY}.{}", self.owner));
         remove(&beside)?;
-        fs::create_dir(&beside)?;
+        fs::create_dir_all(beside.join(STAGED))?;
         fs::write(beside.join(OWNER), &self.owner)?;
         let moved = fs::rename(&beside, temporary(job));
         if moved.is_err() {
@@ -50,83 +54,77 @@ impl OutputLocks {
             Err(_) if temporary(job).is_dir() => return Err(io::ErrorKind::AlreadyExists.into()),
             other => other?,
         }
-        let names = kept.iter().map(|&part| part_name(part)).collect();
-        let files = OutputFiles { directory: job.output.clone(), names, is_owned: true };
-        if files.foreign()?.is_some() {
-            self.release(job);
+        if self.foreign(job, made)?.is_some() {
+            self.release(&job.output);
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         Ok(())
     }
 
-    /// Whether an output directory is this run's.
+    /// The first name in the output directory of a job that no run of this state directory has made, or that was changed
+    /// since.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn foreign(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<Option<String>> {
+        let directory = job.definition.output();
+        let is_staging = self.owns(&job.output) && staged(&job.output).exists();
+        let is_ours = |name: &String| match name.as_str() {
+            TEMPORARY => self.owns(&job.output),
+            name if name.starts_with(TEMPORARY) => true,
+            // While parts are moved to their places, some are there already.
+            name => made.owns(&directory, name) || is_staging && is_output(name),
+        };
+        Ok(names(&job.output)?.into_iter().find(|name| !is_ours(name)))
+    }
+
+    /// Whether an output directory is this one's.
     pub(crate) fn owns(&self, output: &Path) -> bool {
         fs::read_to_string(output.join(TEMPORARY).join(OWNER)).is_ok_and(|owner| owner == self.owner)
     }
 
-    /// Removes what attempts left in the output directory of a job, if it is this run's.
-    pub(crate) fn clear(&self, job: &JobPlan) -> io::Result<()> {
+    /// Removes what attempts left in the output directory of a job, if it is this one's; of the finished parts those
+    /// stay that are to be `kept`.
+    pub(crate) fn clear(&self, job: &JobPlan, kept: impl Fn(&str) -> bool) -> io::Result<()> {
         if !self.owns(&job.output) {
             return Ok(());
         }
-        for entry in fs::read_dir(temporary(job))? {
-            let entry = entry?;
-            if entry.file_name() != OWNER {
-                remove(&entry.path())?;
-            }
+        for name in names(&temporary(job))?.into_iter().filter(|name| name != OWNER && name != STAGED) {
+            remove(&temporary(job).join(name))?;
         }
-        Ok(())
+        let staged = staged(&job.output);
+        names(&staged)?.into_iter().filter(|name| !kept(name)).try_for_each(|name| remove(&staged.join(name)))
     }
 
-    /// Releases the output directory of a job, if it is this run's; it is removed if nothing else is in it.
-    pub(crate) fn release(&self, job: &JobPlan) {
-        if self.owns(&job.output) {
-            // What cannot be removed now is removed with the run.
-            let _ = remove(&temporary(job));
-            let _ = fs::remove_dir(&job.output);
+    /// Releases the output directory of a job that has failed, if it is this one's, unless some of its parts are done: they
+    /// wait there until the run is resumed.
+    pub(crate) fn release_failed(&self, job: &JobPlan) {
+        if names(&staged(&job.output)).is_ok_and(|parts| parts.is_empty()) {
+            self.release(&job.output);
+        } else {
+            // What cannot be removed now is removed by the run that comes next.
+            let _ = self.clear(job, |_| true);
+        }
+    }
+
+    /// Releases an output directory, if it is this one's; it is removed if nothing else is in it.
+    pub(crate) fn release(&self, output: &Path) {
+        if self.owns(output) {
+            // What cannot be removed now is removed by the run that comes next.
+            let _ = remove(&output.join(TEMPORARY));
+            let _ = fs::remove_dir(output);
         }
     }
 }
 
-/// What a run has made in an output directory.
-#[derive(Clone, Debug)]
-pub(crate) struct OutputFiles {
-    /// The directory.
-    pub(crate) directory: PathBuf,
-    /// Names of parts and of the mark of success.
-    pub(crate) names: BTreeSet<String>,
-    /// Whether the directory is the run's.
-    pub(crate) is_owned: bool,
+/// Where the finished parts of an output wait until it is whole.
+pub(crate) fn staged(output: &Path) -> PathBuf {
+    output.join(TEMPORARY).join(STAGED)
 }
 
-impl OutputFiles {
-    /// The first name in the directory that the run has not made.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(crate) fn foreign(&self) -> io::Result<Option<String>> {
-        let is_ours = |name: &String| match name.as_str() {
-            TEMPORARY => self.is_owned,
-            name => name.starts_with(TEMPORARY) || self.names.contains(name),
-        };
-        Ok(names(&self.directory)?.into_iter().find(|name| !is_ours(name)))
-    }
-
-    /// Removes it, and the directory if nothing else is in it.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        for name in names(&self.directory)? {
-            let is_ours = self.names.contains(&name)
-                || name.starts_with(TEMPORARY) && (name != TEMPORARY || self.is_owned);
-            if is_ours {
-                remove(&self.directory.join(name))?;
-            }
-        }
-        let _ = fs::remove_dir(&self.directory);
-        Ok(())
-    }
+/// Whether it is a name of an output.
+fn is_output(name: &str) -> bool {
+    name == SUCCESS || name.starts_with("part-")
 }
 
 /// The temporary entries of an output directory.
@@ -139,6 +137,14 @@ pub(crate) fn temporaries(output: &Path) -> io::Result<Vec<PathBuf>> {
         .filter(|name| name.starts_with(TEMPORARY))
         .map(|name| output.join(name))
         .collect())
+}
+
+/// What is in an output directory that is not temporary.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn others(output: &Path) -> io::Result<Vec<String>> {
+    Ok(names(output)?.into_iter().filter(|name| !name.starts_with(TEMPORARY)).collect())
 }
 
 /// Where the attempts that write part files of a job do so.

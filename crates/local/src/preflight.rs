@@ -31,15 +31,55 @@ pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
         if plan.is_complete(index, done) {
             return None;
         }
-        let problem = missing_input(plan, index, jobs, done).or_else(|| unwritable(&plan.output))?;
+        let problem = (plan.limits.too_large_here())
+            .or_else(|| missing_file(plan))
+            .or_else(|| missing_input(plan, index, jobs, done))
+            .or_else(|| unwritable(&plan.output))?;
         Some(Obstacle { job, problem })
     };
-    jobs.iter().enumerate().filter_map(of_job).collect()
+    let mut obstacles: Vec<Obstacle> = jobs.iter().enumerate().filter_map(of_job).collect();
+    spread(jobs, done, &mut obstacles);
+    obstacles
 }
 
-/// The first input that a map still has to read and cannot; what jobs of its own flow write will be there.
+/// What reads from a flow that cannot be run cannot be run either. O(flows · jobs · what they read).
+fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacle>) {
+    if obstacles.is_empty() {
+        return;
+    }
+    loop {
+        let prevented: BTreeSet<&str> = obstacles.iter().map(|o| jobs[o.job].flow.as_str()).collect();
+        let is_open = |(index, plan): &(usize, &JobPlan)| {
+            !prevented.contains(plan.flow.as_str()) && !plan.is_complete(*index as u32, done)
+        };
+        let reads = |(index, plan): (usize, &JobPlan)| {
+            let paths = || plan.inputs.maps.iter().flatten().map(|split| split.path.as_path());
+            let mut others = (0..).zip(jobs).filter(|(at, other)| {
+                prevented.contains(other.flow.as_str()) && !other.is_complete(*at, done)
+            });
+            let (_, from) = others.find(|(_, other)| paths().any(|path| other.writes(path)))?;
+            let problem = format!("it reads from {}/{}, which cannot be run", from.flow, from.job);
+            Some(Obstacle { job: index, problem })
+        };
+        let more: Vec<Obstacle> = jobs.iter().enumerate().filter(is_open).filter_map(reads).collect();
+        if more.is_empty() {
+            return;
+        }
+        obstacles.extend(more);
+    }
+}
+
+/// A file that the job declares and that cannot be read.
+fn missing_file(plan: &JobPlan) -> Option<String> {
+    let file = plan.definition.missing_file()?;
+    Some(format!(
+        "file {file}: found no file that can be read, expected one: its content is a part of the job"
+    ))
+}
+
+/// The first input that a map still has to read and cannot; what other jobs write will be there.
 fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
-    let is_made = |path: &Path| jobs.iter().any(|job| job.flow == plan.flow && job.writes(path));
+    let is_made = |path: &Path| jobs.iter().any(|job| job.writes(path));
     let open = (0..)
         .zip(&plan.inputs.maps)
         .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
@@ -49,15 +89,17 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
             continue;
         }
-        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path)) {
+        let is_read_here = !matches!(plan.work, task::Job::Command { .. });
+        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path), is_read_here) {
             return Some(problem);
         }
     }
     None
 }
 
-/// Whether an input is there, can be read, and is what it was when the run began.
-fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
+/// Whether an input is there, can be read, and is what it was when the run began; and of one that is not left to a
+/// command, whether its format can be read.
+fn look_at(path: &Path, then: Option<&Source>, is_read_here: bool) -> Result<(), String> {
     let shown = path.display();
     let found = fs::metadata(path);
     if found.as_ref().map_or(true, fs::Metadata::is_dir) {
@@ -76,8 +118,11 @@ fn look_at(path: &Path, then: Option<&Source>) -> Result<(), String> {
     {
         return Err(format!("input {shown}: cannot be read: {error}"));
     }
+    if is_read_here {
+        task::check_format(path).map_err(|error| error.to_string())?;
+    }
     match (Source::now(path), then) {
-        (Ok(now), Some(then)) if now != *then => Err(format!(
+        (Ok(now), Some(then)) if !now.is_same(then) => Err(format!(
             "input {shown}: found it changed since the run began, expected it as it was; --again starts from the beginning"
         )),
         _ => Ok(()),

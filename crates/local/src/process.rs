@@ -1,16 +1,18 @@
-//! Worker processes: started in a group of their own, watched, killed as a group.
+//! Processes of this machine: how workers are started, and finding and killing what they started.
+//!
+//! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a variable of
+//! its environment ([`end_marked`]), which it hands on to whatever it starts.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
-use crate::task::Spec;
-use crate::worker::{self, Report};
+use rustix::process::{Pid, Signal};
+
+use crate::clock;
+use crate::worker;
 
 /// How a worker is started: a program that does [`crate::worker::main`] when it is given these arguments.
 #[derive(Clone, Debug)]
@@ -36,205 +38,108 @@ impl WorkerCommand {
 }
 
 /// The variable by which everything that a worker starts is known: it holds the name of the worker's pid file.
-const MARK: &str = "SLACKLINE_ATTEMPT";
+pub(crate) const MARK: &str = "SLACKLINE_WORKER";
 
-/// What a worker is started for.
-#[derive(Clone, Copy)]
-pub(crate) struct Attempt<'a> {
-    /// Its number in the run.
-    pub(crate) number: u64,
-    /// What to do.
-    pub(crate) spec: &'a Spec,
-    /// The file that says which process does it.
-    pub(crate) pid_file: &'a Path,
-}
-
-/// What a watcher says when its worker has ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) number: u64,
-    /// What the worker reported, or why it did not.
-    pub(crate) report: Result<Report, String>,
-}
-
-/// A worker at work. Dropping it closes its standard input, which it takes as an order to die.
-pub(crate) struct Worker {
-    _stdin: ChildStdin,
-    group: Group,
-}
-
-/// The process group of a worker, until it has been waited for: after that the number may be another's.
-#[derive(Clone)]
-struct Group(Arc<Mutex<Option<rustix::process::Pid>>>);
-
-impl Group {
-    fn kill(&self) {
-        let group = self.0.lock().expect("invariant: no thread panics while holding the lock");
-        if let Some(pid) = *group {
-            // It may have ended by itself just now.
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-    }
-
-    /// Kills what is left of the group and forgets its number.
-    fn close(&self) {
-        self.kill();
-        *self.0.lock().expect("invariant: no thread panics while holding the lock") = None;
-    }
-}
-
-impl Worker {
-    /// Starts a worker. Before it is told what to do, its pid file says who it is, so that a later engine can
-    /// make sure that it is gone.
-    ///
-    /// # Errors
-    /// The program cannot be started, or the file cannot be written; then nothing runs.
-    pub(crate) fn start(
-        command: &WorkerCommand,
-        attempt: Attempt<'_>,
-        ended: Sender<Ended>,
-    ) -> io::Result<Self> {
-        use std::os::unix::process::CommandExt;
-        let Attempt { number, spec, pid_file } = attempt;
-        let mut child = Command::new(&command.program)
-            .args(&command.args)
-            .env(MARK, mark(pid_file))
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let pid = rustix::process::Pid::from_child(&child);
-        let group = Group(Arc::new(Mutex::new(Some(pid))));
-        let told = tell(&mut child, spec, pid_file);
-        let stdin = match told {
-            Ok(stdin) => stdin,
-            Err(error) => {
-                group.close();
-                let _ = child.wait();
-                return Err(error);
-            }
-        };
-        let watched = group.clone();
-        thread::spawn(move || {
-            let report = watch(child, &watched);
-            // Nobody listens any more if the engine has ended.
-            let _ = ended.send(Ended { number, report });
-        });
-        Ok(Self { _stdin: stdin, group })
-    }
-
-    /// Kills it and everything it started.
-    pub(crate) fn kill(&self) {
-        self.group.kill();
-    }
-}
-
-/// Writes down who the worker is, then tells it what to do.
-fn tell(child: &mut Child, spec: &Spec, pid_file: &Path) -> io::Result<ChildStdin> {
-    let began = Process::of(u64::from(child.id())).map_or(0, |process| process.began);
-    fs::write(pid_file, format!("{} {began} {}", child.id(), boot()))?;
-    let mut stdin = child.stdin.take().expect("invariant: standard input was piped");
-    let mut line = serde_json::to_string(spec).expect("invariant: an attempt can be written as JSON");
-    line.push('\n');
-    stdin.write_all(line.as_bytes())?;
-    Ok(stdin)
-}
-
-/// Reads the worker's report to its end, then makes sure that nothing of its group stays.
-fn watch(mut child: Child, group: &Group) -> Result<Report, String> {
-    /// A report with the last words of a command is far shorter.
-    const REPORT_MAX: u64 = 1 << 20;
-    let mut text = String::new();
-    let stdout = child.stdout.take().expect("invariant: standard output was piped");
-    let read = stdout.take(REPORT_MAX).read_to_string(&mut text);
-    group.close();
-    let status = child.wait();
-    match (read, serde_json::from_str(&text)) {
-        (Ok(_), Ok(report)) => Ok(report),
-        _ => Err(match status {
-            Ok(status) => format!("its process ended without a report: {status}"),
-            Err(e) => format!("its process cannot be waited for: {e}"),
-        }),
-    }
-}
+/// How long killed processes are waited for, in steps of [`STEP`].
+const STEPS: u32 = 1000;
+const STEP: Duration = Duration::from_millis(10);
 
 /// A process, as the system tells of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Process {
+pub(crate) struct Process {
+    /// Who started it, or took it over.
+    pub(crate) parent: u64,
     /// Its process group.
-    group: u64,
+    pub(crate) group: u64,
     /// When it began, in ticks since the machine did.
-    began: u64,
+    pub(crate) began: u64,
     /// Whether it only waits to be taken note of: it does nothing any more.
-    is_dead: bool,
+    pub(crate) is_dead: bool,
 }
 
 impl Process {
-    fn of(pid: u64) -> Option<Self> {
+    pub(crate) fn of(pid: u64) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may hold anything; fields are counted from its end.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let is_dead = matches!(*fields.first()?, "Z" | "X");
-        Some(Self { group: fields.get(2)?.parse().ok()?, began: fields.get(19)?.parse().ok()?, is_dead })
+        let number = |at: usize| fields.get(at)?.parse().ok();
+        Some(Self { parent: number(1)?, group: number(2)?, began: number(19)?, is_dead })
     }
 }
 
 /// Which start of the machine this is; empty where it does not say. Before another one nothing is alive.
-fn boot() -> String {
+pub(crate) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
+/// The numbers of all processes; none where the system does not list them.
+fn pids() -> Vec<u64> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What descends from a process, dead ones included, with their numbers. O(processes · log processes).
+pub(crate) fn below(root: u64) -> Vec<(u64, Process)> {
+    let mut children: BTreeMap<u64, Vec<(u64, Process)>> = BTreeMap::new();
+    for pid in pids() {
+        if let Some(process) = Process::of(pid) {
+            children.entry(process.parent).or_default().push((pid, process));
+        }
+    }
+    let (mut found, mut open) = (Vec::new(), vec![root]);
+    while let Some(parent) = open.pop() {
+        let of_parent = children.remove(&parent).unwrap_or_default();
+        open.extend(of_parent.iter().map(|(pid, _)| *pid));
+        found.extend(of_parent);
+    }
+    found
+}
+
+/// Sends a signal to a process, if it is there.
+pub(crate) fn signal(pid: u64, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself just now.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
 /// The mark of what the worker of a pid file starts, however the path of the file is given.
-fn mark(pid_file: &Path) -> String {
+pub(crate) fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
 }
 
-/// Whether a process was started by the worker of a pid file, or by what it started.
-fn has_mark(pid: u64, pid_file: &Path) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    let expected = format!("{MARK}={}", mark(pid_file));
-    environment.split(|&byte| byte == 0).any(|variable| variable == expected.as_bytes())
+/// Living processes with one of these marks in their environment. O(processes).
+fn marked(marks: &BTreeSet<String>) -> Vec<u64> {
+    let has_mark = |pid: &u64| {
+        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+        let mut variables = environment.split(|&byte| byte == 0);
+        let start = format!("{MARK}=");
+        let value = variables.find_map(|variable| variable.strip_prefix(start.as_bytes()));
+        value.is_some_and(|value| marks.contains(&*String::from_utf8_lossy(value)))
+    };
+    let is_alive = |pid: &u64| Process::of(*pid).is_some_and(|process| !process.is_dead);
+    pids().into_iter().filter(has_mark).filter(is_alive).collect()
 }
 
-/// Whether something of the group of a worker is alive that began at `start`. Its number may be another group's
-/// meanwhile: then the process that has it began at another time, or nothing in the group has the mark.
-fn is_alive(pid: u64, start: u64, pid_file: &Path) -> bool {
-    let is_worker = match Process::of(pid) {
-        Some(leader) if leader.began != start => return false,
-        leader => leader.is_some_and(|leader| !leader.is_dead),
-    };
-    let Ok(entries) = fs::read_dir("/proc") else { return is_worker };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
-    let is_left = |member: u64| {
-        let of_group = |p: Process| p.group == pid && p.began >= start && !p.is_dead;
-        Process::of(member).is_some_and(of_group) && has_mark(member, pid_file)
-    };
-    is_worker || pids.into_iter().any(is_left)
-}
-
-/// Makes sure that the worker of a pid file is gone, with everything of its group, whether or not the worker
-/// itself is.
+/// Kills all that has one of these marks in its environment, and waits until it is gone.
 ///
 /// # Errors
-/// It cannot be killed, or does not go within ten seconds.
-pub(crate) fn fence(pid_file: &Path) -> io::Result<()> {
-    let text = fs::read_to_string(pid_file)?;
-    let mut words = text.split_whitespace();
-    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
-    let (Some(pid), Some(start)) = (number(), number()) else { return Ok(()) };
-    if words.next().unwrap_or_default() != boot() {
-        return Ok(());
-    }
-    let Some(group) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return Ok(()) };
-    for _ in 0..1000 {
-        if !is_alive(pid, start, pid_file) {
+/// Something does not go within ten seconds; with its number.
+pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
+    let mut left = Vec::new();
+    for _ in 0..STEPS {
+        left = marked(marks);
+        if left.is_empty() {
             return Ok(());
         }
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        crate::clock::pause(Duration::from_millis(10));
+        for &pid in &left {
+            signal(pid, Signal::KILL);
+        }
+        clock::pause(STEP);
     }
     Err(io::Error::other(format!(
-        "found a process of group {pid} of an earlier run still there, expected it to be gone"
+        "found process {} still there that a worker started, expected it to be gone",
+        left.first().copied().unwrap_or_default()
     )))
 }

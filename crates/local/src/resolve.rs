@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
 
+use crate::definition::Surroundings;
 use crate::estimate;
 use crate::job_cost::JobHistory;
 use crate::job_plan::{Inputs, JobPlan, JobRef, Source, job_of};
@@ -28,6 +29,19 @@ pub struct Resolved {
     pub jobs: Vec<JobPlan>,
     /// By job: where the document says what it runs, such as `flows[0].jobs[2].run`.
     pub places: Vec<String>,
+    /// By job: the jobs whose output it reads.
+    pub reads: Vec<Vec<usize>>,
+}
+
+/// How jobs find their input.
+#[derive(Clone, Copy, Debug)]
+pub struct InputRules<'a> {
+    /// About how many bytes of a file each map reads.
+    pub split_bytes: u64,
+    /// Whether inputs are known by their content, and not by size and time alone.
+    pub hash: bool,
+    /// The directory that relative paths start from: that of the process.
+    pub directory: &'a Path,
 }
 
 /// Why a flow file cannot be run.
@@ -41,74 +55,195 @@ pub struct ResolveError {
 }
 
 /// Finds the tasks of every job. Recurring flows become one flow a copy, each with outputs of its own
-/// (`out/words-0`, `out/words-1`, …). `split_bytes` is about what each map reads; `past` is what earlier runs of
-/// the jobs took.
+/// (`out/words-0`, `out/words-1`, …). `past` is what earlier runs of the jobs took. O(files + tasks).
 ///
 /// # Errors
 /// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
-/// write.
-pub fn resolve(draft: &Draft, split_bytes: u64, past: &JobHistory) -> Result<Resolved, ResolveError> {
+/// write, flows that read from each other in a circle.
+pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Result<Resolved, ResolveError> {
     let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
     let mut draft = Draft { flows, ..draft.clone() };
-    let (mut jobs, mut places): (Vec<JobPlan>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut outputs: BTreeMap<PathBuf, String> = BTreeMap::new();
-    let mut reads: Vec<(String, PathBuf)> = Vec::new();
-    for (&f, flow) in origins.iter().zip(&mut draft.flows) {
-        let mut plans: Vec<JobPlan> = Vec::new();
-        for at in order(flow) {
-            let path = format!("flows[{f}].jobs[{at}]");
-            let job = &mut flow.jobs[at];
+    let mut outputs = Outputs::default();
+    let mut reads: Vec<(String, String, PathBuf)> = Vec::new();
+    let mut plans: Vec<Vec<JobPlan>> = vec![Vec::new(); draft.flows.len()];
+    for f in flow_order(&draft.flows, &origins)? {
+        for at in order(&draft.flows[f]) {
+            let flow = &draft.flows[f];
+            let (job, path) = (&flow.jobs[at], format!("flows[{}].jobs[{at}]", origins[f]));
             let error = |problem: String| ResolveError { path: format!("{path}.run"), problem };
-            let Some(run) = job.run.clone() else {
+            let Some(run) = &job.run else {
                 return Err(error(format!(
                     "found no run section in job {:?}, expected run = {{ program = \"…\" }} or run = {{ mapper = \"…\" }}",
                     job.id
                 )));
             };
             let name = JobRef { flow: &flow.id, job: &job.id };
-            let plan = Earlier { jobs: &plans, split_bytes }.plan(name, &run).map_err(error)?;
-            reserve(&mut outputs, &plan).map_err(error)?;
+            let earlier = Earlier { flows: &draft.flows, plans: &plans, flow: f, rules };
+            let plan = earlier.plan(name, run).map_err(error)?;
+            outputs.reserve(&plan).map_err(error)?;
             let files =
                 plan.inputs.maps.iter().flatten().filter(|s| !run.inputs[s.input as usize].starts_with('@'));
             let mut files: Vec<PathBuf> = files.map(|split| split.path.clone()).collect();
             files.dedup();
-            reads.extend(files.into_iter().map(|file| (format!("{path}.run.inputs"), file)));
-            plans.push(plan);
+            let own = run.inputs.iter().filter(|input| !input.starts_with('@')).map(PathBuf::from);
+            let by = format!("{}/{}", flow.id, job.id);
+            reads.extend(
+                files.into_iter().chain(own).map(|file| (format!("{path}.run.inputs"), by.clone(), file)),
+            );
+            plans[f].push(plan);
         }
-        estimate::fill(flow, &plans, past);
-        let index = |job: &JobPlan| flow.jobs.iter().position(|j| j.id == job.job);
-        plans.sort_by_key(index);
-        places.extend((0..plans.len()).map(|at| format!("flows[{f}].jobs[{at}].run")));
-        jobs.append(&mut plans);
+        estimate::fill(&mut draft.flows[f], &plans[f], past);
+        let flow = &draft.flows[f];
+        plans[f].sort_by_key(|plan| flow.jobs.iter().position(|job| job.id == plan.job));
     }
-    for (path, file) in reads {
-        check_input(&file, &outputs).map_err(|problem| ResolveError { path, problem })?;
+    for (path, by, file) in reads {
+        outputs.check_input(&file, &by).map_err(|problem| ResolveError { path, problem })?;
     }
-    Ok(Resolved { draft, jobs, places })
+    let places = |f: usize| (0..plans[f].len()).map(move |at| (f, at));
+    let places = (0..plans.len()).flat_map(places);
+    let places = places.map(|(f, at)| format!("flows[{}].jobs[{at}].run", origins[f])).collect();
+    let reads = read_jobs(&draft.flows);
+    Ok(Resolved { draft, jobs: plans.into_iter().flatten().collect(), places, reads })
 }
 
-/// Refuses an input that some job is going to write: only `@job` says that it is to be waited for.
-fn check_input(file: &Path, outputs: &BTreeMap<PathBuf, String>) -> Result<(), String> {
-    let path = plain(file);
-    let Some((_, by)) = outputs.iter().find(|(output, _)| path.starts_with(output)) else { return Ok(()) };
-    Err(format!(
-        "found the input {}, which job {by} is going to write; expected \"@\" and the id of an earlier job of the flow, which waits for it",
-        file.display()
-    ))
+/// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
+fn upstream(flows: &[FlowDraft], flow: usize, input: &str) -> Option<(usize, usize)> {
+    let name = input.strip_prefix('@')?;
+    let job_of = |f: usize, id: &str| Some((f, flows[f].jobs.iter().position(|job| job.id == id)?));
+    match name.rsplit_once('/') {
+        None => job_of(flow, name),
+        Some((id, job)) => job_of(flows.iter().position(|flow| flow.id == id)?, job),
+    }
 }
 
-/// Notes the output of a job, which must not overlap that of another.
-fn reserve(outputs: &mut BTreeMap<PathBuf, String>, plan: &JobPlan) -> Result<(), String> {
-    let output = plain(&plan.output);
-    let clash = outputs.iter().find(|(other, _)| other.starts_with(&output) || output.starts_with(other));
-    if let Some((other, by)) = clash {
-        return Err(format!(
-            "found the output {}, which overlaps {} of job {by}; expected a directory of its own",
-            output.display(),
-            other.display()
-        ));
+/// The flows, each after those whose output it reads.
+fn flow_order(flows: &[FlowDraft], origins: &[usize]) -> Result<Vec<usize>, ResolveError> {
+    let before = |flow: usize| {
+        let inputs = flows[flow].jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
+        let named = inputs.filter_map(move |input| upstream(flows, flow, input));
+        named.map(|(other, _)| other).filter(|&other| other != flow).collect::<Vec<_>>()
+    };
+    let (mut ordered, mut seen) = (Vec::new(), vec![false; flows.len()]);
+    for first in 0..flows.len() {
+        let mut open: Vec<usize> = vec![first];
+        while let Some(&flow) = open.last() {
+            let missing = before(flow).into_iter().find(|&other| !seen[other]).filter(|_| !seen[flow]);
+            match missing {
+                Some(other) if open.contains(&other) => {
+                    return Err(ResolveError {
+                        path: format!("flows[{}]", origins[flow]),
+                        problem: format!(
+                            "found flows {:?} and {:?} that read from each other, expected an order",
+                            flows[flow].id, flows[other].id
+                        ),
+                    });
+                }
+                Some(other) => open.push(other),
+                None => {
+                    open.pop();
+                    if !std::mem::replace(&mut seen[flow], true) {
+                        ordered.push(flow);
+                    }
+                }
+            }
+        }
     }
-    outputs.insert(output, format!("{}/{}", plan.flow, plan.job));
+    Ok(ordered)
+}
+
+/// By job: the jobs whose output it reads.
+fn read_jobs(flows: &[FlowDraft]) -> Vec<Vec<usize>> {
+    let mut firsts = Vec::with_capacity(flows.len());
+    let mut count = 0;
+    for flow in flows {
+        firsts.push(count);
+        count += flow.jobs.len();
+    }
+    let mut reads = Vec::with_capacity(count);
+    for (f, flow) in flows.iter().enumerate() {
+        for job in &flow.jobs {
+            let inputs = job.run.iter().flat_map(|run| &run.inputs);
+            let named = inputs.filter_map(|input| upstream(flows, f, input));
+            reads.push(named.map(|(flow, job)| firsts[flow] + job).collect());
+        }
+    }
+    reads
+}
+
+/// The outputs of all jobs, by one name for each directory.
+#[derive(Default)]
+struct Outputs(BTreeMap<PathBuf, String>);
+
+impl Outputs {
+    /// Notes the output of a job, which must not overlap that of another.
+    fn reserve(&mut self, plan: &JobPlan) -> Result<(), String> {
+        let output = plain(&plan.output);
+        // Whatever lies below a directory follows it, and what it lies below comes before it.
+        let below = self.0.range(output.clone()..).next().filter(|(other, _)| other.starts_with(&output));
+        let above = output.ancestors().find_map(|path| self.0.get_key_value(path));
+        if let Some((other, by)) = below.or(above) {
+            return Err(format!(
+                "found the output {}, which overlaps {} of job {by}; expected a directory of its own",
+                output.display(),
+                other.display()
+            ));
+        }
+        self.0.insert(output, format!("{}/{}", plan.flow, plan.job));
+        Ok(())
+    }
+
+    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is to be
+    /// waited for.
+    fn check_input(&self, file: &Path, reader: &str) -> Result<(), String> {
+        let path = plain(file);
+        if let Some((_, by)) = path.ancestors().find_map(|path| self.0.get_key_value(path)) {
+            return Err(format!(
+                "found the input {}, which job {by} is going to write; expected \"@\" and the id of an earlier job of the flow, which waits for it",
+                file.display()
+            ));
+        }
+        let below = self.0.range(path.clone()..).next().filter(|(other, _)| other.starts_with(&path));
+        let held = below.filter(|_| path.is_dir()).or_else(|| self.matched(&path));
+        let Some((output, by)) = held else { return Ok(()) };
+        let whose =
+            if by == reader { "the job's own output".to_owned() } else { format!("the output of job {by}") };
+        Err(format!(
+            "found the input {}, which holds {whose}, {}; expected outputs outside of inputs",
+            file.display(),
+            output.display()
+        ))
+    }
+
+    /// The first output that a pattern matches, or a directory that it lies in.
+    fn matched(&self, path: &Path) -> Option<(&PathBuf, &String)> {
+        let text = path.to_str().filter(|text| text.contains(['*', '?', '[']))?;
+        let pattern = glob::Pattern::new(text).ok()?;
+        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
+        let is_matched =
+            |output: &Path| output.ancestors().any(|path| pattern.matches_path_with(path, options));
+        self.0.iter().find(|(output, _)| is_matched(output))
+    }
+}
+
+/// Refuses outputs in the state directory, and a state directory in an output.
+///
+/// # Errors
+/// The first of them.
+pub(crate) fn refuse_state(resolved: &Resolved, state: &Path) -> Result<(), ResolveError> {
+    let state = plain(state);
+    for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
+        let output = plain(&plan.output);
+        if output.starts_with(&state) || state.starts_with(&output) {
+            return Err(ResolveError {
+                path: format!("{place}.output"),
+                problem: format!(
+                    "found the output {}, and the run's own files in {}; expected directories apart",
+                    output.display(),
+                    state.display()
+                ),
+            });
+        }
+    }
     Ok(())
 }
 
@@ -147,10 +282,12 @@ fn order(flow: &FlowDraft) -> Vec<usize> {
 /// What the plan of a job builds on.
 #[derive(Clone, Copy)]
 struct Earlier<'a> {
-    /// The plans of the jobs of its flow that it may read from.
-    jobs: &'a [JobPlan],
-    /// About how much of a file each map reads.
-    split_bytes: u64,
+    flows: &'a [FlowDraft],
+    /// By flow: the plans of the jobs that may be read from.
+    plans: &'a [Vec<JobPlan>],
+    /// The flow of the job.
+    flow: usize,
+    rules: InputRules<'a>,
 }
 
 impl Earlier<'_> {
@@ -158,10 +295,11 @@ impl Earlier<'_> {
         let work = job_of(&run.work);
         check_text(run)?;
         let shape = task::describe(&work).map_err(|e| e.to_string())?;
-        let maps = self.maps(&work, &run.inputs)?;
+        let maps = self.maps(&work, run)?;
         let has_reducer = match &run.work {
             RunWork::Program { .. } => !shape.is_map_only,
             RunWork::Commands { reducer, .. } => reducer.is_some(),
+            RunWork::Command { .. } => false,
         };
         let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
         if reducers > PARTS_MAX {
@@ -179,48 +317,85 @@ impl Earlier<'_> {
                 "found no reducers, expected 1 or more: the program's output is made by them".to_owned()
             );
         }
-        let is_made = |path: &Path| self.jobs.iter().any(|job| job.writes(path));
-        let files = maps.iter().flatten().map(|split| &split.path).filter(|path| !is_made(path));
-        // One that is not there yet has no entry, and is an obstacle.
-        let sources = files.filter_map(|path| Some((path.clone(), Source::now(path).ok()?))).collect();
-        JobPlan::new(name, run, Inputs { maps, sources }, reducers).map_err(|e| e.to_string())
+        let around = Surroundings {
+            directory: self.rules.directory,
+            reducers,
+            split_bytes: reads_files(run).then_some(self.rules.split_bytes),
+        };
+        let inputs = Inputs { sources: self.sources(&maps), maps };
+        JobPlan::new(name, run, inputs, around).map_err(|e| e.to_string())
+    }
+
+    /// The files that maps read, but for those that other jobs make.
+    fn sources(self, maps: &[Vec<Split>]) -> BTreeMap<PathBuf, Source> {
+        let mut sources = BTreeMap::new();
+        for split in maps.iter().flatten() {
+            let is_made = || self.plans.iter().flatten().any(|job| job.writes(&split.path));
+            if sources.contains_key(&split.path) || is_made() {
+                continue;
+            }
+            let found = if self.rules.hash { Source::hashed(&split.path) } else { Source::now(&split.path) };
+            // One that is not there yet has no entry, and is an obstacle.
+            sources.extend(found.ok().map(|source| (split.path.clone(), source)));
+        }
+        sources
     }
 
     /// What each map reads: splits of files, and parts of earlier jobs, in the order of the inputs.
-    fn maps(self, work: &Job, inputs: &[String]) -> Result<Vec<Vec<Split>>, String> {
+    fn maps(self, work: &Job, run: &RunDraft) -> Result<Vec<Vec<Split>>, String> {
         let shape = task::describe(work).map_err(|e| e.to_string())?;
-        task::check_count(&shape, inputs.len()).map_err(|e| e.to_string())?;
+        task::check_count(&shape, run.inputs.len()).map_err(|e| e.to_string())?;
         if let Some(maps) = shape.maps {
             return Ok(vec![Vec::new(); maps as usize]);
         }
+        let is_whole = work.has_one_map();
+        let split_bytes = if is_whole { u64::MAX } else { self.rules.split_bytes };
         let mut maps = Vec::new();
-        for (k, input) in inputs.iter().enumerate() {
-            let Some(name) = input.strip_prefix('@') else {
-                match task::of_inputs(std::slice::from_ref(input), self.split_bytes) {
-                    Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
-                    Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
-                        maps.push(vec![whole(PathBuf::from(input), k as u32)]);
-                    }
-                    Err(other) => return Err(other.to_string()),
-                }
+        for (k, input) in run.inputs.iter().enumerate() {
+            if input.starts_with('@') {
+                maps.extend(self.parts(input)?.into_iter().map(|path| vec![whole(path, k as u32)]));
                 continue;
-            };
-            let upstream = self.jobs.iter().find(|job| job.job == name).ok_or_else(|| {
-                format!("found the input {input:?}, expected @ and the id of an earlier job of the flow")
-            })?;
-            for part in 0..upstream.parts() {
-                let path = upstream.output.join(task::part_name(part));
-                maps.push(vec![whole(path, k as u32)]);
+            }
+            match task::of_inputs(std::slice::from_ref(input), split_bytes) {
+                Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
+                Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
+                    maps.push(vec![whole(PathBuf::from(input), k as u32)]);
+                }
+                Err(other) => return Err(other.to_string()),
             }
         }
-        Ok(maps)
+        // A plain command is one task that is given all files.
+        Ok(if is_whole { task::whole_files(maps) } else { maps })
     }
+
+    /// The part files of the job that an input names.
+    fn parts(self, input: &str) -> Result<Vec<PathBuf>, String> {
+        let named = upstream(self.flows, self.flow, input).and_then(|(flow, job)| {
+            let id = &self.flows[flow].jobs[job].id;
+            self.plans[flow].iter().find(|plan| plan.job == *id)
+        });
+        let plan = named.ok_or_else(|| {
+            format!(
+                "found the input {input:?}, expected @ and the id of an earlier job of the flow, or @flow/job"
+            )
+        })?;
+        Ok((0..plan.parts()).map(|part| plan.output.join(plan.part(part))).collect())
+    }
+}
+
+/// Whether the maps of a job follow from the size of files.
+fn reads_files(run: &RunDraft) -> bool {
+    let is_cut = !matches!(run.work, RunWork::Command { .. });
+    is_cut && run.inputs.iter().any(|input| !input.starts_with('@'))
 }
 
 /// Refuses what no command or file name can be.
 fn check_text(run: &RunDraft) -> Result<(), String> {
     let mut texts = vec![("output", run.output.as_str())];
     texts.extend(run.inputs.iter().map(|input| ("inputs", input.as_str())));
+    if let RunWork::Command { command } = &run.work {
+        texts.push(("command", command));
+    }
     if let RunWork::Commands { mapper, reducer, combiner } = &run.work {
         texts.push(("mapper", mapper));
         texts.extend(reducer.as_deref().map(|text| ("reducer", text)));
@@ -233,7 +408,7 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
 }
 
 fn whole(path: PathBuf, input: u32) -> Split {
-    Split { path, offset: 0, length: None, input }
+    Split { path, offset: 0, length: None, input, source: None }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {
@@ -270,27 +445,4 @@ fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError
         }
     }
     Ok(all)
-}
-
-/// Refuses outputs that are there already: nothing is ever overwritten.
-///
-/// # Errors
-/// The first directory that is there and not empty.
-pub fn refuse_existing<'a>(jobs: impl Iterator<Item = &'a JobPlan>) -> Result<(), ResolveError> {
-    for job in jobs {
-        let holds = |path: &Path| match std::fs::read_dir(path) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(_) => path.exists(),
-        };
-        if holds(&job.output) {
-            return Err(ResolveError {
-                path: format!("{}/{}", job.flow, job.job),
-                problem: format!(
-                    "found output directory {}, expected none yet: remove it, or name another",
-                    job.output.display()
-                ),
-            });
-        }
-    }
-    Ok(())
 }

@@ -1,30 +1,39 @@
 //! A run from its beginning to its end, or from where it was to its end.
 
+mod clean;
 mod error;
-mod found;
+mod look;
+mod opening;
+mod settle;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
-use slackline_model::{Draft, Instance, PhaseKind, Time};
+use slackline_model::{Draft, Instance, Span, Time};
 use slackline_policy::{Config, Policy};
 
+pub use clean::{Clean, size};
 pub use error::EngineError;
 use error::file;
-pub use found::{Found, discard, find};
-use found::{fence, parts};
+pub use look::{Look, look};
+pub use opening::{Opening, open, preview, unfinished_since};
 
-use crate::clock::RunClock;
+use crate::clock::{RunClock, unix_micros};
 use crate::engine::{Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
+use crate::fleet::Processes;
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended, Head, Journal};
+use crate::journal::{Attempt, Head, Journal, done_tasks};
 use crate::layout::Layout;
+use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::OutputLocks;
 use crate::preflight::Obstacle;
+use crate::publish::{Place, Publisher};
 use crate::remaining::{Numbers, remaining};
+use crate::reuse::{Unfinished, Verdict};
 use crate::run_schedule;
 use crate::task_id::TaskId;
 
@@ -35,6 +44,27 @@ pub struct Recovered {
     pub done: usize,
     /// Attempts without an end, whose processes are gone now.
     pub cut_short: usize,
+    /// Whether everything is done again that earlier runs had done.
+    pub starts_over: bool,
+    /// How long nobody was at work on it, as far as clocks can be believed.
+    pub paused: Span,
+}
+
+/// A job of the flow file, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobVerdict {
+    /// Its flow.
+    pub flow: String,
+    /// The job.
+    pub job: String,
+    /// Its map tasks.
+    pub maps: u32,
+    /// Its reduce tasks.
+    pub reduces: u32,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// Whether it is of a run that was not finished and goes on.
+    pub goes_on: bool,
 }
 
 /// How a run ended.
@@ -65,11 +95,14 @@ pub struct Drive<'a> {
 pub struct Session {
     layout: Layout,
     journal: Journal,
+    made: MadeJobs,
+    made_log: MadeLog,
     head: Head,
     jobs: Vec<JobPlan>,
     attempts: Vec<Attempt>,
     recovered: Recovered,
     obstacles: Vec<Obstacle>,
+    verdicts: Vec<JobVerdict>,
 }
 
 impl Session {
@@ -108,6 +141,11 @@ impl Session {
         &self.obstacles
     }
 
+    /// What becomes of the jobs of the flow file, in its order.
+    pub fn verdicts(&self) -> &[JobVerdict] {
+        &self.verdicts
+    }
+
     /// The flows that cannot be run.
     pub fn unrunnable(&self) -> BTreeSet<&str> {
         self.obstacles.iter().map(|obstacle| self.jobs[obstacle.job].flow.as_str()).collect()
@@ -120,8 +158,7 @@ impl Session {
 
     /// Tasks that are done.
     pub fn done(&self) -> BTreeSet<TaskId> {
-        let done = self.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_)));
-        done.map(|attempt| attempt.id).collect()
+        done_tasks(&self.attempts)
     }
 
     /// What is left to be scheduled, without flows that cannot be run; `None` if nothing is.
@@ -138,54 +175,47 @@ impl Session {
         Ok(Some(Instance::new(&left)?))
     }
 
-    /// Makes sure that nothing of an earlier session is at work, that what it recorded is in its place and
-    /// that what it did not record is nowhere.
+    /// Makes sure that what was not recorded is nowhere.
     fn recover(&mut self) -> Result<(), EngineError> {
-        self.recovered.cut_short = fence(&self.layout)?;
+        let last = self.attempts.iter().map(|attempt| attempt.end).max();
+        let now = unix_micros().saturating_sub(self.head.started);
+        self.recovered.paused = last.map_or(Span::ZERO, |last| Span(now.saturating_sub(last)));
         let done = self.done();
         self.recovered.done = done.len();
-        for attempt in self.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
-            let job = &self.jobs[attempt.id.job as usize];
-            let is_needed = job.is_final(attempt.id) || !job.is_complete(attempt.id.job, &done);
-            if !is_needed {
-                continue;
-            }
-            let place = self.layout.committed(job, attempt.id);
-            match self.layout.commit(job, attempt.id, attempt.number) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    return Err(EngineError::Gone { path: place.display().to_string() });
-                }
-                other => other.map_err(file(&place))?,
-            }
-        }
         remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
         self.remove_unrecorded(&done)?;
+        let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
+        self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
+        let numbers = self.attempts.iter().map(|attempt| attempt.number).collect();
+        self.layout.remove_logs(&numbers).map_err(file(&self.layout.journal()))?;
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
             if job.is_complete(index, &done) {
-                self.layout.succeed(job, index).map_err(file(&job.output))?;
+                self.layout.clear_up(job, index).map_err(file(&job.output))?;
             } else {
+                let is_done = |name: &str| parts(job, index, &done).any(|part| job.part(part) == name);
                 // Where even that cannot be done, nothing can be written, and that is an obstacle.
-                let _ = locks.clear(job);
+                let _ = locks.clear(job, is_done);
             }
         }
         Ok(())
     }
 
-    /// Removes the output of maps that the journal does not know: it has lost its end.
+    /// Removes the output of maps that the journal does not know: it has lost its end, or they are of jobs that are not
+    /// continued.
     fn remove_unrecorded(&self, done: &BTreeSet<TaskId>) -> Result<(), EngineError> {
+        let all = self.layout.all_maps();
+        let mut known: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
         for (job, plan) in (0..).zip(&self.jobs) {
-            let maps = self.layout.maps(job);
-            let entries = match fs::read_dir(&maps) {
-                Ok(entries) => entries,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                Err(e) => return Err(file(&maps)(e)),
+            let tasks = (0..plan.maps()).filter(|&task| done.contains(&TaskId::map(job, task)));
+            known.insert(self.layout.maps(job), tasks.map(|task| task.to_string()).collect());
+        }
+        for directory in entries(&all)? {
+            let Some(known) = known.get(&directory) else {
+                remove(&directory).map_err(file(&directory))?;
+                continue;
             };
-            let is_done = |task| done.contains(&TaskId { job, phase: PhaseKind::Map, task });
-            let known: BTreeSet<String> =
-                (0..plan.maps()).filter(|&task| is_done(task)).map(|task| task.to_string()).collect();
-            for entry in entries {
-                let path = entry.map_err(file(&maps))?.path();
+            for path in entries(&directory)? {
                 if !path.file_name().is_some_and(|name| known.contains(&*name.to_string_lossy())) {
                     remove(&path).map_err(file(&path))?;
                 }
@@ -194,34 +224,68 @@ impl Session {
         Ok(())
     }
 
-    /// Locks the outputs of what is left again, where the run had released them; what is another's now is in the way.
-    fn lock_again(&mut self) {
+    /// Gives up the outputs of an earlier run of the state directory that are none of this one.
+    fn let_go(&self, earlier: &Unfinished) {
+        let (locks, base) = (OutputLocks::of(&self.head.owner), Path::new(&earlier.head.setup.directory));
+        let own: BTreeSet<PathBuf> = self.jobs.iter().map(|job| job.definition.output()).collect();
+        let others = earlier.jobs.iter().filter(|job| !own.contains(&job.definition.output()));
+        others.for_each(|job| locks.release(&base.join(&job.output)));
+    }
+
+    /// Locks the outputs of what is left. What is another's now is in the way of a run that goes on; one that begins does
+    /// not.
+    fn lock_outputs(&mut self, goes_on: bool) -> Result<(), EngineError> {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         for (index, job) in (0..).zip(&self.jobs) {
             let is_hindered = self.obstacles.iter().any(|obstacle| obstacle.job == index as usize);
             if is_hindered || job.is_complete(index, &done) {
                 continue;
             }
-            if let Err(error) = locks.acquire(job, &parts(job, index, &done)) {
-                let output = job.output.display();
-                let problem = match error.kind() {
-                    io::ErrorKind::AlreadyExists => {
-                        format!(
-                            "output {output}: found it in use by another run, expected it as this one left it"
-                        )
-                    }
-                    _ => format!("output {output}: cannot be made: {error}"),
-                };
-                self.obstacles.push(Obstacle { job: index as usize, problem });
+            let Err(error) = locks.acquire(job, &self.made) else { continue };
+            let output = job.output.display();
+            let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
+            if !goes_on {
+                self.release();
+                return Err(if is_taken {
+                    EngineError::Claimed { path: output.to_string() }
+                } else {
+                    file(&job.output)(error)
+                });
             }
+            let problem = if is_taken {
+                format!("output {output}: found it in use by another run, expected it as this one left it")
+            } else {
+                format!("output {output}: cannot be made: {error}")
+            };
+            self.obstacles.push(Obstacle { job: index as usize, problem });
         }
+        Ok(())
     }
 
     /// Releases the outputs of jobs that have failed.
     fn release(&self) {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         let open = (0..).zip(&self.jobs).filter(|(index, job)| !job.is_complete(*index, &done));
-        open.for_each(|(_, job)| locks.release(job));
+        open.for_each(|(_, job)| locks.release_failed(job));
+    }
+
+    /// By flow that reads from other flows: the jobs that it waits for.
+    fn waits(&self) -> BTreeMap<String, BTreeSet<u32>> {
+        let index = |flow: &str, job: &str| {
+            (0..).zip(&self.jobs).find(|(_, plan)| plan.flow == flow && plan.job == job).map(|(at, _)| at)
+        };
+        let flows = self.head.workload.flows.iter();
+        let waits = flows.map(|flow| {
+            let jobs = flow.foreign_inputs().filter_map(|(flow, job)| index(flow, job));
+            (flow.id.clone(), jobs.collect::<BTreeSet<u32>>())
+        });
+        waits.filter(|(_, jobs)| !jobs.is_empty()).collect()
+    }
+
+    fn publisher(&self) -> Publisher<'_> {
+        let directory = Path::new(&self.head.setup.directory);
+        let place = Place { layout: &self.layout, jobs: &self.jobs, directory, started: self.head.started };
+        Publisher::new(place, &self.made, &self.made_log)
     }
 
     /// Runs what is left. `stop` is given what stops the run from another thread.
@@ -234,7 +298,7 @@ impl Session {
         settings: Settings,
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
-        let Drive { instance, policy, config, observer } = drive;
+        let Drive { instance, policy, mut config, observer } = drive;
         let done = self.done();
         let work = Work {
             instance,
@@ -242,12 +306,18 @@ impl Session {
             journal: &self.journal,
             numbers: Numbers::new(instance, &self.jobs, &done),
             jobs: &self.jobs,
+            publisher: self.publisher(),
+            waits: self.waits(),
             done,
-            next_number: self.attempts.last().map_or(0, |last| last.number + 1),
+            attempts: &self.attempts,
+            // The engine knows the limits of jobs, and says which failure is the last.
+            attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
         };
         let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
         let clock = RunClock::since(self.head.started, Time(seen));
-        let mut engine = Local::new(work, settings, clock, observer);
+        let pids = self.layout.pids();
+        let fleet = Processes::new(settings.worker.clone(), pids.clone()).map_err(file(&pids))?;
+        let mut engine = Local::new(work, settings, clock, observer, Box::new(fleet));
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();
@@ -269,4 +339,19 @@ impl Session {
             _ => RunEnd::Failed,
         })
     }
+}
+
+/// The parts of a job that are done.
+fn parts<'a>(job: &'a JobPlan, index: u32, done: &'a BTreeSet<TaskId>) -> impl Iterator<Item = u32> + 'a {
+    done.iter().filter(move |id| id.job == index && job.is_final(**id)).map(|id| id.task)
+}
+
+/// What is in a directory; nothing if there is none.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
+    let entries = match fs::read_dir(directory) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(file(directory))?,
+    };
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+    paths.map_err(file(directory))
 }

@@ -18,7 +18,7 @@ pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
     for attempt in attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
         took.insert(attempt.id, attempt.micros() as f64 / 1e6);
     }
-    let mut draft = draft.clone();
+    let mut draft = without_waits(draft);
     let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
     for (job, index) in jobs.zip(0..) {
         for (draft, phase) in [(&mut job.map, PhaseKind::Map), (&mut job.reduce, PhaseKind::Reduce)] {
@@ -26,6 +26,24 @@ pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
             for (seconds, task) in seconds.iter_mut().zip(0..) {
                 *seconds = took.get(&TaskId { job: index, phase, task }).copied().unwrap_or(*seconds);
             }
+        }
+    }
+    draft
+}
+
+/// The workload in which outputs of other flows are directories like any other: when flows came is known now.
+fn without_waits(draft: &Draft) -> Draft {
+    let outputs: BTreeMap<(String, String), String> = (draft.flows.iter())
+        .flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)))
+        .filter_map(|(flow, job)| Some(((flow.id.clone(), job.id.clone()), job.run.as_ref()?.output.clone())))
+        .collect();
+    let mut draft = draft.clone();
+    let runs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs).filter_map(|job| job.run.as_mut());
+    for input in runs.flat_map(|run| &mut run.inputs) {
+        let named = input.strip_prefix('@').and_then(|name| name.rsplit_once('/'));
+        let output = named.and_then(|(flow, job)| outputs.get(&(flow.to_owned(), job.to_owned())));
+        if let Some(output) = output {
+            *input = output.clone();
         }
     }
     draft
@@ -51,6 +69,7 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
                 Ended::Done(_) => Outcome::Done,
                 Ended::Failed(_) => Outcome::Failed,
                 Ended::Killed => Outcome::Killed,
+                Ended::Lost => Outcome::Lost,
             },
         };
         *next = next.saturating_add(1);

@@ -15,6 +15,13 @@ pub struct TaskId {
     pub task: u32,
 }
 
+impl TaskId {
+    /// A map.
+    pub fn map(job: u32, task: u32) -> Self {
+        Self { job, phase: PhaseKind::Map, task }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn write_kind<S: Serializer>(kind: &PhaseKind, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(kind.name())

@@ -1,6 +1,6 @@
 //! This machine as an engine: tasks are processes, outputs are directories.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -10,16 +10,15 @@ use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Span};
 
-use crate::backend::{
-    Backend, EngineEntry, Fault, Opened, Prepared, RunStart, SWITCH, Session, Stop, UnrunnableJob,
-};
+use crate::backend::{Backend, EngineEntry, Fault, Prepared, SWITCH, Session, Stop};
 use crate::engine::{Interrupt, Settings};
 use crate::job_cost::{GROUP, JobHistory};
-use crate::journal::{Attempt, Identity};
-use crate::preflight::{Obstacle, preflight};
+use crate::journal::Attempt;
+use crate::neighbours;
+use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
-use crate::resolve::{Resolved, resolve};
-use crate::run::{self, Drive, EngineError, Recovered, RunEnd};
+use crate::resolve::{InputRules, Resolved, resolve};
+use crate::run::{self, Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -52,19 +51,25 @@ const PARAMS: &[Param] = &[
         SWITCH,
         "try tasks a second time that take much longer than others of their phase, on idle slots",
     ),
+    Param::new("hash", "off", SWITCH, "compare inputs by content"),
+    Param::new("share", "off", SWITCH, "half the slots beside others"),
 ];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
-    let slots = slots(settings)?;
+    let mut slots = slots(settings)?;
+    if settings.choice("share") == "on" && !neighbours::others().is_empty() {
+        slots = neighbours::half(slots);
+    }
     let split_bytes = bytes(settings, "split", SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?;
     let memory_bytes = bytes(settings, "task-memory", MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?;
+    let hash = settings.choice("hash") == "on";
     let settings = Settings {
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
         memory_bytes,
         timeout: settings.given("timeout").then(|| Span::from_seconds_nearest(settings.real("timeout"))),
         speculate: settings.choice("speculate") == "on",
     };
-    Ok(Box::new(LocalEngine { slots, split_bytes, settings }))
+    Ok(Box::new(LocalEngine { slots, split_bytes, hash, settings }))
 }
 
 fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
@@ -107,6 +112,8 @@ pub struct LocalEngine {
     pub slots: Slots,
     /// About how many bytes of a file a map reads.
     pub split_bytes: u64,
+    /// Whether inputs are known by their content, and not by size and time alone.
+    pub hash: bool,
     /// How attempts are run.
     pub settings: Settings,
 }
@@ -117,7 +124,7 @@ const SPLIT_BYTES: u64 = 64 << 20;
 impl LocalEngine {
     /// This machine with so many slots, maps of about 64 MiB, and attempts that are run like this.
     pub fn new(slots: Slots, settings: Settings) -> Self {
-        Self { slots, split_bytes: SPLIT_BYTES, settings }
+        Self { slots, split_bytes: SPLIT_BYTES, hash: false, settings }
     }
 
     /// With maps that read about so many bytes of a file.
@@ -141,22 +148,16 @@ impl Backend for LocalEngine {
     }
 
     fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
-        match resolve(workload, self.split_bytes, past) {
+        let directory = std::env::current_dir().unwrap_or_default();
+        let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
+        match resolve(workload, rules, past) {
             Ok(resolved) => Ok(Box::new(PreparedHere { resolved, settings: self.settings.clone() })),
             Err(error) => Err(vec![Fault { path: error.path, problem: error.problem }]),
         }
     }
 
-    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError> {
-        let found = run::find(state, identity)?;
-        if found.is_orphaned() {
-            return Ok(Opened::Orphaned);
-        }
-        if !found.is_begun() {
-            return Ok(Opened::Nothing);
-        }
-        let session = found.resume()?;
-        Ok(Opened::Begun(Box::new(SessionHere { session, settings: self.settings.clone() })))
+    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
+        run::unfinished_since(state)
     }
 }
 
@@ -171,24 +172,13 @@ impl Prepared for PreparedHere {
         &self.resolved.draft
     }
 
-    fn unrunnable(&self) -> Vec<UnrunnableJob> {
-        let Resolved { jobs, places, .. } = &self.resolved;
-        let of = |obstacle: Obstacle| UnrunnableJob {
-            flow: jobs[obstacle.job].flow.clone(),
-            fault: Fault { path: places[obstacle.job].clone(), problem: obstacle.problem },
-        };
-        preflight(jobs, &BTreeSet::new()).into_iter().map(of).collect()
+    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        run::preview(opening, &self.resolved)
     }
 
-    fn discard(&self, state: &Path) -> Result<bool, EngineError> {
-        run::discard(state, &self.resolved.jobs)
-    }
-
-    fn begin(self: Box<Self>, beginning: RunStart<'_>) -> Result<Box<dyn Session>, EngineError> {
+    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, settings } = *self;
-        let RunStart { state, identity, started } = beginning;
-        let session = run::find(state, &identity)?.begin(identity, started, resolved)?;
-        Ok(Box::new(SessionHere { session, settings }))
+        Ok(Box::new(SessionHere { session: run::open(opening, &resolved)?, settings }))
     }
 }
 
@@ -213,6 +203,10 @@ impl Session for SessionHere {
 
     fn recovered(&self) -> Recovered {
         self.session.recovered()
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        self.session.verdicts()
     }
 
     fn obstacles(&self) -> &[Obstacle] {

@@ -1,24 +1,31 @@
-//! The process in which an attempt runs.
+//! The process in which attempts run, one after the other.
 //!
-//! Its protocol: the [`task::Spec`] is the first line of standard input, as JSON; a [`Report`] is the
-//! only line of standard output; the exit code is 0 or 1. Whoever starts it keeps its standard input
-//! open: when that closes, because its engine closed it or died in whatever way, the worker kills its
-//! process group, itself and all commands included. (`std::process::Child::wait` closes it too: take it
-//! out of the child first.) An engine starts it as leader of a process group
-//! of its own (a worker that is not makes itself one), and kills that group when the attempt is over
-//! in any way, so that no background process of a command stays.
+//! Its protocol: each line of standard input is a [`task::Spec`], as JSON, and is answered by a line of standard
+//! output, a [`Report`]. Built-in programs run in the process itself; commands are started from it. When an attempt is
+//! over, in whatever way, nothing that its commands started is left: the worker takes over what loses its parent (it is
+//! a subreaper), so that all of it is found by its descent, and kills it before it reports.
+//!
+//! Whoever starts a worker keeps its standard input open: when that closes, because its engine closed it or died in
+//! whatever way, the worker ends. What its commands started is told to (TERM), and killed after [`GRACE`]. An engine
+//! starts it as leader of a process group of its own (a worker that is not makes itself one).
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::task::{self, Outcome, Spec};
+use crate::task::{self, Outcome, Spec, TaskError};
 
 /// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
 /// JSON, the report is far below the 1 MiB that an engine reads.
 const QUOTE: usize = 32 << 10;
+
+/// How long processes of an attempt that is stopped may take to end.
+pub const GRACE: Duration = Duration::from_secs(2);
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +37,23 @@ pub enum Report {
     Failed {
         /// What stopped it, in words for a person; several lines if a command said something.
         message: String,
+        /// Whether another attempt would end in the same way.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_final: bool,
+        /// The directory of a committed map whose output a reduce found gone or damaged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<PathBuf>,
+        /// The exit code of the command that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<u8>,
     },
+}
+
+impl Report {
+    /// An attempt that failed, and may not if it is made again.
+    pub(crate) fn failed(message: String) -> Self {
+        Self::Failed { message, is_final: false, lost: None, exit: None }
+    }
 }
 
 /// The only argument of a program that is started as a worker of itself.
@@ -42,79 +65,189 @@ pub fn main_if_asked() -> Option<ExitCode> {
     std::env::args_os().skip(1).eq([ARGUMENT]).then(main)
 }
 
+/// What a worker is doing.
+static DOING: AtomicU8 = AtomicU8::new(NOTHING);
+/// It waits for an attempt.
+const NOTHING: u8 = 0;
+/// It runs an attempt.
+const AN_ATTEMPT: u8 = 1;
+/// It ends.
+const ENDING: u8 = 2;
+
 /// Runs the worker to its end.
 pub fn main() -> ExitCode {
-    let report = match read_spec() {
-        Ok(spec) => attempt(&spec),
-        Err(message) => failed(&message),
-    };
-    let mut line = serde_json::to_string(&report).expect("invariant: a report can be written as JSON");
-    line.push('\n');
-    let written = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
-    match (report, written) {
-        (Report::Done(_), Ok(())) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
-}
-
-fn attempt(spec: &Spec) -> Report {
-    lead_group();
+    system::prepare();
     // Its end is the process's; there is nothing to wait for.
-    thread::spawn(die_with_input);
-    match task::run(spec) {
-        Ok(outcome) => Report::Done(outcome),
-        Err(error) => failed(&error.to_string()),
+    thread::spawn(end_with_input);
+    let (mut input, mut line, mut is_first) = (io::stdin().lock(), String::new(), true);
+    loop {
+        line.clear();
+        let spec = match input.read_line(&mut line) {
+            Ok(0) if !is_first => return ExitCode::SUCCESS,
+            Ok(_) => serde_json::from_str::<Spec>(&line)
+                .map_err(|e| format!("standard input holds no attempt: {e}")),
+            Err(e) => Err(format!("cannot read the attempt from standard input: {e}")),
+        };
+        let is_attempt = spec.is_ok();
+        let report = match spec {
+            Ok(spec) => attempt(&spec),
+            Err(message) => Report::failed(message),
+        };
+        if say(&report).is_err() || !is_attempt {
+            return ExitCode::FAILURE;
+        }
+        is_first = false;
     }
 }
 
-/// Says what went wrong; of a long message, as one that quotes a long command, the beginning and the end.
-fn failed(message: &str) -> Report {
+/// Runs an attempt, and ends what its commands leave behind.
+fn attempt(spec: &Spec) -> Report {
+    DOING.store(AN_ATTEMPT, Ordering::SeqCst);
+    let report = match task::run(spec) {
+        Ok(outcome) => Report::Done(outcome),
+        Err(error) => failure(&error),
+    };
+    let begun = DOING.compare_exchange(AN_ATTEMPT, NOTHING, Ordering::SeqCst, Ordering::SeqCst);
+    if begun.is_err() {
+        // The other thread ends the process: nothing is reported any more.
+        loop {
+            thread::park();
+        }
+    }
+    system::sweep();
+    report
+}
+
+fn say(report: &Report) -> io::Result<()> {
+    let mut line = serde_json::to_string(report).expect("invariant: a report can be written as JSON");
+    line.push('\n');
+    io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush())
+}
+
+fn failure(error: &TaskError) -> Report {
+    let (is_final, lost, exit) = (error.is_final(), error.lost_map(), error.exit());
+    Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
+}
+
+/// Of a long message, as one that quotes a long command, the beginning and the end.
+fn short(message: &str) -> String {
     if message.len() <= 2 * QUOTE {
-        return Report::Failed { message: message.to_owned() };
+        return message.to_owned();
     }
     let [head, tail] = [&message.as_bytes()[..QUOTE], &message.as_bytes()[message.len() - QUOTE..]]
         .map(String::from_utf8_lossy);
-    Report::Failed { message: format!("{head} [... some of it is left out here ...] {tail}") }
+    format!("{head} [... some of it is left out here ...] {tail}")
 }
 
-fn read_spec() -> Result<Spec, String> {
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|e| format!("cannot read the attempt from standard input: {e}"))?;
-    serde_json::from_str(&line).map_err(|e| format!("standard input holds no attempt: {e}"))
-}
-
-/// Waits for the end of standard input, then kills the process group.
-fn die_with_input() {
-    let mut byte = [0];
-    loop {
-        match io::stdin().read(&mut byte) {
-            Ok(0) => break,
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => break,
-            _ => {}
+/// Waits until nobody can write to standard input any more, then ends everything. Meanwhile it takes note of the end of
+/// processes that lost their parent.
+fn end_with_input() {
+    while !system::input_is_closed() {
+        if DOING.load(Ordering::SeqCst) == AN_ATTEMPT {
+            system::reap_orphans();
         }
     }
-    kill_group();
-    std::process::exit(1);
+    let was = DOING.swap(ENDING, Ordering::SeqCst);
+    system::end_all();
+    std::process::exit(i32::from(was == AN_ATTEMPT));
 }
 
-#[cfg(unix)]
-fn lead_group() {
-    if rustix::process::getpgrp() != rustix::process::getpid() {
-        // It is refused to the leader of a session alone, which leads its group.
-        let _ = rustix::process::setpgid(None, None);
+mod system {
+    use std::io;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, Signal, WaitOptions};
+
+    use super::GRACE;
+    use crate::clock::{self, Stopwatch};
+    use crate::process;
+
+    /// How often orphans are looked for, 5 s: a command that starts a process for every line has some thousand by then.
+    const EVERY: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+    /// Between two looks at processes that were killed, and at processes that were told to end.
+    const STEP: std::time::Duration = std::time::Duration::from_millis(2);
+    const STRIDE: std::time::Duration = std::time::Duration::from_millis(10);
+    /// Processes that a signal cannot end are waited for no longer than this after an attempt.
+    const SWEEP: std::time::Duration = std::time::Duration::from_secs(10);
+
+    /// Leads a process group, and takes over what loses its parent below this process.
+    pub(super) fn prepare() {
+        if rustix::process::getpgrp() != rustix::process::getpid() {
+            // It is refused to the leader of a session alone, which leads its group.
+            let _ = rustix::process::setpgid(None, None);
+        }
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+
+    /// Waits for a while; true as soon as nobody can write to standard input any more.
+    pub(super) fn input_is_closed() -> bool {
+        let stdin = io::stdin();
+        let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+        let is_ready = poll(&mut fds, Some(&EVERY)).is_ok_and(|ready| ready > 0);
+        is_ready && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+    }
+
+    fn me() -> u64 {
+        u64::from(std::process::id())
+    }
+
+    /// Takes note of the end of processes that lost their parent. A command leads its group: somebody else waits for it.
+    pub(super) fn reap_orphans() {
+        let is_orphan = |(pid, process): &(u64, process::Process)| {
+            process.parent == me() && process.is_dead && process.group != *pid
+        };
+        for (pid, _) in process::below(me()).iter().filter(|process| is_orphan(process)) {
+            let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+            let _ = rustix::process::waitpid(pid, WaitOptions::NOHANG);
+        }
+    }
+
+    /// Kills what is left below this process, whose commands have ended. One system call if nothing is.
+    pub(super) fn sweep() {
+        let clock = Stopwatch::start();
+        while clock.elapsed() < SWEEP {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                // What has ended is taken note of, one by one.
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    signal_all(Signal::KILL);
+                    clock::pause(STEP);
+                }
+                // Nobody is there.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Ends what is below this process: by TERM, and after [`GRACE`] by KILL.
+    pub(super) fn end_all() {
+        let clock = Stopwatch::start();
+        if signal_all(Signal::TERM) == 0 {
+            return;
+        }
+        while clock.elapsed() < GRACE {
+            clock::pause(STRIDE);
+            if alive().is_empty() {
+                return;
+            }
+        }
+        while signal_all(Signal::KILL) > 0 && clock.elapsed() < SWEEP {
+            clock::pause(STEP);
+        }
+    }
+
+    fn alive() -> Vec<u64> {
+        let below = process::below(me()).into_iter();
+        below.filter(|(_, process)| !process.is_dead).map(|(pid, _)| pid).collect()
+    }
+
+    /// Sends a signal to all that live below this process; says how many.
+    fn signal_all(signal: Signal) -> usize {
+        let alive = alive();
+        for &pid in &alive {
+            process::signal(pid, signal);
+        }
+        alive.len()
     }
 }
-
-#[cfg(unix)]
-fn kill_group() {
-    if rustix::process::getpgrp() == rustix::process::getpid() {
-        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
-    }
-}
-
-#[cfg(not(unix))]
-fn lead_group() {}
-
-#[cfg(not(unix))]
-fn kill_group() {}

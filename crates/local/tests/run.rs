@@ -9,16 +9,22 @@ use std::path::{Path, PathBuf};
 use slackline_algo::baseline::{By, Fifo};
 use slackline_local::JobHistory;
 use slackline_local::clock::unix_micros;
-use slackline_local::run::{Drive, Session, find};
+use slackline_local::run::{Drive, Opening, Session, open};
 use slackline_local::{
-    Ended, Happening, Identity, Interrupt, Observer, RunEnd, Settings, TaskId, WorkerCommand, resolve,
-    run_schedule,
+    Choices, Ended, Happening, InputRules, Interrupt, Limits, Observer, Resolved, RunEnd, Settings, Setup,
+    TaskId, WorkerCommand, resolve, run_schedule,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, PhaseKind, Schedule, Span, Time};
 use slackline_policy::Config;
+
+/// Does something to a run, given the tasks that are done.
+type Meddler = Box<dyn FnMut(&[TaskId])>;
+
+/// Damages the map output below a directory.
+type Damage = fn(&Path);
 
 /// Remembers what happened; stops the run after so many finished tasks.
 #[derive(Default)]
@@ -28,12 +34,19 @@ struct Watcher {
     logs: Vec<PathBuf>,
     stop_after: Option<usize>,
     stop: Option<std::sync::mpsc::Receiver<Interrupt>>,
+    /// Does something when a task is done, given all that are.
+    meddle: Option<Meddler>,
 }
 
 impl Observer for Watcher {
     fn happened(&mut self, _: Time, what: Happening<'_>) {
         match what {
-            Happening::Done(id, _) => self.done.push(id),
+            Happening::Done(id, _) => {
+                self.done.push(id);
+                if let Some(meddle) = &mut self.meddle {
+                    meddle(&self.done);
+                }
+            }
             Happening::Failed { message, log, .. } => {
                 self.failures.push(message.to_owned());
                 self.logs.extend(log.map(Path::to_owned));
@@ -55,30 +68,16 @@ fn settings() -> Settings {
         .with_timeout(Some(Span::from_seconds_nearest(20.0)))
 }
 
-fn identity() -> Identity {
-    Identity {
-        version: "test".into(),
-        sha256: String::new(),
-        directory: "/".into(),
-        options: BTreeMap::new(),
-    }
-}
-
 fn program(name: &str, inputs: &[String], output: &Path, reducers: Option<u32>) -> RunDraft {
-    RunDraft {
-        work: RunWork::Program { name: name.to_owned(), args: Vec::new() },
-        inputs: inputs.to_vec(),
-        output: output.display().to_string(),
-        reducers,
-    }
+    let work = RunWork::Program { name: name.to_owned(), args: Vec::new() };
+    RunDraft { inputs: inputs.to_vec(), reducers, ..RunDraft::new(work, output.display().to_string()) }
 }
 
 fn mapper(command: &str, input: &Path, output: &Path) -> RunDraft {
+    let work = RunWork::Commands { mapper: command.to_owned(), reducer: None, combiner: None };
     RunDraft {
-        work: RunWork::Commands { mapper: command.to_owned(), reducer: None, combiner: None },
         inputs: vec![input.display().to_string()],
-        output: output.display().to_string(),
-        reducers: None,
+        ..RunDraft::new(work, output.display().to_string())
     }
 }
 
@@ -93,20 +92,33 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
     Draft { machines: vec![machine], flows, ..Draft::default() }
 }
 
-/// Begins the run in `dir/run`, or takes it up.
+/// What a workload resolves to here.
+fn resolved(draft: &Draft, directory: &Path) -> Resolved {
+    let rules = InputRules { split_bytes: 1 << 10, hash: false, directory };
+    resolve(draft, rules, &JobHistory::new()).unwrap()
+}
+
+/// Opens the run of a resolved workload in `dir/run`.
+fn opened(dir: &Path, resolved: &Resolved) -> Session {
+    let directory = std::env::current_dir().unwrap().display().to_string();
+    let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
+    open(Opening { state: &state, setup, started: unix_micros(), choices: Choices::default() }, resolved)
+        .unwrap()
+}
+
+/// Opens the run in `dir/run`.
 fn session(dir: &Path, draft: &Draft) -> Session {
-    let found = find(&dir.join("run"), &identity()).unwrap();
-    if found.is_begun() {
-        found.resume().unwrap()
-    } else {
-        found.begin(identity(), unix_micros(), resolve(draft, 1 << 10, &JobHistory::new()).unwrap()).unwrap()
-    }
+    opened(dir, &resolved(draft, &std::env::current_dir().unwrap()))
 }
 
 fn go(session: &mut Session, watcher: &mut Watcher) -> RunEnd {
+    go_with(session, watcher, slackline_policy::driver::ATTEMPTS_MAX)
+}
+
+fn go_with(session: &mut Session, watcher: &mut Watcher, attempts_max: u16) -> RunEnd {
     let Some(instance) = session.remaining().unwrap() else { return RunEnd::Done };
     let mut policy = Fifo::new(By::Job);
-    let config = Config::plain().audited();
+    let config = Config::plain().audited().with_attempts_max(attempts_max);
     let (sender, receiver) = std::sync::mpsc::channel();
     watcher.stop = Some(receiver);
     let stop = |stop| sender.send(stop).unwrap();
@@ -251,7 +263,8 @@ fn a_recorded_task_whose_output_was_not_moved_yet_is_rolled_forward() {
         // As if the engine had died between the record and the move.
         let done = session.attempts().iter().find(|a| matches!(a.ended, Ended::Done(_))).unwrap();
         let root = dir.path().join("run");
-        let place = root.join("maps").join(done.id.job.to_string()).join(done.id.task.to_string());
+        let jobs = fs::read_dir(root.join("maps")).unwrap().map(|entry| entry.unwrap().path());
+        let place = jobs.map(|job| job.join(done.id.task.to_string())).find(|map| map.exists()).unwrap();
         fs::create_dir_all(root.join("attempts")).unwrap();
         fs::rename(place, root.join("attempts").join(done.number.to_string())).unwrap();
     }
@@ -289,4 +302,233 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
         session.attempts().iter().filter(|a| a.ended == Ended::Killed).map(|a| a.id).collect();
     assert_eq!(killed, [TaskId { job: 0, phase: PhaseKind::Map, task: 3 }]);
     judged(&session);
+}
+
+/// A word count of several maps and three reduces, and what it must give.
+fn counting(dir: &Path) -> (Draft, BTreeMap<String, u64>) {
+    let (input, expected) = text(dir);
+    let words = program("wordcount", &[input.display().to_string()], &dir.join("out/words"), Some(3));
+    (draft(vec![FlowDraft::new("f", vec![job("count", &[], words)])]), expected)
+}
+
+/// Where the maps of the only job with reduces are; nowhere if none is done.
+fn maps_in(dir: &Path) -> PathBuf {
+    let entries = fs::read_dir(dir.join("run/maps"));
+    entries.ok().and_then(|mut jobs| Some(jobs.next()?.unwrap().path())).unwrap_or_default()
+}
+
+fn maps_of(session: &Session) -> usize {
+    session.jobs()[0].maps() as usize
+}
+
+/// Defect 6: whatever happens to the output of maps, at whatever time, it is made again.
+#[test]
+fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fail() {
+    let damages: [(&str, Damage); 4] = [
+        ("one is gone", |maps| fs::remove_dir_all(maps.join("0")).unwrap()),
+        ("all are gone", |maps| fs::remove_dir_all(maps).unwrap()),
+        ("one is cut", |maps| {
+            fs::File::options().write(true).open(maps.join("1/map.out")).unwrap().set_len(3).unwrap();
+        }),
+        ("two have lost their files", |maps| {
+            for file in ["0/map.out", "2/map.out"] {
+                fs::remove_file(maps.join(file)).unwrap();
+            }
+        }),
+    ];
+    for (what, damage) in damages {
+        for is_resumed in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let (draft, expected) = counting(dir.path());
+            let mut first = session(dir.path(), &draft);
+            let (total, root) = (maps_of(&first), dir.path().to_owned());
+            let mut watcher = Watcher::default();
+            if is_resumed {
+                watcher.stop_after = Some(total);
+                assert_eq!(go(&mut first, &mut watcher), RunEnd::Interrupted);
+                // As damage looks that nothing sees before it is read.
+                for map in 0..total {
+                    fs::write(maps_in(&root).join(map.to_string()).join("map.out"), "").unwrap();
+                }
+            } else {
+                watcher.meddle = Some(Box::new(move |done| {
+                    if done.len() == total {
+                        damage(&maps_in(&root));
+                    }
+                }));
+            }
+            drop(first);
+            let mut session = session(dir.path(), &draft);
+            let mut rest = if is_resumed { Watcher::default() } else { watcher };
+            assert_eq!(go(&mut session, &mut rest), RunEnd::Done, "{what}: {:?}", rest.failures);
+            assert_eq!(counted(&output(&dir.path().join("out/words"))), expected, "{what}");
+            let lost = session.attempts().iter().filter(|attempt| attempt.ended == Ended::Lost).count();
+            assert!(lost > 0, "{what}");
+            assert_eq!(session.done().len(), total + 3, "{what}");
+            assert_eq!(judged(&session).flows[0].status, FlowStatus::Done, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_map_whose_output_is_lost_again_and_again_fails_its_flow() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut draft, _) = counting(dir.path());
+    let (input, _) = text(dir.path());
+    let good = mapper("cat", &input, &dir.path().join("out/good"));
+    draft.flows.push(FlowDraft::new("good", vec![job("j", &[], good)]));
+    let mut session = session(dir.path(), &draft);
+    let (total, root) = (maps_of(&session), dir.path().to_owned());
+    let meddle = move |done: &[TaskId]| {
+        let maps = maps_in(&root);
+        let of_count = |id: &&TaskId| id.job == 0 && id.phase == PhaseKind::Map;
+        if done.iter().filter(of_count).count() >= total && maps.join("0").exists() {
+            fs::remove_dir_all(maps.join("0")).unwrap();
+        }
+    };
+    let mut watcher = Watcher { meddle: Some(Box::new(meddle)), ..Watcher::default() };
+    assert_eq!(go_with(&mut session, &mut watcher, 2), RunEnd::Failed);
+    let last = watcher.failures.last().unwrap();
+    assert!(last.contains("the output of map 0 was lost 2 times before, expected it to stay"), "{last}");
+    let flows: Vec<FlowStatus> = judged(&session).flows.iter().map(|f| f.status).collect();
+    assert_eq!(flows, [FlowStatus::Failed, FlowStatus::Done]);
+}
+
+/// A run of commands over small files, one flow each, whose jobs have these limits.
+fn limited(dir: &Path, jobs: &[(&str, Limits)]) -> Session {
+    let inputs = dir.join("in");
+    fs::create_dir_all(&inputs).unwrap();
+    for k in 0..3 {
+        fs::write(inputs.join(format!("{k}.txt")), format!("{k}\n").repeat(400)).unwrap();
+    }
+    let flow = |(k, (command, _)): (usize, &(&str, Limits))| {
+        let run = mapper(command, &inputs, &dir.join(format!("out/{k}")));
+        FlowDraft::new(format!("f{k}"), vec![job("j", &[], run)])
+    };
+    let draft = draft(jobs.iter().enumerate().map(flow).collect());
+    let mut resolved = resolved(&draft, &std::env::current_dir().unwrap());
+    for (plan, (_, limits)) in resolved.jobs.iter_mut().zip(jobs) {
+        plan.limits = limits.clone();
+    }
+    opened(dir, &resolved)
+}
+
+/// Defect 13: what no second attempt can mend is not tried again.
+#[test]
+fn a_failure_that_is_final_is_not_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let codes = Limits { no_retry: vec![7, 9], ..Limits::default() };
+    let twice = Limits { attempts: Some(2), ..Limits::default() };
+    let jobs = [
+        ("exit 9", codes.clone()),
+        ("no-such-command-at-all", Limits::default()),
+        ("exit 8", twice),
+        ("exit 8", codes),
+        ("cat", Limits::default()),
+    ];
+    let mut session = limited(dir.path(), &jobs);
+    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Failed);
+    let failures = |job: u32| {
+        let failed = |a: &&slackline_local::Attempt| a.id.job == job && matches!(a.ended, Ended::Failed(_));
+        let mut of_task: BTreeMap<u32, usize> = BTreeMap::new();
+        session.attempts().iter().filter(failed).for_each(|a| *of_task.entry(a.id.task).or_default() += 1);
+        of_task.values().copied().max().unwrap_or(0)
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(failures), [1, 1, 2, 4, 0]);
+    judged(&session);
+}
+
+#[test]
+fn a_job_says_how_often_its_tasks_are_tried_and_after_what_pause() {
+    let dir = tempfile::tempdir().unwrap();
+    let tries = dir.path().join("tries");
+    let command =
+        format!("n=$SLACKLINE_TASK; echo >> {0}.$n; test $(wc -l < {0}.$n) -ge 6 && cat", tries.display());
+    let limits = Limits { attempts: Some(6), retry_delay: Some(0.02), ..Limits::default() };
+    let mut session = limited(dir.path(), &[(&command, limits)]);
+    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
+    for map in 0..session.jobs()[0].maps() {
+        let of_map: Vec<_> = session.attempts().iter().filter(|attempt| attempt.id.task == map).collect();
+        assert_eq!(of_map.len(), 6);
+        for pair in of_map.windows(2) {
+            assert!(pair[1].began >= pair[0].end + 20_000, "{pair:?}");
+        }
+    }
+    judged(&session);
+}
+
+#[test]
+fn a_job_says_how_long_its_attempts_may_take() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { timeout: Some(0.2), attempts: Some(1), ..Limits::default() };
+    let mut session =
+        limited(dir.path(), &[("trap '' TERM; sleep 1000", limits), ("cat", Limits::default())]);
+    let mut watcher = Watcher::default();
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Failed);
+    assert!(watcher.failures[0].contains("found no end after 0.2"), "{:?}", watcher.failures);
+    assert!(output(&dir.path().join("out/1")).starts_with("0\n"));
+}
+
+#[test]
+fn an_attempt_starts_when_what_it_takes_is_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let processors = std::thread::available_parallelism().unwrap().get() as u32;
+    let all = Limits { processors: Some(processors), ..Limits::default() };
+    let mut session =
+        limited(dir.path(), &[("cat; sleep 0.05", all), ("cat; sleep 0.02", Limits::default())]);
+    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
+    let attempts = session.attempts();
+    for one in attempts.iter().filter(|attempt| attempt.id.job == 0) {
+        let beside = attempts.iter().filter(|other| other.began < one.end && one.began < other.end);
+        assert_eq!(beside.count(), 1, "{one:?} is alone");
+    }
+    judged(&session);
+}
+
+#[test]
+fn a_job_that_asks_for_more_than_there_is_keeps_its_flow_from_being_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let greedy = Limits { memory: Some(1 << 60), ..Limits::default() };
+    let mut session = limited(dir.path(), &[("cat", greedy), ("cat", Limits::default())]);
+    let problem = &session.obstacles()[0].problem;
+    assert!(problem.contains("MiB of memory an attempt, expected at most"), "{problem}");
+    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Failed);
+    assert!(!dir.path().join("out/0").exists() && dir.path().join("out/1/_SUCCESS").exists());
+}
+
+/// Workers stay; one that dies is noticed at once, and the next attempt has another.
+#[test]
+fn a_worker_that_is_killed_fails_its_attempt_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("mark");
+    let command = format!(
+        "cat; echo $PPID; sleep 0.02; if mkdir {} 2>/dev/null; then kill -9 $PPID; sleep 60; fi",
+        mark.display()
+    );
+    let mut session = limited(dir.path(), &[(&command, Limits::default())]);
+    let mut watcher = Watcher::default();
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Done);
+    assert_eq!(watcher.failures.len(), 1);
+    assert!(
+        watcher.failures[0].contains("its process ended without a report: signal: 9"),
+        "{:?}",
+        watcher.failures
+    );
+    let text = output(&dir.path().join("out/0"));
+    let workers: BTreeSet<&str> = text.lines().filter(|line| line.len() > 1).collect();
+    assert!(workers.len() <= 2, "two slots, two workers that stay: {workers:?}");
+    assert!(fs::read_dir(dir.path().join("run/pids")).unwrap().next().is_none());
+    judged(&session);
+}
+
+/// Defect 10: standard error of tasks that succeed was thrown away.
+#[test]
+fn what_successful_attempts_say_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = limited(dir.path(), &[("cat; echo a warning >&2", Limits::default())]);
+    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
+    for attempt in session.attempts() {
+        let log = session.layout().log(&session.jobs()[0], attempt.id, attempt.number);
+        assert_eq!(fs::read_to_string(log).unwrap(), "a warning\n");
+    }
 }

@@ -29,6 +29,24 @@ pub const EXPECTED_START: &str =
 const ZONE: &str = "the name of a time zone such as Europe/Berlin";
 const OFFSET: &str = "an offset that the time zone has at that time";
 
+/// A day as documents write it: `2026-03-01`.
+pub fn day(text: &str) -> Option<Date> {
+    text.parse::<Date>().ok().filter(|day| day.to_string() == text)
+}
+
+/// How many days there are from one to another, both included; 0 where the second is before the first, and `None`
+/// where either is no day.
+pub fn days_until(first: &str, last: &str) -> Option<u64> {
+    let days = i64::from(day(last)?.since(day(first)?).ok()?.get_days());
+    Some(u64::try_from(days + 1).unwrap_or(0))
+}
+
+/// The day so many days later, as documents write it; `None` where no calendar goes.
+pub fn day_after(day: Date, days: u64) -> Option<String> {
+    let days = i64::try_from(days).ok()?;
+    Some(day.checked_add(jiff::Span::new().try_days(days).ok()?).ok()?.to_string())
+}
+
 /// When second 0 of a workload is, and in which time zone its clock times are.
 #[derive(Clone, Debug)]
 pub struct Start(Zoned);
@@ -201,6 +219,19 @@ impl When {
                 "found {kind}, {self}, before the start of the workload, {start}, expected a later one"
             )),
             None => Err(format!("found {kind}, {self}, beyond the year 9999, expected an earlier one")),
+        }
+    }
+
+    /// Whether it is a date and time before the start. A time of day never is: it is the next one.
+    pub fn is_before(&self, start: &Start) -> bool {
+        let zone = start.0.time_zone();
+        match self {
+            Self::Moment(moment) => start.until(*moment) < 0.0,
+            Self::Local(date) => {
+                let moment = zone.to_ambiguous_timestamp(*date).compatible();
+                moment.is_ok_and(|moment| start.until(moment) < 0.0)
+            }
+            Self::Seconds(_) | Self::Daily(_) => false,
         }
     }
 }

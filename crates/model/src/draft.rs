@@ -2,6 +2,8 @@
 //!
 //! Importers and generators fill a [`Draft`]; [`crate::Instance::new`] checks it. Times are seconds.
 
+use std::collections::BTreeMap;
+
 use crate::calendar::Start;
 use crate::cluster::Slots;
 use crate::cost::{Metric, Objective};
@@ -111,6 +113,12 @@ impl FlowDraft {
             jobs,
         }
     }
+
+    /// Jobs of other flows whose output its jobs read: it waits for them. With the flow's name first, in the
+    /// order of the inputs, each as often as it is read.
+    pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(RunDraft::foreign_inputs)
+    }
 }
 
 /// A flow that recurs: `times` copies `#0`, `#1`, …, release and deadline shifted by `every` each.
@@ -163,12 +171,48 @@ pub struct JobDraft {
 pub struct RunDraft {
     /// What is computed.
     pub work: RunWork,
-    /// Files, globs, directories, or `@job` for the output of an earlier job of the flow.
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for that of
+    /// a job of another flow.
     pub inputs: Vec<String>,
     /// The directory of its output.
     pub output: String,
     /// How many reduce tasks; 0 for a job of maps only.
     pub reducers: Option<u32>,
+    /// What its commands find around them.
+    pub setting: RunSetting,
+    /// What its tasks may take, and what is done when they fail.
+    pub limits: RunLimits,
+    /// How map output gets to the reduces of commands.
+    pub shuffle: RunShuffle,
+    /// What its part files are compressed with: `gzip`, `zstd` or `lz4`.
+    pub compress: Option<String>,
+}
+
+impl RunDraft {
+    /// A job that reads nothing and leaves everything else at its default.
+    pub fn new(work: RunWork, output: impl Into<String>) -> Self {
+        Self {
+            work,
+            inputs: Vec::new(),
+            output: output.into(),
+            reducers: None,
+            setting: RunSetting::default(),
+            limits: RunLimits::default(),
+            shuffle: RunShuffle::default(),
+            compress: None,
+        }
+    }
+
+    /// Jobs of the same flow whose output it reads, in the order of the inputs.
+    pub fn own_inputs(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().filter_map(|input| input.strip_prefix('@')).filter(|job| !job.contains('/'))
+    }
+
+    /// Jobs of other flows whose output it reads, with the flow's name first, in the order of the inputs. What is
+    /// after the last slash names the job.
+    pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inputs.iter().filter_map(|input| input.strip_prefix('@')?.rsplit_once('/'))
+    }
 }
 
 /// What a job computes.
@@ -190,6 +234,62 @@ pub enum RunWork {
         /// Makes map output smaller before it is moved.
         combiner: Option<String>,
     },
+    /// One plain command without map and reduce: it reads the files itself, and its standard output is the
+    /// only part file.
+    Command {
+        /// The command.
+        command: String,
+    },
+}
+
+/// What the commands of a job find around them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSetting {
+    /// Environment variables beside those of the run, by name.
+    pub env: BTreeMap<String, String>,
+    /// The directory they run in; by default that of the run.
+    pub cwd: Option<String>,
+    /// The shell with its options, to which `-c COMMAND` is added; by default `sh`.
+    pub shell: Option<String>,
+    /// Files beside the inputs that the job depends on, such as scripts and tables: a change of one makes the
+    /// job another one.
+    pub files: Vec<String>,
+}
+
+/// What the tasks of a job may take, and what is done when they fail.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunLimits {
+    /// Memory of one task, bytes.
+    pub memory: Option<u64>,
+    /// Processors that one task keeps busy: it starts when as many slots are free. By default 1.
+    pub processors: Option<u32>,
+    /// How long one attempt may take, seconds.
+    pub timeout: Option<f64>,
+    /// How many attempts a task has, the first one included.
+    pub attempts: Option<u16>,
+    /// How long the next attempt waits after a failed one, seconds.
+    pub retry_delay: Option<f64>,
+    /// Exit codes of commands after which there is no other attempt.
+    pub no_retry: Vec<u8>,
+}
+
+/// How map output gets to the reduces of commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunShuffle {
+    /// How many fields at the beginning of a line are its key; by default 1.
+    pub key_fields: Option<u32>,
+    /// The character of ASCII between fields; by default a tab.
+    pub separator: Option<String>,
+    /// How many fields of the key decide which reduce gets a line; by default all.
+    pub partition_fields: Option<u32>,
+    /// Fields of the key to sort by, as of `sort -k`: a number, then `n` for numbers and `r` for reverse. By
+    /// default the bytes of the whole key.
+    pub order: Vec<String>,
+    /// Whether all keys of a part file come before those of the next, in the order of the lines: documents have it with
+    /// one reduce alone.
+    pub total_order: bool,
+    /// What map output is compressed with on its way: `lz4`.
+    pub compress: Option<String>,
 }
 
 /// A phase.

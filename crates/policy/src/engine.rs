@@ -160,6 +160,8 @@ pub enum Report {
         row: RowId,
         /// When.
         at: Time,
+        /// Whether no further attempt can end better: their flow is given up at once, however often they may fail.
+        is_final: bool,
     },
     /// This runs already, although nobody ordered it: the cluster started it by itself, or it ran before the driver
     /// did. The answer is a [`Start`] with its name, or [`Order::Refuse`].

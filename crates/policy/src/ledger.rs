@@ -131,7 +131,7 @@ impl Ledger {
             Report::Finished { row, .. } | Report::Failed { row, .. }
                 if !self.log.get(row).is_some_and(Row::is_running) => {}
             Report::Finished { row, at } => self.finished(row, at, engine, events),
-            Report::Failed { row, at } => self.failed(row, at, engine, events),
+            Report::Failed { row, at, is_final } => self.failed((row, at, is_final), engine, events),
             Report::Running(running) => self.runs_already(running, engine, events),
             Report::Arrived(arrival) => {
                 let flow = self.instance.admit(*arrival);
@@ -223,8 +223,13 @@ impl Ledger {
         }
     }
 
-    /// An attempt failed: its tasks run again, unless one has failed too often.
-    fn failed<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
+    /// An attempt failed: its tasks run again, unless one has failed too often or for good.
+    fn failed<E: Engine + ?Sized>(
+        &mut self,
+        (id, at, is_final): (RowId, Time, bool),
+        engine: &mut E,
+        events: &mut Vec<Event>,
+    ) {
         let row = self.log[id].task;
         self.free_places(id);
         self.end_row(id, at, Outcome::Failed);
@@ -236,7 +241,7 @@ impl Ledger {
             *failures += 1;
             worst = worst.max(*failures);
         }
-        if worst >= self.rules.attempts_max {
+        if is_final || worst >= self.rules.attempts_max {
             self.give_up(self.instance.flow_of(row.phase), engine, events);
         }
     }

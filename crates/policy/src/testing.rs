@@ -155,7 +155,7 @@ pub(crate) fn finished(row: u32, at: Time) -> Report {
 }
 
 pub(crate) fn failed(row: u32, at: Time) -> Report {
-    Report::Failed { row: RowId(row), at }
+    Report::Failed { row: RowId(row), at, is_final: false }
 }
 
 /// A flow of an instance arrives.

@@ -4,55 +4,68 @@
 //! - [`Request`]: what to run, under which policy;
 //! - [`Backend`], [`Prepared`], [`Session`]: what an engine brings; [`LocalEngine`]: this machine;
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
-//! - [`Sink`]: where progress is reported; [`Forecast`]: when flows are going to be done;
+//! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
+//! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
+//! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
 //! An engine is added by implementing [`Backend`] for it and a line in the table; nothing here knows processes or
 //! files of tasks.
 
+mod all;
 mod engines;
 mod error;
+mod events;
+mod figures;
 mod forecast;
+mod hooks;
 mod learning;
 mod outcome;
 mod policy;
+mod preview;
 mod request;
 mod session;
 mod sink;
+mod state;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::path::Path;
 
 use slackline_local::clock;
 use slackline_local::history::{Note as PastNote, PastRun};
-use slackline_local::{Observer, remaining};
+use slackline_local::{Observer, remaining, run};
 use slackline_model::{Draft, Instance, Objective, Time};
-use slackline_trace::{ImportOptions, TraceError, read_workload};
+use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 
+pub use all::All;
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
+pub use events::Events;
+pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
+pub use hooks::{HookCommands, Hooks};
 pub use outcome::{Outcome, Prediction, PredictionError};
+pub use preview::Preview;
 pub use request::{Deadline, Request};
-pub use sink::{FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 pub use slackline_local::backend::{
-    ADDRESS, Backend, EngineEntry, Fault, Make, Opened, Prepared, RunStart, SWITCH, Session, Stop,
-    UnrunnableJob,
+    ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
-pub use slackline_local::journal::Difference;
-pub use slackline_local::run::{Drive, EngineError, Recovered};
+pub use slackline_local::reuse::{Choices, Reason, Verdict};
+pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, Opening, Recovered};
 pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, Identity, JobCost, JobHistory, JobName, LogError, Obstacle,
-    RunEnd, Settings, TaskId, WorkerCommand,
+    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, LogError, Obstacle, RunEnd,
+    Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
+pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use turns::{Turn, Turns, WatchedFlow};
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
@@ -62,16 +75,16 @@ pub struct Run {
 }
 
 impl Run {
-    /// Resumes the run that is in the request's state directory, or begins one. A run of which all outputs were
-    /// removed begins again, as does any if the request says so. `sink` is told what was found.
+    /// Opens the run of the request's state directory: jobs that are done and unchanged are kept, a run that was cut short
+    /// is continued, the rest begins. `sink` is told what was found.
     ///
     /// # Errors
     /// A flow file that cannot be run; a state directory or history of something else; whatever the engine says.
     /// Nothing is removed for a request that cannot be run.
     pub fn open(backend: &dyn Backend, request: Request, sink: &mut dyn Sink) -> Result<Self, RunError> {
         let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
-        let opening = Opening { backend, request: &request, store: store.as_ref() };
-        let session = opening.session(sink)?;
+        let opener = Opener { backend, request: &request, store: store.as_ref() };
+        let session = opener.session(sink)?;
         for obstacle in session.obstacles() {
             if let Some(job) = session::jobs(session.workload()).nth(obstacle.job) {
                 let (flow, job, problem) = (job.flow, job.job, obstacle.problem.as_str());
@@ -79,6 +92,22 @@ impl Run {
             }
         }
         Ok(Self { request, session, store })
+    }
+
+    /// What would become of each job, and how the run would go; nothing is written.
+    ///
+    /// # Errors
+    /// As [`Run::open`].
+    pub fn preview(
+        backend: &dyn Backend,
+        request: &Request,
+        sink: &mut dyn Sink,
+    ) -> Result<Preview, RunError> {
+        let store = request.history.as_deref().filter(|path| path.exists()).map(HistoryStore::existing);
+        let opener = Opener { backend, request, store: store.as_ref() };
+        let ready = opener.ready(sink)?;
+        let verdicts = ready.prepared.preview(&opener.opening(ready.started))?;
+        Preview::new(request, ready.prepared.workload(), verdicts)
     }
 
     /// Runs what is left, and tells the history what this run took so far, however it ends.
@@ -144,55 +173,73 @@ impl Observer for Watch<'_, '_> {
 }
 
 /// What a run is opened from.
-struct Opening<'a> {
+struct Opener<'a> {
     backend: &'a dyn Backend,
     request: &'a Request,
     store: Option<&'a HistoryStore>,
 }
 
-/// A run that can begin.
+/// A run that can be opened.
 struct Ready {
-    /// When it starts: microseconds since 1970.
+    /// When it starts, or started: microseconds since 1970.
     started: u64,
     prepared: Box<dyn Prepared>,
+    /// Where the document says what.
+    source: SourceMap,
 }
 
-impl Opening<'_> {
-    /// The run that is there, resumed, or a new one.
+impl Opener<'_> {
+    /// The run of the state directory: what is done is kept, what was cut short is continued, the rest begins.
     fn session(&self, sink: &mut dyn Sink) -> Result<Box<dyn Session>, RunError> {
-        let (state, identity) = (&self.request.state, self.request.identity(self.backend));
-        if self.request.again {
-            // Nothing is removed for a request that cannot be run.
-            let ready = self.ready(sink)?;
-            if ready.prepared.discard(state)? {
-                sink.note(&Note::Removed);
+        let Ready { started, prepared, source } = self.ready(sink)?;
+        let opening = self.opening(started);
+        let session = prepared.open(opening).map_err(|error| match error {
+            EngineError::Unrunnable(jobs) => {
+                source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
             }
-            return ready.begin(state, identity);
+            other => RunError::from(other),
+        })?;
+        let recovered = session.recovered();
+        if recovered.starts_over {
+            sink.note(&Note::StartsOver);
         }
-        match self.backend.open(state, &identity)? {
-            Opened::Begun(session) => {
-                sink.note(&Note::Resumed(session.recovered()));
-                Ok(session)
-            }
-            Opened::Nothing => self.ready(sink)?.begin(state, identity),
-            Opened::Orphaned => {
-                let ready = self.ready(sink)?;
-                sink.note(&Note::OutputsGone);
-                ready.prepared.discard(state)?;
-                ready.begin(state, identity)
-            }
+        if recovered.done + recovered.cut_short > 0 {
+            sink.note(&Note::Resumed(recovered));
         }
+        session.verdicts().iter().for_each(|verdict| sink.note(&Note::Job(verdict)));
+        Ok(session)
     }
 
-    /// Finds the tasks of the flow file. Nothing is written yet.
+    fn opening(&self, started: u64) -> run::Opening<'_> {
+        let setup = self.request.setup(self.backend);
+        run::Opening { state: &self.request.state, setup, started, choices: self.request.choices.clone() }
+    }
+
+    /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had: its
+    /// deadlines are not put off; one of which nothing goes on has its own.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
-        let started = clock::unix_micros();
+        let unfinished =
+            if request.choices.again { None } else { self.backend.unfinished_since(&request.state)? };
+        if let Some(started) = unfinished {
+            let ready = self.ready_since(started, &mut Silent)?;
+            let jobs = ready.prepared.preview(&self.opening(started))?;
+            if jobs.iter().any(|job| job.goes_on) {
+                return self.ready_since(started, sink);
+            }
+        }
+        self.ready_since(clock::unix_micros(), sink)
+    }
+
+    fn ready_since(&self, started: u64, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+        let request = self.request;
         let start = clock::local(started);
         if let Some(zone) = clock::unknown_zone() {
             sink.note(&Note::UnknownZone(&zone));
         }
-        let import = ImportOptions::new(request.importers.clone()).starting(start.clone());
+        let import = ImportOptions::new(request.importers.clone())
+            .starting(start.clone())
+            .with_parameters(request.parameters.clone());
         let imported = read_workload(&request.name, &request.bytes, None, &import)?;
         imported.diagnostics.iter().for_each(|diagnostic| sink.note(&Note::Diagnostic(diagnostic)));
         let mut draft = imported.draft;
@@ -204,30 +251,20 @@ impl Opening<'_> {
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
-        request.set_deadlines(&mut draft)?;
+        for Deadline { flow, when } in request.set_deadlines(&mut draft)? {
+            sink.note(&Note::LateAlready { flow, when });
+        }
         let past = recalled(self.store, &draft)?;
-        let placed = |faults: Vec<Fault>| {
-            imported.source.error(faults.into_iter().map(|fault| (fault.path, fault.problem)).collect())
-        };
+        let source = imported.source;
+        let placed =
+            |faults: Vec<Fault>| source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
         let prepared = self.backend.prepare(&draft, &past).map_err(placed)?;
         let workload = prepared.workload();
         if workload.flows.is_empty() {
             return Err(RunError::NoFlows { name: request.name.clone() });
         }
-        Instance::new(workload).map_err(|invalid| TraceError::from_invalid(&invalid, &imported.source))?;
-        // A run of which no flow can be run is none; where some can, the others fail.
-        let found = prepared.unrunnable();
-        let unrunnable: BTreeSet<&str> = found.iter().map(|job| job.flow.as_str()).collect();
-        if unrunnable.len() == workload.flows.len() {
-            return Err(placed(found.into_iter().map(|job| job.fault).collect()).into());
-        }
-        Ok(Ready { started, prepared })
-    }
-}
-
-impl Ready {
-    fn begin(self, state: &Path, identity: Identity) -> Result<Box<dyn Session>, RunError> {
-        Ok(self.prepared.begin(RunStart { state, identity, started: self.started })?)
+        Instance::new(workload).map_err(|invalid| TraceError::from_invalid(&invalid, &source))?;
+        Ok(Ready { started, prepared, source })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The history document: what finished tasks took, from run to run (`--history FILE`).
 //!
-//! One row for each phase and group of machines, each on a line of its own.
+//! One row for each phase and group of machines, each on a line of its own. Of real runs there is a line a run beside
+//! them: what its jobs took and moved, from which the rows were made.
 
 use std::io::{self, Write};
 
@@ -28,6 +29,47 @@ pub(crate) struct Document {
     slackline: u32,
     /// A row for each phase and group.
     history: Vec<Row>,
+    /// Real runs, the earliest first; the rows of their machines are made from the latest ten of each job.
+    #[serde(default)]
+    runs: Vec<HistoryRun>,
+}
+
+/// A real run, with what its finished jobs took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HistoryRun {
+    /// When it started, microseconds since 1970.
+    pub started: u64,
+    /// The flow file.
+    pub workload: String,
+    /// The policy.
+    pub policy: String,
+    /// Its finished jobs.
+    pub jobs: Vec<HistoryJob>,
+}
+
+/// What a job took and moved in a real run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HistoryJob {
+    /// The flow; recurrences go by the name of the flow that recurs.
+    pub flow: String,
+    /// The job.
+    pub job: String,
+    /// Map tasks.
+    pub maps: u64,
+    /// How long they took together, microseconds.
+    pub map_micros: u64,
+    /// Reduce tasks.
+    pub reduces: u64,
+    /// How long they took together, microseconds.
+    pub reduce_micros: u64,
+    /// Bytes that the maps read, as they are on disk; of a generator, bytes it made.
+    pub bytes_in: u64,
+    /// Bytes of its part files.
+    pub bytes_out: u64,
 }
 
 /// What a group of machines has finished of a phase.
@@ -56,6 +98,14 @@ struct Row {
 /// # Errors
 /// A document that is no history, with the line of the first difference; a phase and group given twice.
 pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
+    Ok(read_history_and_runs(name, bytes)?.0)
+}
+
+/// Reads a history, and the real runs in it.
+///
+/// # Errors
+/// As [`read_history`].
+pub fn read_history_and_runs(name: &str, bytes: &[u8]) -> Result<(History, Vec<HistoryRun>), TraceError> {
     let text = text(name, bytes)?;
     let format = Format::guess(name, &text).unwrap_or(Format::Json);
     let document: Document = parse(name, &text, format, HISTORY)?;
@@ -68,7 +118,7 @@ pub fn read_history(name: &str, bytes: &[u8]) -> Result<History, TraceError> {
             TraceError::Input(Faults { file: name.to_owned(), list: vec![Fault { place, path, what }] })
         })?;
     }
-    Ok(history)
+    Ok((history, document.runs))
 }
 
 fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
@@ -97,6 +147,14 @@ fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
 /// # Errors
 /// Whatever the writer says.
 pub fn write_history(out: &mut dyn Write, history: &History) -> io::Result<()> {
+    write_history_and_runs(out, history, &[])
+}
+
+/// Writes a history with real runs as JSON.
+///
+/// # Errors
+/// Whatever the writer says.
+pub fn write_history_and_runs(out: &mut dyn Write, history: &History, runs: &[HistoryRun]) -> io::Result<()> {
     writeln!(out, "{{ \"slackline\": {VERSION}, \"history\": [")?;
     let mut before = "";
     for (phase, group, record) in history.records() {
@@ -113,6 +171,14 @@ pub fn write_history(out: &mut dyn Write, history: &History) -> io::Result<()> {
     }
     if !before.is_empty() {
         writeln!(out)?;
+    }
+    if runs.is_empty() {
+        return writeln!(out, "] }}");
+    }
+    writeln!(out, "], \"runs\": [")?;
+    for (k, run) in runs.iter().enumerate() {
+        let comma = if k + 1 < runs.len() { "," } else { "" };
+        writeln!(out, "  {}{comma}", serde_json::to_string(run)?)?;
     }
     writeln!(out, "] }}")
 }
@@ -145,6 +211,34 @@ mod tests {
             let lines = std::str::from_utf8(&bytes).unwrap().lines().count();
             assert_eq!(lines, 2 + history.records().count());
         }
+    }
+
+    #[test]
+    fn runs_come_back_beside_the_rows() {
+        let job = HistoryJob {
+            flow: "nightly".into(),
+            job: "extract".into(),
+            maps: 3,
+            map_micros: 7,
+            reduces: 0,
+            reduce_micros: 0,
+            bytes_in: 9,
+            bytes_out: 4,
+        };
+        let run = |started| HistoryRun {
+            started,
+            workload: "w.toml".into(),
+            policy: "edf".into(),
+            jobs: vec![job.clone()],
+        };
+        let runs = [run(1), run(2)];
+        let mut bytes = Vec::new();
+        write_history_and_runs(&mut bytes, &history(), &runs).unwrap();
+        assert_eq!(read_history_and_runs("past", &bytes).unwrap(), (history(), runs.to_vec()));
+        assert_eq!(read_history("past", &bytes).unwrap(), history());
+        let text = String::from_utf8(bytes).unwrap().replace("map_micros", "map_millis");
+        let error = read_history("past", text.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("past:6:") && error.contains("map_micros"), "{error}");
     }
 
     #[test]

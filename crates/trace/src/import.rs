@@ -5,6 +5,7 @@ use slackline_model::names::{one_of, unknown};
 
 use crate::diagnostic::Diagnostic;
 use crate::error::TraceError;
+use crate::format::Format;
 use crate::importer::{Importer, Input, Output};
 use crate::options::ImportOptions;
 use crate::source::SourceMap;
@@ -42,10 +43,13 @@ pub fn read_workload(
 ) -> Result<Imported, TraceError> {
     let text = text(name, bytes)?;
     let importer = importer_of(name, &text, from, options)?;
+    refuse_parameters(name, &importer, options)?;
     let settings =
         options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;
-    let Output { draft, diagnostics, source } =
-        (importer.import)(&Input { file: name, text: &text, now: options.now() }, &settings)?;
+    let Output { draft, diagnostics, source } = (importer.import)(
+        &Input { file: name, text: &text, now: options.now(), parameters: options.parameters() },
+        &settings,
+    )?;
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
 }
 
@@ -69,4 +73,18 @@ pub(crate) fn importer_of(
         );
         TraceError::input(name, None, what)
     })
+}
+
+/// Refuses values for parameters with a format that declares none.
+pub(crate) fn refuse_parameters(
+    name: &str,
+    importer: &Importer,
+    options: &ImportOptions,
+) -> Result<(), TraceError> {
+    if options.parameters().is_empty() || Format::from_name(importer.name).is_some() {
+        return Ok(());
+    }
+    let what =
+        format!("found values for parameters, expected none: the format {} declares none", importer.name);
+    Err(TraceError::input(name, None, what))
 }

@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::line_import::OpenLines;
+use crate::parameters::Parameters;
 use crate::place::Place;
 use crate::source::SourceMap;
 
@@ -57,6 +58,8 @@ pub struct Input<'a> {
     pub text: &'a str,
     /// The moment that is second 0 because its flows begin to run then; without it the text says.
     pub now: Option<&'a Start>,
+    /// Values of the parameters that it declares, for documents of ours; empty for all others.
+    pub parameters: &'a Parameters,
 }
 
 /// What an importer makes of a text.

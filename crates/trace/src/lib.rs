@@ -42,6 +42,7 @@ mod json;
 pub mod line_import;
 mod line_reader;
 pub mod options;
+pub mod parameters;
 mod parse;
 pub mod place;
 #[cfg(test)]
@@ -50,6 +51,7 @@ mod real_data;
 pub mod schedule;
 #[cfg(test)]
 mod schema;
+mod sizes;
 pub mod source;
 pub mod stream;
 mod text;
@@ -65,12 +67,15 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;
 pub use error::{Fault, Faults, TraceError};
 pub use format::Format;
-pub use history::{read_history, write_history};
+pub use history::{
+    HistoryJob, HistoryRun, read_history, read_history_and_runs, write_history, write_history_and_runs,
+};
 pub use import::{Imported, read_workload};
 pub use importer::{Importer, Input, Output};
 pub use importers::Importers;
 pub use line_import::{Line, LineImport, Said};
 pub use options::{ImportOptions, OptionError};
+pub use parameters::{ParameterError, Parameters};
 pub use place::Place;
 pub use schedule::{
     Head, Meta, ScheduleLine, ScheduleLines, read_schedule, read_schedule_head, read_schedule_lines,

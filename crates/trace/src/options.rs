@@ -11,6 +11,7 @@ use slackline_model::{Seed, Start};
 
 use crate::importer::{Importer, SEED};
 use crate::importers::Importers;
+use crate::parameters::Parameters;
 
 /// The formats that are known, and what their importers are told.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,7 @@ pub struct ImportOptions {
     importers: Importers,
     values: BTreeMap<String, String>,
     now: Option<Start>,
+    parameters: Parameters,
 }
 
 /// An import option that does not exist or cannot have that value.
@@ -40,7 +42,7 @@ pub enum OptionError {
 impl ImportOptions {
     /// Every option at its default.
     pub fn new(importers: Importers) -> Self {
-        Self { importers, values: BTreeMap::new(), now: None }
+        Self { importers, ..Self::default() }
     }
 
     /// The formats of this crate, with the defaults changed by name-value pairs.
@@ -59,6 +61,17 @@ impl ImportOptions {
     #[must_use]
     pub fn starting(self, now: Start) -> Self {
         Self { now: Some(now), ..self }
+    }
+
+    /// The same with these values of the parameters that a document declares.
+    #[must_use]
+    pub fn with_parameters(self, parameters: Parameters) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// Values of the parameters that a document declares.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 
     /// The moment that flows begin to run, if they do.

@@ -3,6 +3,9 @@
 //! The structs that documents become keep no positions. Only when something is wrong with what they say is
 //! the text read a second time, into a tree, and the path of each fault is followed there as far as it goes.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use slackline_model::Invalid;
 
 use crate::error::{Fault, Faults, TraceError};
@@ -19,6 +22,8 @@ const PLACED_MAX: usize = 100;
 pub struct SourceMap {
     file: String,
     origin: Origin,
+    /// By flow: the flow of the file that it comes from, where they are not the same.
+    flows: Option<Vec<usize>>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,24 +39,44 @@ enum Origin {
 }
 
 impl SourceMap {
+    fn new(file: &str, origin: Origin) -> Self {
+        Self { file: file.to_owned(), origin, flows: None }
+    }
+
+    /// The same for a workload in which each flow comes from that flow of the file.
+    pub(crate) fn with_origins(self, flows: Vec<usize>) -> Self {
+        let is_the_same = flows.iter().enumerate().all(|(at, &from)| at == from);
+        Self { flows: (!is_the_same).then_some(flows), ..self }
+    }
+
+    /// A path of the workload as a path of the file.
+    fn in_file<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let within = || {
+            let (at, rest) = path.strip_prefix("flows[")?.split_once(']')?;
+            let from = self.flows.as_ref()?.get(at.parse::<usize>().ok()?)?;
+            Some(format!("flows[{from}]{rest}"))
+        };
+        within().map_or(Cow::Borrowed(path), Cow::Owned)
+    }
+
     pub(crate) fn document(file: &str, text: &str, format: Format) -> Self {
-        Self { file: file.to_owned(), origin: Origin::Document(text.to_owned(), format) }
+        Self::new(file, Origin::Document(text.to_owned(), format))
     }
 
     /// Of a document in lines, the first of which has everything but the flows; `flows` are the lines of those.
     pub(crate) fn lines(file: &str, text: &str, flows: Vec<u32>) -> Self {
-        Self { file: file.to_owned(), origin: Origin::Lines(text.to_owned(), flows) }
+        Self::new(file, Origin::Lines(text.to_owned(), flows))
     }
 
     /// Of a table with a row for each flow: their lines.
     pub fn rows(file: &str, lines: Vec<u32>) -> Self {
-        Self { file: file.to_owned(), origin: Origin::Rows(lines) }
+        Self::new(file, Origin::Rows(lines))
     }
 
     /// Of anything else: the places of paths such as `flows[0].jobs[3]`; what is within them is found there too.
     pub fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
         marks.sort();
-        Self { file: file.to_owned(), origin: Origin::Marks(marks) }
+        Self::new(file, Origin::Marks(marks))
     }
 
     /// The file, as its reader called it.
@@ -62,6 +87,12 @@ impl SourceMap {
     /// Where the value at each path stands, or its nearest ancestor that the file has; `None` for a
     /// path of which the file has nothing, such as a cluster that was given elsewhere.
     pub fn places(&self, paths: &[&str]) -> Vec<Option<Place>> {
+        let paths: Vec<Cow<'_, str>> = paths.iter().map(|path| self.in_file(path)).collect();
+        let paths: Vec<&str> = paths.iter().map(|path| &**path).collect();
+        self.places_in_file(&paths)
+    }
+
+    fn places_in_file(&self, paths: &[&str]) -> Vec<Option<Place>> {
         match &self.origin {
             Origin::Document(text, format) => places(text, *format, paths),
             Origin::Rows(lines) => {
@@ -83,12 +114,21 @@ impl SourceMap {
 
     /// An error of the faults (path, what), the first of them with their places.
     pub fn error(&self, faults: Vec<(String, String)>) -> TraceError {
+        let faults: Vec<(String, String)> =
+            faults.into_iter().map(|(path, what)| (self.in_file(&path).into_owned(), what)).collect();
+        let faults = if self.flows.is_some() { without_copies(faults) } else { faults };
         let paths: Vec<_> = faults.iter().take(PLACED_MAX).map(|(path, _)| path.as_str()).collect();
-        let places = self.places(&paths).into_iter().chain(std::iter::repeat(None));
+        let places = self.places_in_file(&paths).into_iter().chain(std::iter::repeat(None));
         let fault = |((path, what), place)| Fault { place, path, what };
         let list = faults.into_iter().zip(places).map(fault).collect();
         TraceError::Input(Faults { file: self.file.clone(), list })
     }
+}
+
+/// Each fault once: what is wrong with a flow of the file is wrong with every flow that comes from it.
+fn without_copies(faults: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut seen = BTreeSet::new();
+    faults.into_iter().filter(|fault| seen.insert(fault.clone())).collect()
 }
 
 impl TraceError {

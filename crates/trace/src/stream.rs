@@ -11,7 +11,7 @@ use slackline_model::instance::Refused;
 use crate::compression::Compression;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::{Fault, Faults, TraceError};
-use crate::import::importer_of;
+use crate::import::{importer_of, refuse_parameters};
 use crate::importer::Importer;
 use crate::line_import::{Line, LineImport, Said};
 use crate::line_reader::LineReader;
@@ -95,6 +95,7 @@ impl WorkloadStream {
     ) -> Result<Self, TraceError> {
         let mut source = HashedLines::open(name, source)?;
         let importer = importer_of(name, source.lines.peek()?, from, options)?;
+        refuse_parameters(name, &importer, options)?;
         let Some(open) = importer.lines else {
             let known = options.importers().all().iter().filter(|known| known.lines.is_some());
             let known: Vec<&str> = known.map(|known| known.name).collect();

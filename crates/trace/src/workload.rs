@@ -1,7 +1,9 @@
 //! The workload document, in three forms and as lines: read into a draft, written from one.
 
 mod convert;
+mod foreign;
 pub(crate) mod lines;
+mod parameters;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -68,11 +70,17 @@ const fn importer(
 }
 
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
-    let Input { file, text, now } = *input;
+    let Input { file, text, now, parameters } = *input;
     let source = SourceMap::document(file, text, format);
     let document: wire::Workload = parse(file, text, format, WORKLOAD)?;
     check_version(file, text, format, document.slackline)?;
+    let applied = parameters::apply(document, parameters).map_err(|faults| source.error(faults))?;
+    let (document, source) = (applied.document, source.with_origins(applied.origins));
     let draft = convert::to_draft(document, now).map_err(|faults| source.error(faults))?;
+    let faults = foreign::faults(&draft);
+    if !faults.is_empty() {
+        return Err(source.error(faults));
+    }
     let mut diagnostics = Diagnostics::default();
     remark_hopeless(&draft, &source, &mut diagnostics);
     Ok(Output::new(draft, diagnostics, source))

@@ -89,7 +89,9 @@ fn flag(table: Table, declared: Declared) -> Arg {
         .value_parser(parser(table, declared))
         .help(format!("{owner}: {}{form}{word}{default}", param.help))
         .help_heading(table.heading())
-        .hide(table == Table::Importers);
+        .hide(table == Table::Importers)
+        // What is off unless it is said.
+        .hide_short_help(param.values == SWITCH || param.word == Some("none"));
     if param.values == SWITCH {
         arg.num_args(0..=1).require_equals(true).default_missing_value("on")
     } else {

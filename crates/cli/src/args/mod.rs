@@ -5,8 +5,10 @@
 //! - [`declared`]: flags of parameters that a table declares; [`import`], [`engine`]: those of importers and engines;
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`policy`]: policies, read by a registry;
+//! - [`parameters`]: values of the parameters that a document declares;
 //! - [`plan`]: how a plan is searched for;
 //! - [`listed`]: values that a table has by name;
+//! - [`state`]: which run is meant;
 //! - [`output`]: in which form, where to, and how tables look;
 //! - [`value`]: values and what is said when they are wrong.
 
@@ -15,14 +17,17 @@ pub(crate) mod engine;
 pub(crate) mod import;
 pub(crate) mod listed;
 pub(crate) mod output;
+pub(crate) mod parameters;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod shape;
 pub(crate) mod simulation;
+pub(crate) mod state;
 pub(crate) mod value;
 
 pub(crate) use engine::EngineFlags;
 pub(crate) use output::{OutputArgs, TableArgs};
+pub(crate) use parameters::ParameterFlags;
 pub(crate) use plan::PlanArgs;
 pub(crate) use policy::PolicyTimeout;
 pub(crate) use shape::Shape;

@@ -8,14 +8,17 @@ use slackline::explain::{explain, flow_times};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
-use slackline::report::explain::{Told, csv, json};
+use slackline::report::explain::{Open, OpenPhase, Told, csv, json};
+use slackline::run::{Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
-use slackline_model::{FlowId, Instance, JobId, Schedule};
+use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_trace::Meta;
 
 use super::Answer;
 use crate::args::OutputArgs;
 use crate::args::output::Form;
+use crate::args::state::{is_state, look_at};
+use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::out;
 use crate::tables::Tables;
@@ -24,24 +27,32 @@ use crate::tables::Tables;
 const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "workload.yml"];
 
 #[derive(Args, Debug)]
+#[command(override_usage = "\
+slackline explain [OPTIONS] <SCHEDULE> <FLOW> [JOB]
+       slackline explain [OPTIONS] --state <DIR> <FLOW> [JOB]")]
 #[command(after_long_help = "\
 Examples:
   slackline simulate examples/nightly.toml --policy fair --output fair.json
   slackline explain fair.json billing --workload examples/nightly.toml
   slackline explain fair.json billing rate -w examples/nightly.toml
+  slackline explain --state .slackline/nightly billing
 
-The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where \
+A state directory stands for the run in it, which may go on, or have been killed: then its schedule so far is \
+explained, and of a flow that is not done what it waits for. The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where \
 `run` leaves it. The options that the schedule records are applied again. CSV has a row a phase.")]
 pub(crate) struct Explain {
-    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input
+    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl), or a run's state directory; - for standard input
     #[arg(value_name = "SCHEDULE")]
-    schedule: PathBuf,
+    first: String,
     /// Flow to explain
-    #[arg(value_name = "FLOW")]
-    flow: String,
+    #[arg(value_name = "FLOW", required_unless_present = "state")]
+    second: Option<String>,
     /// One job of it [default: all of them]
-    #[arg(value_name = "JOB")]
-    job: Option<String>,
+    #[arg(value_name = "JOB", conflicts_with = "state")]
+    third: Option<String>,
+    /// State directory of a run, instead of SCHEDULE
+    #[arg(long, value_name = "DIR", conflicts_with = "workload")]
+    state: Option<PathBuf>,
     /// Workload that the schedule was made for [default: beside it]
     #[arg(long, short, value_name = "FILE")]
     workload: Option<PathBuf>,
@@ -49,24 +60,106 @@ pub(crate) struct Explain {
     output: OutputArgs,
 }
 
-pub(crate) fn run(args: &Explain, tables: &Tables) -> anyhow::Result<Answer> {
-    if args.schedule.as_os_str() == "-" && args.workload.as_deref() == Some(Path::new("-")) {
+/// What is asked for, wherever the words of the command line stand.
+struct Asked<'a> {
+    from: From<'a>,
+    flow: &'a str,
+    job: Option<&'a str>,
+}
+
+/// Where the schedule is.
+#[derive(Clone, Copy)]
+enum From<'a> {
+    Schedule(&'a Path),
+    State(&'a Path),
+}
+
+impl Explain {
+    fn asked(&self) -> anyhow::Result<Asked<'_>> {
+        if let Some(state) = &self.state {
+            return Ok(Asked { from: From::State(state), flow: &self.first, job: self.second.as_deref() });
+        }
+        let path = Path::new(&self.first);
+        let flow = self.second.as_deref().ok_or_else(|| anyhow!("found no FLOW, expected one"))?;
+        let from = if is_state(path) { From::State(path) } else { From::Schedule(path) };
+        Ok(Asked { from, flow, job: self.third.as_deref() })
+    }
+}
+
+pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let asked = args.asked()?;
+    match asked.from {
+        From::State(state) => of_run(args, &asked, state, defaults.state()),
+        From::Schedule(path) => of_schedule(args, &asked, path, tables),
+    }
+}
+
+/// The schedule so far of a run, whether it goes on, was stopped or has ended.
+fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> anyhow::Result<Answer> {
+    let look = look_at(state, states)?;
+    let (instance, mut schedule) = so_far(&look)?;
+    let seen = StateOfRun::of(&look, None, slackline_local::clock::unix_micros());
+    let is_over = matches!(seen.stage, Stage::Done | Stage::Failed);
+    if !is_over {
+        // What is not done may still be.
+        schedule.flows.retain(|row| row.completion.is_some());
+    }
+    let open = (!is_over).then(|| open(&instance, &seen));
+    tell(args, asked, &Shown { instance: &instance, schedule: &schedule, plan: false, open: open.as_ref() })
+}
+
+/// How far the phases of a run are.
+fn open(instance: &Instance, seen: &StateOfRun) -> Open {
+    let mut open = Open { now: seen.now, is_at_work: seen.stage == Stage::AtWork, ..Open::default() };
+    // The measured workload has the jobs of the run in its order.
+    let jobs = seen.flows.iter().flat_map(|flow| &flow.jobs);
+    for (job, index) in jobs.zip(0u32..) {
+        let Some(of) = instance.jobs().get(JobId(index)) else { continue };
+        for (phase, kind) in [(of.map, PhaseKind::Map), (of.reduce, PhaseKind::Reduce)] {
+            let Some(phase) = phase else { continue };
+            let figures = job.figures.phase(kind);
+            let is_it = |id: TaskId| id.job == index && id.phase == kind;
+            let at_work = seen.at_work.iter().filter(|one| is_it(one.id)).count();
+            let (done, total, failed) = (figures.tasks.done, figures.tasks.total, figures.failed);
+            open.phases.insert(phase, OpenPhase { done, at_work, total, failed });
+        }
+    }
+    open
+}
+
+fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) -> anyhow::Result<Answer> {
+    if path.as_os_str() == "-" && args.workload.as_deref() == Some(Path::new("-")) {
         bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
     }
-    let written = input::read(&args.schedule, args.output.file())?;
+    let written = input::read(path, args.output.file())?;
     let document = ScheduleDocument::open(&written, &tables.importers)?;
-    let loaded = workload(args, tables, &written, &document)?;
+    let loaded = workload(args, path, tables, &written, &document)?;
     let instance = &loaded.instance;
     let schedule = document.read(instance)?;
     if let Err(violation) = judge::check(instance, &schedule) {
         out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
     }
-    let flow = flow_named(instance, &args.flow)?;
-    let job = args.job.as_deref().map(|name| job_named(instance, flow, name)).transpose()?;
-    let explanation = explain(instance, &schedule, flow, job);
-    let flows = flow_times(instance, &schedule);
     let plan = is_plan(&schedule, &document.meta);
-    let told = Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows };
+    tell(args, asked, &Shown { instance, schedule: &schedule, plan, open: None })
+}
+
+/// What is explained.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    instance: &'a Instance,
+    schedule: &'a Schedule,
+    plan: bool,
+    open: Option<&'a Open>,
+}
+
+fn tell(args: &Explain, asked: &Asked<'_>, shown: &Shown<'_>) -> anyhow::Result<Answer> {
+    let Shown { instance, schedule, plan, open } = *shown;
+    let flow = flow_named(instance, asked.flow)?;
+    let job = asked.job.map(|name| job_named(instance, flow, name)).transpose()?;
+    let explanation = explain(instance, schedule, flow, job);
+    let flows = flow_times(instance, schedule);
+    let told =
+        Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows, open };
     let text = match args.output.form() {
         Form::Table => told.text(&out::view(args.output.file())),
         Form::Json => json(&told),
@@ -84,13 +177,14 @@ fn is_plan(schedule: &Schedule, meta: &Meta) -> bool {
 /// The workload the schedule was made for, shaped as it was then.
 fn workload(
     args: &Explain,
+    schedule: &Path,
     tables: &Tables,
     written: &Source,
     document: &ScheduleDocument<'_>,
 ) -> anyhow::Result<Loaded> {
     let path = match &args.workload {
         Some(path) => path.clone(),
-        None => beside(&args.schedule, &written.name)?,
+        None => beside(schedule, &written.name)?,
     };
     let source = input::read(&path, args.output.file())?;
     if !document.names_workload() {

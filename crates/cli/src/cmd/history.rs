@@ -1,8 +1,8 @@
-//! `history`: what is in the store of earlier runs.
+//! `history`: what is known of earlier runs.
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use slackline::report::number::{Unit, exact};
 use slackline::report::{Column, Table, View};
@@ -10,11 +10,12 @@ use slackline_local::HistoryStore;
 use slackline_local::history::PastRun;
 use slackline_local::job_cost::{JobCost, JobName, records};
 use slackline_model::PhaseKind;
+use slackline_model::history::{History as Known, Record};
 
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, TableArgs};
-use crate::{history, out};
+use crate::out;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -22,10 +23,10 @@ Examples:
   slackline history past.history
   slackline history past.history --format json --output past.json
 
-The JSON form is the history document that `simulate` and `compare` read with --knowledge learned: the latest \
-ten runs of each job together. They read the store itself as well.")]
+The JSON form has no runs: it is the document that `simulate` keeps with --knowledge learned, of the latest ten runs of \
+each job together. `simulate` and `compare` read the history itself as well.")]
 pub(crate) struct History {
-    /// The store that `run --history FILE` keeps
+    /// The history that `run --history FILE` or `simulate --history FILE` keeps
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -89,7 +90,15 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &columns())?;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
-    history::expect_store(&name, &bytes)?;
+    let simulated = if HistoryStore::is_log(&bytes) {
+        None
+    } else {
+        let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
+        Some(history).filter(|_| runs.is_empty())
+    };
+    if let Some(history) = simulated {
+        return phases(args, &history);
+    }
     let store = HistoryStore::existing(&args.file);
     match args.output.form() {
         Form::Table => out::text(args.output.file(), &table(&store.runs()?, &view))?,
@@ -98,6 +107,41 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
             let known = records(&store.latest()?);
             out::data(args.output.file(), |out| slackline_trace::write_history(out, &known))?;
         }
+    }
+    Ok(Answer::Yes)
+}
+
+/// What is known of phases, where no real run is in the document.
+fn phases(args: &History, history: &Known) -> anyhow::Result<Answer> {
+    if args.table.is_given() {
+        bail!("found no real run in {}, expected --columns and --sort only with some", args.file.display());
+    }
+    let header = ["flow", "job", "phase", "group", "tasks", "seconds"];
+    let rows = history.records().map(|(phase, group, record)| {
+        let words = [&phase.flow, &phase.job, phase.kind.name(), group].map(str::to_owned);
+        (words, record)
+    });
+    let rows: Vec<_> = rows.collect();
+    match args.output.form() {
+        Form::Table if rows.is_empty() => out::text(args.output.file(), "no run yet\n")?,
+        Form::Table => {
+            let words =
+                |k: usize| Column::words(header[k], rows.iter().map(move |(words, _)| words[k].clone()));
+            let tasks: Vec<Option<f64>> = rows.iter().map(|(_, record)| Some(record.tasks as f64)).collect();
+            let seconds: Vec<Option<f64>> = rows.iter().map(|(_, record)| Some(record.seconds)).collect();
+            let mut columns: Vec<Column> = (0..4).map(words).collect();
+            columns.push(Column::numbers(header[4], &tasks, Unit::Count));
+            columns.push(Column::numbers(header[5], &seconds, Unit::Measure));
+            out::text(args.output.file(), &Table::of(columns).render(&out::view(args.output.file())))?;
+        }
+        Form::Csv => {
+            let row = |(words, record): &([String; 4], Record)| {
+                let numbers = [record.tasks.to_string(), exact(Some(record.seconds))];
+                words.iter().cloned().chain(numbers).collect::<Vec<_>>()
+            };
+            out::text(args.output.file(), &slackline::report::csv(&header, rows.iter().map(row)))?;
+        }
+        Form::Json => out::data(args.output.file(), |out| slackline_trace::write_history(out, history))?,
     }
     Ok(Answer::Yes)
 }

@@ -8,7 +8,7 @@ use slackline::report::number::counted;
 
 use super::Answer;
 use crate::args::output::WorkloadForm;
-use crate::args::{OutputArgs, Shape};
+use crate::args::{OutputArgs, ParameterFlags, Shape};
 use crate::input;
 use crate::out;
 use crate::tables::Tables;
@@ -28,6 +28,8 @@ pub(crate) struct Import {
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
+    parameters: ParameterFlags,
+    #[command(flatten)]
     output: OutputArgs<WorkloadForm>,
     /// What `--format` was called in the first edition.
     #[arg(long, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--format"))]
@@ -36,7 +38,8 @@ pub(crate) struct Import {
 
 pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
     let source = input::read(&args.workload, args.output.file())?;
-    let (draft, diagnostics) = source.shape(&args.shape.options(&tables.importers)?)?.into_draft()?;
+    let options = args.shape.options(&tables.importers)?.with_parameters(args.parameters.parameters()?);
+    let (draft, diagnostics) = source.shape(&options)?.into_draft()?;
     input::tell(&source.name, &diagnostics);
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };

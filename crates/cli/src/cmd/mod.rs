@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod check;
+mod clean;
 mod compare;
 mod completions;
 pub(crate) mod config;
@@ -10,6 +11,7 @@ mod explain;
 pub(crate) mod generate;
 mod history;
 mod import;
+mod logs;
 mod man;
 mod plan;
 mod policies;
@@ -17,6 +19,7 @@ mod programs;
 mod repro;
 mod run;
 mod simulate;
+mod status;
 mod tune;
 
 use std::ffi::OsString;
@@ -36,6 +39,8 @@ pub(crate) enum Answer {
     Yes,
     /// Not feasible, or flows failed.
     No,
+    /// A run was stopped from outside; the same command resumes it.
+    Stopped,
 }
 
 /// The version, and the commit where there is one.
@@ -65,7 +70,8 @@ Start here:
   slackline plan examples/purdue-30.toml --slots 4
   slackline compare trace.tsv --machines 600 --slots 3 --deadlines 3
 
-Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input."
+Exit codes: 0 done, 1 the answer is no (check failed, flows failed), 2 wrong use or wrong input, \
+130 a run was stopped."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -78,13 +84,13 @@ enum Verb {
     Compare(compare::Compare),
     /// Run one policy and write down who ran what, where and when
     Simulate(simulate::Simulate),
-    /// Plan a workload before anything runs: slots, tasks or progress, and how far from optimal
+    /// Plan a workload before anything runs: slots, tasks or progress
     Plan(plan::PlanVerb),
     /// Decide whether a schedule is feasible and costs what it says
     Check(check::Check),
     /// Say why a flow or a job waits, and what would make its deadline
     Explain(explain::Explain),
-    /// Find the best division of map and reduce slots, or the smallest cluster that does
+    /// Find the best split of slots, or the smallest cluster that does
     Tune(tune::Tune),
     /// Bound from below what any schedule of a workload can cost
     Bound(bound::Bound),
@@ -92,8 +98,14 @@ enum Verb {
     Import(import::Import),
     /// Make a synthetic workload
     Generate(generate::Generate),
-    /// Really run flows, on this machine or another engine, under any policy
+    /// Really run flows under any policy, on this machine or elsewhere
     Run(run::Run),
+    /// Show how far a run is, while it goes on or after it was stopped
+    Status(status::Status),
+    /// Print what the attempts of a job said, and why they failed
+    Logs(logs::Logs),
+    /// Remove what runs that have ended keep, but not their outputs
+    Clean(clean::Clean),
     /// Show what jobs took in earlier runs
     History(history::History),
     /// List the programs that jobs can run without anything installed
@@ -190,12 +202,15 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Simulate(verb) => simulate::run(&verb, tables),
         Verb::Plan(verb) => plan::run(&verb, tables),
         Verb::Check(verb) => check::run(&verb, tables),
-        Verb::Explain(verb) => explain::run(&verb, tables),
+        Verb::Explain(verb) => explain::run(&verb, tables, defaults),
         Verb::Tune(verb) => tune::run(&verb, tables),
         Verb::Bound(verb) => bound::run(&verb, tables),
         Verb::Import(verb) => import::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb, tables, defaults),
+        Verb::Status(verb) => status::run(&verb, tables, defaults),
+        Verb::Logs(verb) => logs::run(&verb, defaults),
+        Verb::Clean(verb) => clean::run(&verb, defaults),
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
         Verb::Repro(verb) => repro::run(&verb),

@@ -24,8 +24,9 @@ part of the line.
 Commands do without a program, by the contract of Hadoop Streaming:
   run = { mapper = \"cmd\", combiner = \"cmd\", reducer = \"cmd\", inputs = [\"in\"], output = \"out\" }
 They find in their environment SLACKLINE_TASK (the number of the map or reduce) and, in maps, \
-SLACKLINE_INPUT (which of the inputs, from 0) and mapreduce_map_input_file. Small files share a map, \
-which reads one after the other: the variable then names the first.")]
+SLACKLINE_INPUT (which of the inputs, from 0), mapreduce_map_input_file and, in bytes, \
+mapreduce_map_input_start and mapreduce_map_input_length. Where small files share a map the mapper runs \
+once for each.")]
 pub(crate) struct Programs {
     /// Only this program
     #[arg(value_name = "NAME", value_parser = name())]

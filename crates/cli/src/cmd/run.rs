@@ -1,27 +1,37 @@
 //! `run`: flows that really run, on any engine, under any policy.
 
+mod choice;
 mod live;
 mod table;
 
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use slackline::PolicySpec;
+use slackline::names::listed;
 use slackline::report::number::counted;
 use slackline::report::{Figures, flows, headline, write_schedule};
-use slackline::run::{Deadline, Difference, Request, RunEnd, RunError, When};
+use slackline::run::{
+    All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
+    JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, Verdict, When,
+};
+use slackline_local::neighbours::{self, Neighbour};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Combine, Metric};
+use slackline_model::{Combine, Metric, Time};
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{EngineFlags, OutputArgs, PolicyTimeout, policy, value};
+use crate::args::state::state_name;
+use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
-use crate::history::expect_store;
 use crate::input::Source;
-use crate::out;
 use crate::tables::Tables;
+use crate::{jobs, out};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -35,7 +45,8 @@ run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines
 An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline \
 programs` lists what is built in.
 
-If the run is killed, the same command resumes it. The journal, the logs of failed attempts, \
+If the run is killed, the same command resumes it. A job that is done stays done as long as its definition, its inputs \
+and its output are as they were; everything else is done again, and the reason is said. The journal, the logs of failed attempts, \
 the resolved workload and the schedule of what happened are in the directory of --state.")]
 pub(crate) struct Run {
     /// Flow file, whose jobs say what they run; - for standard input
@@ -46,6 +57,8 @@ pub(crate) struct Run {
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
+    #[command(flatten)]
+    parameters: ParameterFlags,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
     /// What a flow costs, instead of the workload's metric
@@ -60,10 +73,10 @@ pub(crate) struct Run {
     /// 2026-03-01T06:00:00Z.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<Deadline>,
-    /// Store of what jobs took in earlier runs
+    /// History of what jobs took in earlier runs
     ///
     /// It is begun if it is not there, read at the start, and told what this run took when it ends or is stopped; `slackline history FILE` shows it. It
-    /// is no history document (JSON), which `simulate --history` keeps.
+    /// is a document that `simulate` and `compare` read as well, and that several runs may use at a time.
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
@@ -82,11 +95,31 @@ pub(crate) struct Run {
     /// meant instead of .slackline.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
-    /// Start over: remove what an earlier run left
+    #[command(flatten)]
+    choice: choice::Choice,
+    /// Write everything that happens to FILE, a line of JSON each
     ///
-    /// Its outputs are removed as well.
-    #[arg(long, help_heading = "Output")]
-    again: bool,
+    /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Output")]
+    events: Option<PathBuf>,
+    /// Say a line for each task
+    #[arg(long, short, conflicts_with = "quiet", help_heading = "Output")]
+    verbose: bool,
+    /// Say nothing but errors, and show no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+    /// Command to run when the run ends, however it does
+    ///
+    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW, SLACKLINE_STATE and
+    /// SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10 seconds; that it fails is a warning.
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    on_end: Option<String>,
+    /// Command to run when a flow has failed, once for each
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    on_failure: Option<String>,
+    /// Command to run when a flow is expected to miss its deadline, once for each
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    on_late: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -105,18 +138,38 @@ fn deadline(text: &str) -> Result<Deadline, String> {
 pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
     let source = Source::read(&args.workload)?;
-    if let Some(history) = &args.history
-        && let Ok(bytes) = std::fs::read(history)
-        && !bytes.is_empty()
-    {
-        expect_store(&history.display().to_string(), &bytes)?;
-    }
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
+    request.parameters = args.parameters.parameters()?;
     let name = request.short_name().to_owned();
-    let mut live = live::Live::new(&request);
-    let mut run = slackline::run::Run::open(engine.as_ref(), request, &mut live).map_err(worded)?;
-    let end = run.go(&mut live);
+    if args.choice.dry_run {
+        let mut live = live::Live::new(&request, args.voice());
+        let preview = slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(worded)?;
+        let view = out::view(args.output.file());
+        out::text(args.output.file(), &choice::table(&preview, &view))?;
+        let is_prevented = preview.jobs.iter().any(|job| matches!(job.verdict, Verdict::Prevented(_)));
+        return Ok(if is_prevented { Answer::No } else { Answer::Yes });
+    }
+    let events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
+    let here = Here { name: &name, engine: engine.as_ref(), state: &request.state };
+    let _announced = args.announce(&here);
+    let mut live = live::Live::new(&request, args.voice());
+    let hooks = Hooks::new(args.hooks(), &request, |problem: &str| out::warn(problem));
+    let mut sinks = All::new().and(&mut live).and(hooks);
+    if let Some(events) = events {
+        sinks = sinks.and(events);
+    }
+    let opened = slackline::run::Run::open(engine.as_ref(), request, &mut sinks);
+    let mut run = match opened {
+        Ok(run) => run,
+        Err(error) => {
+            sinks.end(&Ending::Error(error.to_string()));
+            return Err(worded(error));
+        }
+    };
+    let end = run.go(&mut sinks);
+    sinks.end(&ending(&end, &run));
+    drop(sinks);
     drop(live);
     if let Err(error @ RunError::Policy { .. }) = end {
         out::error(&error.into());
@@ -125,29 +178,18 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
     if end.map_err(worded)? == RunEnd::Interrupted {
         out::talk("stopped; the same command resumes it");
-        return Ok(Answer::No);
+        return Ok(Answer::Stopped);
+    }
+    if run.session().workload().flows.is_empty() && args.output.form() == Form::Table {
+        // Everything was done already, and nothing is known of when.
+        return Ok(Answer::Yes);
     }
     let mut outcome = run.outcome().map_err(worded)?;
-    let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
-    match args.output.form() {
-        Form::Table => {
-            let head = headline::lines(&name, &outcome.instance);
-            let predicted = run.prediction().map_err(worded)?;
-            let columns = table::Columns { policy: &args.policy, has_history: args.history.is_some() };
-            let text = columns.table(predicted.as_ref(), &outcome, figures, &out::view(args.output.file()));
-            let files = format!(
-                "\nschedule of what happened: {}\nits workload: {}\n",
-                outcome.schedule_file.display(),
-                outcome.workload_file.display()
-            );
-            out::text(args.output.file(), &format!("{head}\n{text}{files}"))?;
-        }
-        Form::Csv => out::text(args.output.file(), &flows::csv(&outcome.instance, &outcome.schedule))?,
-        Form::Json => out::data(args.output.file(), |out| {
-            let (instance, schedule) = (&outcome.instance, &mut outcome.schedule);
-            write_schedule(out, instance, schedule, &figures, &outcome.meta)
-        })?,
+    if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
+        return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
     }
+    // The exit code says how the run went, whether or not somebody reads all of this.
+    out::unless_closed(args.show(&name, &run, &mut outcome))?;
     match outcome.failed() {
         0 => Ok(Answer::Yes),
         failed => {
@@ -157,7 +199,143 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
 }
 
+/// The file that events are added to.
+fn events(path: &Path, request: &Request) -> anyhow::Result<EventFile> {
+    let file = File::options().append(true).create(true).open(path);
+    let file = file.with_context(|| format!("--events: {}: cannot be written", path.display()))?;
+    Ok(EventFile { events: Events::new(file, request), path: path.to_owned() })
+}
+
+/// Events that are written to a file; where that goes wrong, a warning says so at the end.
+struct EventFile {
+    events: Events<File>,
+    path: PathBuf,
+}
+
+impl Sink for EventFile {
+    fn note(&mut self, note: &Note<'_>) {
+        self.events.note(note);
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        self.events.begin(overview, stop);
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        self.events.happened(now, what, forecast);
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        self.events.end(ending);
+        if let Some(problem) = self.events.problem() {
+            let path = self.path.display();
+            out::warn(format_args!(
+                "--events: {path}: cannot be written, so that lines are missing: {problem}"
+            ));
+        }
+    }
+}
+
+/// How a session of a run ended.
+fn ending(end: &Result<RunEnd, RunError>, run: &slackline::run::Run) -> Ending {
+    match end {
+        Err(error) => Ending::Error(error.to_string()),
+        Ok(RunEnd::Done) => Ending::Done,
+        Ok(RunEnd::Interrupted) => Ending::Stopped,
+        Ok(_) => {
+            let did = JobFigures::all(run.session().workload(), run.session().attempts());
+            let open = did.iter().filter(|job| !job.is_done()).map(|job| job.flow.as_str());
+            Ending::Failed(open.collect::<BTreeSet<_>>().len())
+        }
+    }
+}
+
+/// What others are told of this run.
+struct Here<'a> {
+    name: &'a str,
+    engine: &'a dyn Backend,
+    state: &'a Path,
+}
+
 impl Run {
+    /// How much is said.
+    fn voice(&self) -> live::Voice {
+        match (self.quiet, self.verbose) {
+            (true, _) => live::Voice::Quiet,
+            (_, true) => live::Voice::Verbose,
+            _ => live::Voice::Usual,
+        }
+    }
+
+    fn hooks(&self) -> HookCommands {
+        let mut hooks = HookCommands::default();
+        hooks.on_end.clone_from(&self.on_end);
+        hooks.on_failure.clone_from(&self.on_failure);
+        hooks.on_late.clone_from(&self.on_late);
+        hooks
+    }
+
+    /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for each alone.
+    /// Where that cannot be done the run goes on without.
+    fn announce(&self, here: &Here<'_>) -> Option<Neighbour> {
+        if !self.engine.is_local() {
+            return None;
+        }
+        let slots = here.engine.machines().iter().map(slots_of).sum();
+        let others = neighbours::others();
+        if !others.is_empty() && !self.quiet {
+            let total: u32 = others.iter().map(|other| other.slots).sum();
+            let names: Vec<String> = others
+                .iter()
+                .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
+                .collect();
+            out::warn(format_args!(
+                "{} at work on this machine with {} beside the {slots} of this one: {}; --share takes half",
+                counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
+                counted(total.into(), "slot"),
+                listed(&names)
+            ));
+        }
+        let state = std::path::absolute(here.state).unwrap_or_else(|_| here.state.to_owned());
+        match Neighbour::announce(here.name, &state, slots) {
+            Ok(announced) => Some(announced),
+            Err(error) => {
+                if self.verbose {
+                    out::warn(format_args!("other runs are not told of this one: {error}"));
+                }
+                None
+            }
+        }
+    }
+
+    /// Shows how the run went.
+    fn show(&self, name: &str, run: &slackline::run::Run, outcome: &mut Outcome) -> anyhow::Result<()> {
+        let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
+        let file = self.output.file();
+        match self.output.form() {
+            Form::Table => {
+                let view = out::view(file);
+                let head = headline::lines(name, &outcome.instance);
+                let predicted = run.prediction().map_err(worded)?;
+                let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
+                let text = columns.table(predicted.as_ref(), outcome, figures, &view);
+                let did = JobFigures::all(run.session().workload(), run.session().attempts());
+                let jobs = jobs::table(&did, &view);
+                let files = format!(
+                    "schedule of what happened: {}\nits workload: {}\n",
+                    outcome.schedule_file.display(),
+                    outcome.workload_file.display()
+                );
+                out::text(file, &format!("{head}\n{text}\n{jobs}\n{files}"))
+            }
+            Form::Csv => out::text(file, &flows::csv(&outcome.instance, &outcome.schedule)),
+            Form::Json => out::data(file, |out| {
+                let (instance, schedule) = (&outcome.instance, &mut outcome.schedule);
+                write_schedule(out, instance, schedule, &figures, &outcome.meta)
+            }),
+        }
+    }
+
     /// What is asked for; `states` is where runs have their state directories.
     fn request(&self, source: Source, states: &Path) -> Request {
         let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
@@ -169,29 +347,27 @@ impl Run {
         request.slowstart = self.slowstart;
         request.attempts_max = self.attempts;
         request.history.clone_from(&self.history);
-        request.again = self.again;
+        request.choices = self.choice.choices();
         request
     }
 }
 
-/// The name of a run's state directory.
-fn state_name(workload: &Path) -> String {
-    let stem = workload.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
-    if stem == "-" { "run".to_owned() } else { stem }
+/// Slots of machines.
+fn slots_of(machine: &MachineDraft) -> u32 {
+    match machine.slots {
+        Slots::Universal(slots) => machine.count * slots,
+        Slots::Typed { map, reduce } => machine.count * (map + reduce),
+    }
 }
 
 /// An error in the words of the command line.
 fn worded(error: RunError) -> anyhow::Error {
     match error {
         RunError::Deadline(error) => anyhow!("--{error}"),
-        RunError::Another { path, difference } => {
-            let difference = match difference {
-                Difference::Option(name) => Difference::Option(format!("--{name}")),
-                other => other,
-            };
-            anyhow::Error::from(RunError::Another { path, difference })
-                .context("another --state keeps both runs, --again starts this one over")
+        RunError::Engine(error @ EngineError::Another { .. }) => {
+            anyhow!("{error}; --again starts this one over, another --state keeps both runs")
         }
+        RunError::Engine(EngineError::Choice(error)) => anyhow!("--force, --from-job, --only: {error}"),
         other => other.into(),
     }
 }

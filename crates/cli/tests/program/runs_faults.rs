@@ -62,7 +62,7 @@ fn a_run_that_is_told_to_stop_leaves_nothing_behind_and_goes_on() {
         family.awaits(&format!("sleep {}", Family::long()));
         signal(name, engine.id());
         let stopped = ended(engine);
-        assert_eq!(stopped.code, Some(1), "{name}: {}{}", stopped.out, stopped.err);
+        assert_eq!(stopped.code, Some(130), "{name}: {}{}", stopped.out, stopped.err);
         assert!(stopped.err.contains("the same command resumes it"), "{name}: {}", stopped.err);
         family.is_gone();
         let left =
@@ -131,7 +131,7 @@ fn commands_that_misbehave_fail_their_own_flow_only() {
         ("floods", "exit status: 7"),
         ("hangs", "found no end after 2 s, expected one: it was killed"),
     ] {
-        let start = format!("{flow}/j map 0 failed, attempt 2 of 2: ");
+        let start = format!("{flow}/j map 0 failed, attempt 2, the last: ");
         let line = ran.err.lines().find(|line| line.contains(&start)).expect("a line says it");
         assert!(line.contains(why), "{why:?} in {line}");
         assert_eq!(visible(&dir.join(format!("{flow}.out"))), [""; 0], "{flow}");
@@ -290,4 +290,63 @@ fn a_second_attempt_that_is_faster_is_the_one_that_counts() {
     assert!(parts["part-00002"] == b"second\n" && parts.len() == 3, "{parts:?}");
     family.is_gone();
     checked(&dir);
+}
+
+/// Defect 9: a state directory that one flow fills stopped all of them.
+#[test]
+fn a_full_state_directory_fails_the_flow_that_fills_it_only() {
+    let test = "run-full-state-hog";
+    Disk::unmount(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("small"));
+    let (dir, family) = (scratch(test), Family::new(test));
+    let Some(disk) = Disk::new(dir.join("small"), "4m") else {
+        return skipped("no disk can be mounted here");
+    };
+    let flow = "slackline = 1\n\
+        [[flows]]\nid = 'hog'\njobs = [\n  { id = 'j', run = { mapper = 'yes x | head -c 30000000', reducer = 'cat', \
+        inputs = ['in.txt'], output = 'hog' } },\n]\n\
+        [[flows]]\nid = 'good'\njobs = [\n  { id = 'j', run = { mapper = 'sleep 0.3; cat', inputs = ['in.txt'], \
+        output = 'good' } },\n  { id = 'k', run = { mapper = 'sleep 0.3; cat', inputs = ['@j'], output = 'k' } },\n]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\ntwo\n").expect("an input");
+    let ran = family.slackline(&dir, &["run", "flow.toml", "--slots", "2", "--state", "small/state"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("hog/j map 0 failed") && ran.err.contains("No space left on device"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("journal"), "{}", ran.err);
+    assert_eq!(parts(&dir.join("k"))["part-00000"], b"one\ntwo\n");
+    family.is_gone();
+    drop(disk);
+}
+
+/// Defect 24: processes of a session of their own survived the end of their task, and the end of the run.
+#[test]
+fn what_leaves_its_session_ends_with_its_task_and_with_its_run() {
+    let (dir, family) = (scratch("run-setsid"), Family::new("run-setsid"));
+    let (sleeper, other) = (format!("sleep {}", Family::long()), format!("sleep 1{}", Family::long()));
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n  \
+         {{ id = 'j', run = {{ mapper = 'cat; setsid {other} >/dev/null 2>&1 & sleep 0.1', inputs = ['in.txt'], output = 'j' }} }},\n  \
+         {{ id = 'k', run = {{ mapper = 'cat; test -e go || setsid -w {sleeper}', inputs = ['@j'], output = 'k' }} }},\n]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let engine = family.start(&dir, &RUN);
+    family.awaits(&format!("setsid -w {sleeper}"));
+    assert!(!family.alive().iter().any(|(_, line)| line.contains(&other)), "{:?}", family.alive());
+    signal("INT", engine.id());
+    let stopped = ended(engine);
+    assert!(stopped.err.contains("the same command resumes it"), "{}", stopped.err);
+    family.is_gone();
+    let mut engine = family.start(&dir, &RUN);
+    family.awaits(&format!("setsid -w {sleeper}"));
+    engine.kill().expect("it can be killed");
+    engine.wait().expect("it is gone");
+    family.is_gone();
+    fs::write(dir.join("go"), "").expect("a file");
+    let ran = family.slackline(&dir, &RUN);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    family.is_gone();
 }

@@ -52,9 +52,9 @@ fn a_run_at_work_is_not_disturbed_by_another() {
     let again = [&RUN[..], &["--again"]].concat();
     refused(&family.slackline(&dir, &again), "found another run at work on it, expected none");
     let other = ["run", "flow.toml", "--slots", "2", "--state", "other"];
-    refused(&family.slackline(&dir, &other), "found output directory ");
+    refused(&family.slackline(&dir, &other), "found another run at work there or resumable");
     let other = [&other[..], &["--again"]].concat();
-    refused(&family.slackline(&dir, &other), "found output directory ");
+    refused(&family.slackline(&dir, &other), "found another run at work there or resumable");
     fs::write(dir.join("go"), "").expect("a file");
     let first = ended(first);
     assert_eq!(first.code, Some(0), "{}{}", first.out, first.err);
@@ -81,7 +81,7 @@ fn of_two_runs_that_begin_at_once_with_the_same_outputs_one_is_refused() {
 }
 
 #[test]
-fn an_input_that_changed_since_the_kill_fails_its_flow() {
+fn an_input_that_changed_since_the_kill_is_read_again() {
     let (dir, family) = (waiting("run-changed"), Family::new("run-changed"));
     let mut first = family.start(&dir, &RUN);
     family.awaits("until test -e go");
@@ -91,15 +91,10 @@ fn an_input_that_changed_since_the_kill_fails_its_flow() {
     fs::write(dir.join("in.txt"), "one\ntwo\nfour and more\n").expect("an input");
     fs::write(dir.join("go"), "").expect("a file");
     let rest = family.slackline(&dir, &RUN);
-    assert_eq!(rest.code, Some(1), "{}{}", rest.out, rest.err);
-    let why = "flow waits fails: job j: input in.txt: found it changed since the run began";
-    assert!(rest.err.contains(why), "{}", rest.err);
-    assert!(!dir.join("waited/_SUCCESS").exists() && !dir.join("waited/part-00000").exists());
+    assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
+    assert_eq!(parts(&dir.join("waited"))["part-00000"], b"one\ntwo\nfour and more\n");
     assert!(parts(&dir.join("good")).len() == 1, "the other flow is done");
     checked(&dir);
-    let anew = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
-    assert_eq!(anew.code, Some(0), "{}{}", anew.out, anew.err);
-    assert_eq!(parts(&dir.join("waited"))["part-00000"], b"one\ntwo\nfour and more\n");
 }
 
 #[test]
@@ -109,7 +104,6 @@ fn a_command_that_cannot_be_run_removes_nothing() {
     assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
     let again = |more: &[&str]| family.slackline(&dir, &[&RUN[..], &["--again"], more].concat());
     refused(&again(&["--deadline", "nobody=5"]), "expected one of waits, good");
-    refused(&again(&["--deadline", "good=2001-01-01T00:00:00Z"]), "before the start of the workload");
     refused(&again(&["--deadline", "good=soon"]), "--deadline");
     refused(&again(&["--policy", "nobody"]), "nobody");
     fs::rename(dir.join("in.txt"), dir.join("away")).expect("it can be moved");
@@ -229,9 +223,11 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
         assert!(results(&dir) == right, "{what}: results were touched");
     };
     let len = journal.len();
-    for size in [0, 1, 100, 4096] {
+    for size in [0, 1, 100] {
         look(&format!("cut to {size}"), &journal[..size], true);
     }
+    // What is finished is remembered apart from the journal.
+    look("cut to 4096", &journal[..4096], false);
     look("another file", b"this is a text of more than a few bytes, and no journal at all", true);
     // Any sequence of places will do; this one is the same every time.
     let mut state = 12_345u64;
@@ -258,11 +254,8 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
     // another's or its own.
     fs::write(&path, &journal[..len / 2]).expect("the journal can be written");
     let lost = family.slackline(&dir, &RUN);
-    assert!(matches!(lost.code, Some(1 | 2)), "{}{}", lost.out, lost.err);
-    assert!(results(&dir) == right, "results were touched");
-    fs::write(&path, &journal).expect("the journal can be put back");
-    let last = family.slackline(&dir, &RUN);
-    assert!(last.code == Some(0) && last.err.contains("nothing is left to do"), "{}", last.err);
+    assert_eq!(lost.code, Some(0), "{}{}", lost.out, lost.err);
+    assert!(lost.err.contains("nothing is left to do") && results(&dir) == right, "{}", lost.err);
 }
 
 #[test]

@@ -1,210 +1,327 @@
 //! How attempts end: well, with an error, or killed; and what is recorded, moved, kept and removed then.
+//!
+//! Attempts that ended since the engine came round last are taken in together: all of them are recorded with one append,
+//! then the output of those that ended well is moved, then they are reported. The files of attempts without output are
+//! removed first, so that one that has filled the disk makes room for the record of its failure.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use slackline_model::Time;
+use slackline_model::{Span, Time};
 use slackline_policy::engine::{Report, RowId};
 
-use super::{Happening, Local, Message, Running};
-use crate::job_plan::JobPlan;
+use super::{Happening, Local, Running, Stage};
+use crate::fleet::Told;
 use crate::journal::{Attempt, Ended};
+use crate::limits::Limits;
 use crate::log::LogError;
-use crate::task;
+use crate::task::Outcome;
+use crate::task_id::TaskId;
 use crate::worker::Report as Said;
 
-/// The longest that killed processes are waited for at the end of a run.
+/// The longest that killed attempts are waited for at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An attempt that ended well.
+pub(super) struct Finished {
+    /// The row of the driver; none for a map that was made again.
+    pub(super) row: Option<RowId>,
+    pub(super) running: Running,
+    pub(super) outcome: Outcome,
+}
+
+/// Why an attempt failed.
+pub(super) struct Problem {
+    pub(super) message: String,
+    /// Whether no other attempt could end better.
+    pub(super) is_final: bool,
+}
+
+impl Problem {
+    /// One that may not be there the next time.
+    pub(super) fn of(message: String) -> Self {
+        Self { message, is_final: false }
+    }
+
+    /// What went wrong with an attempt; none if it ended well.
+    pub(super) fn in_report(
+        report: &Result<Said, String>,
+        running: &Running,
+        limits: &Limits,
+    ) -> Option<Self> {
+        match (report, &running.killed) {
+            (_, Some(reason)) => Some(Self::of(reason.clone())),
+            (Ok(Said::Failed { message, is_final, exit, .. }), None) => {
+                let is_final = *is_final || exit.is_some_and(|code| limits.no_retry.contains(&code));
+                Some(Self { message: message.clone(), is_final })
+            }
+            (Err(message), None) => Some(Self::of(message.clone())),
+            (Ok(Said::Done(_)), None) => None,
+        }
+    }
+}
 
 impl Local<'_> {
     /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
     /// it ended.
     pub(crate) fn close(&mut self) {
         self.now = self.clock.now();
-        let (mut attempts, mut going) = (Vec::new(), BTreeSet::new());
-        for (_, mut running) in std::mem::take(&mut self.running) {
-            for running in running.second.take().map(|second| *second).into_iter().chain([running]) {
-                running.kill();
-                going.extend(running.worker.is_some().then_some(running.number));
-                attempts.push(running);
-            }
-        }
-        while !going.is_empty() {
-            match self.inbox.recv_timeout(PATIENCE) {
-                Ok(Message::Ended(ended)) => {
-                    going.remove(&ended.number);
-                }
-                Ok(Message::Interrupt) => {}
-                // Their files stay; resuming the run removes them.
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
-        }
+        let seconds = |running: &mut Running| running.second.take().map(|second| *second);
+        let mut attempts: Vec<Running> = std::mem::take(&mut self.running).into_values().collect();
+        let seconds: Vec<Running> = attempts.iter_mut().filter_map(seconds).collect();
+        attempts.extend(seconds);
+        attempts.extend(self.lost.take_all());
         attempts.sort_by_key(|running| running.number);
-        let killed: Vec<Attempt> =
-            attempts.iter().map(|running| attempt(running, self.now, Ended::Killed)).collect();
-        if !killed.is_empty() {
-            // They had no output; a resumed run does not miss them.
-            let _ = self.work.journal.record(&killed);
+        for running in &attempts {
+            self.drop_attempt(running);
         }
-        for running in attempts.iter().filter(|running| !going.contains(&running.number)) {
-            self.clear(running);
-        }
-    }
-
-    /// Takes in what another thread has to say.
-    pub(super) fn take_in(&mut self, message: Message) {
-        let ended = match message {
-            Message::Interrupt => {
-                self.interrupted = true;
-                return;
+        // They had no output; a resumed run does not miss them.
+        let _ = self.work.journal.record(&std::mem::take(&mut self.records));
+        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
+        while !self.leaving.is_empty() && self.clock.now().0 < left {
+            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
+            match self.fleet.next(patience) {
+                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
+                // Woken by who asked for the stop.
+                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
             }
-            Message::Ended(ended) => ended,
-        };
-        let Some(row) = self.rows.remove(&ended.number) else { return };
-        let Some(first) = self.running.remove(&row) else { return };
+        }
+        // The files of those that did not go stay; resuming the run removes them.
+    }
+
+    /// Waits for attempts that end, and takes in all that have.
+    pub(super) fn hear(&mut self, patience: Duration) {
+        let (mut told, mut patience) = (Vec::new(), patience);
+        while let Some(news) = self.fleet.next(patience) {
+            told.push(news);
+            patience = Duration::ZERO;
+        }
         self.now = self.clock.now();
-        let Some(running) = self.settle_twins(row, ended.number, first, &ended.report) else { return };
-        match (ended.report, &running.killed) {
-            (_, Some(reason)) => self.fail(row, &running, &reason.clone()),
-            (Ok(Said::Done(outcome)), None) => self.commit(row, &running, outcome),
-            (Ok(Said::Failed { message, .. }) | Err(message), None) => self.fail(row, &running, &message),
+        let mut done = Vec::new();
+        for Told::Ended { attempt, report } in told {
+            self.take_in(attempt, report, &mut done);
+        }
+        self.commit(done);
+    }
+
+    /// Takes in the end of an attempt; one that ended well is added to `done`.
+    fn take_in(&mut self, number: u64, report: Result<Said, String>, done: &mut Vec<Finished>) {
+        if self.leaving.contains_key(&number) {
+            return self.is_gone(number);
+        }
+        if let Some(running) = self.lost.take(number) {
+            return self.end_of_lost(running, report, done);
+        }
+        let Some(row) = self.rows.remove(&number) else { return };
+        let Some(first) = self.running.remove(&row) else { return };
+        let Some(running) = self.settle_twins(row, number, first, &report) else { return };
+        let limits = &self.work.jobs[running.id.job as usize].limits;
+        let problem = Problem::in_report(&report, &running, limits);
+        match (report, problem) {
+            (Ok(Said::Failed { lost: Some(directory), message, .. }), Some(_))
+                if let Some(map) =
+                    self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
+            {
+                self.lose((row, &running), map, &message);
+            }
+            (_, Some(problem)) => self.fail(row, &running, &problem),
+            (Ok(Said::Done(outcome)), None) => done.push(Finished { row: Some(row), running, outcome }),
+            (_, None) => {}
         }
     }
 
-    /// Records an attempt that ended well and moves its output to its place. If either cannot be done the run
-    /// stops, and everything stays as it is for the next session, which knows what the record says.
-    fn commit(&mut self, row: RowId, running: &Running, outcome: task::Outcome) {
-        let (end, id) = (self.now, running.id);
-        let job = &self.work.jobs[id.job as usize];
-        let skipped = outcome.skipped;
-        if let Err(error) = self.work.journal.record(&[attempt(running, end, Ended::Done(outcome))]) {
-            return self.lose_journal(&error);
+    /// Nothing of an attempt that was stopped is left: its files are removed.
+    fn is_gone(&mut self, number: u64) {
+        if let Some(id) = self.leaving.remove(&number) {
+            self.clear(id, number);
         }
-        if let Err(error) = self.work.layout.commit(job, id, running.number) {
-            let to = self.work.layout.committed(job, id);
-            self.fatal = Some(format!(
-                "{}: the output of a finished task cannot be moved there: {error}; run the same command again when it can",
-                to.display()
-            ));
+    }
+
+    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either cannot be
+    /// done the run stops, and everything stays as it is for the next session, which knows what the record says.
+    fn commit(&mut self, done: Vec<Finished>) {
+        let ended = done.iter().map(|f| attempt(&f.running, self.now, Ended::Done(f.outcome.clone())));
+        self.records.extend(ended);
+        if self.records.is_empty() || self.fatal.is_some() {
             return;
         }
-        // A file that stays says of a process that is gone that it is gone.
-        let _ = crate::files::remove(&self.work.layout.pid(running.number));
+        if let Err(error) = self.work.journal.record(&self.records) {
+            return self.lose_journal(&error);
+        }
+        self.records.clear();
+        for finished in done {
+            self.finish(finished);
+            if self.fatal.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or a job that
+    /// cannot be completed, is a failure of its flow alone.
+    fn finish(&mut self, finished: Finished) {
+        let Finished { row, running, outcome } = finished;
+        self.keep_said(&running);
+        let (end, id) = (self.now, running.id);
+        if let Err(problem) = self.put(&running) {
+            if let Err(error) = self.work.journal.lost(&BTreeSet::from([id])) {
+                return self.lose_journal(&error);
+            }
+            return match row {
+                Some(row) => self.fail(row, &running, &problem),
+                None => self.not_made_again(&running, &problem),
+            };
+        }
         self.work.done.insert(id);
         let seconds = end.since(running.began);
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
-        *self.skipped.entry(id.job).or_default() += skipped;
+        *self.skipped.entry(id.job).or_default() += outcome.skipped;
+        let recorded = attempt(&running, end, Ended::Done(outcome));
+        self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
-        self.close_job(id.job);
-        self.due.push(Report::Finished { row, at: end });
+        if self.work.jobs[id.job as usize].is_final(id) {
+            self.open[id.job as usize] -= 1;
+            if self.open[id.job as usize] == 0 {
+                let skipped = self.skipped.get(&id.job).copied().unwrap_or(0);
+                self.observer.happened(self.now, Happening::JobDone { job: id.job, skipped });
+            }
+        }
+        match row {
+            Some(row) => self.due.push(Report::Finished { row, at: end }),
+            None => self.made_again(id),
+        }
+    }
+
+    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own.
+    fn put(&mut self, running: &Running) -> Result<(), Problem> {
+        let id = running.id;
+        let job = &self.work.jobs[id.job as usize];
+        if let Err(error) = self.work.layout.commit(job, id, running.number) {
+            let to = self.work.layout.committed(job, id);
+            let message = format!("{}: its output cannot be moved there: {error}", to.display());
+            return Err(Problem::of(message));
+        }
+        if !job.is_final(id) || self.open[id.job as usize] > 1 {
+            return Ok(());
+        }
+        let published = self.work.publisher.publish(id.job, self.next_number);
+        published.map(drop).map_err(|error| Problem {
+            message: format!("output {}: cannot be completed: {error}", job.output.display()),
+            is_final: true,
+        })
     }
 
     /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.
-    fn lose_journal(&mut self, error: &LogError) {
+    pub(super) fn lose_journal(&mut self, error: &LogError) {
         let reason = format!(
             "{error}; nothing that was done is lost: the same command resumes the run once it can be written"
         );
         self.fatal.get_or_insert(reason);
     }
 
-    /// If all tasks of a job are done, says so in its output.
-    fn close_job(&mut self, index: u32) {
-        let job = &self.work.jobs[index as usize];
-        if !job.is_complete(index, &self.work.done) {
-            return;
-        }
-        match self.work.layout.succeed(job, index) {
-            Ok(()) => {
-                let skipped = self.skipped.get(&index).copied().unwrap_or(0);
-                self.observer.happened(self.now, Happening::JobDone { job: index, skipped });
-            }
-            Err(error) => {
-                self.fatal = Some(format!("{}: cannot be completed: {error}", job.output.display()));
-            }
-        }
-    }
-
     /// An attempt failed, and with it what the policy started.
-    pub(super) fn fail(&mut self, row: RowId, running: &Running, message: &str) {
-        self.give_up(running, message, false);
-        self.due.push(Report::Failed { row, at: self.now });
+    pub(super) fn fail(&mut self, row: RowId, running: &Running, problem: &Problem) {
+        let is_final = self.count_failure(running.id, problem.is_final);
+        if is_final {
+            self.coming.fail(&self.work.jobs[running.id.job as usize].flow);
+        }
+        self.give_up(running, &problem.message, (false, is_final));
+        self.due.push(Report::Failed { row, at: self.now, is_final });
     }
 
-    /// Says and records that an attempt failed, and removes what it leaves.
-    pub(super) fn give_up(&mut self, running: &Running, message: &str, goes_on: bool) {
-        let log = self.keep_log(&self.work.jobs[running.id.job as usize], running);
+    /// How often a task of a job may fail.
+    pub(super) fn attempts_of(&self, job: u32) -> u16 {
+        self.work.jobs[job as usize].limits.attempts.unwrap_or(self.work.attempts_max)
+    }
+
+    /// Counts a failure of a task; true if it was the last.
+    pub(super) fn count_failure(&mut self, id: TaskId, is_final: bool) -> bool {
+        let most = self.attempts_of(id.job);
+        let failures = self.failures.entry(id).or_default();
+        *failures = failures.saturating_add(1);
+        let is_final = is_final || *failures >= most;
+        if let Some(delay) = self.work.jobs[id.job as usize].limits.retry_delay {
+            self.not_before.insert(id, self.now + Span::from_seconds_nearest(delay));
+        }
+        is_final
+    }
+
+    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of the task is
+    /// at work, `is_final` if none will be.
+    pub(super) fn give_up(&mut self, running: &Running, message: &str, (goes_on, is_final): (bool, bool)) {
+        let log = self.record_failed(running, message);
         let (id, log) = (running.id, log.as_deref());
-        self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on });
-        let failed = attempt(running, self.now, Ended::Failed(message.to_owned()));
-        if let Err(error) = self.work.journal.record(&[failed]) {
-            self.lose_journal(&error);
-        }
-        self.clear(running);
+        self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on, is_final });
     }
 
-    /// Keeps what the commands of a failed attempt said.
-    fn keep_log(&self, job: &JobPlan, running: &Running) -> Option<PathBuf> {
-        let said = task::log::read(&self.work.layout.attempt(job, running.id, running.number)).ok()?;
-        if said.is_empty() {
-            return None;
-        }
-        let path = self.work.layout.log(job, running.id, running.number);
-        fs::create_dir_all(path.parent()?).ok()?;
-        fs::write(&path, said).ok()?;
-        Some(path)
+    /// Records that an attempt failed, keeps what its commands said, and removes what it leaves.
+    pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
+        let said = self.said_by(running);
+        self.clear(running.id, running.number);
+        self.record(attempt(running, self.now, Ended::Failed(message.to_owned())));
+        self.write_log(running, &said)
+    }
+
+    /// Has the end of an attempt without output recorded with what ends next.
+    fn record(&mut self, ended: Attempt) {
+        self.observer.happened(self.now, Happening::Recorded(&ended));
+        self.records.push(ended);
     }
 
     /// Kills an attempt whose result is no longer needed, and records it.
     pub(super) fn drop_attempt(&mut self, running: &Running) {
         self.rows.remove(&running.number);
-        running.kill();
-        if let Err(error) = self.work.journal.record(&[attempt(running, self.now, Ended::Killed)]) {
-            self.lose_journal(&error);
+        if running.is_at_work() {
+            self.fleet.stop(running.number);
+            self.leaving.insert(running.number, running.id);
         }
-        self.clear(running);
+        // One that waited for maps had its slot, but they may have had it.
+        if running.stage != Stage::Starved {
+            self.record(attempt(running, self.now, Ended::Killed));
+        }
         self.observer.happened(self.now, Happening::Killed(running.id));
     }
 
     /// Kills attempts that take too long.
     pub(super) fn time_out(&mut self) {
-        let Some(limit) = self.settings.timeout else { return };
-        let now = self.now;
-        let too_long = |running: &Running| {
-            running.worker.is_some() && running.killed.is_none() && now.since(running.began) > limit
+        let Self { running, lost, settings, work, now, .. } = self;
+        let mut late = Vec::new();
+        let mut look = |running: &mut Running| {
+            let own = work.jobs[running.id.job as usize].limits.timeout;
+            let limit = own.map(Span::from_seconds_nearest).or(settings.timeout);
+            if let Some(limit) = limit
+                && running.is_at_work()
+                && running.killed.is_none()
+                && now.since(running.began) > limit
+            {
+                running.killed = Some(format!("found no end after {limit}, expected one: it was killed"));
+                late.push(running.number);
+            }
         };
-        for first in self.running.values_mut() {
-            let second = first.second.take().map(|mut second| {
-                second.stop_if(too_long(&second), limit);
-                second
-            });
-            first.stop_if(too_long(first), limit);
-            first.second = second;
+        for first in running.values_mut() {
+            if let Some(second) = first.second.as_deref_mut() {
+                look(second);
+            }
+            look(first);
+        }
+        lost.attempts_mut().for_each(look);
+        for number in late {
+            self.fleet.stop(number);
         }
     }
 
     /// Removes what an attempt leaves when it has no output.
-    pub(super) fn clear(&self, running: &Running) {
-        let job = &self.work.jobs[running.id.job as usize];
+    fn clear(&self, id: TaskId, number: u64) {
+        let job = &self.work.jobs[id.job as usize];
         // What cannot be removed now is removed when the job is done, or the run is resumed.
-        let _ = crate::files::remove(&self.work.layout.pid(running.number));
-        let _ = crate::files::remove(&self.work.layout.attempt(job, running.id, running.number));
-    }
-}
-
-impl Running {
-    fn stop_if(&mut self, is_too_long: bool, limit: slackline_model::Span) {
-        if is_too_long {
-            self.killed = Some(format!("found no end after {limit}, expected one: it was killed"));
-            self.kill();
-        }
+        let _ = crate::files::remove(&self.work.layout.attempt(job, id, number));
     }
 }
 
 fn attempt(running: &Running, end: Time, ended: Ended) -> Attempt {
     let Running { number, id, slot, start, began, .. } = *running;
+    let began = began.max(start);
     Attempt { number, id, slot, start: start.0, began: began.0, end: end.0.max(began.0), ended }
 }

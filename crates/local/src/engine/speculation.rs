@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use slackline_model::{Instance, Lane};
+use slackline_model::Lane;
 use slackline_policy::engine::RowId;
 
-use super::{Happening, Local, Running};
+use super::ending::Problem;
+use super::{Happening, Local, Running, Stage};
 use crate::task_id::TaskId;
 use crate::worker::Report as Said;
 
@@ -33,23 +34,20 @@ impl Local<'_> {
         let Some(second) = first.second.take() else { return Some(first) };
         let is_second = second.number == number;
         let (ended, other) = if is_second { (*second, first) } else { (first, *second) };
-        let problem = match (report, &ended.killed) {
-            (_, Some(reason)) => Some(reason.clone()),
-            (Ok(Said::Failed { message, .. }) | Err(message), None) => Some(message.clone()),
-            (Ok(Said::Done(_)), None) => None,
-        };
-        let Some(message) = problem.filter(|_| is_second) else {
+        let problem = Problem::in_report(report, &ended, &self.work.jobs[ended.id.job as usize].limits);
+        let Some(problem) = problem.filter(|_| is_second) else {
             self.drop_attempt(&other);
             return Some(ended);
         };
-        self.give_up(&ended, &message, true);
+        self.give_up(&ended, &problem.message, (true, false));
         self.running.insert(row, Running { second_failed: true, ..other });
         None
     }
 
-    /// A second attempt gives way to whatever the policy starts on its slot.
+    /// A second attempt, or one that makes a lost map again, gives way to whatever the policy starts on its slot.
     pub(super) fn make_room(&mut self, lane: Lane, slot: u32) {
-        let on = |second: &Running| second.slot == slot && lane_of(self.work.instance, second.id) == lane;
+        self.make_room_of_lost(lane, slot);
+        let on = |second: &Running| second.slot == slot && self.lane_of(second.id) == lane;
         let row = self.running.iter().find(|(_, r)| r.second.as_deref().is_some_and(on)).map(|(&row, _)| row);
         let second = row.and_then(|row| self.running.get_mut(&row)).and_then(|running| running.second.take());
         if let Some(second) = second {
@@ -64,8 +62,9 @@ impl Local<'_> {
         }
         for &lane in self.work.instance.cluster().lanes() {
             let busy = |slot: u32| {
-                let on = |r: &Running| r.slot == slot && lane_of(self.work.instance, r.id) == lane;
+                let on = |r: &Running| r.slot == slot && self.lane_of(r.id) == lane;
                 self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
+                    || self.lost.attempts().any(on)
             };
             let idle: Vec<u32> =
                 (0..self.work.instance.cluster().slots(lane)).filter(|&s| !busy(s)).collect();
@@ -86,10 +85,8 @@ impl Local<'_> {
                 .then_some(elapsed / mean)
         };
         (self.running.iter())
-            .filter(|(_, r)| {
-                r.second.is_none() && !r.second_failed && r.worker.is_some() && r.killed.is_none()
-            })
-            .filter(|(_, r)| lane_of(self.work.instance, r.id) == lane)
+            .filter(|(_, r)| r.second.is_none() && !r.second_failed && r.is_at_work() && r.killed.is_none())
+            .filter(|(_, r)| self.lane_of(r.id) == lane)
             .filter_map(|(&row, running)| Some((row, late(running)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
             .map(|(row, _)| row)
@@ -97,27 +94,27 @@ impl Local<'_> {
 
     fn try_again(&mut self, row: RowId, slot: u32) {
         let Some(id) = self.running.get(&row).map(|running| running.id) else { return };
-        let number = self.work.next_number;
-        self.work.next_number += 1;
-        let mut second = Running::new(number, id, slot, self.now);
-        let Ok(worker) = self.launch(number, id) else {
+        if !self.fits(id, slot) {
+            return;
+        }
+        let mut second = Running::new(self.number(), id, slot, self.now);
+        if self.launch(&second).is_err() {
             // The first continues alone.
-            self.clear(&second);
             if let Some(running) = self.running.get_mut(&row) {
                 running.second_failed = true;
             }
             return;
-        };
-        second.worker = Some(worker);
+        }
+        second.stage = Stage::AtWork;
         self.observer.happened(self.now, Happening::Started(id));
-        self.rows.insert(number, row);
+        self.rows.insert(second.number, row);
         if let Some(running) = self.running.get_mut(&row) {
             running.second = Some(Box::new(second));
         }
     }
-}
 
-/// The lane of the slots that serve a task.
-fn lane_of(instance: &Instance, id: TaskId) -> Lane {
-    instance.cluster().lane_of(id.phase)
+    /// The lane of the slots that serve a task.
+    pub(super) fn lane_of(&self, id: TaskId) -> Lane {
+        self.work.instance.cluster().lane_of(id.phase)
+    }
 }

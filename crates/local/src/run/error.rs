@@ -7,9 +7,10 @@ use std::path::Path;
 use slackline_model::Invalid;
 use slackline_model::params::ParamError;
 
-use crate::journal::Difference;
+use crate::backend::UnrunnableJob;
 use crate::log::LogError;
 use crate::resolve::ResolveError;
+use crate::reuse::ChoiceError;
 
 /// Why an engine cannot begin or resume a run.
 #[derive(Debug, thiserror::Error)]
@@ -27,16 +28,18 @@ pub enum EngineError {
         /// The journal.
         path: String,
     },
-    /// The directory holds another run.
-    #[error(
-        "{path}: found the run of another flow file or of other options ({difference}), expected this one's"
-    )]
+    /// The directory holds an unfinished run that has no job of this one.
+    #[error("{path}: found an unfinished run of other jobs, expected one of this flow file's or none")]
     Another {
         /// The journal.
         path: String,
-        /// What differs.
-        difference: Difference,
     },
+    /// No flow can be run.
+    #[error("{}", .0.first().map_or("", |job| job.fault.problem.as_str()))]
+    Unrunnable(Vec<UnrunnableJob>),
+    /// A choice that names no job.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     /// The directory is in use for something else.
     #[error(
         "{path}: found it, and no journal beside it; expected no file of this name where no run was begun"
@@ -44,14 +47,6 @@ pub enum EngineError {
     InUse {
         /// What is there.
         path: String,
-    },
-    /// An output directory holds what the run has not made.
-    #[error("{path}: found {name} beside the output, expected nothing but it; move it away first")]
-    Foreign {
-        /// The directory.
-        path: String,
-        /// What is there.
-        name: String,
     },
     /// Another run writes to an output directory.
     #[error("{path}: found another run at work there, expected an output directory of its own")]
@@ -76,14 +71,6 @@ pub enum EngineError {
         path: String,
         /// What it says.
         problem: io::Error,
-    },
-    /// Output that was committed is gone.
-    #[error(
-        "{path}: found no output of a task that is done, expected it where the run put it; start the run from the beginning"
-    )]
-    Gone {
-        /// Where it should be.
-        path: String,
     },
     /// An output directory is in the way.
     #[error(transparent)]

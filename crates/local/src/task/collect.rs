@@ -8,9 +8,11 @@ use super::TaskError;
 use super::buffer::Buffer;
 use super::command::Streaming;
 use super::error::at;
+use super::keys::Line;
 use super::merge::{Merge, Put, Values, groups};
 use super::pairs::Cursor;
 use super::partition::Partitioner;
+use super::ranges;
 use super::segment::{Run, RunWriter};
 
 /// What makes fewer pairs of many with the same key.
@@ -20,7 +22,7 @@ pub(super) enum Combiner {
     /// A function of all values of a key, such as [`Program::combine`](super::program::Program::combine).
     Function(Box<Combine>),
     /// A command.
-    Command(Streaming),
+    Command(Box<Streaming>),
 }
 
 /// Gives values that stand for all values of a key.
@@ -34,6 +36,39 @@ pub(super) struct Collector {
     buffer: Buffer,
     combiner: Combiner,
     spills: Vec<Run>,
+    counted: Counted,
+    /// Bytes of all keys and values that it was given.
+    pushed: u64,
+}
+
+/// What a collector has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    /// Records written out before the end.
+    pub(super) spilled: u64,
+    /// Records that the combiner got.
+    pub(super) combine_in: u64,
+    /// Records that it gave.
+    pub(super) combine_out: u64,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    /// To be merged with others.
+    Spill,
+    /// To be fetched by reduces.
+    Output {
+        /// Whether it is forced to disk.
+        is_durable: bool,
+        /// Whether it is packed.
+        is_packed: bool,
+    },
+    /// The same, of one partition in pieces, for reduces that find their ranges in it.
+    Pieces {
+        /// Whether it is packed.
+        is_packed: bool,
+    },
 }
 
 impl Collector {
@@ -49,7 +84,8 @@ impl Collector {
             if matches!(combiner, Combiner::Command(_)) { memory_bytes / 2 } else { memory_bytes };
         let buffer = Buffer::new(partitioner.partitions(), memory_bytes);
         let directory = directory.to_owned();
-        Collector { directory, memory_bytes, partitioner, buffer, combiner, spills: Vec::new() }
+        let (spills, counted) = (Vec::new(), Counted::default());
+        Collector { directory, memory_bytes, partitioner, buffer, combiner, spills, counted, pushed: 0 }
     }
 
     #[inline]
@@ -61,6 +97,22 @@ impl Collector {
         Ok(())
     }
 
+    /// As [`Self::push`], of a pair that another key says the partition of.
+    #[inline]
+    pub(super) fn push_line(&mut self, line: &Line<'_>) -> Result<(), TaskError> {
+        if self.buffer.is_full_for(line.key.len() + line.value.len()) {
+            self.spill()?;
+        }
+        self.pushed += (line.key.len() + line.value.len()) as u64;
+        self.buffer.push(self.partitioner.of(line.part), line.key, line.value);
+        Ok(())
+    }
+
+    /// What it has done so far.
+    pub(super) fn counted(&self) -> Counted {
+        self.counted
+    }
+
     /// How often the buffer was written out so far.
     pub(super) fn spills(&self) -> u32 {
         self.spills.len() as u32
@@ -68,15 +120,16 @@ impl Collector {
 
     fn spill(&mut self) -> Result<(), TaskError> {
         let path = self.directory.join(format!("spill-{}", self.spills.len()));
-        let run = self.write_buffer(&path, false)?;
+        let run = self.write_buffer(&path, Target::Spill)?;
+        self.counted.spilled += run.sections.iter().map(|section| section.records).sum::<u64>();
         self.spills.push(run);
         Ok(())
     }
 
     /// Writes everything, merged, as one run at `path`, and removes the spills.
-    pub(super) fn finish(&mut self, path: &Path, durable: bool) -> Result<Run, TaskError> {
+    pub(super) fn finish(&mut self, path: &Path, target: Target) -> Result<Run, TaskError> {
         if self.spills.is_empty() {
-            return self.write_buffer(path, durable);
+            return self.write_buffer(path, target);
         }
         if !self.buffer.is_empty() {
             self.spill()?;
@@ -92,7 +145,7 @@ impl Collector {
             Merge::open(segments, &scratch, memory_bytes)
         };
         fs::create_dir_all(&scratch).map_err(at("cannot make directory", &scratch))?;
-        let run = self.write(path, durable, partitions, open)?;
+        let run = self.write(path, target, partitions, open)?;
         fs::remove_dir_all(&scratch).map_err(at("cannot remove", &scratch))?;
         for spill in &spills {
             fs::remove_file(&spill.path).map_err(at("cannot remove", &spill.path))?;
@@ -101,11 +154,11 @@ impl Collector {
         Ok(run)
     }
 
-    fn write_buffer(&mut self, path: &Path, durable: bool) -> Result<Run, TaskError> {
+    fn write_buffer(&mut self, path: &Path, target: Target) -> Result<Run, TaskError> {
         let mut buffer = std::mem::replace(&mut self.buffer, Buffer::new(0, 0));
         buffer.sort();
         let partitions = self.partitioner.partitions() as usize;
-        let run = self.write(path, durable, partitions, |partition| Ok(buffer.cursor(partition)))?;
+        let run = self.write(path, target, partitions, |partition| Ok(buffer.cursor(partition)))?;
         buffer.clear();
         self.buffer = buffer;
         Ok(run)
@@ -115,7 +168,7 @@ impl Collector {
     fn write<C: Cursor + Send>(
         &mut self,
         path: &Path,
-        durable: bool,
+        target: Target,
         partitions: usize,
         open: impl Fn(usize) -> Result<C, TaskError> + Send + Sync,
     ) -> Result<Run, TaskError> {
@@ -125,28 +178,73 @@ impl Collector {
             fs::create_dir_all(&directory).map_err(at("cannot make directory", &directory))?;
             let mut inner =
                 Collector::new(&directory, self.memory_bytes, self.partitioner.clone(), Combiner::None);
-            command.combine(partitions, &open, &mut |key, value| inner.push(key, value))?;
-            let run = inner.finish(path, durable)?;
+            let mut given = 0;
+            let got = command.combine(partitions, &open, &mut |line| {
+                given += 1;
+                inner.push_line(&line)
+            })?;
+            let run = inner.finish(path, target)?;
             fs::remove_dir_all(&directory).map_err(at("cannot remove", &directory))?;
+            self.counted.combine_in += got;
+            self.counted.combine_out += given;
+            self.counted.spilled += inner.counted.spilled;
             return Ok(run);
         }
-        let mut out = RunWriter::create(path)?;
+        let mut out = match target {
+            Target::Spill => RunWriter::create(path)?,
+            Target::Output { is_packed, .. } => RunWriter::create_output(path, partitions, is_packed)?,
+            Target::Pieces { is_packed } => {
+                let mut out = RunWriter::create_output(path, ranges::PIECES, is_packed)?;
+                ranges::write(open(0)?, self.pushed, &mut out, &self.directory)?;
+                return out.finish(false);
+            }
+        };
         for partition in 0..partitions {
-            out.begin();
-            let mut cursor = open(partition)?;
+            out.begin()?;
+            let cursor = open(partition)?;
             match &mut self.combiner {
                 Combiner::Function(combine) => {
-                    groups(&mut cursor, |key, values| combine(values, &mut |value| out.push(key, value)))?;
+                    let mut cursor = Counting { cursor, count: 0 };
+                    let given = &mut self.counted.combine_out;
+                    groups(&mut cursor, |key, values| {
+                        combine(values, &mut |value| {
+                            *given += 1;
+                            out.push(key, value)
+                        })
+                    })?;
+                    self.counted.combine_in += cursor.count;
                 }
-                _ => {
-                    while let Some((key, value)) = cursor.current() {
-                        out.push(key, value)?;
-                        cursor.advance()?;
-                    }
-                }
+                _ => copy(cursor, &mut out)?,
             }
         }
-        out.finish(durable)
+        out.finish(matches!(target, Target::Output { is_durable: true, .. }))
+    }
+}
+
+fn copy(mut cursor: impl Cursor, out: &mut RunWriter) -> Result<(), TaskError> {
+    while let Some((key, value)) = cursor.current() {
+        out.push(key, value)?;
+        cursor.advance()?;
+    }
+    Ok(())
+}
+
+/// A sequence whose pairs are counted as they pass.
+struct Counting<C> {
+    cursor: C,
+    count: u64,
+}
+
+impl<C: Cursor> Cursor for Counting<C> {
+    #[inline]
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.cursor.current()
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<(), TaskError> {
+        self.count += 1;
+        self.cursor.advance()
     }
 }
 
@@ -167,7 +265,7 @@ mod tests {
         for (key, value) in pairs {
             collector.push(key, value).unwrap();
         }
-        let run = collector.finish(&dir.path().join("run"), false).unwrap();
+        let run = collector.finish(&dir.path().join("run"), Target::Spill).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "scratch files are left");
         let read = |partition| {
             let mut reader = SegmentReader::open(&run.segment(partition), 16).unwrap();

@@ -2,21 +2,23 @@
 //! `key TAB value` lines on standard output, and are judged by their exit status.
 //!
 //! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full
-//! pipe. A command may stop reading early: that is no error. It runs in the process group of its
-//! worker, with which it can be killed. Its end is its task's end: background processes that it leaves
-//! are not waited for (see [`super::pipe`]).
+//! pipe. A command may stop reading early: that is no error. It leads a process group of its own. Its end
+//! is its task's end: background processes that it leaves are not waited for (see [`super::pipe`]), and are
+//! killed by the worker when the attempt is over.
 
+use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 
-use super::TaskError;
-use super::error::at;
+use super::error::{CANNOT_ENTER, CANNOT_START, at};
 use super::input::Blocks;
+use super::keys::{Keys, Line, Scratch};
 use super::log::{self, Log};
 use super::pairs::Cursor;
 use super::pipe::{CommandInput, Running, Said};
+use super::{Setting, TaskError};
 
 /// A command and what it needs to run.
 #[derive(Clone, Debug)]
@@ -29,6 +31,12 @@ pub(super) struct Streaming {
     pub(super) log: Log,
     /// Set in its environment.
     pub(super) environment: Vec<(&'static str, String)>,
+    /// Where and how it runs.
+    pub(super) setting: Setting,
+    /// How much address space each of its processes may take, bytes.
+    pub(super) memory_limit: Option<u64>,
+    /// How its lines are cut.
+    pub(super) keys: Keys,
     /// The longest line it may say, bytes.
     pub(super) record_limit: usize,
 }
@@ -97,78 +105,115 @@ impl Streaming {
         if status.success() { Ok(consumed) } else { Err(self.failed(status)) }
     }
 
-    /// Lets it combine sorted partitions, which `open` gives; its pairs go to `take`.
+    /// Lets it combine sorted partitions, which `open` gives; its lines go to `take`. Says how many pairs it was fed.
     pub(super) fn combine<C: Cursor>(
         &self,
         partitions: usize,
         open: &(impl Fn(usize) -> Result<C, TaskError> + Sync),
-        take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), TaskError>,
-    ) -> Result<(), TaskError> {
+        take: &mut impl FnMut(Line<'_>) -> Result<(), TaskError>,
+    ) -> Result<u64, TaskError> {
+        let mut fed = 0;
         let feed = |feed: &mut Feed<'_>| {
             for partition in 0..partitions {
-                if !self.feed_pairs(feed, &mut open(partition)?)? {
+                if !self.feed_pairs(feed, &mut open(partition)?, &mut fed)? {
                     break;
                 }
             }
             Ok(())
         };
-        self.run(feed, |stdout| self.each_pair(stdout, take))
+        self.run(feed, |stdout| self.each_pair(stdout, take))?;
+        Ok(fed)
     }
 
-    /// Feeds `key TAB value` lines; false if the command reads no more.
+    /// Feeds lines of key, separator, value, and counts them; false if the command reads no more.
     pub(super) fn feed_pairs(
         &self,
         feed: &mut Feed<'_>,
         cursor: &mut impl Cursor,
+        count: &mut u64,
     ) -> Result<bool, TaskError> {
+        let separator = [self.keys.separator()];
         while let Some((key, value)) = cursor.current() {
-            let written = feed.write(&[key, b"\t", value, b"\n"]);
+            let (key, value) = self.keys.pair(key, value);
+            let written = feed.write(&[key, &separator, value, b"\n"]);
             if !written.map_err(at("cannot feed a command of", &self.directory))? {
                 return Ok(false);
             }
+            *count += 1;
             cursor.advance()?;
         }
         Ok(true)
     }
 
-    /// Calls `take` with each line of the output, cut at its first tab; a line without one is a key.
+    /// Calls `take` with each line of the output, cut behind the fields of its key.
     pub(super) fn each_pair(
         &self,
         stdout: impl Read,
-        take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), TaskError>,
+        take: &mut impl FnMut(Line<'_>) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
-        let mut blocks = Blocks::new(stdout, self.record_limit);
+        let (mut blocks, mut scratch) = (Blocks::new(stdout, self.record_limit), Scratch::default());
         loop {
-            let line = blocks.line().map_err(|e| self.unreadable(&e))?;
+            let line = blocks.line().map_err(|e| self.unreadable(e))?;
             let Some(line) = line else { return Ok(()) };
-            match memchr::memchr(b'\t', line) {
-                Some(tab) => take(&line[..tab], &line[tab + 1..])?,
-                None => take(line, b"")?,
-            }
+            self.keys.line(line, &mut scratch, &mut *take)?;
         }
     }
 
     fn spawn(&self) -> Result<Child, TaskError> {
-        Command::new("sh")
-            .arg("-c")
-            .arg(&self.command)
+        use std::os::unix::process::CommandExt;
+        let words = self.shell()?;
+        let mut command = match self.memory_limit {
+            None => Command::new(&words[0]),
+            // A shell limits itself and becomes the other one. Where the limit is lower already it stays.
+            Some(bytes) => {
+                let mut limited = Command::new("sh");
+                limited.args(["-c", "ulimit -v \"$1\" 2>/dev/null; shift; exec \"$@\"", "sh"]);
+                limited.arg((bytes >> 10).max(1).to_string()).arg(&words[0]);
+                limited
+            }
+        };
+        command.args(&words[1..]).arg("-c").arg(&self.command);
+        if let Some(cwd) = &self.setting.cwd {
+            // What the system says of a directory that is missing it says of a program, too.
+            let is_there = fs::metadata(cwd).and_then(|meta| {
+                if meta.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
+            });
+            is_there.map_err(at(CANNOT_ENTER, cwd))?;
+            command.current_dir(cwd);
+        }
+        command
+            // What it sends its own group does not reach the worker.
+            .process_group(0)
+            .envs(&self.setting.env)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(at("cannot start", Path::new("sh")))
+            .map_err(at(CANNOT_START, Path::new(&words[0])))
+    }
+
+    /// The program that reads the command, and its options: at least one word.
+    fn shell(&self) -> Result<Vec<String>, TaskError> {
+        let Some(shell) = &self.setting.shell else { return Ok(vec!["sh".to_owned()]) };
+        shlex::split(shell).filter(|words| !words.is_empty()).ok_or_else(|| {
+            TaskError::Job(format!(
+                "shell: found {shell:?}, expected a program and its options, such as \"bash -o pipefail\""
+            ))
+        })
     }
 
     fn failed(&self, status: ExitStatus) -> TaskError {
-        self.error(status.to_string(), log::last_lines(&self.directory))
+        TaskError::Command {
+            role: self.role,
+            command: self.command.clone(),
+            status: status.to_string(),
+            stderr: log::last_lines(&self.directory),
+            exit: status.code().and_then(|code| u8::try_from(code).ok()),
+        }
     }
 
-    fn unreadable(&self, e: &io::Error) -> TaskError {
-        self.error(format!("its output cannot be used: {e}"), String::new())
-    }
-
-    fn error(&self, status: String, stderr: String) -> TaskError {
-        TaskError::Command { role: self.role, command: self.command.clone(), status, stderr }
+    fn unreadable(&self, source: io::Error) -> TaskError {
+        TaskError::Said { role: self.role, command: self.command.clone(), source }
     }
 }

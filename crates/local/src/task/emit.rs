@@ -18,7 +18,7 @@ pub(super) struct Emit {
 /// Where pairs go.
 pub(super) enum Sink {
     /// To the reduces.
-    Shuffle(Collector),
+    Shuffle(Box<Collector>),
     /// To a part file, of a map without reduces.
     Part(Part),
     /// The beginnings of keys alone, to see how they are distributed.

@@ -27,6 +27,20 @@ pub enum TaskError {
         /// What was wrong.
         source: io::Error,
     },
+    /// An input file is not what it was when the run began.
+    #[error("{}: changed since the run began, expected it as it was", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An input file is of a format that cannot be read.
+    #[error("{}: found {found}, expected plain text, gzip, zstd, bzip2, xz or lz4", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The format.
+        found: &'static str,
+    },
     /// An input that a job names is not there.
     #[error("input {pattern:?}: {problem}")]
     Missing {
@@ -35,7 +49,15 @@ pub enum TaskError {
         /// What was found instead.
         problem: String,
     },
-    /// Map output or a prepared file is not what was written.
+    /// The output of a map that was committed is gone or damaged: the map has to be done again.
+    #[error("{}: {problem}", directory.display())]
+    LostMap {
+        /// The map's directory.
+        directory: PathBuf,
+        /// What was found and what was expected.
+        problem: String,
+    },
+    /// A prepared file or an attempt's own file is not what was written.
     #[error("{}: {problem}", path.display())]
     Damaged {
         /// The file.
@@ -57,8 +79,67 @@ pub enum TaskError {
         status: String,
         /// The last lines of its standard error.
         stderr: String,
+        /// Its exit code, if it was not killed.
+        exit: Option<u8>,
+    },
+    /// What a command says cannot be used.
+    #[error("{role} {command:?}: its output cannot be used: {source}")]
+    Said {
+        /// `mapper`, `combiner` or `reducer`.
+        role: &'static str,
+        /// The command.
+        command: String,
+        /// What was wrong.
+        source: io::Error,
     },
 }
+
+/// The exit code of a shell that finds no such command.
+const NOT_FOUND: u8 = 127;
+
+impl TaskError {
+    /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that is too
+    /// long, a job that cannot be done, a command that is not found.
+    pub fn is_final(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, NotFound, PermissionDenied};
+        match self {
+            Self::Changed { .. } | Self::Format { .. } | Self::Missing { .. } | Self::Job(_) => true,
+            Self::File { what, source, .. } => {
+                matches!(*what, CANNOT_READ | CANNOT_ENTER | CANNOT_START)
+                    && matches!(source.kind(), NotFound | PermissionDenied)
+            }
+            // What the system says may be over the next time; what a decoder says is said of the same bytes again.
+            Self::Input { source, .. } => source.raw_os_error().is_none(),
+            Self::Command { exit, .. } => *exit == Some(NOT_FOUND),
+            Self::Said { source, .. } => source.kind() == FileTooLarge,
+            Self::LostMap { .. } | Self::Damaged { .. } => false,
+        }
+    }
+
+    /// The directory of the committed map whose output a reduce found gone or damaged: no attempt of the reduce can
+    /// mend that, another one of the map does.
+    pub fn lost_map(&self) -> Option<PathBuf> {
+        match self {
+            Self::LostMap { directory, .. } => Some(directory.clone()),
+            _ => None,
+        }
+    }
+
+    /// The exit code of the command that failed.
+    pub fn exit(&self) -> Option<u8> {
+        match self {
+            Self::Command { exit, .. } => *exit,
+            _ => None,
+        }
+    }
+}
+
+/// What is said where a file is read.
+const CANNOT_READ: &str = "cannot read";
+/// What is said where the working directory of a command is entered.
+pub(super) const CANNOT_ENTER: &str = "cannot enter";
+/// What is said where a shell is started.
+pub(super) const CANNOT_START: &str = "cannot start";
 
 /// The last words of a command, if it had any.
 fn said(stderr: &str) -> String {

@@ -1,16 +1,18 @@
 //! Records of splits: lines, or records of a fixed length, out of plain and compressed files.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{File, Metadata};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use slackline_trace::Compression;
-
+use super::encoding::{Encoding, Kind};
 use super::error::at;
+use super::source::Watched;
 use super::{Split, TaskError};
 
-/// How much is read at once, bytes.
-const BLOCK: usize = 1 << 20;
+/// How much is read at once, bytes: what stays in the cache between reading and looking at it.
+const BLOCK: usize = 1 << 18;
+/// The longest magic bytes of a format; so much is read of what cannot be read twice, such as a pipe.
+const MAGIC: usize = 16;
 
 /// What a record of a program's input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +35,11 @@ pub(super) struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    /// Records of at most `limit` bytes.
+    /// Records of at most `limit` bytes; more is never held.
     pub(super) fn new(source: R, limit: usize) -> Self {
-        Blocks { source, buffer: vec![0; BLOCK], start: 0, end: 0, ended: false, limit }
+        // A line of the largest size fits with its newline.
+        let buffer = vec![0; BLOCK.min(limit.saturating_add(1))];
+        Blocks { source, buffer, start: 0, end: 0, ended: false, limit }
     }
 
     /// The next line without its newline. The last one need not have a newline. One beyond the limit is
@@ -54,6 +58,31 @@ impl<R: Read> Blocks<R> {
                 self.start = self.end;
                 return Ok((!line.is_empty()).then_some(&self.buffer[line]));
             }
+            self.fill()?;
+        }
+    }
+
+    /// Whole lines with their newlines, as many as lie in the buffer, at least one; of the input's last line the
+    /// newline may be missing. A line beyond the limit is an error as in [`Self::line`]. The lines that begin after
+    /// `most` bytes are left.
+    pub(super) fn lines(&mut self, most: u64) -> io::Result<Option<&[u8]>> {
+        let mut seen = 0;
+        loop {
+            let held = &self.buffer[self.start..self.end];
+            let from = usize::try_from(most).map_or(held.len(), |most| most.clamp(seen, held.len()));
+            // The first line that begins after `most` is behind the first newline from there on.
+            let cut = memchr::memchr(b'\n', &held[from..]).map(|at| from + at + 1);
+            let cut = cut.or_else(|| memchr::memrchr(b'\n', &held[seen..]).map(|at| seen + at + 1));
+            let bytes = cut.or_else(|| (self.ended && !held.is_empty()).then_some(held.len()));
+            if let Some(bytes) = bytes {
+                let lines = self.start..self.start + bytes;
+                self.start = lines.end;
+                return Ok(Some(&self.buffer[lines]));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            seen = held.len();
             self.fill()?;
         }
     }
@@ -78,9 +107,12 @@ impl<R: Read> Blocks<R> {
 
     /// Reads more behind what is unread.
     fn fill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
+        // A long record comes in many pieces: what lies at the front already is not moved again for each.
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
         if self.end > self.limit {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
@@ -88,7 +120,7 @@ impl<R: Read> Blocks<R> {
             ));
         }
         if self.end == self.buffer.len() {
-            self.buffer.resize(self.end * 2, 0);
+            self.buffer.resize(self.end.saturating_mul(2).min(self.limit.saturating_add(1)), 0);
         }
         let read = loop {
             match self.source.read(&mut self.buffer[self.end..]) {
@@ -110,34 +142,32 @@ pub(super) struct Records {
     position: u64,
     /// Lines that begin up to here belong to the split; records of a fixed length, before it.
     end: Option<u64>,
+    /// The file must stay what it was when the run began.
+    watched: Option<Watched>,
 }
 
 impl Records {
     pub(super) fn open(split: &Split, format: Format, limit: usize) -> Result<Self, TaskError> {
         let path = &split.path;
         let mut file = File::open(path).map_err(at("cannot read", path))?;
+        let watched = watch(split, &file)?;
         let end = split.length.map(|length| split.offset + length);
-        let (blocks, position) = if let Some(compression) = Compression::of_name(path) {
-            (Blocks::new(compression.reader(file), limit), 0)
-        } else {
-            let bytes = file.metadata().map_err(at("cannot read", path))?.len();
-            if end.is_some_and(|end| bytes < end) {
-                return Err(TaskError::Damaged {
-                    path: path.clone(),
-                    problem: format!(
-                        "the file has {bytes} bytes, expected {}: it was cut since the job was planned",
-                        end.unwrap_or(0)
-                    ),
-                });
+        let meta = file.metadata().map_err(at("cannot read", path))?;
+        let (source, position) = match encoding(path, &file, &meta)? {
+            Opened::Encoded(encoding) => (encoding.reader(file), 0),
+            Opened::Piped(source) => (source, 0),
+            Opened::Plain => {
+                check_size(path, &meta, end)?;
+                let position = match format {
+                    Format::Lines => split.offset,
+                    Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
+                };
+                file.seek(SeekFrom::Start(position)).map_err(at("cannot read", path))?;
+                (Box::new(file) as Box<dyn Read + Send>, position)
             }
-            let position = match format {
-                Format::Lines => split.offset,
-                Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
-            };
-            file.seek(SeekFrom::Start(position)).map_err(at("cannot read", path))?;
-            (Blocks::new(Box::new(file) as Box<dyn Read + Send>, limit), position)
         };
-        let mut records = Records { blocks, format, path: path.clone(), position, end };
+        let blocks = Blocks::new(source, limit);
+        let mut records = Records { blocks, format, path: path.clone(), position, end, watched };
         if format == Format::Lines && split.offset > 0 {
             // The line that crosses the border is the split's before.
             let skipped = match records.blocks.line() {
@@ -149,6 +179,7 @@ impl Records {
         Ok(records)
     }
 
+    /// The next record.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TaskError> {
         let past = |end: u64| match self.format {
             Format::Lines => self.position > end,
@@ -167,12 +198,131 @@ impl Records {
                 Ok(Some(record))
             }
             Ok(None) => Ok(None),
-            Err(source) => Err(TaskError::Input { path: self.path.clone(), offset: self.position, source }),
+            Err(source) => Err(wrong(&self.path, self.position, self.watched.as_ref(), source)),
+        }
+    }
+
+    /// The next lines as they stand in the input, with their newlines (the last of the input may have none).
+    pub(super) fn lines(&mut self) -> Result<Option<&[u8]>, TaskError> {
+        let most = match self.end {
+            Some(end) if self.position > end => return Ok(None),
+            Some(end) => end - self.position,
+            None => u64::MAX,
+        };
+        match self.blocks.lines(most) {
+            Ok(Some(lines)) => {
+                self.position += lines.len() as u64;
+                Ok(Some(lines))
+            }
+            Ok(None) => Ok(None),
+            Err(source) => Err(wrong(&self.path, self.position, self.watched.as_ref(), source)),
+        }
+    }
+
+    /// To be called when no more is read: the file must still be what it was when the run began.
+    pub(super) fn close(&self) -> Result<(), TaskError> {
+        match &self.watched {
+            Some(watched) if !watched.is_same(&self.path) => {
+                Err(TaskError::Changed { path: self.path.clone() })
+            }
+            _ => Ok(()),
         }
     }
 
     fn wrong(&self, source: io::Error) -> TaskError {
-        TaskError::Input { path: self.path.clone(), offset: self.position, source }
+        wrong(&self.path, self.position, self.watched.as_ref(), source)
+    }
+}
+
+/// Refuses a file that has changed since the run began. One that another job makes has no earlier state.
+pub(super) fn watch(split: &Split, file: &File) -> Result<Option<Watched>, TaskError> {
+    let Some(source) = &split.source else { return Ok(None) };
+    let path = &split.path;
+    let watched = Watched::begin(source, path, file).map_err(at("cannot read", path))?;
+    watched.map(Some).ok_or_else(|| TaskError::Changed { path: path.clone() })
+}
+
+/// What cannot be read is the fault of whoever changed the file, if somebody did.
+fn wrong(path: &Path, offset: u64, watched: Option<&Watched>, source: io::Error) -> TaskError {
+    let path = path.to_owned();
+    match watched {
+        Some(watched) if !watched.is_same(&path) => TaskError::Changed { path },
+        _ => TaskError::Input { path, offset, source },
+    }
+}
+
+/// How a file is read.
+enum Opened {
+    Plain,
+    Encoded(Encoding),
+    /// What cannot be read twice, from its beginning.
+    Piped(Box<dyn Read + Send>),
+}
+
+fn encoding(path: &Path, file: &File, meta: &Metadata) -> Result<Opened, TaskError> {
+    let unreadable = || at("cannot read", path);
+    if meta.is_file() {
+        return Ok(match kind(path, file)? {
+            Some(encoding) => Opened::Encoded(encoding),
+            None => Opened::Plain,
+        });
+    }
+    let (mut head, mut source) = (Vec::new(), file.try_clone().map_err(unreadable())?);
+    (&mut source).take(MAGIC as u64).read_to_end(&mut head).map_err(unreadable())?;
+    let encoding = accepted(path, Kind::of_magic(&head))?;
+    let whole = Cursor::new(head).chain(source);
+    Ok(Opened::Piped(match encoding {
+        Some(encoding) => encoding.reader(whole),
+        None => Box::new(whole),
+    }))
+}
+
+/// How a regular file is compressed, if it is.
+fn kind(path: &Path, file: &File) -> Result<Option<Encoding>, TaskError> {
+    accepted(path, Kind::of(path, file).map_err(at("cannot read", path))?)
+}
+
+fn accepted(path: &Path, kind: Kind) -> Result<Option<Encoding>, TaskError> {
+    match kind {
+        Kind::Plain => Ok(None),
+        Kind::Encoded(encoding) => Ok(Some(encoding)),
+        Kind::Refused(found) => Err(TaskError::Format { path: path.to_owned(), found }),
+    }
+}
+
+/// Refuses an input of a format that cannot be read, with its name: what its map would say. What is no regular file,
+/// or is not there, is not looked at.
+///
+/// # Errors
+///
+/// The format, or that the file cannot be read.
+pub fn check_format(path: &Path) -> Result<(), TaskError> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let file = File::open(path).map_err(at("cannot read", path))?;
+    kind(path, &file).map(|_| ())
+}
+
+/// Whether a file may be read from any place in it: it is a regular one, and not compressed.
+pub(super) fn can_be_cut(path: &Path) -> Result<bool, TaskError> {
+    if !path.is_file() {
+        return Ok(true);
+    }
+    let file = File::open(path).map_err(at("cannot read", path))?;
+    Ok(Kind::of(path, &file).map_err(at("cannot read", path))? == Kind::Plain)
+}
+
+fn check_size(path: &Path, meta: &Metadata, end: Option<u64>) -> Result<(), TaskError> {
+    let bytes = meta.len();
+    match end {
+        Some(end) if meta.is_file() && bytes < end => Err(TaskError::Damaged {
+            path: path.to_owned(),
+            problem: format!(
+                "the file has {bytes} bytes, expected {end}: it was cut since the job was planned"
+            ),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -192,6 +342,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::Source;
     use super::super::split::of_inputs;
     use super::*;
 
@@ -200,6 +351,19 @@ mod tests {
         let mut found = Vec::new();
         while let Some(record) = records.next().unwrap() {
             found.push(record.to_vec());
+        }
+        found
+    }
+
+    /// The same lines, as many at a time as there are.
+    fn read_blocks(split: &Split) -> Vec<Vec<u8>> {
+        let mut records = Records::open(split, Format::Lines, 1 << 20).unwrap();
+        let mut found = Vec::new();
+        while let Some(lines) = records.lines().unwrap() {
+            assert!(!lines.is_empty());
+            found.extend(
+                lines.strip_suffix(b"\n").unwrap_or(lines).split(|&b| b == b'\n').map(<[u8]>::to_vec),
+            );
         }
         found
     }
@@ -219,6 +383,8 @@ mod tests {
             let maps = of_inputs(&[path.to_str().unwrap().to_owned()], size).unwrap();
             let found: Vec<_> = maps.iter().flatten().flat_map(|s| read(s, Format::Lines)).collect();
             let expected: Vec<_> = text.split_terminator('\n').map(|l| l.as_bytes().to_vec()).collect();
+            prop_assert_eq!(&found, &expected);
+            let found: Vec<_> = maps.iter().flatten().flat_map(read_blocks).collect();
             prop_assert_eq!(found, expected);
         }
 
@@ -239,7 +405,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let split = Split { path, offset: 0, length: None, input: 0 };
+        let split = Split { path, offset: 0, length: None, input: 0, source: None };
         let mut records = Records::open(&split, Format::Lines, 1 << 20)?;
         let mut found = Vec::new();
         while let Some(record) = records.next()? {
@@ -274,8 +440,14 @@ mod tests {
         let whole = gzip(&"some text\n".repeat(1000));
         let error = compressed("a.gz", &whole[..whole.len() / 2]).unwrap_err().to_string();
         assert!(error.contains("a.gz, at byte "), "{error}");
-        let error = compressed("a.zst", b"not zstd at all").unwrap_err().to_string();
+        let error = compressed("a.zst", b"\x28\xb5\x2f\xfdnot zstd at all").unwrap_err().to_string();
         assert!(error.contains("a.zst, at byte 0: "), "{error}");
+        assert_eq!(compressed("b.zst", b"not zstd at all").unwrap(), [b"not zstd at all"]);
+        let error = compressed("c.gz", b"PK\x03\x04").unwrap_err().to_string();
+        assert!(
+            error.ends_with("c.gz: found a zip archive, expected plain text, gzip, zstd, bzip2, xz or lz4"),
+            "{error}"
+        );
         let error = compressed("plain", &vec![b'x'; 5 << 20]).unwrap_err().to_string();
         assert!(error.contains("a record of more than 1048576 bytes"), "{error}");
     }
@@ -285,12 +457,61 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         fs::write(&path, "abc").unwrap();
-        let split = Split { path, offset: 0, length: Some(10), input: 0 };
+        let split = Split { path, offset: 0, length: Some(10), input: 0, source: None };
         let Err(error) = Records::open(&split, Format::Lines, 1 << 20) else { panic!("read") };
         assert!(
             error
                 .to_string()
                 .ends_with("the file has 3 bytes, expected 10: it was cut since the job was planned")
         );
+    }
+
+    #[test]
+    fn a_record_limit_is_a_limit() {
+        // Also where the buffer could hold more than the limit.
+        for limit in [3, 1 << 20, (1 << 20) + 1, 3 << 20] {
+            for extra in 0..2 {
+                let text = [vec![b'x'; limit + extra], b"\nshort\n".to_vec()].concat();
+                let mut blocks = Blocks::new(text.as_slice(), limit);
+                let found = blocks.line().map(|line| line.unwrap().len()).map_err(|e| e.kind());
+                let expected = if extra == 0 { Ok(limit) } else { Err(io::ErrorKind::FileTooLarge) };
+                assert_eq!(found, expected, "limit {limit}");
+                let mut blocks = Blocks::new(text.as_slice(), limit);
+                let found = blocks.lines(u64::MAX).map(|_| limit).map_err(|e| e.kind());
+                assert_eq!(found, expected, "limit {limit}");
+                assert!(blocks.buffer.len() <= limit + 1);
+                let mut blocks = Blocks::new(&text[..limit + extra], limit);
+                assert_eq!(blocks.line().map(|line| line.unwrap().len()).map_err(|e| e.kind()), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_since_the_run_began_is_refused_when_it_is_opened_and_when_it_was_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let renamed = || {
+            fs::write(dir.path().join("y"), "one\nTWO\nthree\n").unwrap();
+            let file = File::options().append(true).open(dir.path().join("y")).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+            fs::rename(dir.path().join("y"), &path).unwrap();
+        };
+        let changed = format!("{}: changed since the run began, expected it as it was", path.display());
+        for hashed in [false, true] {
+            fs::write(&path, "one\ntwo\nthree\n").unwrap();
+            let source = if hashed { Source::hashed(&path) } else { Source::now(&path) }.unwrap();
+            let split =
+                Split { path: path.clone(), offset: 0, length: Some(14), input: 0, source: Some(source) };
+            let mut records = Records::open(&split, Format::Lines, 1 << 20).unwrap();
+            while records.next().unwrap().is_some() {}
+            records.close().unwrap();
+            let mut records = Records::open(&split, Format::Lines, 1 << 20).unwrap();
+            records.next().unwrap();
+            renamed();
+            let error = records.close().unwrap_err();
+            assert!(error.to_string() == changed && error.is_final(), "{error}");
+            let Err(error) = Records::open(&split, Format::Lines, 1 << 20) else { panic!("read") };
+            assert_eq!(error.to_string(), changed);
+        }
     }
 }

@@ -4,7 +4,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::reported::{Filter, Reported};
 
 /// The beginning is kept up to this size, bytes.
 const HEAD: usize = 1 << 17;
@@ -47,32 +49,45 @@ pub(super) fn last_lines(directory: &Path) -> String {
     String::from_utf8_lossy(&text[start..]).into_owned()
 }
 
-/// The log of an attempt, to which all its commands (mapper, combiner) write.
+/// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.
 #[derive(Clone, Debug)]
-pub(super) struct Log(Arc<Mutex<Files>>);
+pub(super) struct Log(Arc<Mutex<(Files, Reported)>>);
 
 impl Log {
     pub(super) fn new(directory: &Path) -> Self {
         let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, resources: HEAD };
-        Log(Arc::new(Mutex::new(files)))
+        Log(Arc::new(Mutex::new((files, Reported::default()))))
     }
 
-    /// Copies a command's standard error to the files until it ends. A disk that is full loses the log,
-    /// not the command: the rest is read and dropped.
+    /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is full
+    /// loses the log, not the command: the rest is read and dropped.
     pub(super) fn keep(&self, mut source: impl Read) {
-        let mut block = vec![0; 1 << 16];
+        let (mut block, mut filter, mut text) = (vec![0; 1 << 16], Filter::default(), Vec::new());
         loop {
             match source.read(&mut block) {
-                Ok(0) => return,
+                Ok(0) => break,
                 Ok(read) => {
-                    let mut files =
-                        self.0.lock().expect("invariant: no thread panics while holding the lock");
-                    drop(files.write(&block[..read]));
+                    let (files, reported) = &mut *self.locked();
+                    filter.pass(&block[..read], reported, &mut text);
+                    drop(files.write(&text));
+                    text.clear();
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
+                Err(_) => break,
             }
         }
+        let (files, reported) = &mut *self.locked();
+        filter.end(reported, &mut text);
+        drop(files.write(&text));
+    }
+
+    /// What its commands have reported so far.
+    pub(super) fn reported(&self) -> Reported {
+        self.locked().1.clone()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, (Files, Reported)> {
+        self.0.lock().expect("invariant: no thread panics while holding the lock")
     }
 }
 

@@ -1,23 +1,25 @@
 //! A map attempt.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
-use super::collect::{Collector, Combiner};
+use super::collect::{Collector, Combiner, Target};
 use super::command::{Feed, Streaming};
 use super::emit::{Emit, Sink};
 use super::error::at;
-use super::input::{Format, Records, display, record_limit};
+use super::input::{Format, Records, display, record_limit, watch};
+use super::keys::Keys;
 use super::log::Log;
 use super::part::Part;
 use super::partition::{Boundaries, Partitioner};
 use super::program::{Built, Generator, Program, Resources, build, build_program};
-use super::segment::{Run, Section};
+use super::source::Watched;
 use super::{Job, Outcome, Spec, Split, Task, TaskError};
 
-/// The name of a map's output in its directory; `map.index` beside it says where each partition lies.
+/// The name of a map's output in its directory. It begins with where each partition lies.
 pub const MAP_OUTPUT: &str = "map.out";
-const MAP_INDEX: &str = "map.index";
+/// The paths of a plain command's inputs may take no more than this in its environment, bytes: systems refuse more.
+const INPUTS_MAX: usize = 100 << 10;
 
 /// An attempt: the fields of [`Task::Map`], and the rest of what it was told.
 struct Map<'a> {
@@ -53,6 +55,7 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
             }
         }
         Job::Commands { mapper, combiner, .. } => map.run_commands(mapper, combiner.as_deref()),
+        Job::Command { command } => map.run_command(command),
     }
 }
 
@@ -62,7 +65,7 @@ impl Map<'_> {
             let found = self.partitions;
             return Err(TaskError::Job(format!("{name}: found {found} reducers, expected none")));
         }
-        let mut part = Part::create(&self.spec.directory, self.index)?;
+        let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;
         generator.generate(self.index, self.maps, &mut part)?;
         let mut outcome = Outcome::default();
         finish(self.spec, Sink::Part(part), &mut outcome)?;
@@ -76,11 +79,22 @@ impl Map<'_> {
             program.open(split, &mut emit)?;
             let limit = record_limit(self.spec.memory_bytes);
             let mut records = Records::open(split, program.format(), limit)?;
-            while let Some(record) = records.next()? {
-                outcome.records_in += 1;
-                outcome.bytes_in += record.len() as u64 + u64::from(program.format() == Format::Lines);
-                program.map(record, &mut emit)?;
+            match program.format() {
+                Format::Lines => {
+                    while let Some(lines) = records.lines()? {
+                        count(lines, &mut outcome);
+                        program.map_lines(lines, &mut emit)?;
+                    }
+                }
+                Format::Fixed(_) => {
+                    while let Some(record) = records.next()? {
+                        outcome.records_in += 1;
+                        outcome.bytes_in += record.len() as u64;
+                        program.map(record, &mut emit)?;
+                    }
+                }
             }
+            records.close()?;
         }
         program.finish(&mut emit)?;
         outcome.skipped = emit.skipped;
@@ -88,51 +102,156 @@ impl Map<'_> {
         Ok(outcome)
     }
 
+    /// Runs the mapper once for each file, one after the other, so that each knows the file that it reads.
     fn run_commands(&self, mapper: &str, combiner: Option<&str>) -> Result<Outcome, TaskError> {
-        let (environment, log) = (self.environment(), Log::new(&self.spec.directory));
-        let streaming = |role, command: &str| Streaming {
-            role,
-            command: command.to_owned(),
-            directory: self.spec.directory.clone(),
-            log: log.clone(),
-            environment: environment.clone(),
-            record_limit: record_limit(self.spec.memory_bytes),
-        };
+        let log = Log::new(&self.spec.directory);
         let combiner = match combiner {
-            Some(command) if self.partitions > 0 => Combiner::Command(streaming("combiner", command)),
+            // Where keys are cut into ranges it would move them, see [`super::ranges`].
+            Some(command) if self.partitions > 0 && !self.spec.shuffle.is_ranged() => {
+                Combiner::Command(Box::new(self.streaming("combiner", command, &log, Vec::new())?))
+            }
             _ => Combiner::None,
         };
         let mut outcome = Outcome::default();
         let mut sink = self.sink(combiner)?;
-        run_mapper(&streaming("mapper", mapper), self.splits, &mut sink, &mut outcome)?;
+        for split in self.splits {
+            let mapper = self.streaming("mapper", mapper, &log, variables(split)?)?;
+            run_mapper(&mapper, split, &mut sink, &mut outcome)?;
+        }
         finish(self.spec, sink, &mut outcome)?;
+        report(&log, &mut outcome);
         Ok(outcome)
     }
 
-    /// Where its pairs go.
+    /// Runs a command that reads its inputs itself.
+    fn run_command(&self, command: &str) -> Result<Outcome, TaskError> {
+        if self.partitions > 0 || self.maps != 1 {
+            let problem = "found several tasks for one plain command, expected one map and no reduces";
+            return Err(TaskError::Job(problem.to_owned()));
+        }
+        let watched = self.splits.iter().map(opened).collect::<Result<Vec<_>, _>>()?;
+        let log = Log::new(&self.spec.directory);
+        let inputs = ("SLACKLINE_INPUTS", self.inputs()?);
+        let command = self.streaming("command", command, &log, vec![inputs])?;
+        let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;
+        command.run(|_| Ok(()), |mut stdout| part.copy(&mut stdout))?;
+        for (split, watched) in self.splits.iter().zip(watched) {
+            if watched.is_some_and(|watched| !watched.is_same(&split.path)) {
+                return Err(TaskError::Changed { path: split.path.clone() });
+            }
+        }
+        let mut outcome = Outcome::default();
+        finish(self.spec, Sink::Part(part), &mut outcome)?;
+        report(&log, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// The paths of a plain command's inputs, one a line.
+    fn inputs(&self) -> Result<String, TaskError> {
+        let paths: Vec<String> = self.splits.iter().map(|split| self.path(&split.path)).collect();
+        if let Some(path) = paths.iter().find(|path| path.contains('\n')) {
+            return Err(TaskError::Job(format!(
+                "found the input {path:?}, expected a name without newlines"
+            )));
+        }
+        let inputs = paths.join("\n");
+        if inputs.len() > INPUTS_MAX {
+            let (files, found) = (paths.len(), inputs.len());
+            return Err(TaskError::Job(format!(
+                "found {files} inputs for one plain command, whose paths take {found} bytes of its environment, expected at most {INPUTS_MAX}: name their directory in the command"
+            )));
+        }
+        Ok(inputs)
+    }
+
+    /// The path of an input as a command finds the file, wherever it runs.
+    fn path(&self, path: &Path) -> String {
+        let absolute = self.spec.setting.cwd.as_ref().and_then(|_| std::path::absolute(path).ok());
+        display(absolute.as_deref().unwrap_or(path))
+    }
+
+    fn streaming(
+        &self,
+        role: &'static str,
+        command: &str,
+        log: &Log,
+        mut environment: Vec<(&'static str, String)>,
+    ) -> Result<Streaming, TaskError> {
+        for (name, value) in &mut environment {
+            if *name == INPUT_FILE {
+                *value = self.path(Path::new(value));
+            }
+        }
+        environment.extend([
+            ("SLACKLINE_TASK", self.index.to_string()),
+            ("mapreduce_task_partition", self.index.to_string()),
+            ("mapreduce_task_ismap", "true".to_owned()),
+        ]);
+        Ok(Streaming {
+            role,
+            command: command.to_owned(),
+            directory: self.spec.directory.clone(),
+            log: log.clone(),
+            environment,
+            setting: self.spec.setting.clone(),
+            memory_limit: self.spec.memory_limit,
+            keys: Keys::of(&self.spec.shuffle)?,
+            record_limit: record_limit(self.spec.memory_bytes),
+        })
+    }
+
+    /// Where the map's output goes.
     fn sink(&self, combiner: Combiner) -> Result<Sink, TaskError> {
-        let directory = &self.spec.directory;
         if self.partitions == 0 {
-            return Ok(Sink::Part(Part::create(directory, self.index)?));
+            return Part::create(&self.spec.directory, self.index, self.spec.compress).map(Sink::Part);
         }
         let partitioner = match self.prepared {
             Some(path) => Partitioner::Range(Boundaries::read(path, self.partitions)?),
+            None if self.spec.shuffle.is_ranged() => Partitioner::Hash(1),
             None => Partitioner::Hash(self.partitions),
         };
-        let memory_bytes = self.spec.shuffle_memory();
-        Ok(Sink::Shuffle(Collector::new(directory, memory_bytes, partitioner, combiner)))
+        let memory = self.spec.shuffle_memory();
+        let collector = Collector::new(&self.spec.directory, memory, partitioner, combiner);
+        Ok(Sink::Shuffle(Box::new(collector)))
     }
+}
 
-    /// What a mapper or combiner can learn of its task. The names in capitals are ours; the other is
-    /// Hadoop Streaming's, which scripts use. Of several files that share a map it names the first.
-    fn environment(&self) -> Vec<(&'static str, String)> {
-        let mut variables = vec![("SLACKLINE_TASK", self.index.to_string())];
-        if let Some(split) = self.splits.first() {
-            variables.push(("SLACKLINE_INPUT", split.input.to_string()));
-            variables.push(("mapreduce_map_input_file", display(&split.path)));
-        }
-        variables
-    }
+/// The file that a mapper reads, as Hadoop Streaming names it.
+const INPUT_FILE: &str = "mapreduce_map_input_file";
+
+/// What a mapper's environment says of what it reads.
+fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
+    let length = match split.length {
+        Some(length) => length,
+        None => fs::metadata(&split.path).map_err(at("cannot read", &split.path))?.len(),
+    };
+    Ok(vec![
+        ("SLACKLINE_INPUT", split.input.to_string()),
+        (INPUT_FILE, display(&split.path)),
+        ("mapreduce_map_input_start", split.offset.to_string()),
+        ("mapreduce_map_input_length", length.to_string()),
+    ])
+}
+
+/// Looks whether a file is what it was when the run began, for somebody else to read it.
+fn opened(split: &Split) -> Result<Option<Watched>, TaskError> {
+    let file = File::open(&split.path).map_err(at("cannot read", &split.path))?;
+    watch(split, &file)
+}
+
+/// Counts lines that were read; the last one is counted with the newline that it may lack.
+fn count(lines: &[u8], outcome: &mut Outcome) -> &'static [u8] {
+    let newlines = memchr::memchr_iter(b'\n', lines).count() as u64;
+    let end: &[u8] = if lines.ends_with(b"\n") { b"" } else { b"\n" };
+    outcome.records_in += newlines + end.len() as u64;
+    outcome.bytes_in += (lines.len() + end.len()) as u64;
+    end
+}
+
+/// Puts what commands reported into the outcome.
+fn report(log: &Log, outcome: &mut Outcome) {
+    let reported = log.reported();
+    (outcome.counters, outcome.status) = (reported.counters, reported.status);
 }
 
 /// Refuses what would give wrong output.
@@ -147,31 +266,27 @@ fn check(name: &str, program: &dyn Program, map: &Map<'_>) -> Result<(), TaskErr
     Ok(())
 }
 
-/// Feeds the lines of the splits to the mapper, its output to the sink.
+/// Feeds the lines of a split to the mapper, its output to the sink.
 fn run_mapper(
     mapper: &Streaming,
-    splits: &[Split],
+    split: &Split,
     sink: &mut Sink,
     outcome: &mut Outcome,
 ) -> Result<(), TaskError> {
-    let (records_in, bytes_in) = (&mut outcome.records_in, &mut outcome.bytes_in);
     let feed = |feed: &mut Feed<'_>| {
-        for split in splits {
-            let mut records = Records::open(split, Format::Lines, mapper.record_limit)?;
-            while let Some(line) = records.next()? {
-                *records_in += 1;
-                *bytes_in += line.len() as u64 + 1;
-                let written = feed.write(&[line, b"\n"]);
-                if !written.map_err(at("cannot feed the mapper of", &mapper.directory))? {
-                    return Ok(());
-                }
+        let mut records = Records::open(split, Format::Lines, mapper.record_limit)?;
+        while let Some(lines) = records.lines()? {
+            let end = count(lines, outcome);
+            let written = feed.write(&[lines, end]);
+            if !written.map_err(at("cannot feed the mapper of", &mapper.directory))? {
+                break;
             }
         }
-        Ok(())
+        records.close()
     };
     mapper.run(feed, |mut stdout| match sink {
         Sink::Part(part) => part.copy(&mut stdout),
-        Sink::Shuffle(collector) => mapper.each_pair(stdout, &mut |key, value| collector.push(key, value)),
+        Sink::Shuffle(collector) => mapper.each_pair(stdout, &mut |line| collector.push_line(&line)),
         Sink::Sample(_) => Ok(()),
     })
 }
@@ -180,11 +295,21 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
     match sink {
         Sink::Shuffle(mut collector) => {
             let path = spec.directory.join(MAP_OUTPUT);
-            let run = collector.finish(&path, spec.durable)?;
+            let is_packed = spec.shuffle.compress.is_some();
+            let target = if spec.shuffle.is_ranged() {
+                Target::Pieces { is_packed }
+            } else {
+                Target::Output { is_durable: spec.durable, is_packed }
+            };
+            let run = collector.finish(&path, target)?;
             outcome.spills = collector.spills();
             outcome.records_out = run.sections.iter().map(|section| section.records).sum();
             outcome.bytes_out = run.sections.iter().map(|section| section.bytes).sum();
-            write_index(&spec.directory, &run.sections, spec.durable)
+            let counted = collector.counted();
+            outcome.spilled = counted.spilled;
+            outcome.combine_in = counted.combine_in;
+            outcome.combine_out = counted.combine_out;
+            Ok(())
         }
         Sink::Part(part) => {
             (outcome.records_out, outcome.bytes_out) = part.finish(spec.durable)?;
@@ -192,23 +317,4 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
         }
         Sink::Sample(_) => Ok(()),
     }
-}
-
-fn write_index(directory: &Path, sections: &[Section], durable: bool) -> Result<(), TaskError> {
-    let path = directory.join(MAP_INDEX);
-    let text = serde_json::to_vec(sections).expect("invariant: numbers can be written as JSON");
-    fs::write(&path, text).map_err(at("cannot write", &path))?;
-    if durable {
-        fs::File::open(&path).and_then(|file| file.sync_all()).map_err(at("cannot write", &path))?;
-    }
-    Ok(())
-}
-
-/// The output of the map that was committed as `directory`.
-pub(super) fn committed(directory: &Path) -> Result<Run, TaskError> {
-    let index = directory.join(MAP_INDEX);
-    let text = fs::read(&index).map_err(at("cannot read", &index))?;
-    let sections = serde_json::from_slice(&text)
-        .map_err(|e| TaskError::Damaged { path: index, problem: format!("not an index of a map: {e}") })?;
-    Ok(Run { path: directory.join(MAP_OUTPUT), sections })
 }

@@ -1,7 +1,7 @@
 //! K-way merge of sorted segments, and groups of equal keys.
 //!
 //! Equal keys come out in the order of their segments. Above [`FAN_IN`] segments the merge takes
-//! several passes over runs of neighbours, which keeps that order. A tournament tree (Knuth, The Art
+//! several passes over runs of neighbours, which keeps that order; it is less where fewer files may be open. A tournament tree (Knuth, The Art
 //! of Computer Programming 3, 5.4.1) finds the next pair with log2(k) comparisons.
 
 use std::cmp::Ordering;
@@ -15,6 +15,19 @@ use super::segment::{RunWriter, Segment, SegmentReader};
 
 /// Segments that are merged at once.
 const FAN_IN: usize = 128;
+/// Files that a process has open beside them: its own pipes and those of a command, the output, directories.
+const OTHER_FILES: u64 = 24;
+
+/// Segments that are merged at once by a process that may open so many files; no number means any.
+fn fan_in(files: Option<u64>) -> usize {
+    let left = files.map_or(FAN_IN as u64, |files| files.saturating_sub(OTHER_FILES));
+    left.clamp(2, FAN_IN as u64) as usize
+}
+
+/// How many files this process may open.
+fn open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
 
 /// Several segments as one sequence.
 pub(super) struct Merge {
@@ -33,13 +46,13 @@ impl Merge {
         memory_bytes: usize,
     ) -> Result<Self, TaskError> {
         segments.retain(|segment| segment.section.records > 0);
-        let mut files = 0;
-        while segments.len() > FAN_IN {
-            let mut excess = segments.len() - FAN_IN;
+        let (mut files, fan_in) = (0, fan_in(open_files()));
+        while segments.len() > fan_in {
+            let mut excess = segments.len() - fan_in;
             let (mut rest, mut merged) = (segments.as_slice(), Vec::new());
             while !rest.is_empty() {
                 // A group of n leaves n - 1 fewer; no more is merged than makes the next pass the last.
-                let (group, after) = rest.split_at(rest.len().min(FAN_IN).min(excess + 1));
+                let (group, after) = rest.split_at(rest.len().min(fan_in).min(excess + 1));
                 rest = after;
                 if let [single] = group {
                     merged.push(single.clone());
@@ -71,6 +84,11 @@ impl Merge {
             merge.play(node);
         }
         Ok(merge)
+    }
+
+    /// Reads what nobody asked for, so that all check sums are held against what was written.
+    pub(super) fn verify(&mut self) -> Result<(), TaskError> {
+        self.sources.iter_mut().try_for_each(SegmentReader::verify)
     }
 
     fn play(&mut self, node: usize) {
@@ -123,7 +141,7 @@ impl Cursor for Merge {
 fn merge_to_file(group: &[Segment], path: &Path, memory_bytes: usize) -> Result<Segment, TaskError> {
     let mut merge = Merge::of(group, memory_bytes)?;
     let mut out = RunWriter::create(path)?;
-    out.begin();
+    out.begin()?;
     while let Some((key, value)) = merge.current() {
         out.push(key, value)?;
         merge.advance()?;
@@ -206,7 +224,7 @@ mod tests {
         let mut segments = Vec::new();
         for (i, list) in lists.iter().enumerate() {
             let mut out = RunWriter::create(&dir.path().join(i.to_string())).unwrap();
-            out.begin();
+            out.begin().unwrap();
             for (key, value) in list {
                 out.push(key, value).unwrap();
             }
@@ -272,10 +290,15 @@ mod tests {
     }
 
     #[test]
+    fn fewer_are_merged_at_once_where_fewer_files_may_be_open() {
+        assert_eq!([None, Some(1024), Some(64), Some(25), Some(0)].map(fan_in), [128, 128, 40, 2, 2]);
+    }
+
+    #[test]
     fn groups_pass_over_what_is_left() {
         let dir = tempfile::tempdir().unwrap();
         let mut out = RunWriter::create(&dir.path().join("run")).unwrap();
-        out.begin();
+        out.begin().unwrap();
         for (key, value) in [("a", "1"), ("a", "2"), ("b", "3"), ("b", "4"), ("b", "5")] {
             out.push(key.as_bytes(), value.as_bytes()).unwrap();
         }

@@ -13,15 +13,23 @@
 //! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
 //!    worker process ([`crate::worker`]) or in this one.
 //!
+//! What an attempt relies on it checks: an input must be what it was when the run began, before and after it is read
+//! ([`Source`]), and map output has check sums, whose failure names the map that has to be done again
+//! ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other attempt can mend it.
+//!
 //! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
 //! on its input, splits, partitions and program, never on memory limits or on which task ran when.
 
 mod buffer;
+mod codec;
 mod collect;
 mod command;
 mod emit;
+mod encoding;
 mod error;
+mod index;
 mod input;
+mod keys;
 pub mod log;
 mod map;
 mod merge;
@@ -31,18 +39,24 @@ mod partition;
 mod pipe;
 mod prepare;
 mod program;
+mod ranges;
 mod reduce;
+mod reported;
 mod segment;
+mod source;
 mod spec;
 mod split;
 
+pub use codec::Codec;
 pub use error::TaskError;
+pub use input::check_format;
 pub use map::MAP_OUTPUT;
-pub use part::{PARTS_MAX, part_name};
+pub use part::{PARTS_MAX, part_file, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
-pub use spec::{Args, Job, Outcome, Spec, Split, Task};
-pub use split::{check_count, of_inputs, plan};
+pub use source::Source;
+pub use spec::{Args, Job, Outcome, Setting, Shuffle, Spec, Split, Task};
+pub use split::{check_count, of_inputs, plan, whole_files};
 
 use std::fs;
 
@@ -55,6 +69,7 @@ use std::fs;
 /// standard error. What the attempt has written stays where it is.
 pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     check_parts(&spec.task)?;
+    check_shuffle(&spec.job, &spec.shuffle)?;
     fs::create_dir_all(&spec.directory).map_err(error::at("cannot make directory", &spec.directory))?;
     match &spec.task {
         Task::Map { .. } => map::run(spec),
@@ -73,4 +88,25 @@ fn check_parts(task: &Task) -> Result<(), TaskError> {
         return Err(TaskError::Job(format!("found {parts} {what}, expected at most {PARTS_MAX}")));
     }
     Ok(())
+}
+
+/// Refuses a shuffle that cannot be, or that a job cannot have: an order of fields that there are not, fields of keys
+/// for a program. An attempt says the same.
+///
+/// # Errors
+///
+/// What was found and what was expected.
+pub fn check_shuffle(job: &Job, shuffle: &Shuffle) -> Result<(), TaskError> {
+    keys::Keys::of(shuffle)?;
+    if let Some(codec) = shuffle.compress.filter(|codec| *codec != Codec::Lz4) {
+        let found = codec.name();
+        return Err(TaskError::Job(format!("compressed map output: found {found:?}, expected \"lz4\"")));
+    }
+    let is_plain = Shuffle { compress: None, ..shuffle.clone() } == Shuffle::default();
+    match job {
+        Job::Program { program, .. } if !is_plain => Err(TaskError::Job(format!(
+            "found fields of keys for the program {program}, expected them for commands alone"
+        ))),
+        _ => Ok(()),
+    }
 }

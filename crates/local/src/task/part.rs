@@ -1,35 +1,46 @@
 //! Part files: the output of a job, one for each reduce or map-only task.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::TaskError;
+use super::codec::Packer;
 use super::error::at;
+use super::{Codec, TaskError};
 
 /// The most parts a job may have: with more their names would not sort as their numbers do.
 pub const PARTS_MAX: u32 = 100_000;
+/// How much is written at once, bytes.
+const BLOCK: usize = 1 << 18;
 
-/// The name of the part file of a reduce's partition or a map-only task.
+/// The name of the part file of a reduce's partition or a map-only task, where it is not compressed.
 pub fn part_name(number: u32) -> String {
-    format!("part-{number:05}")
+    part_file(number, None)
+}
+
+/// The name of the part file of a reduce's partition or a map-only task: `part-00000`, `part-00000.gz`.
+pub fn part_file(number: u32, codec: Option<Codec>) -> String {
+    format!("part-{number:05}{}", codec.map_or("", Codec::ending))
 }
 
 /// A part file that is being written.
 pub(super) struct Part {
-    out: BufWriter<File>,
+    out: Packer,
     path: PathBuf,
+    /// What is not written yet.
+    buffer: Vec<u8>,
     /// Records written so far.
     pub(super) records: u64,
-    /// Bytes written so far.
+    /// Bytes written so far, as they are before they are compressed.
     pub(super) bytes: u64,
 }
 
 impl Part {
-    pub(super) fn create(directory: &Path, number: u32) -> Result<Self, TaskError> {
-        let path = directory.join(part_name(number));
+    pub(super) fn create(directory: &Path, number: u32, codec: Option<Codec>) -> Result<Self, TaskError> {
+        let path = directory.join(part_file(number, codec));
         let file = File::create(&path).map_err(at("cannot write", &path))?;
-        Ok(Part { out: BufWriter::with_capacity(1 << 20, file), path, records: 0, bytes: 0 })
+        let buffer = Vec::with_capacity(BLOCK + (BLOCK >> 3));
+        Ok(Part { out: Packer::new(file, codec), path, buffer, records: 0, bytes: 0 })
     }
 
     /// Writes `key TAB value NEWLINE`.
@@ -39,12 +50,22 @@ impl Part {
     /// What the system says: a full disk, for example.
     #[inline]
     pub(super) fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<(), TaskError> {
-        self.write(key)?;
-        self.write(b"\t")?;
-        self.write(value)?;
-        self.write(b"\n")?;
+        self.separated(key, b'\t', value)
+    }
+
+    /// Writes `key`, the separator, `value NEWLINE`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    #[inline]
+    pub(super) fn separated(&mut self, key: &[u8], separator: u8, value: &[u8]) -> Result<(), TaskError> {
+        self.buffer.extend_from_slice(key);
+        self.buffer.push(separator);
+        self.buffer.extend_from_slice(value);
+        self.buffer.push(b'\n');
         self.records += 1;
-        Ok(())
+        self.flush_full()
     }
 
     /// Writes a line and its newline.
@@ -54,10 +75,10 @@ impl Part {
     /// What the system says.
     #[inline]
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), TaskError> {
-        self.write(line)?;
-        self.write(b"\n")?;
+        self.buffer.extend_from_slice(line);
+        self.buffer.push(b'\n');
         self.records += 1;
-        Ok(())
+        self.flush_full()
     }
 
     /// Writes bytes that make up so many records (0 for a piece of one that is counted elsewhere).
@@ -68,13 +89,20 @@ impl Part {
     #[inline]
     pub(super) fn raw(&mut self, bytes: &[u8], records: u64) -> Result<(), TaskError> {
         self.records += records;
-        self.write(bytes)
+        self.buffer.extend_from_slice(bytes);
+        self.flush_full()
     }
 
     #[inline]
-    fn write(&mut self, bytes: &[u8]) -> Result<(), TaskError> {
-        self.bytes += bytes.len() as u64;
-        self.out.write_all(bytes).map_err(at("cannot write", &self.path))
+    fn flush_full(&mut self) -> Result<(), TaskError> {
+        if self.buffer.len() >= BLOCK { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), TaskError> {
+        self.bytes += self.buffer.len() as u64;
+        self.out.write(&self.buffer).map_err(at("cannot write", &self.path))?;
+        self.buffer.clear();
+        Ok(())
     }
 
     /// Writes all that a command says and counts its lines.
@@ -96,10 +124,11 @@ impl Part {
         }
     }
 
-    /// Ends the file; `durable` waits until it is on the disk.
-    pub(super) fn finish(self, durable: bool) -> Result<(u64, u64), TaskError> {
-        let Part { out, path, records, bytes } = self;
-        let file = out.into_inner().map_err(|e| at("cannot write", &path)(e.into_error()))?;
+    /// Ends the file; `durable` waits until it is on the disk. Gives the records and bytes written.
+    pub(super) fn finish(mut self, durable: bool) -> Result<(u64, u64), TaskError> {
+        self.flush()?;
+        let Part { out, path, records, bytes, .. } = self;
+        let file = out.finish().map_err(at("cannot write", &path))?;
         if durable {
             file.sync_all().map_err(at("cannot write", &path))?;
         }

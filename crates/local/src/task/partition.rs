@@ -51,14 +51,42 @@ pub(super) struct Boundaries {
 }
 
 impl Boundaries {
-    /// Boundaries that cut a sample into `partitions` (at least 1) ranges of about equal count.
+    /// Boundaries that cut a sample into `partitions` (at least 1) ranges of about equal count. Equal keys are never
+    /// cut. A key with more than a fair share of the records gets a range of its own, so that it leaves the others to
+    /// the other ranges, and no range is empty that need not be.
     pub(super) fn of_sample(mut sample: Vec<Vec<u8>>, partitions: u32) -> Self {
         sample.sort_unstable();
-        let n = sample.len();
-        let keys = (1..partitions as usize)
-            .map(|i| sample.get(i * n / partitions as usize).cloned().unwrap_or_default())
-            .collect();
+        let is_heavy = |group: &[Vec<u8>]| group.len() as u64 * u64::from(partitions) > sample.len() as u64;
+        let groups: Vec<&[Vec<u8>]> = sample.chunk_by(|a, b| a == b).collect();
+        let mut heavy = groups.iter().filter(|group| is_heavy(group)).count();
+        // Records of the other groups from the open range on; records in the open range, and whether its key is heavy.
+        let mut light: usize = groups.iter().filter(|group| !is_heavy(group)).map(|group| group.len()).sum();
+        let (mut keys, mut held, mut holds_heavy) = (Vec::new(), 0, false);
+        for (nth, group) in groups.iter().enumerate() {
+            let ranges = partitions as usize - keys.len();
+            if ranges == 1 {
+                break;
+            }
+            let share = light as f64 / ranges.saturating_sub(heavy).max(1) as f64;
+            let is_full = (held + group.len()) as f64 - share > share - held as f64;
+            let is_last_chance = groups.len() - nth < ranges;
+            if held > 0 && (holds_heavy || is_heavy(group) || is_full || is_last_chance) {
+                keys.push(group[0].clone());
+                light -= if holds_heavy { 0 } else { held };
+                held = 0;
+            }
+            held += group.len();
+            holds_heavy = is_heavy(group);
+            heavy -= usize::from(holds_heavy);
+        }
+        // Fewer keys than ranges.
+        keys.resize(partitions as usize - 1, sample.last().cloned().unwrap_or_default());
         Self::new(keys)
+    }
+
+    /// The least key of every range but the first.
+    pub(super) fn keys(&self) -> &[Vec<u8>] {
+        &self.keys
     }
 
     fn new(keys: Vec<Vec<u8>>) -> Self {
@@ -129,6 +157,33 @@ mod tests {
         assert_eq!(counts, [250; 4]);
         assert_eq!((ranges.of(b"prefix-0249"), ranges.of(b"prefix-0250"), ranges.of(b"z")), (0, 1, 3));
         assert!(Boundaries::read(&path, 3).unwrap_err().to_string().ends_with("of 4 partitions, expected 3"));
+    }
+
+    #[test]
+    fn a_hot_key_leaves_no_range_empty_that_need_not_be() {
+        let counts = |keys: &[(u32, usize)], partitions: u32| {
+            let sample: Vec<Vec<u8>> =
+                keys.iter().flat_map(|&(key, n)| vec![key.to_be_bytes().to_vec(); n]).collect();
+            let ranges = Partitioner::Range(Boundaries::of_sample(sample.clone(), partitions));
+            let mut counts = vec![0; partitions as usize];
+            for key in &sample {
+                counts[ranges.of(key) as usize] += 1;
+            }
+            counts
+        };
+        let rest: Vec<(u32, usize)> = (1..101).map(|key| (key, 1)).collect();
+        let hot = |key: u32| {
+            let mut keys = [rest.as_slice(), &[(key, 900)]].concat();
+            keys.sort_unstable();
+            keys
+        };
+        assert_eq!(counts(&hot(0), 4), [900, 33, 34, 33]);
+        assert_eq!(counts(&hot(101), 4), [33, 34, 33, 900]);
+        let middle = counts(&hot(50), 4);
+        assert!(middle.iter().all(|count| *count > 10) && middle.iter().max() < Some(&960), "{middle:?}");
+        assert_eq!(counts(&[(1, 1), (2, 1), (3, 1), (4, 97)], 4), [1, 1, 1, 97]);
+        assert_eq!(counts(&[(1, 97), (2, 1), (3, 1), (4, 1)], 4), [97, 1, 1, 1]);
+        assert_eq!(counts(&[(1, 5), (2, 5)], 3), [5, 0, 5]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The ends of a command's pipes, which are followed no longer than the command lives: a background
 //! process that it leaves behind may hold the other ends for ever.
 //!
-//! Such a process stays in the process group of its worker, which is killed when the attempt is over.
+//! Such a process is killed by the worker when the attempt is over.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Codec, Source};
+
 /// Arguments of a built-in program by name; the values are strings, numbers or booleans, or strings that
 /// read as such.
 pub type Args = BTreeMap<String, serde_json::Value>;
@@ -33,6 +35,61 @@ pub enum Job {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reducer: Option<String>,
     },
+    /// One command of the shell, which reads its inputs itself: one map without reduces.
+    Command {
+        /// Finds the paths of its inputs in `SLACKLINE_INPUTS`, one a line; what it says is the part file.
+        command: String,
+    },
+}
+
+impl Job {
+    /// Whether it has one map whatever it reads, which is given all files as wholes: see [`super::whole_files`].
+    pub fn has_one_map(&self) -> bool {
+        matches!(self, Job::Command { .. })
+    }
+}
+
+/// Where and how the commands of a job run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Setting {
+    /// Variables of their environment, beside those that they have from us.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Their working directory; that of the run where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// The program that reads them, with its options (`bash -o pipefail`): it is given `-c` and the command. `sh` where
+    /// there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+}
+
+/// How the pairs of a job go from its maps to its reduces. All but `compress` is for commands alone: programs know
+/// their keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shuffle {
+    /// How many fields of a line are its key (1). A line with fewer is a key without a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_fields: Option<u32>,
+    /// What separates fields, one character of ASCII (tab). It also stands between key and value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub separator: Option<String>,
+    /// How many fields of the key say which reduce gets it (all).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition_fields: Option<u32>,
+    /// The fields of the key by which a reduce's lines are ordered, as `sort -k` has it: `1`, `2nr`. Keys that are
+    /// equal by them are ordered by their bytes, as all are where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
+    /// Into how many ranges keys are cut, one for each reduce, so that the parts one after the other are in order; 0 or 1
+    /// where a hash of the key decides. Combiners are left out then.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ranges: u32,
+    /// How the output of maps is compressed: by LZ4 or not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Codec>,
 }
 
 /// A piece of an input file: the lines that begin after `offset` and up to `offset + length`.
@@ -53,6 +110,21 @@ pub struct Split {
     /// Which of the job's inputs it comes from, from 0.
     #[serde(default)]
     pub input: u32,
+    /// The file as it was when the run began; none if an earlier job of the run makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+impl Shuffle {
+    /// Whether keys are cut into ranges.
+    pub(super) fn is_ranged(&self) -> bool {
+        self.ranges > 1
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One attempt.
@@ -71,9 +143,36 @@ pub struct Spec {
     /// Whether output is forced to disk before the attempt reports success.
     #[serde(default)]
     pub durable: bool,
+    /// Where and how commands run.
+    #[serde(default)]
+    pub setting: Setting,
+    /// How pairs go from maps to reduces.
+    #[serde(default)]
+    pub shuffle: Shuffle,
+    /// How part files are compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Codec>,
+    /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
 }
 
 impl Spec {
+    /// An attempt with nothing special about it.
+    pub fn new(job: Job, task: Task, directory: PathBuf, memory_bytes: u64) -> Self {
+        Spec {
+            job,
+            task,
+            directory,
+            memory_bytes,
+            durable: false,
+            setting: Setting::default(),
+            shuffle: Shuffle::default(),
+            compress: None,
+            memory_limit: None,
+        }
+    }
+
     /// What a program's own tables may take: a quarter.
     pub(super) fn program_memory(&self) -> u64 {
         self.memory_bytes / 4
@@ -114,6 +213,7 @@ pub enum Task {
 
 /// What an attempt did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Outcome {
     /// Records (lines or pairs) read.
     pub records_in: u64,
@@ -121,10 +221,22 @@ pub struct Outcome {
     pub bytes_in: u64,
     /// Records written: pairs of a map (after combining), lines of a part file.
     pub records_out: u64,
-    /// Bytes written.
+    /// Bytes written, before compression.
     pub bytes_out: u64,
     /// Records that the program could not use, such as a line without a number for `histogram`.
     pub skipped: u64,
     /// How often the map's buffer was written out before the last time.
     pub spills: u32,
+    /// Records that were written out then (after combining).
+    pub spilled: u64,
+    /// Records that combiners read.
+    pub combine_in: u64,
+    /// Records that combiners gave.
+    pub combine_out: u64,
+    /// What commands counted by `reporter:counter:GROUP,NAME,AMOUNT` on standard error, by `GROUP,NAME`; at most 500.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, i64>,
+    /// The last of what they said by `reporter:status:TEXT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
 }

@@ -4,10 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_trace::Compression;
-
 use super::error::at;
-use super::{Job, Shape, Split, TaskError, describe};
+use super::input::can_be_cut;
+use super::{Job, Shape, Source, Split, TaskError, describe};
 
 /// A map takes no more than this many files, however small they are.
 const FILES_MAX: usize = 1000;
@@ -25,8 +24,22 @@ pub fn plan(job: &Job, inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Sp
     check_count(&shape, inputs.len())?;
     match shape.maps {
         Some(maps) => Ok(vec![Vec::new(); maps as usize]),
+        None if job.has_one_map() => of_inputs(inputs, u64::MAX).map(whole_files),
         None => of_inputs(inputs, split_bytes),
     }
+}
+
+/// All files of some maps, each as a whole, as the one map of a plain command has them; where there is nothing to
+/// read there is one map all the same.
+pub fn whole_files(maps: Vec<Vec<Split>>) -> Vec<Vec<Split>> {
+    let mut files: Vec<Split> = Vec::new();
+    for split in maps.into_iter().flatten() {
+        let is_known = files.last().is_some_and(|last| last.path == split.path && last.input == split.input);
+        if !is_known {
+            files.push(Split { offset: 0, length: None, ..split });
+        }
+    }
+    vec![files]
 }
 
 /// Whether a job takes so many inputs.
@@ -47,7 +60,8 @@ pub fn check_count(shape: &Shape, inputs: usize) -> Result<(), TaskError> {
 }
 
 /// Cuts inputs into what each map reads, about `split_bytes` each (at least 1), in the order of the
-/// inputs and of names. Small neighbours of one input share a map; compressed files are not cut.
+/// inputs and of names. Small neighbours of one input share a map; compressed files, known by their first
+/// bytes, are not cut. Each split knows what its file is now, so that its map can tell whether it still is.
 ///
 /// An input is a file, a directory (with all below it) or a pattern (`dir/*.txt`). Files and
 /// directories whose names begin with `_` or `.` are left out of directories and patterns.
@@ -61,8 +75,9 @@ pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>,
     for (input, pattern) in inputs.iter().enumerate() {
         let mut batch = Batch { splits: Vec::new(), bytes: 0 };
         for path in files(pattern)? {
-            let bytes = fs::metadata(&path).map_err(at("cannot read", &path))?.len();
-            for split in of_file(&path, bytes, input as u32, split_bytes) {
+            let source = Source::now(&path).map_err(at("cannot read", &path))?;
+            let bytes = source.bytes;
+            for split in of_file(&path, source, input as u32, split_bytes)? {
                 batch.add(split, bytes, split_bytes, &mut maps);
             }
         }
@@ -96,18 +111,23 @@ impl Batch {
 }
 
 /// The splits of one file.
-fn of_file(path: &Path, bytes: u64, input: u32, split_bytes: u64) -> Vec<Split> {
-    let split = |offset, length| Split { path: path.to_owned(), offset, length, input };
-    if Compression::of_name(path).is_some() {
-        return vec![split(0, None)];
+fn of_file(path: &Path, source: Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
+    let bytes = source.bytes;
+    // Pipes and devices are not what they were as soon as somebody reads them.
+    let source = path.is_file().then_some(source);
+    let split =
+        |offset, length| Split { path: path.to_owned(), offset, length, input, source: source.clone() };
+    if !can_be_cut(path)? {
+        return Ok(vec![split(0, None)]);
     }
     let (mut splits, mut offset) = (Vec::new(), 0);
     while (bytes - offset) as f64 > split_bytes as f64 * SLOP {
         splits.push(split(offset, Some(split_bytes)));
         offset += split_bytes;
     }
-    splits.push(split(offset, Some(bytes - offset)));
-    splits
+    // What is no regular file has a size that says nothing.
+    splits.push(split(offset, source.is_some().then_some(bytes - offset)));
+    Ok(splits)
 }
 
 /// The files an input stands for, in the order of their names.
@@ -199,9 +219,13 @@ mod tests {
     fn files_are_cut_by_size_and_small_ones_share_a_map() {
         let dir = tempfile::tempdir().unwrap();
         for (name, bytes) in
-            [("a", 10), ("b", 20), ("c", 100), ("d.gz", 90), ("e", 5), ("_SUCCESS", 1), (".x", 1)]
+            [("a", 10), ("b", 20), ("c", 100), ("d", 90), ("e.gz", 5), ("_SUCCESS", 1), (".x", 1)]
         {
-            fs::write(dir.path().join(name), vec![b'\n'; bytes]).unwrap();
+            let mut content = vec![b'\n'; bytes];
+            if name == "d" {
+                content[..2].copy_from_slice(&[0x1f, 0x8b]);
+            }
+            fs::write(dir.path().join(name), content).unwrap();
         }
         let maps = of_inputs(&[dir.path().to_str().unwrap().to_owned()], 40).unwrap();
         let shape = maps
@@ -222,8 +246,8 @@ mod tests {
                 vec![("c", 0, 40)],
                 vec![("c", 40, 40)],
                 vec![("c", 80, 20)],
-                vec![("d.gz", 0, 999)],
-                vec![("e", 0, 5)],
+                vec![("d", 0, 999)],
+                vec![("e.gz", 0, 5)],
             ]
         );
     }

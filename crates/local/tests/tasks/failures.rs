@@ -8,6 +8,12 @@ use slackline_local::task::{self, Task};
 
 use crate::job::{Trial, text};
 
+/// Whether the only map has left what a reduce takes.
+fn is_complete(trial: &Trial) -> bool {
+    let reduce = Task::Reduce { partition: 0, maps: vec![trial.path("map-0")] };
+    task::run(&trial.spec(reduce, &trial.path("reduce-x"))).is_ok()
+}
+
 fn failure(trial: &Trial, input: &str) -> String {
     let file = trial.write("in", input);
     let error = trial.run(&[file]).unwrap_err().to_string();
@@ -31,7 +37,7 @@ fn a_command_that_fails_is_quoted() {
 
     let trial = Trial::of(json!({ "mapper": "cat", "combiner": "cat; kill -9 $$" }));
     assert_eq!(failure(&trial, "a\n"), "combiner \"cat; kill -9 $$\": signal: 9 (SIGKILL)");
-    assert!(!trial.path("map-0/map.index").exists());
+    assert!(!is_complete(&trial));
 }
 
 #[test]
@@ -57,7 +63,11 @@ fn input_that_is_missing_is_named() {
     assert_eq!(error.to_string(), "cannot read /nowhere/x: No such file or directory (os error 2)");
     let task = Task::Reduce { partition: 0, maps: vec!["/nowhere".into()] };
     let error = task::run(&trial.spec(task, &trial.path("reduce-0"))).unwrap_err();
-    assert_eq!(error.to_string(), "cannot read /nowhere/map.index: No such file or directory (os error 2)");
+    assert_eq!(
+        error.to_string(),
+        "/nowhere: the output of a map is lost: cannot read /nowhere/map.out: No such file or directory (os error 2)"
+    );
+    assert_eq!(error.lost_map(), Some("/nowhere".into()));
 }
 
 #[test]
@@ -95,7 +105,7 @@ fn a_full_disk_stops_the_attempt() {
         let found = task::run(&trial.map_of(&file)).unwrap_err().to_string();
         assert!(found.starts_with("cannot write ") && found.contains(full), "{found}");
         assert!(found.ends_with("No space left on device (os error 28)"), "{found}");
-        assert!(!trial.path("map-0/map.index").exists());
+        assert!(!is_complete(&trial));
     }
 }
 
@@ -142,23 +152,125 @@ fn more_parts_than_names_can_sort_are_refused() {
     assert!(task::part_name(task::PARTS_MAX - 1) > task::part_name(9));
 }
 
+/// A letter of a word that is changed makes another word, and no pair that is cut short.
 #[test]
-fn damaged_map_output_is_refused() {
-    let trial = Trial::program("wordcount", json!({}));
-    let file = trial.write("in", text(4, 100));
+fn a_reduce_that_finds_map_output_damaged_or_gone_names_the_map_and_leaves_no_result() {
+    let trial = Trial::of(json!({ "mapper": "cat", "reducer": "head -n 1" })).with(1, 1 << 30, 1 << 20);
+    let file = trial.write("in", text(4, 3000));
     task::run(&trial.map_of(&file)).unwrap();
     let output = trial.path("map-0").join(task::MAP_OUTPUT);
-    let mut bytes = fs::read(&output).unwrap();
+    let bytes = fs::read(&output).unwrap();
     let reduce = Task::Reduce { partition: 0, maps: vec![trial.path("map-0")] };
     let spec = trial.spec(reduce, &trial.path("reduce-0"));
     task::run(&spec).unwrap();
-    bytes[..9].fill(0xff);
+    let letter = |at: usize| {
+        let mut bytes = bytes.clone();
+        let at = at + bytes[at..].iter().position(|byte| *byte == b'b').unwrap();
+        bytes[at] = b'c';
+        bytes
+    };
+    let cases = [
+        ("a letter in the middle", Some(letter(bytes.len() / 2)), "a check sum of "),
+        ("a letter at the end", Some(letter(bytes.len() - 200)), "a check sum of "),
+        ("its end lost", Some(bytes[..bytes.len() - 1].to_vec()), " bytes, expected "),
+        ("its index lost", Some(bytes[..5].to_vec()), "found no entry of partition 0"),
+        ("emptied", Some(Vec::new()), "found no entry of partition 0"),
+        ("zeros", Some(vec![0; bytes.len()]), "found no entry of partition 0"),
+        ("gone", None, "No such file or directory"),
+    ];
+    for (what, damaged, expected) in cases {
+        match damaged {
+            Some(bytes) => fs::write(&output, bytes).unwrap(),
+            None => fs::remove_file(&output).unwrap(),
+        }
+        let error = task::run(&spec).unwrap_err();
+        assert!(error.to_string().contains(expected), "{what}: {error}");
+        assert_eq!(error.lost_map(), Some(trial.path("map-0")), "{what}: {error}");
+        assert!(!error.is_final(), "{what}");
+    }
     fs::write(&output, &bytes).unwrap();
-    let message = task::run(&spec).unwrap_err().to_string();
-    assert!(message.contains("a pair is cut short"), "{message}");
-    fs::write(&output, &bytes[..5]).unwrap();
-    let message = task::run(&spec).unwrap_err().to_string();
-    assert!(message.contains("5 bytes, expected "), "{message}");
+    task::run(&spec).unwrap();
+    fs::remove_dir_all(trial.path("map-0")).unwrap();
+    assert_eq!(task::run(&spec).unwrap_err().lost_map(), Some(trial.path("map-0")));
+}
+
+#[test]
+fn what_another_attempt_cannot_mend_is_final() {
+    let trial = Trial::program("wordcount", json!({})).with(1, 1 << 30, 1000);
+    let of = |name: &str, content: &[u8]| {
+        let file = trial.write(name, content);
+        task::run(&trial.map_of(&file)).unwrap_err()
+    };
+    assert!(task::run(&trial.map_of("/nowhere/x")).unwrap_err().is_final(), "missing");
+    assert!(of("long", &vec![b'x'; 3 << 20]).is_final(), "a record that is too long");
+    assert!(of("cut", &[0x1f, 0x8b, 8, 0, 0]).is_final(), "damaged gzip");
+    assert!(of("zip", b"PK\x03\x04....").is_final(), "a format that cannot be read");
+    let command = |mapper: &str| {
+        let trial = Trial::of(json!({ "mapper": mapper })).with(1, 1 << 30, 1000);
+        let file = trial.write("in", "a\n");
+        task::run(&trial.map_of(&file)).unwrap_err()
+    };
+    let missing = command("no-such-program");
+    assert!(missing.is_final() && missing.exit() == Some(127), "{missing}");
+    let failed = command("exit 3");
+    assert!(!failed.is_final() && failed.exit() == Some(3), "{failed}");
+    let killed = command("kill -9 $$");
+    assert!(!killed.is_final() && killed.exit().is_none(), "{killed}");
+    assert!(command("head -c 3000000 /dev/zero").is_final(), "a line that is too long");
+}
+
+#[test]
+fn an_input_that_changed_since_the_run_began_stops_the_map_for_good() {
+    for (job, partitions) in [
+        (json!({ "program": "wordcount" }), 2),
+        (json!({ "mapper": "cat" }), 2),
+        (json!({ "command": "cat $SLACKLINE_INPUTS" }), 0),
+    ] {
+        let trial = Trial::of(job).with(partitions, 1 << 20, 1 << 20);
+        let file = trial.write("in", "one\ntwo\n");
+        let plan = task::plan(&trial.job, std::slice::from_ref(&file), 1 << 20).unwrap();
+        let spec = |maps: &[Vec<task::Split>]| {
+            let splits = maps[0].clone();
+            let task = Task::Map { index: 0, maps: 1, splits, partitions, prepared: None };
+            trial.spec(task, &trial.path("map-0"))
+        };
+        task::run(&spec(&plan)).unwrap();
+        // Renamed over it, with as many lines of as many bytes.
+        trial.write("new", "ONE\nTWO\n");
+        fs::File::options()
+            .append(true)
+            .open(trial.path("new"))
+            .unwrap()
+            .set_modified(std::time::UNIX_EPOCH)
+            .unwrap();
+        fs::rename(trial.path("new"), &file).unwrap();
+        let error = task::run(&spec(&plan)).unwrap_err();
+        assert_eq!(error.to_string(), format!("{file}: changed since the run began, expected it as it was"));
+        assert!(error.is_final());
+        // Written anew with the same time: only the content tells.
+        let mut hashed = task::plan(&trial.job, std::slice::from_ref(&file), 1 << 20).unwrap();
+        hashed[0][0].source = Some(task::Source::hashed(file.as_ref()).unwrap());
+        task::run(&spec(&hashed)).unwrap();
+        fs::write(&file, "ONE\nTwo\n").unwrap();
+        fs::File::options().append(true).open(&file).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let error = task::run(&spec(&hashed)).unwrap_err();
+        assert!(error.to_string().ends_with("changed since the run began, expected it as it was"), "{error}");
+    }
+}
+
+/// The command changes the input that it is still being fed.
+#[test]
+fn an_input_that_changes_while_a_map_reads_it_stops_the_map() {
+    let trial = Trial::of(json!({ "mapper": "" })).with(1, 1 << 30, 1 << 24);
+    // More than the pipe and all buffers hold, so that the map is still reading.
+    let file = trial.write("in", "a line of some length\n".repeat(200_000));
+    let plan = task::plan(&trial.job, std::slice::from_ref(&file), 1 << 30).unwrap();
+    let task = Task::Map { index: 0, maps: 1, splits: plan[0].clone(), partitions: 1, prepared: None };
+    let mut spec = trial.spec(task, &trial.path("map-0"));
+    spec.job = serde_json::from_value(json!({ "mapper": format!("printf more >> {file}; cat") })).unwrap();
+    let error = task::run(&spec).unwrap_err();
+    assert!(error.to_string().ends_with("changed since the run began, expected it as it was"), "{error}");
+    assert!(!is_complete(&trial));
 }
 
 /// How long something may take that takes milliseconds, on a machine that is busy.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use slackline_local::task::{self, Job, Outcome, Spec, Split, Task, TaskError};
+use slackline_local::task::{self, Codec, Job, Outcome, Setting, Shuffle, Spec, Split, Task, TaskError};
 
 /// A job that is going to run in a directory of its own.
 pub(crate) struct Trial {
@@ -13,6 +13,10 @@ pub(crate) struct Trial {
     pub(crate) reducers: u32,
     pub(crate) split_bytes: u64,
     pub(crate) memory_bytes: u64,
+    pub(crate) setting: Setting,
+    pub(crate) shuffle: Shuffle,
+    pub(crate) compress: Option<Codec>,
+    pub(crate) memory_limit: Option<u64>,
 }
 
 /// What it gave.
@@ -51,6 +55,10 @@ impl Trial {
             reducers: 2,
             split_bytes: 1 << 20,
             memory_bytes: 1 << 20,
+            setting: Setting::default(),
+            shuffle: Shuffle::default(),
+            compress: None,
+            memory_limit: None,
         }
     }
 
@@ -76,13 +84,18 @@ impl Trial {
     }
 
     pub(crate) fn spec(&self, task: Task, directory: &Path) -> Spec {
-        let directory = directory.to_owned();
-        Spec { job: self.job.clone(), task, directory, memory_bytes: self.memory_bytes, durable: false }
+        Spec {
+            setting: self.setting.clone(),
+            shuffle: self.shuffle.clone(),
+            compress: self.compress,
+            memory_limit: self.memory_limit,
+            ..Spec::new(self.job.clone(), task, directory.to_owned(), self.memory_bytes)
+        }
     }
 
     /// The attempt of a job's only map, over one file.
     pub(crate) fn map_of(&self, file: &str) -> Spec {
-        let split = Split { path: file.into(), offset: 0, length: None, input: 0 };
+        let split = Split { path: file.into(), offset: 0, length: None, input: 0, source: None };
         let task =
             Task::Map { index: 0, maps: 1, splits: vec![split], partitions: self.reducers, prepared: None };
         self.spec(task, &self.path("map-0"))
@@ -104,7 +117,7 @@ impl Trial {
             let task = Task::Map { index, maps: count, splits, partitions, prepared: prepared.clone() };
             output.maps.push(task::run(&self.spec(task, &directory))?);
             if partitions == 0 {
-                output.parts.push(fs::read(directory.join(task::part_name(index))).unwrap());
+                output.parts.push(fs::read(directory.join(task::part_file(index, self.compress))).unwrap());
             }
             directories.push(directory);
         }
@@ -112,7 +125,7 @@ impl Trial {
             let directory = self.path(&format!("reduce-{partition}"));
             let task = Task::Reduce { partition, maps: directories.clone() };
             output.reduces.push(task::run(&self.spec(task, &directory))?);
-            output.parts.push(fs::read(directory.join(task::part_name(partition))).unwrap());
+            output.parts.push(fs::read(directory.join(task::part_file(partition, self.compress))).unwrap());
         }
         Ok(output)
     }

@@ -29,9 +29,22 @@ fn start_as(mut command: Command, spec: &Spec) -> Child {
 }
 
 fn report(child: &mut Child) -> Report {
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
+    serde_json::from_str(&answer(child)).unwrap()
+}
+
+/// The next line that a worker says; the pipe stays open.
+fn answer(child: &mut Child) -> String {
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    while child.stdout.as_mut().unwrap().read(&mut byte).unwrap() > 0 && byte != *b"\n" {
+        text.push(byte[0]);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// Gives a worker another attempt.
+fn tell(child: &mut Child, spec: &Spec) {
+    let line = serde_json::to_string(spec).unwrap() + "\n";
+    child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
 }
 
 /// Waits until a condition holds.
@@ -76,18 +89,21 @@ fn hanging_map(trial: &mut Trial) -> Spec {
 }
 
 #[test]
-fn a_worker_reports_and_exits() {
+fn a_worker_runs_attempt_after_attempt_until_its_input_ends() {
     let trial = Trial::program("wordcount", json!({}));
     let file = trial.write("in", "a b a\n");
     let mut child = start(&trial.map_of(&file));
-    let Report::Done(outcome) = report(&mut child) else { panic!("failed") };
-    assert_eq!((outcome.records_in, outcome.records_out, outcome.bytes_in), (1, 2, 6));
+    for round in 0..3 {
+        let Report::Done(outcome) = report(&mut child) else { panic!("failed") };
+        assert_eq!((outcome.records_in, outcome.records_out, outcome.bytes_in), (1, 2, 6), "{round}");
+        tell(&mut child, &trial.map_of("/nowhere"));
+        let Report::Failed { message, .. } = report(&mut child) else { panic!("done") };
+        assert!(message.starts_with("cannot read /nowhere: "), "{message}");
+        tell(&mut child, &trial.map_of(&file));
+    }
+    assert!(matches!(report(&mut child), Report::Done(_)));
+    drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-
-    let mut child = start(&trial.map_of("/nowhere"));
-    let Report::Failed { message } = report(&mut child) else { panic!("done") };
-    assert!(message.starts_with("cannot read /nowhere: "), "{message}");
-    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]
@@ -97,11 +113,11 @@ fn a_report_stays_short_however_long_a_command_or_its_words_are() {
     let trial = Trial::of(json!({ "mapper": format!("cat; echo why >&2; exit 3 # {long}") }));
     let file = trial.write("in", "a\n");
     let mut child = start(&trial.map_of(&file));
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    let text = answer(&mut child);
+    drop(child.stdin.take());
     child.wait().unwrap();
     assert!(text.len() < 1 << 20, "{} bytes", text.len());
-    let Ok(Report::Failed { message }) = serde_json::from_str(&text) else { panic!("{text}") };
+    let Ok(Report::Failed { message, .. }) = serde_json::from_str(&text) else { panic!("{text}") };
     assert!(message.starts_with("mapper \"cat; echo why") && message.ends_with("\nwhy"), "{message}");
     assert!(message.contains("left out"));
 }
@@ -115,7 +131,7 @@ fn a_worker_without_an_attempt_says_so() {
 }
 
 #[test]
-fn a_thousand_map_outputs_are_merged_with_256_open_files() {
+fn a_thousand_map_outputs_are_merged_with_few_open_files() {
     let trial = Trial::program("sort", json!({})).with(1, 5, 1 << 20);
     let lines: Vec<String> = (0..1000).map(|i| format!("{:04}\n", i * 7 % 1000)).collect();
     let plan = task::plan(&trial.job, &[trial.write("in", lines.concat())], trial.split_bytes).unwrap();
@@ -127,15 +143,20 @@ fn a_thousand_map_outputs_are_merged_with_256_open_files() {
         maps.push(directory);
     }
     assert_eq!(maps.len(), 1000);
-    let directory = trial.path("reduce-0");
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 256; exec \"$0\"", env!("CARGO_BIN_EXE_slackline-worker")]);
-    let mut child = start_as(command, &trial.spec(Task::Reduce { partition: 0, maps }, &directory));
-    let ended = report(&mut child);
-    assert!(matches!(ended, Report::Done(_)), "{ended:?}");
-    child.wait().unwrap();
-    let sorted: Vec<String> = (0..1000).map(|i| format!("{i:04}\n")).collect();
-    assert!(fs::read_to_string(directory.join("part-00000")).unwrap() == sorted.concat());
+    for limit in [256, 64, 32] {
+        let directory = trial.path(&format!("reduce-{limit}"));
+        let mut command = Command::new("sh");
+        let ulimit = format!("ulimit -n {limit}; exec \"$0\"");
+        command.args(["-c", &ulimit, env!("CARGO_BIN_EXE_slackline-worker")]);
+        let task = Task::Reduce { partition: 0, maps: maps.clone() };
+        let mut child = start_as(command, &trial.spec(task, &directory));
+        let ended = report(&mut child);
+        assert!(matches!(ended, Report::Done(_)), "{limit}: {ended:?}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let sorted: Vec<String> = (0..1000).map(|i| format!("{i:04}\n")).collect();
+        assert!(fs::read_to_string(directory.join("part-00000")).unwrap() == sorted.concat());
+    }
 }
 
 #[test]
@@ -184,21 +205,8 @@ fn killing_the_engine_ends_workers_and_their_commands() {
     eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
 }
 
-/// As an engine does after a time-out.
-#[test]
-fn killing_the_group_ends_a_task_that_hangs() {
-    let mut trial = hanging();
-    let mut child = start(&hanging_map(&mut trial));
-    let pids = pids(&trial.path("pids"));
-    let group = format!("-{}", child.id());
-    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
-    assert!(!child.wait().unwrap().success());
-    eventually("its commands are dead", || !pids.iter().any(|pid| runs(pid)));
-    assert!(!trial.path("map-0/map.index").exists());
-}
-
 /// Whoever holds which of the command's pipes, the worker reports once the command has ended, with all
-/// that the command said; and the end of its group is the end of what the command left behind.
+/// that the command said; and by then nothing is left of what the command left behind, in whatever session.
 #[test]
 fn background_processes_are_not_waited_for_and_do_not_stay() {
     let input = text(3, 6_000);
@@ -208,27 +216,69 @@ fn background_processes_are_not_waited_for_and_do_not_stay() {
         ("holds both outputs", "cat; sleep 600 &", true),
         ("holds the input, which nobody reads", "exec 3<&0; sleep 600 >/dev/null 2>&1 &", false),
         ("never stops talking", "cat; yes >&2 & ", true),
+        ("is of a session of its own", "cat; setsid sleep 600 >/dev/null 2>&1 &", true),
+        (
+            "takes no notice",
+            "cat; (trap '' TERM HUP; setsid sh -c 'trap \"\" TERM; sleep 600' ) >/dev/null 2>&1 &",
+            true,
+        ),
     ];
-    for (what, mapper, copies) in cases {
-        let trial = Trial::of(json!({ "mapper": "" })).with(0, 1 << 30, 1 << 20);
-        let file = trial.write("in", &input);
+    let trial = Trial::of(json!({ "mapper": "" })).with(0, 1 << 30, 1 << 20);
+    let file = trial.write("in", &input);
+    let pid = trial.path("pid");
+    let spec_of = |mapper: &str| {
         let mut spec = trial.map_of(&file);
-        let pid = trial.path("pid");
-        let mapper = format!("{mapper}\necho $! > {}", pid.display());
+        let mapper = format!("{mapper}\necho $! > {}; sleep 0.05", pid.display());
         spec.job = serde_json::from_value(json!({ "mapper": mapper })).unwrap();
-        let mut child = start(&spec);
-        let stdin = child.stdin.take();
+        spec
+    };
+    let mut child = start(&spec_of(cases[0].1));
+    for (i, (what, _, copies)) in cases.iter().enumerate() {
         let ended = report(&mut child);
         assert!(matches!(ended, Report::Done(_)), "{what}: {ended:?}");
         let part = fs::read_to_string(trial.path("map-0/part-00000")).unwrap();
-        assert!(part == if copies { input.as_str() } else { "" }, "{what}: {} bytes", part.len());
-        let pid = fs::read_to_string(pid).unwrap().trim().to_owned();
-        // `yes` is ended by its broken pipe; the others would sleep on.
-        assert!(runs(&pid) || what == "never stops talking", "{what}: it was waited for");
-        let group = format!("-{}", child.id());
-        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status().unwrap();
-        drop(stdin);
-        child.wait().unwrap();
-        eventually("the background process is dead", || !runs(&pid));
+        assert!(part == if *copies { input.as_str() } else { "" }, "{what}: {} bytes", part.len());
+        let pid = fs::read_to_string(&pid).unwrap().trim().to_owned();
+        assert!(!runs(&pid) && children(child.id()) == 0, "{what}: it is still there");
+        if let Some((_, mapper, _)) = cases.get(i + 1) {
+            tell(&mut child, &spec_of(mapper));
+        }
     }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+/// How many processes a process has below it, dead ones included.
+fn children(pid: u32) -> usize {
+    let output = Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().count()
+}
+
+/// What a command sends its own process group does not reach the worker.
+#[test]
+fn a_command_that_kills_its_group_kills_no_worker() {
+    let trial = Trial::of(json!({ "mapper": "kill -9 0" }));
+    let file = trial.write("in", "a\n");
+    let mut child = start(&trial.map_of(&file));
+    for _ in 0..2 {
+        let Report::Failed { message, .. } = report(&mut child) else { panic!("done") };
+        assert!(message.contains("signal: 9"), "{message}");
+        tell(&mut child, &trial.map_of(&file));
+    }
+    assert!(matches!(report(&mut child), Report::Failed { .. }));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+/// Defect 24: `setsid` children survived the end of their attempt.
+#[test]
+fn closing_its_input_ends_what_left_the_session_of_its_command() {
+    let mut trial = Trial::of(
+        json!({ "mapper": "setsid sleep 600 & echo $! $$ > pids.new; mv pids.new pids; sleep 600" }),
+    );
+    let mut child = start(&hanging_map(&mut trial));
+    let pids = pids(&trial.path("pids"));
+    drop(child.stdin.take());
+    assert!(!child.wait().unwrap().success());
+    assert!(!pids.iter().any(|pid| runs(pid)), "all of it is gone before the worker is");
 }

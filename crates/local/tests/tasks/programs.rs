@@ -177,6 +177,114 @@ fn inverted_index_lists_files() {
 }
 
 #[test]
+fn count_equals_a_naive_count_of_fields() {
+    let input = text(5, 2000);
+    for (reducers, split, memory) in [(1, 1 << 20, 1 << 20), (3, 5000, 2000)] {
+        let trial = Trial::program("count", json!({ "field": 2 })).with(reducers, split, memory);
+        let file = trial.write("in.txt", &input);
+        let output = trial.run(&[file]).unwrap();
+        let fields: Vec<&str> = input.lines().filter_map(|line| line.split('\t').nth(1)).collect();
+        assert_eq!(output.maps.iter().map(|o| o.skipped).sum::<u64>(), 2000 - fields.len() as u64);
+        assert_eq!(output.sorted(), counted(fields.into_iter()));
+        let trial = Trial::program("count", json!({ "separator": "spaces" })).with(reducers, split, memory);
+        let file = trial.write("in.txt", &input);
+        let words = input.lines().filter_map(|line| line.split_ascii_whitespace().next());
+        assert_eq!(trial.run(&[file]).unwrap().sorted(), counted(words));
+    }
+}
+
+#[test]
+fn programs_read_fields_of_csv_and_json_wherever_files_are_cut() {
+    let rows: Vec<(String, i32)> = (0..200)
+        .map(|i: i32| (["plain", "with, comma", "a \"quote\""][i as usize % 3].to_owned(), i * 37 % 50 - 9))
+        .collect();
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let records = rows.iter().enumerate().map(|(i, (name, n))| format!("{i},{},{n}\r\n", quoted(name)));
+    let csv = "id,name,value\r\n".to_owned() + &records.collect::<Vec<_>>().concat();
+    let json: String = rows
+        .iter()
+        .map(|(name, n)| json!({ "who": { "name": name }, "value": n }).to_string() + "\n")
+        .collect();
+    let expected = counted(rows.iter().map(|(name, _)| name.as_str()));
+    for split in [1 << 20, 300] {
+        let cases = [
+            (&csv, json!({ "format": "csv", "field": "name" })),
+            (&csv, json!({ "format": "csv", "field": 2, "header": true })),
+            (&json, json!({ "format": "json", "field": "who.name" })),
+        ];
+        for (input, args) in cases {
+            let trial = Trial::program("count", args.clone()).with(2, split, 1 << 20);
+            let output = trial.run(&[trial.write("in", input)]).unwrap();
+            assert_eq!(output.sorted(), expected, "{args}");
+            assert_eq!(output.maps.iter().map(|o| o.skipped).sum::<u64>(), 0);
+        }
+        for (input, args) in [
+            (&csv, json!({ "format": "csv", "field": "value", "numeric": true })),
+            (&json, json!({ "format": "json", "field": "value", "numeric": true })),
+        ] {
+            let trial = Trial::program("sort", args).with(3, split, 1 << 20);
+            let output = trial.run(&[trial.write("in", input)]).unwrap();
+            let mut lines: Vec<(i32, String)> = input
+                .lines()
+                .skip(input.lines().count() - rows.len())
+                .zip(&rows)
+                .map(|(line, (_, n))| (*n, line.to_owned()))
+                .collect();
+            lines.sort_by_key(|(n, _)| *n);
+            let found: Vec<String> = output.text().lines().map(str::to_owned).collect();
+            assert!(found == lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>());
+        }
+        let trial = Trial::program("histogram", json!({ "format": "csv", "field": "value", "width": 10 }))
+            .with(1, split, 1 << 20);
+        let output = trial.run(&[trial.write("in", &csv)]).unwrap();
+        let bin = |n: i32| (f64::from(n) / 10.0).floor() as i32 * 10;
+        assert_eq!(output.sorted(), counted(rows.iter().map(|(_, n)| bin(*n).to_string())));
+    }
+    let trial = Trial::program("count", json!({ "format": "csv", "field": "nam" }));
+    let error = trial.run(&[trial.write("in", &csv)]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("count: field: found field \"nam\", expected one of id, name, value"),
+        "{error}"
+    );
+    assert!(error.is_final());
+}
+
+#[test]
+fn join_takes_keys_of_csv_by_name() {
+    let trial = Trial::program("join", json!({ "format": "csv", "left": "id", "right": "owner" })).with(
+        2,
+        1 << 20,
+        1 << 20,
+    );
+    let inputs = [
+        trial.write("left", "id,name\n1,\"a,b\"\n2,c\n"),
+        trial.write("right", "what,owner\nx,1\ny,2\nz,3\n"),
+    ];
+    assert_eq!(trial.run(&inputs).unwrap().sorted(), ["1\t\"a,b\"\tx", "2\tc\ty"]);
+}
+
+/// Nine of ten lines have one key, and the others lie above it.
+#[test]
+fn a_hot_key_leaves_the_other_parts_of_a_sort_their_share() {
+    let lines: Vec<String> = (0..2000)
+        .map(|i| if i % 10 == 0 { format!("x{i:05}\t{i}\n") } else { format!("hot\t{i}\n") })
+        .collect();
+    let trial = Trial::program("sort", json!({ "field": 1 })).with(4, 1 << 30, 1 << 20);
+    let output = trial.run(&[trial.write("in", lines.concat())]).unwrap();
+    let counts: Vec<usize> =
+        output.parts.iter().map(|part| part.split(|b| *b == b'\n').count() - 1).collect();
+    assert_eq!((counts[0], counts.iter().sum::<usize>()), (1800, 2000));
+    assert!(counts[1..].iter().all(|count| (60..74).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn words_are_parted_by_the_six_of_isspace() {
+    let trial = Trial::program("wordcount", json!({})).with(1, 1 << 30, 1 << 20);
+    let file = trial.write("in", "a\x0bb\x0cc\rd\te f\ng\u{a0}h");
+    assert_eq!(trial.run(&[file]).unwrap().text(), "a\t1\nb\t1\nc\t1\nd\t1\ne\t1\nf\t1\ng\u{a0}h\t1\n");
+}
+
+#[test]
 fn histogram_counts_by_bin_in_order() {
     let trial = Trial::program("histogram", json!({ "field": 2, "width": 2.5 })).with(1, 10, 100);
     let file = trial.write("in.txt", "a\t0\nb\t2.4\nc\t2.5\nd\t-0.1\ne\tnone\nf\ng\t 7\nh\t-30\ni\tinf\n");
@@ -305,6 +413,6 @@ fn scratch_files_are_removed_and_no_other_is_made() {
         names.sort();
         names
     };
-    assert_eq!(names("map-0"), ["map.index", "map.out"]);
+    assert_eq!(names("map-0"), ["map.out"]);
     assert_eq!(names("reduce-1"), ["part-00001"]);
 }

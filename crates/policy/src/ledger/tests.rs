@@ -193,6 +193,19 @@ fn a_task_that_fails_too_often_fails_its_flow_and_no_other() {
 }
 
 #[test]
+fn a_failure_that_is_final_fails_its_flow_at_once() {
+    let instance = instance(vec![machines("m", 1, 4)], vec![flow("f", uniform(2, 1.0), None)]);
+    let mut engine = Scripted::new(Batch::Task, false);
+    let mut books = ledger(&instance, 1.0, &mut engine);
+    launch(&mut books, &mut engine, 0, 2);
+    let report = Report::Failed { row: RowId(0), at: seconds(1), is_final: true };
+    let events = absorb(&mut books, &mut engine, report);
+    let lost = Event::TasksLost { phase: MAP, count: 1 };
+    assert_eq!(events, [lost, lost, Event::FlowFailed(FLOW)]);
+    assert_eq!(engine.orders, [Order::Kill(RowId(1))], "what else runs of the flow is stopped");
+}
+
+#[test]
 fn a_report_of_a_batch_that_was_stopped_is_not_believed() {
     let instance = two_machines();
     let mut engine = Scripted::new(Batch::Machine, true);

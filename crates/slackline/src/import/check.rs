@@ -104,14 +104,14 @@ impl<'a> ScheduleDocument<'a> {
     /// The workload, shaped as it was then; what `options` and `grain` give goes before what is recorded.
     ///
     /// # Errors
-    /// As [`Source::load`].
+    /// As [`Source::load`]; but flows that wait for others are legal here, where what happened is known.
     pub fn load(
         &self,
         workload: &Source,
         options: WorkloadOptions,
         grain: Option<f64>,
     ) -> Result<Loaded, ImportError> {
-        let mut loaded = workload.load(&options.or(self.options.clone()))?;
+        let mut loaded = workload.shape(&options.or(self.options.clone()))?.into_loaded()?;
         if let Some(grain) = grain.or(self.grain) {
             loaded.cut(Some(grain));
         }

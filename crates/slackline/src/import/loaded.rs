@@ -64,6 +64,19 @@ pub(super) fn check_cluster(name: &str, cluster: &Cluster) -> Result<(), ImportE
 }
 
 impl Shaped {
+    /// Refuses flows that wait for others: in the model flows are independent, so that a schedule made from it would
+    /// start them too early.
+    pub(super) fn refuse_waiting(&self) -> Result<(), ImportError> {
+        let Imported { draft, source, .. } = &self.imported;
+        let waiting =
+            draft.flows.iter().enumerate().find_map(|(k, flow)| Some((k, flow.foreign_inputs().next()?)));
+        let Some((k, (flow, job))) = waiting else { return Ok(()) };
+        let what = format!(
+            "found the input \"@{flow}/{job}\", expected none from another flow: only `run` knows when it is there"
+        );
+        Err(source.error(vec![(format!("flows[{k}]"), what)]).into())
+    }
+
     /// The instance of the draft.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric};
 use slackline_trace::importer::SEED;
-use slackline_trace::{ImportOptions, Importers};
+use slackline_trace::{ImportOptions, Importers, Parameters};
 
 use super::workload_options::{SlotOptions, WorkloadOptions};
 
@@ -98,6 +98,7 @@ impl WorkloadOptions {
             importers: importers.clone(),
             from: reader.take("from", |text| Some(text.to_owned()), "a format")?,
             import,
+            parameters: Parameters::default(),
             machines: reader.count("machines")?.filter(|&machines| machines > 0),
             slots: typed.map(|(map, reduce)| SlotOptions::Typed { map, reduce }).or(universal).or(total),
             speed: reader.number("speed", 1e-6..=1e6)?,

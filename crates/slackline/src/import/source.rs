@@ -89,9 +89,12 @@ impl Source {
     /// The workload as an instance, phases given only as work uncut.
     ///
     /// # Errors
-    /// Everything that is wrong with the document, with lines; options that do not go with it.
+    /// Everything that is wrong with the document, with lines; options that do not go with it; flows that wait for
+    /// others, which only a run can do.
     pub fn load(&self, options: &WorkloadOptions) -> Result<Loaded, ImportError> {
-        self.shape(options)?.into_loaded()
+        let shaped = self.shape(options)?;
+        shaped.refuse_waiting()?;
+        shaped.into_loaded()
     }
 }
 
@@ -127,7 +130,8 @@ pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> 
 
 /// The options of importers.
 pub(super) fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
-    let mut import = ImportOptions::new(options.importers.clone());
+    let mut import =
+        ImportOptions::new(options.importers.clone()).with_parameters(options.parameters.clone());
     for (name, value) in &options.import {
         import.set(name, value).map_err(|problem| ImportError::option(name, problem.to_string()))?;
     }

@@ -4,7 +4,7 @@
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Weights};
 use slackline_model::{Combine, Draft, Metric};
-use slackline_trace::Importers;
+use slackline_trace::{Importers, Parameters};
 
 use super::error::{ImportError, MissingOption};
 
@@ -18,6 +18,9 @@ pub struct WorkloadOptions {
     pub from: Option<String>,
     /// Options of importers, by their names.
     pub import: Vec<(String, String)>,
+    /// Values of the parameters that a document of ours declares. They are in nothing that is simulated, and no
+    /// schedule records them.
+    pub parameters: Parameters,
     /// Number of machines.
     pub machines: Option<u32>,
     /// Slots.
@@ -57,6 +60,13 @@ impl WorkloadOptions {
     #[must_use]
     pub fn with_importers(mut self, importers: Importers) -> Self {
         self.importers = importers;
+        self
+    }
+
+    /// With these values of parameters.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: Parameters) -> Self {
+        self.parameters = parameters;
         self
     }
 
@@ -111,6 +121,7 @@ impl WorkloadOptions {
             importers: self.importers,
             from: self.from.or(other.from),
             import,
+            parameters: if self.parameters.is_empty() { other.parameters } else { self.parameters },
             machines: self.machines.or(other.machines),
             slots: self.slots.or(other.slots),
             speed: self.speed.or(other.speed),

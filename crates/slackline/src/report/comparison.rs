@@ -284,7 +284,8 @@ fn notes(rows: &[Row]) -> String {
         Err(reason) => Some(format!("{}: {reason}\n", row.policy)),
         Ok(f) if f.failed > 0 => {
             let flows = counted(f.failed as u64, "flow");
-            Some(format!("{}: {flows} failed and are left out of the metrics\n", row.policy))
+            let are = if f.failed == 1 { "is" } else { "are" };
+            Some(format!("{}: {flows} failed and {are} left out of the metrics\n", row.policy))
         }
         Ok(_) => None,
     };

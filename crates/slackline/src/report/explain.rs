@@ -3,6 +3,7 @@
 
 mod advice;
 mod document;
+mod open;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,6 +16,7 @@ use crate::report::number::{NOTHING, Unit, column, counted, duration, instant, i
 use crate::report::table::{Align, Table, View, fitted, wrapped};
 
 pub use document::{csv, json};
+pub use open::{Open, OpenPhase};
 
 /// How many of those who held slots are named.
 const BLOCKERS: usize = 5;
@@ -38,6 +40,8 @@ pub struct Told<'a> {
     pub explanation: &'a Explanation,
     /// When the flows started and were done.
     pub flows: &'a TiVec<FlowId, FlowTimes>,
+    /// Of a run that is not over: how far it is.
+    pub open: Option<&'a Open>,
 }
 
 /// `1st`, `2nd`, `11th`.
@@ -88,6 +92,7 @@ impl Told<'_> {
     pub fn text(&self, view: &View) -> String {
         let sentences = format!("{}\n{}\n{}{}", self.verdict(), self.place(), self.why(), self.failures());
         let mut out = fitted(&sentences, view.width);
+        out.push_str(&self.open_text(view));
         out.push_str(&self.waits(view));
         out.push_str(&self.blockers(view));
         let advice = self.advice();
@@ -110,7 +115,14 @@ impl Told<'_> {
         let deadline = explanation.deadline.as_ref();
         match (explanation.completed, deadline) {
             (None, deadline) => {
-                let what = if explanation.failed { "failed" } else { "not done" };
+                let what = match self.open {
+                    _ if explanation.failed => "failed",
+                    Some(open) if deadline.is_some_and(|deadline| open.now > deadline.at) => {
+                        "not done yet, and late already"
+                    }
+                    Some(_) => "not done yet",
+                    None => "not done",
+                };
                 let deadline = deadline.map(|deadline| format!(", deadline {}", self.at(deadline.at)));
                 format!("{head} {what}{}", deadline.unwrap_or_default())
             }

@@ -3,7 +3,6 @@
 use std::io;
 
 use slackline_judge::Violation;
-use slackline_local::journal::Difference;
 use slackline_local::{LogError, run::EngineError};
 use slackline_model::Invalid;
 use slackline_model::names::unknown;
@@ -27,22 +26,12 @@ pub enum RunError {
     /// A deadline.
     #[error(transparent)]
     Deadline(#[from] DeadlineError),
-    /// The state directory holds another run.
-    #[error(
-        "{path}: found the run of another flow file or of other options ({difference}), expected this one's"
-    )]
-    Another {
-        /// The file that says so.
-        path: String,
-        /// What differs.
-        difference: Difference,
-    },
     /// The history.
     #[error(transparent)]
     History(#[from] LogError),
     /// Whatever the engine says.
     #[error(transparent)]
-    Engine(EngineError),
+    Engine(#[from] EngineError),
     /// What is left of the workload is none.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -71,15 +60,6 @@ pub enum RunError {
     },
 }
 
-impl From<EngineError> for RunError {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Another { path, difference } => Self::Another { path, difference },
-            other => Self::Engine(other),
-        }
-    }
-}
-
 /// What is wrong with the deadlines of a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -98,7 +78,7 @@ pub enum DeadlineError {
         /// The flows there are.
         known: Vec<String>,
     },
-    /// A date and time before the start of the run, or beyond all calendars.
+    /// A date and time beyond all calendars.
     #[error("deadline: flow {flow:?}: {what}")]
     When {
         /// The flow.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use slackline_local::{Happening, TaskId, remaining};
+use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 
@@ -40,15 +40,12 @@ pub enum Prospect {
 pub struct Forecast {
     policy: PolicySpec,
     slowstart: f64,
-    attempts_max: u16,
     /// The workload with the durations that were believed before the run.
     draft: Draft,
     /// By job: its flow.
     flows: Vec<String>,
     done: BTreeSet<TaskId>,
     running: BTreeMap<TaskId, Running>,
-    /// How often tasks have failed in this session.
-    failures: BTreeMap<TaskId, u16>,
     failed: BTreeSet<String>,
     took: BTreeMap<Phase, PhaseCost>,
     expected: BTreeMap<String, f64>,
@@ -92,18 +89,62 @@ impl Forecast {
         Self {
             policy: request.policy.clone(),
             slowstart: request.slowstart,
-            attempts_max: request.attempts_max,
             draft: session.workload().clone(),
             flows: session::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
             done: session::done(session),
             running: BTreeMap::new(),
-            failures: BTreeMap::new(),
             failed: session::unrunnable(session),
             took: BTreeMap::new(),
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
         }
+    }
+
+    /// That of a run which somebody else drives, or which was stopped, as its journal has it: nothing but what is
+    /// recorded is known, and no flow has failed for good.
+    pub(super) fn of_journal(
+        policy: PolicySpec,
+        slowstart: f64,
+        workload: &Draft,
+        attempts: &[Attempt],
+    ) -> Self {
+        let mut took: BTreeMap<Phase, PhaseCost> = BTreeMap::new();
+        let mut done = BTreeSet::new();
+        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+            done.insert(attempt.id);
+            let so_far = took.entry((attempt.id.job, attempt.id.phase)).or_default();
+            so_far.tasks += 1.0;
+            so_far.seconds += attempt.micros() as f64 / 1e6;
+        }
+        Self {
+            policy,
+            slowstart,
+            draft: workload.clone(),
+            flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
+            done,
+            running: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            took,
+            expected: BTreeMap::new(),
+            thinking: None,
+            next: Time::ZERO,
+        }
+    }
+
+    /// Takes note of a task that is at work since then.
+    pub(super) fn at_work(&mut self, id: TaskId, since: Time) {
+        self.running.entry(id).or_insert(Running { since, attempts: 0 }).attempts += 1;
+    }
+
+    /// When the flows that are not done are going to be, seconds since the start of the run: simulated now. `None` if
+    /// that cannot be.
+    pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
+        let draft = self.ahead(now);
+        if self.policy.is_program() || draft.flows.is_empty() {
+            return None;
+        }
+        completions(&draft, &self.policy, self.slowstart)
     }
 
     /// What is expected of a flow.
@@ -135,15 +176,15 @@ impl Forecast {
                 let took = self.took.entry((id.job, id.phase)).or_default();
                 *took = PhaseCost { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
             }
-            Happening::Failed { id, goes_on: false, .. } => {
+            Happening::Failed { id, goes_on: false, is_final, .. } => {
                 self.running.remove(&id);
-                let failures = self.failures.entry(id).or_default();
-                *failures += 1;
-                if *failures >= self.attempts_max {
+                if is_final {
                     self.failed.insert(self.flows[id.job as usize].clone());
                 }
             }
             Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
+            Happening::Lost { maps, .. } => self.done.retain(|id| !maps.contains(id)),
+            Happening::NeverComes { flow, .. } => drop(self.failed.insert(flow.to_owned())),
             // The end of a job, the passing of time, and what may be added say nothing of a task.
             _ => {}
         }

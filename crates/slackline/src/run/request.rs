@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::PathBuf;
 
-use slackline_local::Identity;
+use slackline_local::{Choices, Setup};
 use slackline_model::{Combine, Draft, Metric, When};
-use slackline_trace::{Importers, sha256};
+use slackline_trace::{Importers, Parameters, sha256};
 
 use super::{Backend, DeadlineError};
 use crate::policy_spec::PolicySpec;
@@ -21,6 +21,8 @@ pub struct Request {
     pub bytes: Vec<u8>,
     /// The formats that the flow file may come in.
     pub importers: Importers,
+    /// Values of the parameters that the flow file declares.
+    pub parameters: Parameters,
     /// Says what starts where and when.
     pub policy: PolicySpec,
     /// What a flow costs, instead of the workload's metric.
@@ -37,8 +39,8 @@ pub struct Request {
     pub state: PathBuf,
     /// The store of what jobs took in earlier runs; begun if it is not there.
     pub history: Option<PathBuf>,
-    /// Whether an earlier run of the state directory is removed, with its outputs, instead of resumed.
-    pub again: bool,
+    /// What is to be done whatever was done before.
+    pub choices: Choices,
 }
 
 /// A deadline of a flow.
@@ -52,7 +54,7 @@ pub struct Deadline {
 
 impl Request {
     /// To run a flow file under a policy, with everything else as it usually is: four attempts, no early reduces, no
-    /// history, resuming what is there.
+    /// history, doing what is not done.
     pub fn new(
         name: impl Into<String>,
         bytes: Vec<u8>,
@@ -63,6 +65,7 @@ impl Request {
             name: name.into(),
             bytes,
             importers: Importers::default(),
+            parameters: Parameters::default(),
             policy,
             metric: None,
             combine: None,
@@ -71,7 +74,7 @@ impl Request {
             attempts_max: slackline_policy::driver::ATTEMPTS_MAX,
             state: state.into(),
             history: None,
-            again: false,
+            choices: Choices::default(),
         }
     }
 
@@ -80,21 +83,19 @@ impl Request {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
-    /// What makes this run this run: with anything else it is another.
-    pub(super) fn identity(&self, backend: &dyn Backend) -> Identity {
+    /// How it is begun or continued, to be remembered with it.
+    pub(super) fn setup(&self, backend: &dyn Backend) -> Setup {
         let mut options = BTreeMap::from([
             ("policy".to_owned(), self.policy.spec().to_owned()),
             ("slowstart".to_owned(), self.slowstart.to_string()),
         ]);
         options.extend(backend.options());
+        options.extend(self.parameters.said());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
-        if !self.deadlines.is_empty() {
-            options.insert("deadline".to_owned(), format!("{:?}", self.deadlines));
-        }
         let directory =
             std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string());
-        Identity {
+        Setup {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: sha256(&self.bytes),
             directory,
@@ -102,8 +103,10 @@ impl Request {
         }
     }
 
-    /// Sets the deadlines of a workload.
-    pub(super) fn set_deadlines(&self, workload: &mut Draft) -> Result<(), DeadlineError> {
+    /// Sets the deadlines of a workload; gives the flows whose deadline was before the start of the run. They are late
+    /// whatever is done, and run all the same: their deadline is the start.
+    pub(super) fn set_deadlines(&self, workload: &mut Draft) -> Result<Vec<&Deadline>, DeadlineError> {
+        let mut late = Vec::new();
         for (k, deadline) in self.deadlines.iter().enumerate() {
             let name = deadline.flow.clone();
             if self.deadlines[..k].iter().any(|earlier| earlier.flow == name) {
@@ -113,10 +116,15 @@ impl Request {
             let Some(flow) = workload.flows.iter_mut().find(|flow| flow.id == name) else {
                 return Err(DeadlineError::Unknown { flow: name, known });
             };
+            if workload.start.as_ref().is_some_and(|start| deadline.when.is_before(start)) {
+                flow.deadline = Some(0.0);
+                late.push(deadline);
+                continue;
+            }
             let after = Bound::Excluded(flow.release);
             let seconds = deadline.when.seconds(workload.start.as_ref(), after);
             flow.deadline = Some(seconds.map_err(|what| DeadlineError::When { flow: name, what })?);
         }
-        Ok(())
+        Ok(late)
     }
 }

@@ -1,10 +1,10 @@
 //! Where the progress of a run is reported.
 
-use slackline_local::run::Recovered;
+use slackline_local::run::{JobVerdict, Recovered};
 use slackline_local::{Happening, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
-use slackline_model::{PhaseKind, Start, Time};
+use slackline_model::{PhaseKind, Start, Time, When};
 use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};
@@ -25,6 +25,74 @@ pub trait Sink {
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
         let _ = (now, what, forecast);
     }
+
+    /// The run is over, or was stopped. Whoever drives a run says so after [`Run::go`](super::Run::go).
+    fn end(&mut self, ending: &Ending) {
+        let _ = ending;
+    }
+}
+
+/// How a run, or a session of it, ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// All flows are done.
+    Done,
+    /// So many flows have failed, the others are done.
+    Failed(usize),
+    /// It was stopped, and may be resumed.
+    Stopped,
+    /// It could not continue, for this reason; it may be resumed.
+    Error(String),
+}
+
+impl Ending {
+    /// Its name in documents.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed(_) => "failed",
+            Self::Stopped => "stopped",
+            Self::Error(_) => "error",
+        }
+    }
+
+    /// Why it could not continue, or what failed.
+    pub fn message(&self) -> Option<String> {
+        match self {
+            Self::Done | Self::Stopped => None,
+            Self::Failed(1) => Some("1 flow failed".to_owned()),
+            Self::Failed(flows) => Some(format!("{flows} flows failed")),
+            Self::Error(reason) => Some(reason.clone()),
+        }
+    }
+
+    /// A sentence for people.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Done => "all flows are done".to_owned(),
+            Self::Stopped => "the run was stopped; the same command resumes it".to_owned(),
+            Self::Failed(_) | Self::Error(_) => self.message().unwrap_or_default(),
+        }
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn note(&mut self, note: &Note<'_>) {
+        (**self).note(note);
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        (**self).begin(overview, stop);
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        (**self).happened(now, what, forecast);
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        (**self).end(ending);
+    }
 }
 
 /// A sink that leaves everything out.
@@ -43,12 +111,19 @@ pub enum Note<'a> {
     UnknownZone(&'a str),
     /// The flow file has a cluster, which is left out.
     ClusterLeftOut,
-    /// The earlier run was removed, with its outputs.
-    Removed,
-    /// The outputs of the earlier run are gone, so that it begins again.
-    OutputsGone,
+    /// A deadline of the request was before the start of the run: its flow is late already, and runs.
+    LateAlready {
+        /// The flow.
+        flow: &'a str,
+        /// Its deadline.
+        when: &'a When,
+    },
+    /// Everything is done again that earlier runs had done.
+    StartsOver,
     /// An earlier run is resumed.
     Resumed(Recovered),
+    /// What becomes of a job of the flow file.
+    Job(&'a JobVerdict),
     /// A flow fails from the start.
     Unrunnable {
         /// The flow.
@@ -136,7 +211,7 @@ impl Overview {
 }
 
 /// The tasks of a phase that lists them.
-fn count(phase: &PhaseDraft) -> usize {
+pub(super) fn count(phase: &PhaseDraft) -> usize {
     match &phase.tasks {
         TasksDraft::Each(seconds) => seconds.len(),
         TasksDraft::Uniform { tasks, .. } => *tasks as usize,

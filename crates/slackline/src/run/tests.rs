@@ -92,7 +92,7 @@ fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
     fake.stop_after = None;
     let (run, end, rest) = gone(&fake, request(dir.path()));
     assert_eq!((end, rest.done.len()), (RunEnd::Done, 4));
-    assert_eq!(rest.notes, ["Resumed(Recovered { done: 3, cut_short: 0 })"]);
+    assert!(rest.notes[0].starts_with("Resumed(Recovered { done: 3, cut_short: 0, "), "{:?}", rest.notes);
     assert_eq!(rest.overview.unwrap().flows[0].jobs[0].maps, Progress { total: 2, done: 2 });
     assert!(first.done.iter().all(|id| !rest.done.contains(id)));
     assert_eq!(run.outcome().unwrap().failed(), 0);
@@ -103,36 +103,27 @@ fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
 }
 
 #[test]
-fn another_flow_file_policy_engine_or_deadline_is_another_run() {
+fn a_run_that_goes_on_may_do_so_under_another_policy_and_keeps_its_start() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake::new();
-    gone(&fake, request(dir.path()));
-    let mut others = vec![request(dir.path()); 4];
-    others[0].bytes.push(b'\n');
-    others[1].policy = Registry::standard().parse("fair").unwrap();
-    others[2].slowstart = 0.5;
-    others[3].deadlines.push(Deadline { flow: "g".into(), when: When::Seconds(9.0) });
-    let differs = |fake: &Fake, request: Request| match Run::open(fake, request, &mut Silent) {
-        Err(RunError::Another { difference, .. }) => difference.to_string(),
-        other => panic!("{:?}", other.err()),
-    };
-    let found: Vec<String> = others.into_iter().map(|other| differs(&fake, other)).collect();
-    assert_eq!(found, ["the flow file differs", "policy differs", "slowstart differs", "deadline differs"]);
-    fake.slots = 3;
-    assert_eq!(differs(&fake, request(dir.path())), "slots differs");
+    fake.stop_after = Some(3);
+    let (first, ..) = gone(&fake, request(dir.path()));
+    fake.stop_after = None;
+    let mut other = request(dir.path());
+    other.policy = Registry::standard().parse("fair").unwrap();
+    let (run, end, rest) = gone(&fake, other);
+    assert_eq!((end, rest.done.len()), (RunEnd::Done, 4));
+    assert_eq!(run.session().started(), first.session().started());
 }
 
 #[test]
-fn an_earlier_run_is_removed_if_asked_for_or_if_its_outputs_are_gone() {
+fn everything_is_done_again_if_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let fake = Fake::new();
     gone(&fake, request(dir.path()));
-    let again = Request { again: true, ..request(dir.path()) };
+    let again = Request { choices: Choices::again(), ..request(dir.path()) };
     let (_, _, heard) = gone(&fake, again.clone());
-    assert_eq!((heard.notes, heard.done.len()), (vec!["Removed".to_owned()], 7));
-    fake.lose_outputs();
-    let (_, _, heard) = gone(&fake, request(dir.path()));
-    assert_eq!((heard.notes, heard.done.len()), (vec!["OutputsGone".to_owned()], 7));
+    assert_eq!((heard.notes, heard.done.len()), (vec!["StartsOver".to_owned()], 7));
     // Nothing is removed for a request that cannot be run.
     let wrong = Request { bytes: b"slackline = 1\nflows = []\n".to_vec(), ..again };
     assert!(Run::open(&fake, wrong, &mut Silent).is_err());
@@ -152,11 +143,22 @@ fn deadlines_are_set_and_wrong_ones_refused() {
         refused(with(&[("h", When::Seconds(1.0))])),
         "deadline: found flow \"h\", expected one of f, g"
     );
-    let past = refused(with(&[("f", When::parse("2001-01-01T00:00Z").unwrap())]));
-    assert!(past.contains("found a date and time, 2001-01-01T00:00:00Z, before the start"), "{past}");
     assert!(refused(with(&[("f", When::Seconds(1.0)), ("f", When::Seconds(2.0))])).contains("twice"));
     let (run, _, _) = gone(&Fake::new(), with(&[("g", When::Seconds(2.5))]));
     assert_eq!(run.session().workload().flows[1].deadline, Some(2.5));
+}
+
+#[test]
+fn a_deadline_before_the_start_is_late_already_and_its_flow_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let when = When::parse("2001-01-01T00:00Z").unwrap();
+    let late = Request { deadlines: vec![Deadline { flow: "f".into(), when }], ..request(dir.path()) };
+    let (run, end, heard) = gone(&Fake::new(), late);
+    assert_eq!((end, heard.done.len()), (RunEnd::Done, 7));
+    assert!(heard.notes.iter().any(|note| note.starts_with("LateAlready")), "{:?}", heard.notes);
+    assert_eq!(run.session().workload().flows[0].deadline, Some(0.0));
+    let row = &run.outcome().unwrap().schedule.flows[0];
+    assert!(slackline_model::cost::is_late(row.completion.unwrap(), 0.0));
 }
 
 #[test]
@@ -191,6 +193,6 @@ fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
     assert_eq!(known[&JobName::new("f", "a")].maps, 2);
     // The fake engine passes the history on.
     fake.stop_after = Some(0);
-    gone(&fake, Request { again: true, ..first });
+    gone(&fake, Request { choices: Choices::again(), ..first });
     assert_eq!(fake.past().unwrap(), known);
 }

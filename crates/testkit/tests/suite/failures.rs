@@ -30,7 +30,7 @@ impl<F: Fn(PhaseId, u32, u16) -> bool> Engine for Flaky<'_, F> {
             if let Report::Finished { row, at } = *report {
                 let (phase, first, attempt) = self.attempts[&row];
                 if (self.fails)(phase, first, attempt) {
-                    *report = Report::Failed { row, at };
+                    *report = Report::Failed { row, at, is_final: false };
                 }
             }
         }

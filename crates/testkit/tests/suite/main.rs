@@ -8,6 +8,7 @@
 //! - `seam`: toy policies that show that the papers fit the seam;
 //! - `conformance`, `failures`: every policy of the registry on the published instances;
 //! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
+//! - `page_on_run`: what the page on `run` shows can be read;
 //! - `copies`: a copy of a run ends as the run does;
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
@@ -27,6 +28,7 @@ mod failures;
 mod figures;
 mod laws;
 mod no_length;
+mod page_on_run;
 mod seam;
 mod small;
 mod swarm;

@@ -168,6 +168,11 @@ fn seeds_that_failed_once() {
         ),
         (20098, "dmrs: a task that the cluster began elsewhere was taken to hold its slot for ever"),
         (20113, "the same, with a list that is not rebuilt"),
+        (
+            32767,
+            "judge: a reduce that waits again for lost maps was taken to leave a slot free of waiting ones",
+        ),
+        (34932, "the same, where minima are shared out among fewer phases"),
         (597, "dmrs: a task that had ended was taken to hold its slot for ever"),
     ];
     for (seed, what) in once {

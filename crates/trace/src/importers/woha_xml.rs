@@ -253,10 +253,9 @@ impl Reader<'_> {
         });
         let reducer = reducer.or_else(|| reducers.map(|_| "cat".to_owned()));
         Ok(Some(RunDraft {
-            work: RunWork::Commands { mapper, reducer, combiner },
             inputs: inputs.iter().map(|(path, _)| path.clone()).collect(),
-            output: output.clone(),
             reducers,
+            ..RunDraft::new(RunWork::Commands { mapper, reducer, combiner }, output.clone())
         }))
     }
 

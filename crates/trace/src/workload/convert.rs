@@ -1,11 +1,12 @@
 //! Between the workload document and the model's draft; the model knows no file formats.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use slackline_model::cluster::{Cluster, Group, Slots};
 use slackline_model::draft::{
-    CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
-    TasksDraft, Weights,
+    CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, RunDraft,
+    SplitDraft, TasksDraft, Weights,
 };
 use slackline_model::{Objective, Start};
 
@@ -161,7 +162,7 @@ fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
         run::to_run(run).map_err(|(at, what)| faults.push((format!("{path}.run{at}"), what))).ok()
     });
     let mut after = job.after;
-    for upstream in run.iter().flat_map(run::upstream) {
+    for upstream in run.iter().flat_map(RunDraft::own_inputs) {
         if !after.iter().any(|known| known == upstream) {
             after.push(upstream.to_owned());
         }
@@ -226,6 +227,7 @@ pub(super) fn from_head(draft: &Draft) -> wire::Workload {
         schema: SchemaName,
         slackline: VERSION,
         start: draft.start.clone().map(Beginning),
+        parameters: BTreeMap::new(),
         cluster: (!machines.is_empty()).then_some(wire::Cluster { machines }),
         objective: wire::Objective {
             metric: draft.objective.metric.into(),

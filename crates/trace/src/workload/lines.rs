@@ -1,6 +1,7 @@
 //! The workload document as JSON lines: a first line with everything but the flows, then a flow a line, in the order of
 //! their releases. It is read and written flow by flow.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Deserialize;
@@ -97,8 +98,9 @@ impl Lines {
         let head: wire::Head = parse(line.file, line.text, Format::Json, WORKLOAD).map_err(on_line)?;
         check_version(line.file, line.text, Format::Json, head.slackline).map_err(on_line)?;
         let wire::Head { schema, slackline, start, cluster, objective, pools } = head;
+        let (parameters, flows) = (BTreeMap::new(), Vec::new());
         let workload =
-            wire::Workload { schema, slackline, start, cluster, objective, pools, flows: Vec::new() };
+            wire::Workload { schema, slackline, start, parameters, cluster, objective, pools, flows };
         let draft = convert::to_draft(workload, self.now.as_ref()).map_err(|faults| {
             SourceMap::document(line.file, line.text, Format::Json).error(faults).on_line(line.number)
         })?;
@@ -119,6 +121,13 @@ impl Lines {
                 flow.release, self.latest
             );
             faults.push((".release".to_owned(), what));
+        }
+        if let Some((other, job)) = flow.foreign_inputs().next() {
+            // Flows are forgotten when they are read, so that none can be looked up.
+            let what = format!(
+                "found the input \"@{other}/{job}\", expected a document that is no lines for inputs from other flows"
+            );
+            faults.push((".jobs".to_owned(), what));
         }
         if !faults.is_empty() {
             for (path, _) in &mut faults {

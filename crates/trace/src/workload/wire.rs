@@ -1,13 +1,15 @@
 //! The workload document as it is written. Comments on fields become the schema's descriptions.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod run;
 
-use serde::de::{Deserializer, Error, Visitor};
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::times::{Beginning, Duration, Moment};
 use crate::wire::{CombineName, MetricName, Numbers, SchemaName, Seconds};
+
+pub(crate) use run::{Arg, Run};
 
 fn one() -> f64 {
     1.0
@@ -36,6 +38,9 @@ pub(crate) struct Workload {
     /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Beginning>,
+    /// Parameters with their values: in `run` sections `{name}` stands for the value, unless the command line gives another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) parameters: BTreeMap<String, Arg>,
     /// The machines; the command line may give them instead.
     #[serde(default)]
     pub(crate) cluster: Option<Cluster>,
@@ -248,95 +253,6 @@ pub(crate) struct Job {
     /// What its tasks really do; `slackline run` derives the phases that are left out from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<Run>,
-}
-
-/// What the tasks of a job really do: a built-in program, or commands by the contract of Hadoop Streaming.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Run {
-    /// A program that is built in, instead of commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) program: Option<String>,
-    /// A command: lines in, `key TAB value` lines out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) mapper: Option<String>,
-    /// A command: `key TAB value` lines sorted by key in, lines out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) reducer: Option<String>,
-    /// A command that makes map output smaller before it is moved, of the reducer's form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) combiner: Option<String>,
-    /// Files, globs, directories, or `@job` for the output of an earlier job of the flow.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) inputs: Vec<String>,
-    /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete.
-    pub(crate) output: String,
-    /// How many reduce tasks; 0 for a job of maps only. By default 1, or 0 without a reducer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) reducers: Option<u32>,
-    /// Arguments of the program.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) args: BTreeMap<String, Arg>,
-}
-
-/// An argument of a program: a word, a number, or true or false.
-// Told apart by hand, as `Numbers` are.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(untagged)]
-pub(crate) enum Arg {
-    Flag(bool),
-    Count(i64),
-    Real(f64),
-    Text(String),
-}
-
-struct ArgVisitor;
-
-impl Visitor<'_> for ArgVisitor {
-    type Value = Arg;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a word, a number, or true or false")
-    }
-
-    fn visit_bool<E: Error>(self, flag: bool) -> Result<Arg, E> {
-        Ok(Arg::Flag(flag))
-    }
-
-    fn visit_u64<E: Error>(self, n: u64) -> Result<Arg, E> {
-        Ok(i64::try_from(n).map_or(Arg::Real(n as f64), Arg::Count))
-    }
-
-    fn visit_i64<E: Error>(self, n: i64) -> Result<Arg, E> {
-        Ok(Arg::Count(n))
-    }
-
-    fn visit_f64<E: Error>(self, x: f64) -> Result<Arg, E> {
-        Ok(Arg::Real(x))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Arg, E> {
-        Ok(Arg::Text(text.to_owned()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Arg {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ArgVisitor)
-    }
-}
-
-impl fmt::Display for Arg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(flag) => flag.fmt(f),
-            Self::Count(n) => n.fmt(f),
-            Self::Real(x) => x.fmt(f),
-            Self::Text(text) => text.fmt(f),
-        }
-    }
 }
 
 /// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one

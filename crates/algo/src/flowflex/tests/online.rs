@@ -216,7 +216,7 @@ impl Engine for Broken<'_> {
             if let Report::Finished { row, at } = *report
                 && self.doomed.contains(&row)
             {
-                *report = Report::Failed { row, at };
+                *report = Report::Failed { row, at, is_final: false };
             }
         }
         Some(now)

@@ -1,5 +1,6 @@
 //! What is seen while a run goes on: bars on a terminal, plain lines elsewhere.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -7,15 +8,30 @@ use std::path::PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
-    Forecast, Happening, JobOverview, Note, Overview, Progress, Prospect, Request, Sink, Stop, TaskId,
+    Forecast, Happening, JobOverview, JobVerdict, Note, Overview, Progress, Prospect, Reason, Request, Sink,
+    Stop, TaskId, Verdict,
 };
 use slackline_model::cost::is_late;
-use slackline_model::{PhaseKind, Start, Time};
+use slackline_model::{PhaseKind, Span, Start, Time};
 
 use crate::out;
 
 /// Flows that get a bar of their own; the rest share one.
 const BARS: usize = 12;
+
+/// A run on which nobody was at work for so long is said to have paused.
+const LONG_PAUSE: Span = Span(600_000_000);
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// Errors alone.
+    Quiet,
+    /// What is worth a line, and bars on a terminal.
+    Usual,
+    /// A line a task as well.
+    Verbose,
+}
 
 /// A job as it is shown.
 struct Job {
@@ -37,15 +53,17 @@ pub(super) struct Live {
     /// The flow file, as messages call it.
     name: String,
     state: PathBuf,
+    voice: Voice,
     /// When second 0 of the run is.
     start: Option<Start>,
+    /// Jobs that are done and stay as they are.
+    kept: u64,
     jobs: Vec<Job>,
     flows: Vec<Flow>,
     slots: u32,
     running: u32,
     /// How often tasks have failed in this session, of so many times.
     failures: BTreeMap<TaskId, u16>,
-    attempts_max: u16,
     bars: Option<Bars>,
 }
 
@@ -57,11 +75,14 @@ struct Flow {
 }
 
 struct Bars {
+    all: MultiProgress,
     /// One for each of the first flows.
     flows: Vec<ProgressBar>,
     /// One for all others together.
     rest: Option<ProgressBar>,
     status: ProgressBar,
+    /// Columns of the terminal when they were drawn the last time.
+    width: Cell<usize>,
 }
 
 impl From<Progress> for Count {
@@ -71,18 +92,30 @@ impl From<Progress> for Count {
 }
 
 impl Live {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(super) fn new(request: &Request, voice: Voice) -> Self {
         Self {
             name: request.name.clone(),
             state: request.state.clone(),
+            voice,
             start: None,
+            kept: 0,
             jobs: Vec::new(),
             flows: Vec::new(),
             slots: 0,
             running: 0,
             failures: BTreeMap::new(),
-            attempts_max: request.attempts_max,
             bars: None,
+        }
+    }
+
+    /// What becomes of a job: told if it was done and is done again.
+    fn verdict(&mut self, job: &JobVerdict) {
+        match &job.verdict {
+            Verdict::Kept => self.kept += 1,
+            Verdict::Run(reason) if !matches!(reason, Reason::New | Reason::Asked) => {
+                out::talk(format_args!("{}/{} is done again: {reason}", job.flow, job.job));
+            }
+            _ => {}
         }
     }
 
@@ -113,8 +146,16 @@ impl Live {
         }
     }
 
+    /// Says what became of a task, if so much is wanted.
+    fn say_task(&self, now: Time, id: TaskId, what: &str) {
+        if self.voice == Voice::Verbose {
+            self.say(now, &format!("{} {what}", self.name(id)));
+        }
+    }
+
     fn draw(&self, now: Time, forecast: &Forecast) {
         let Some(bars) = &self.bars else { return };
+        bars.fit();
         for (flow, bar) in self.flows.iter().zip(&bars.flows) {
             bar.set_position(flow.done as u64);
             bar.set_message(self.prospect(flow, forecast));
@@ -165,13 +206,37 @@ fn is_expected_late(flow: &Flow, forecast: &Forecast) -> bool {
     }
 }
 
+/// Columns of the terminal.
+fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0).max(1))
+}
+
+/// How a flow looks on a terminal of so many columns: its line never goes beyond them.
+fn style(width: usize) -> ProgressStyle {
+    let template = match width {
+        80.. => "{prefix:>20!} {bar:30} {pos:>5}/{len} {wide_msg}",
+        50.. => "{prefix:>16!} {bar:10} {pos:>5}/{len} {wide_msg}",
+        _ => "{prefix:>8!} {pos}/{len} {wide_msg}",
+    };
+    ProgressStyle::with_template(template).expect("invariant: the template is valid")
+}
+
+/// Columns of a flow's line as it was drawn on a terminal of so many columns.
+fn drawn(bar: &ProgressBar, width: usize) -> usize {
+    let digits = bar.length().unwrap_or(0).to_string().len();
+    let fixed = match width {
+        80.. => 20 + 1 + 30 + 1 + 5 + 1,
+        50.. => 16 + 1 + 10 + 1 + 5 + 1,
+        _ => 8 + 1 + digits + 1,
+    };
+    fixed + digits + 1 + bar.message().chars().count()
+}
+
 impl Bars {
     fn new(flows: &[Flow]) -> Self {
-        let all = MultiProgress::new();
-        let style = ProgressStyle::with_template("{prefix:>20!} {bar:30} {pos:>5}/{len} {msg}")
-            .expect("invariant: the template is valid");
+        let (all, width) = (MultiProgress::new(), width());
         let bar = |name: String, total: usize| {
-            let bar = all.add(ProgressBar::new(total as u64).with_style(style.clone()));
+            let bar = all.add(ProgressBar::new(total as u64).with_style(style(width)));
             bar.set_prefix(name);
             bar
         };
@@ -181,12 +246,32 @@ impl Bars {
         let rest = (!others.is_empty()).then(|| bar(format!("{} other flows", others.len()), total));
         let line = ProgressStyle::with_template("{wide_msg}").expect("invariant: the template is valid");
         let status = all.add(ProgressBar::new_spinner().with_style(line));
-        Self { flows: bars, rest, status }
+        Self { all, flows: bars, rest, status, width: Cell::new(width) }
+    }
+
+    /// Makes them fit a terminal that is as wide as it is now. One that was made narrower has broken the lines that
+    /// were there: what is left of them goes.
+    fn fit(&self) {
+        let (before, now) = (self.width.get(), width());
+        if before == now {
+            return;
+        }
+        self.width.set(now);
+        let bars = self.flows.iter().chain(&self.rest).map(|bar| drawn(bar, before));
+        let lines = bars.chain([self.status.message().chars().count()]);
+        let pieces: usize = lines.map(|len| len.min(before).div_ceil(now).saturating_sub(1)).sum();
+        if pieces > 0 {
+            self.all.suspend(|| out::erase_above(pieces));
+        }
+        self.flows.iter().chain(&self.rest).for_each(|bar| bar.set_style(style(now)));
     }
 }
 
 impl Sink for Live {
     fn note(&mut self, note: &Note<'_>) {
+        if self.voice == Voice::Quiet && !matches!(note, Note::Unrunnable { .. }) {
+            return;
+        }
         match note {
             Note::Diagnostic(diagnostic) => out::talk(format_args!("{}: {diagnostic}", self.name)),
             Note::UnknownZone(zone) => out::warn(format_args!(
@@ -196,16 +281,27 @@ impl Sink for Live {
             Note::ClusterLeftOut => {
                 out::talk(format_args!("{}: its cluster is left out: the engine has its own", self.name));
             }
-            Note::Removed => out::talk(format_args!(
-                "{}: the earlier run is removed, with its outputs",
+            Note::LateAlready { flow, when } => out::warn(format_args!(
+                "flow {flow} is late already: its deadline, {when}, was before the run began; it runs all the same"
+            )),
+            Note::StartsOver => out::talk(format_args!(
+                "{}: the earlier run counts no more, and everything is done again",
                 self.state.display()
             )),
-            Note::OutputsGone => out::talk("the outputs of the earlier run are gone, so it starts over"),
-            Note::Resumed(recovered) => out::talk(format_args!(
-                "going on with a run that was begun: {} done, {} cut short",
-                counted(recovered.done as u64, "task"),
-                counted(recovered.cut_short as u64, "attempt"),
-            )),
+            Note::Job(job) => self.verdict(job),
+            Note::Resumed(recovered) => {
+                out::talk(format_args!(
+                    "going on with a run that was begun: {} done, {} cut short",
+                    counted(recovered.done as u64, "task"),
+                    counted(recovered.cut_short as u64, "attempt"),
+                ));
+                if recovered.paused >= LONG_PAUSE {
+                    let pause = duration(recovered.paused.seconds());
+                    out::talk(format_args!(
+                        "nobody was at work on it for {pause}, which counts for deadlines"
+                    ));
+                }
+            }
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
@@ -215,6 +311,10 @@ impl Sink for Live {
     }
 
     fn begin(&mut self, overview: &Overview, stop: Stop) {
+        if self.kept > 0 {
+            let (jobs, are) = (counted(self.kept, "job"), if self.kept == 1 { "is" } else { "are" });
+            out::talk(format_args!("{jobs} {are} done already, and unchanged"));
+        }
         for (index, flow) in overview.flows.iter().enumerate() {
             let job = |job: &JobOverview| Job {
                 name: format!("{}/{}", flow.id, job.id),
@@ -231,7 +331,8 @@ impl Sink for Live {
         }
         self.start.clone_from(&overview.start);
         self.slots = overview.slots;
-        self.bars = std::io::stderr().is_terminal().then(|| Bars::new(&self.flows));
+        let is_drawn = std::io::stderr().is_terminal() && self.voice != Voice::Quiet;
+        self.bars = is_drawn.then(|| Bars::new(&self.flows));
         // Without a handler ctrl-C ends the program, and the next run clears up.
         let _ = ctrlc::set_handler(move || stop.stop());
     }
@@ -241,14 +342,16 @@ impl Sink for Live {
             Happening::Started(id) => {
                 self.count(id).running += 1;
                 self.running += 1;
+                self.say_task(now, id, "started");
             }
-            Happening::Done(id, _) => {
+            Happening::Done(id, seconds) => {
                 self.ended(id);
+                self.say_task(now, id, &format!("done after {}", duration(seconds)));
                 self.count(id).done += 1;
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
             }
-            Happening::Failed { id, message, log, goes_on } => {
+            Happening::Failed { id, message, log, goes_on, is_final } => {
                 self.ended(id);
                 let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
                 let which = if goes_on {
@@ -256,11 +359,32 @@ impl Sink for Live {
                 } else {
                     let failures = self.failures.entry(id).or_default();
                     *failures += 1;
-                    format!("attempt {failures} of {}", self.attempts_max)
+                    format!("attempt {failures}{}", if is_final { ", the last" } else { "" })
                 };
                 self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }
-            Happening::Killed(id) => self.ended(id),
+            Happening::Killed(id) => {
+                self.ended(id);
+                self.say_task(now, id, "stopped");
+            }
+            Happening::Lost { maps, message } => {
+                for &id in maps {
+                    self.count(id).done -= 1;
+                    let flow = self.jobs[id.job as usize].flow;
+                    self.flows[flow].done -= 1;
+                }
+                let name =
+                    maps.first().map_or_else(String::new, |&id| self.jobs[id.job as usize].name.clone());
+                self.say(
+                    now,
+                    &format!("{name}: {} made again: {message}", counted(maps.len() as u64, "map")),
+                );
+            }
+            Happening::NeverComes { flow, job } => {
+                let from = &self.jobs[job as usize].name;
+                self.say(now, &format!("{flow} failed: it reads from {from}, which failed"));
+            }
+            Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
                 let prospect = self.prospect(&self.flows[job.flow], forecast);

@@ -40,6 +40,11 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { program, args })
     }
 
+    /// The name of the program.
+    pub(super) fn program(&self) -> &'static str {
+        self.program
+    }
+
     /// A string; of a number or a truth value, its text.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, TaskError> {
         match self.args.get(name) {

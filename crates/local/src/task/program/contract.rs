@@ -81,6 +81,12 @@ pub(in crate::task) trait Program: Send {
     /// Called with each record of a map.
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
 
+    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but the last of
+    /// the input may have none. Does with them what [`Self::map`] does with each.
+    fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        each_line(lines, |line| self.map(line, emit))
+    }
+
     /// Called at the end of a map.
     fn finish(&mut self, _emit: &mut Emit) -> Result<(), TaskError> {
         Ok(())
@@ -96,6 +102,19 @@ pub(in crate::task) trait Program: Send {
 
     /// Called with each key of a partition, in order. Values come in the order of the maps.
     fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError>;
+}
+
+/// Calls `take` with each of some lines, without its newline.
+#[inline]
+pub(super) fn each_line(
+    mut lines: &[u8],
+    mut take: impl FnMut(&[u8]) -> Result<(), TaskError>,
+) -> Result<(), TaskError> {
+    while let Some(end) = memchr::memchr(b'\n', lines) {
+        take(&lines[..end])?;
+        lines = &lines[end + 1..];
+    }
+    if lines.is_empty() { Ok(()) } else { take(lines) }
 }
 
 /// What a program does that makes its own input: it has maps alone, which write part files.

@@ -4,18 +4,28 @@
 
 use std::borrow::Cow;
 
-use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::{Put, Values};
 use super::super::pairs::{put_varint, take_varint};
 use super::super::part::Part;
-use super::contract::{Program, Resources};
+use super::super::{Split, TaskError};
+use super::contract::{Program, Resources, each_line};
 use super::tally::Tally;
 
 /// What is counted.
 pub(super) trait Count: Send + 'static {
+    /// Called before the records of each split of a map.
+    fn open(&mut self, _split: &Split) -> Result<(), TaskError> {
+        Ok(())
+    }
+
     /// Counts what a record holds.
     fn count(&mut self, record: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError>;
+
+    /// Counts what many records hold, see [`Program::map_lines`].
+    fn count_lines(&mut self, lines: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
+        each_line(lines, |line| self.count(line, counts))
+    }
 
     /// A key as it is written.
     fn show<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
@@ -57,8 +67,16 @@ impl<C: Count> Program for Counting<C> {
         true
     }
 
+    fn open(&mut self, split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
+        self.count.open(split)
+    }
+
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
         self.count.count(record, &mut Counts { tally: &mut self.tally, emit })
+    }
+
+    fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        self.count.count_lines(lines, &mut Counts { tally: &mut self.tally, emit })
     }
 
     fn finish(&mut self, emit: &mut Emit) -> Result<(), TaskError> {

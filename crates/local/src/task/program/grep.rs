@@ -1,7 +1,5 @@
 //! `grep`: lines that match a regular expression, or how often each match occurs.
 
-use regex::bytes::Regex;
-
 use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::Values;
@@ -9,6 +7,7 @@ use super::super::part::Part;
 use super::arguments::Argument;
 use super::contract::{Info, Make, Program};
 use super::counting::{self, Count, Counts};
+use super::lines::LineRegex;
 
 pub(super) const INFO: Info = Info {
     name: "grep",
@@ -21,7 +20,7 @@ pub(super) const INFO: Info = Info {
     make: Make::Program(|arguments, resources| {
         let pattern = arguments.required("pattern", arguments.text("pattern")?)?;
         let output = arguments.choice("output", &["lines", "matches"])?;
-        let pattern = Regex::new(&pattern).map_err(|e| arguments.problem("pattern", &e.to_string()))?;
+        let pattern = LineRegex::new(&pattern).map_err(|e| arguments.problem("pattern", &e.to_string()))?;
         Ok(match output {
             "matches" => counting::program(Matches(pattern), resources),
             _ => Box::new(Lines(pattern)),
@@ -30,16 +29,20 @@ pub(super) const INFO: Info = Info {
 };
 
 /// Counts matches.
-struct Matches(Regex);
+struct Matches(LineRegex);
 
 impl Count for Matches {
     fn count(&mut self, record: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
-        self.0.find_iter(record).try_for_each(|found| counts.add(found.as_bytes()))
+        self.0.each_match(record, |found| counts.add(found))
+    }
+
+    fn count_lines(&mut self, lines: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
+        self.0.each_match(lines, |found| counts.add(found))
     }
 }
 
 /// Gives lines that match.
-struct Lines(Regex);
+struct Lines(LineRegex);
 
 impl Program for Lines {
     fn needs_reducers(&self) -> bool {
@@ -47,7 +50,11 @@ impl Program for Lines {
     }
 
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
-        if self.0.is_match(record) { emit.line(record) } else { Ok(()) }
+        self.map_lines(record, emit)
+    }
+
+    fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        self.0.each_line(lines, |line| emit.line(line))
     }
 
     fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError> {

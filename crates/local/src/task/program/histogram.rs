@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::super::TaskError;
+use super::super::{Split, TaskError};
 use super::arguments::Argument;
+use super::columns::{Column, FORMAT, HEADER, SEPARATOR};
 use super::contract::{Info, Make};
 use super::counting::{self, Count, Counts};
-use super::fields::field;
+use super::fields::number;
 
 pub(super) const INFO: Info = Info {
     name: "histogram",
@@ -14,31 +15,41 @@ pub(super) const INFO: Info = Info {
     arguments: &[
         Argument {
             name: "field",
-            about: "which field of a line (separated by tabs, from 1) is the number; 0 is the line (0)",
+            about: "which field is the number: its own number, from 1, or its name; 0 is the line (0)",
         },
         Argument { name: "width", about: "width of a bin (1)" },
+        FORMAT,
+        SEPARATOR,
+        HEADER,
     ],
     inputs: 1..=usize::MAX,
     make: Make::Program(|arguments, resources| {
-        let field = arguments.whole("field")?.unwrap_or(0) as usize;
+        let field = Column::new(arguments, "field", 0)?;
         let width = arguments.positive("width")?.unwrap_or(1.0);
         Ok(counting::program(Histogram { field, width }, resources))
     }),
 };
 
 struct Histogram {
-    field: usize,
+    field: Column,
     width: f64,
 }
 
 impl Count for Histogram {
+    fn open(&mut self, split: &Split) -> Result<(), TaskError> {
+        self.field.open(split)
+    }
+
     fn count(&mut self, record: &[u8], counts: &mut Counts<'_>) -> Result<(), TaskError> {
-        let Some(value) = field(record, self.field).and_then(number) else {
+        if self.field.is_header(record)? {
+            return Ok(());
+        }
+        let Some(value) = self.field.of(record).and_then(number) else {
             counts.skip();
             return Ok(());
         };
         // Far values go to the outermost bins: the cast saturates.
-        counts.add(&ordered((value / self.width).floor() as i64))
+        counts.add(&ordered_bin((value / self.width).floor() as i64))
     }
 
     fn show<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
@@ -51,11 +62,6 @@ impl Count for Histogram {
 const SIGN: u64 = 1 << 63;
 
 /// A number as bytes that compare like it.
-fn ordered(number: i64) -> [u8; 8] {
+fn ordered_bin(number: i64) -> [u8; 8] {
     (number.cast_unsigned() ^ SIGN).to_be_bytes()
-}
-
-/// The finite number that a field holds.
-pub(super) fn number(field: &[u8]) -> Option<f64> {
-    std::str::from_utf8(field).ok()?.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }

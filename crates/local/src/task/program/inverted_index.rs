@@ -45,6 +45,11 @@ impl Program for InvertedIndex {
         Ok(())
     }
 
+    fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        // A newline parts words like any white space.
+        self.map(lines, emit)
+    }
+
     fn finish(&mut self, emit: &mut Emit) -> Result<(), TaskError> {
         self.words.drain(|word, _| emit.pair(word, &self.file))
     }

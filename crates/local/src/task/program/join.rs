@@ -9,37 +9,39 @@ use super::super::merge::Values;
 use super::super::part::Part;
 use super::super::{Split, TaskError};
 use super::arguments::Argument;
+use super::columns::{Column, FORMAT, HEADER, SEPARATOR};
 use super::contract::{Info, Make, Program};
-use super::fields::field;
 use super::kept::Kept;
 
 pub(super) const INFO: Info = Info {
     name: "join",
-    about: "pairs lines of two inputs with equal keys: lines `key TAB rest of the left line TAB rest of the right line`, sorted by key within a part; lines without the field are skipped and counted",
+    about: "pairs lines of two inputs with equal keys: lines `key TAB rest of the left line TAB rest of the right line` (of JSON the whole lines), sorted by key within a part; lines without the field are skipped and counted",
     arguments: &[
         Argument {
             name: "left",
-            about: "which field of the first input's lines (separated by tabs, from 1) is the key (1)",
+            about: "which field of the first input's records is the key: its number, from 1, or its name (1, of JSON none)",
         },
         Argument { name: "right", about: "the same of the second input (1)" },
         Argument {
             name: "kind",
             about: "`inner`, `left`, `right` or `full`: whose lines are kept, with an empty other side, if nothing matches them (inner)",
         },
+        FORMAT,
+        SEPARATOR,
+        HEADER,
     ],
     inputs: 2..=2,
     make: Make::Program(|arguments, resources| {
-        let number = |name| {
-            let number = arguments.whole(name)?.unwrap_or(1);
-            if number == 0 {
-                Err(arguments.problem(name, "found 0, expected 1 or more"))
-            } else {
-                Ok(number as usize)
+        let column = |name| {
+            let column = Column::new(arguments, name, 1)?;
+            if column.is_record() {
+                return Err(arguments.problem(name, "found 0, expected 1 or more"));
             }
+            Ok(column)
         };
         let kind = arguments.choice("kind", &["inner", "left", "right", "full"])?;
         Ok(Box::new(Join {
-            fields: [number("left")?, number("right")?],
+            fields: [column("left")?, column("right")?],
             keeps_left: matches!(kind, "left" | "full"),
             keeps_right: matches!(kind, "right" | "full"),
             input: 0,
@@ -50,7 +52,7 @@ pub(super) const INFO: Info = Info {
 };
 
 struct Join {
-    fields: [usize; 2],
+    fields: [Column; 2],
     keeps_left: bool,
     keeps_right: bool,
     /// Which input is read: 0 or 1.
@@ -67,24 +69,21 @@ impl Program for Join {
             return Err(TaskError::Job(format!("join: found input {}, expected 0 or 1", split.input)));
         }
         self.input = split.input as u8;
-        Ok(())
+        self.fields[split.input as usize].open(split)
     }
 
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
-        let number = self.fields[usize::from(self.input)];
-        let Some(key) = field(record, number) else {
+        let column = &mut self.fields[usize::from(self.input)];
+        if column.is_header(record)? {
+            return Ok(());
+        }
+        self.value.clear();
+        self.value.push(self.input);
+        column.put_others(record, &mut self.value);
+        let Some(key) = column.of(record) else {
             emit.skip();
             return Ok(());
         };
-        self.value.clear();
-        self.value.push(self.input);
-        let others = record.split(|&byte| byte == b'\t').enumerate().filter(|(i, _)| i + 1 != number);
-        for (nth, (_, other)) in others.enumerate() {
-            if nth > 0 {
-                self.value.push(b'\t');
-            }
-            self.value.extend_from_slice(other);
-        }
         emit.pair(key, &self.value)
     }
 

@@ -43,7 +43,7 @@ impl Kept {
             return Ok(());
         }
         if self.rest.is_none() {
-            self.rest.insert(RunWriter::create(&self.path)?).begin();
+            self.rest.insert(RunWriter::create(&self.path)?).begin()?;
         }
         self.rest.as_mut().map_or(Ok(()), |rest| rest.push(b"", line))
     }

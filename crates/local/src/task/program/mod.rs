@@ -4,7 +4,9 @@
 //! counts something, or of [`Generator`] if it makes its own input.
 
 mod arguments;
+mod columns;
 mod contract;
+mod count;
 mod counting;
 mod fields;
 mod generate_text;
@@ -14,6 +16,7 @@ mod histogram;
 mod inverted_index;
 mod join;
 mod kept;
+mod lines;
 mod sequence_count;
 mod sort;
 mod tally;
@@ -31,6 +34,7 @@ use arguments::Arguments;
 pub use contract::Info;
 pub(super) use contract::{Generator, Program, Resources};
 use contract::{Made, Make};
+pub(super) use fields::{number, ordered};
 
 /// An instance.
 pub(super) enum Built {
@@ -59,8 +63,9 @@ pub struct Shape {
 }
 
 /// All programs, in the order in which help shows them.
-static PROGRAMS: [Info; 10] = [
+static PROGRAMS: [Info; 11] = [
     wordcount::INFO,
+    count::INFO,
     sort::INFO,
     terasort::INFO,
     grep::INFO,
@@ -91,7 +96,13 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
         needs_reducers: false,
         needs_preparation: false,
     };
-    let Job::Program { program, args } = job else { return Ok(reads) };
+    let (program, args) = match job {
+        Job::Program { program, args } => (program, args),
+        Job::Commands { .. } => return Ok(reads),
+        Job::Command { .. } => {
+            return Ok(Shape { inputs: 0..=usize::MAX, is_map_only: true, ..reads });
+        }
+    };
     let inputs = info(program)?.inputs.clone();
     Ok(match build(program, args, Resources::none())? {
         Built::Program(built) => Shape {
@@ -146,10 +157,9 @@ mod tests {
 
     #[test]
     fn wrong_programs_and_arguments_are_told_the_right_ones() {
-        assert!(
-            problem("wordcout", &json!({}))
-                .starts_with("found program \"wordcout\", expected one of wordcount, sort, terasort, grep, ")
-        );
+        assert!(problem("wordcout", &json!({})).starts_with(
+            "found program \"wordcout\", expected one of wordcount, count, sort, terasort, grep, "
+        ));
         let cases = [
             ("wordcount", json!({"x": 1}), "wordcount: found argument \"x\", expected none"),
             ("grep", json!({}), "grep: found no argument \"pattern\", expected one"),
@@ -168,7 +178,7 @@ mod tests {
             (
                 "histogram",
                 json!({"feld": 0}),
-                "histogram: found argument \"feld\", expected one of field, width; did you mean \"field\"?",
+                "histogram: found argument \"feld\", expected one of field, width, format, separator, header; did you mean \"field\"?",
             ),
             (
                 "generate-text",
@@ -228,5 +238,7 @@ mod tests {
         assert!(shape("terasort", json!({})).needs_preparation);
         assert_eq!(shape("join", json!({})).inputs, 2..=2);
         assert!(!shape("wordcount", json!({})).needs_preparation);
+        let plain = describe(&Job::Command { command: "cat".to_owned() }).unwrap();
+        assert!(plain.is_map_only && plain.inputs == (0..=usize::MAX));
     }
 }

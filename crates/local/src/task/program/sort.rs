@@ -1,13 +1,13 @@
 //! `sort`: lines in order, over all parts.
 
-use super::super::TaskError;
 use super::super::emit::Emit;
 use super::super::merge::Values;
 use super::super::part::Part;
+use super::super::{Split, TaskError};
 use super::arguments::Argument;
+use super::columns::{Column, FORMAT, HEADER, SEPARATOR};
 use super::contract::{Info, Make, Program};
-use super::fields::field;
-use super::histogram::number;
+use super::fields::{number, ordered};
 
 pub(super) const INFO: Info = Info {
     name: "sort",
@@ -15,15 +15,24 @@ pub(super) const INFO: Info = Info {
     arguments: &[
         Argument {
             name: "field",
-            about: "which field of a line (separated by tabs, from 1) is the key; 0 is the line; lines without it come first (0)",
+            about: "which field is the key: its number, from 1, or its name; 0 is the line; lines without it come first (0)",
         },
-        Argument { name: "numeric", about: "whether keys are numbers; what is none comes first (false)" },
-        Argument { name: "reverse", about: "whether the order is turned around (false)" },
+        Argument {
+            name: "numeric",
+            about: "whether keys are numbers such as `12`, `-.5` or `1e3`; what is none (`12abc`, `inf`, nothing) comes first, among its like in the order of the input (false)",
+        },
+        Argument {
+            name: "reverse",
+            about: "whether the order is turned around, so that what has no key or is no number comes last (false)",
+        },
+        FORMAT,
+        SEPARATOR,
+        HEADER,
     ],
     inputs: 1..=usize::MAX,
     make: Make::Program(|arguments, _| {
         Ok(Box::new(Sort {
-            field: arguments.whole("field")?.unwrap_or(0) as usize,
+            field: Column::new(arguments, "field", 0)?,
             numeric: arguments.flag("numeric")?,
             reverse: arguments.flag("reverse")?,
             key: Vec::new(),
@@ -32,7 +41,7 @@ pub(super) const INFO: Info = Info {
 };
 
 struct Sort {
-    field: usize,
+    field: Column,
     numeric: bool,
     reverse: bool,
     /// Resources for a key.
@@ -42,7 +51,7 @@ struct Sort {
 impl Sort {
     /// Whether the key is the line itself, so that it needs no value beside it.
     fn is_plain(&self) -> bool {
-        self.field == 0 && !self.numeric && !self.reverse
+        self.field.is_record() && !self.numeric && !self.reverse
     }
 }
 
@@ -51,11 +60,18 @@ impl Program for Sort {
         true
     }
 
+    fn open(&mut self, split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
+        self.field.open(split)
+    }
+
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        if self.field.is_header(record)? {
+            return Ok(());
+        }
         if self.is_plain() {
             return emit.pair(record, b"");
         }
-        let field = field(record, self.field);
+        let field = self.field.of(record);
         self.key.clear();
         if self.numeric {
             self.key.extend_from_slice(&field.and_then(number).map_or([0; 8], ordered));
@@ -75,14 +91,6 @@ impl Program for Sort {
         }
         Ok(())
     }
-}
-
-/// A finite number as bytes that compare like it, and above eight zeros.
-fn ordered(number: f64) -> [u8; 8] {
-    // Zero has two forms that are one number.
-    let bits = if number == 0.0 { 0 } else { number.to_bits() };
-    let sign = 1 << 63;
-    if bits & sign == 0 { (bits | sign).to_be_bytes() } else { (!bits).to_be_bytes() }
 }
 
 /// Bytes that compare the other way around: each byte's complement; the highest is escaped, so that a

@@ -35,6 +35,12 @@ pub fn json(told: &Told<'_>) -> String {
         "completed": explanation.completed,
         "until": explanation.until,
         "failed": explanation.failed,
+        "open": told.open.map(|open| {
+            let reasons = told.open_phases();
+            let reasons: Vec<Value> =
+                reasons.iter().map(|(phase, why)| json!({ "phase": phase, "why": why })).collect();
+            json!({ "now": open.now, "at_work": open.is_at_work, "waits": reasons })
+        }),
         "decides": explanation.decides,
         "order": {
             "started": explanation.order.started,

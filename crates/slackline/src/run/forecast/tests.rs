@@ -67,11 +67,14 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     let expected = forecast.thinking.take().unwrap().answer.recv().unwrap();
     forecast.expected = expected;
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
-    let failed = Happening::Failed { id: map(1), message: "no", log: None, goes_on: false };
-    for _ in 0..3 {
-        forecast.record(at(6.0), failed);
+    let failed = |is_final| {
+        let message = "no";
+        Happening::Failed { id: map(1), message, log: None, goes_on: false, is_final }
+    };
+    for _ in 0..9 {
+        forecast.record(at(6.0), failed(false));
         assert_eq!(forecast.of("f"), Prospect::Done(54.5));
     }
-    forecast.record(at(6.0), failed);
+    forecast.record(at(6.0), failed(true));
     assert_eq!(forecast.of("f"), Prospect::Failed);
 }

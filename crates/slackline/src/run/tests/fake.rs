@@ -11,18 +11,17 @@ use slackline_model::{Draft, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_sim::{Options, Sim};
 
 use crate::run::{
-    Attempt, Backend, Drive, Ended, EngineError, Fault, Happening, Identity, JobCost, JobHistory, JobName,
-    Obstacle, Opened, Prepared, Recovered, RunEnd, RunStart, Session, Stop, TaskId, UnrunnableJob,
+    Attempt, Backend, Drive, Ended, EngineError, Fault, Happening, JobCost, JobHistory, JobName, JobVerdict,
+    Obstacle, Opening, Prepared, Recovered, RunEnd, Session, Stop, TaskId,
 };
 
 /// A run, as if it were on disk.
 #[derive(Clone)]
 struct Stored {
-    identity: Identity,
     started: u64,
     workload: Draft,
     attempts: Vec<Attempt>,
-    has_outputs: bool,
+    is_finished: bool,
 }
 
 #[derive(Default)]
@@ -52,14 +51,9 @@ impl Fake {
         self.disk.borrow().past.clone()
     }
 
-    /// As if all outputs were removed by hand.
-    pub(in crate::run) fn lose_outputs(&self) {
-        self.disk.borrow_mut().run.as_mut().unwrap().has_outputs = false;
-    }
-
     fn session(&self, run: Stored) -> FakeSession {
         let done = run.attempts.len();
-        let recovered = Recovered { done, cut_short: 0 };
+        let recovered = Recovered { done, ..Recovered::default() };
         FakeSession { run, recovered, stop_after: self.stop_after, disk: self.disk.clone() }
     }
 }
@@ -92,15 +86,9 @@ impl Backend for Fake {
         Ok(Box::new(FakePrepared { draft, engine }))
     }
 
-    fn open(&self, state: &Path, identity: &Identity) -> Result<Opened, EngineError> {
-        let Some(run) = self.disk.borrow().run.clone() else { return Ok(Opened::Nothing) };
-        if let Some(difference) = run.identity.difference(identity) {
-            return Err(EngineError::Another { path: state.display().to_string(), difference });
-        }
-        if !run.has_outputs {
-            return Ok(Opened::Orphaned);
-        }
-        Ok(Opened::Begun(Box::new(self.session(run))))
+    fn unfinished_since(&self, _: &Path) -> Result<Option<u64>, EngineError> {
+        let disk = self.disk.borrow();
+        Ok(disk.run.as_ref().filter(|run| !run.is_finished).map(|run| run.started))
     }
 }
 
@@ -114,19 +102,24 @@ impl Prepared for FakePrepared {
         &self.draft
     }
 
-    fn unrunnable(&self) -> Vec<UnrunnableJob> {
-        Vec::new()
+    fn preview(&self, _: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        Ok(Vec::new())
     }
 
-    fn discard(&self, _: &Path) -> Result<bool, EngineError> {
-        Ok(self.engine.disk.borrow_mut().run.take().is_some())
-    }
-
-    fn begin(self: Box<Self>, beginning: RunStart<'_>) -> Result<Box<dyn Session>, EngineError> {
-        let RunStart { identity, started, .. } = beginning;
-        let run = Stored { identity, started, workload: self.draft, attempts: Vec::new(), has_outputs: true };
+    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
+        let earlier = self.engine.disk.borrow_mut().run.take();
+        let (removed, goes_on) = (opening.choices.again && earlier.is_some(), !opening.choices.again);
+        let new = Stored {
+            started: opening.started,
+            workload: self.draft,
+            attempts: Vec::new(),
+            is_finished: false,
+        };
+        let run = earlier.filter(|_| goes_on).unwrap_or(new);
         self.engine.disk.borrow_mut().run = Some(run.clone());
-        Ok(Box::new(self.engine.session(run)))
+        let mut session = self.engine.session(run);
+        session.recovered.starts_over = removed;
+        Ok(Box::new(session))
     }
 }
 
@@ -172,6 +165,10 @@ impl Session for FakeSession {
 
     fn attempts(&self) -> &[Attempt] {
         &self.run.attempts
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        &[]
     }
 
     fn recovered(&self) -> Recovered {
@@ -231,6 +228,7 @@ impl Session for FakeSession {
         }
         let end = if ran.len() < total { RunEnd::Interrupted } else { RunEnd::Done };
         self.run.attempts.extend(ran);
+        self.run.is_finished = end == RunEnd::Done;
         self.disk.borrow_mut().run = Some(self.run.clone());
         Ok(end)
     }

@@ -1,0 +1,82 @@
+//! Which run is meant: by its flow file, by its state directory, or the only one there is.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use slackline::names::listed;
+use slackline::run::{Look, look};
+
+/// A run, as it is named on a command line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<'a> {
+    /// The flow file, or the state directory itself.
+    pub(crate) workload: Option<&'a Path>,
+    /// The state directory.
+    pub(crate) state: Option<&'a Path>,
+}
+
+/// The name of a run's state directory.
+pub(crate) fn state_name(workload: &Path) -> String {
+    let stem = workload.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
+    if stem == "-" { "run".to_owned() } else { stem }
+}
+
+/// Whether a run keeps its files there.
+pub(crate) fn is_state(directory: &Path) -> bool {
+    directory.join("journal.log").is_file() || directory.join("journal.redb").is_file()
+}
+
+/// The state directories below `states`, in the order of their names.
+pub(crate) fn all_states(states: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(states).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_state(path)).collect();
+    found.sort();
+    found
+}
+
+impl Named<'_> {
+    /// The state directory that is meant; `states` is where runs have theirs.
+    ///
+    /// # Errors
+    /// None is named, and there is none or more than one.
+    pub(crate) fn directory(self, states: &Path) -> anyhow::Result<PathBuf> {
+        match (self.state, self.workload) {
+            (Some(state), _) => Ok(state.to_owned()),
+            (None, Some(workload)) if is_state(workload) => Ok(workload.to_owned()),
+            (None, Some(workload)) => Ok(states.join(state_name(workload))),
+            (None, None) => match all_states(states).as_slice() {
+                [only] => Ok(only.clone()),
+                [] => bail!("{}: found no state of a run, expected one, or --state DIR", states.display()),
+                many => {
+                    let names: Vec<String> = many.iter().map(|path| path.display().to_string()).collect();
+                    bail!(
+                        "found the states of {} runs, expected --state with one of {}",
+                        many.len(),
+                        listed(&names)
+                    )
+                }
+            },
+        }
+    }
+
+    /// The run that is meant.
+    ///
+    /// # Errors
+    /// There is none, or its journal cannot be read.
+    pub(crate) fn look(self, states: &Path) -> anyhow::Result<Look> {
+        look_at(&self.directory(states)?, states)
+    }
+}
+
+/// The run of a state directory.
+///
+/// # Errors
+/// There is none, or its journal cannot be read.
+pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<Look> {
+    look(state)?.ok_or_else(|| {
+        let there = all_states(states);
+        let names: Vec<String> = there.iter().map(|path| path.display().to_string()).collect();
+        let known = if names.is_empty() { String::new() } else { format!("; there are {}", listed(&names)) };
+        anyhow!("{}: found no run there, expected the state directory of one{known}", state.display())
+    })
+}

@@ -1,0 +1,279 @@
+//! `status`: how far a run is, whether it goes on, was stopped or has ended.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use serde_json::{Value, json};
+use slackline::PolicySpec;
+use slackline::report::number::{counted, duration, exact, instant, instants};
+use slackline::report::table::fitted;
+use slackline::report::{Align, Table, View};
+use slackline::run::{FlowState, FlowStatus, JobFigures, Stage, StateOfRun, TaskAtWork};
+use slackline_local::clock;
+
+use super::Answer;
+use crate::args::OutputArgs;
+use crate::args::output::{Form, Forms};
+use crate::args::state::{Named, look_at};
+use crate::defaults::Defaults;
+use crate::tables::Tables;
+use crate::{jobs, out};
+
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many tasks at work are told.
+const AT_WORK: usize = 10;
+/// Below that many seconds a run is told without the clock.
+const SHORT: f64 = 100.0;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline status
+  slackline status flows.toml --follow
+  slackline status --state /var/lib/slackline/night --format json
+
+The run is that of a flow file, of a state directory, or the only one below .slackline. Nothing is locked or changed, \
+so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
+the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.")]
+pub(crate) struct Status {
+    /// Flow file of the run, or its state directory [default: the only run there is]
+    #[arg(value_name = "WORKLOAD", conflicts_with = "state")]
+    workload: Option<PathBuf>,
+    /// State directory of the run
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Look again every second until nothing is at work any more
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let named = Named { workload: args.workload.as_deref(), state: args.state.as_deref() };
+    let directory = named.directory(defaults.state())?;
+    let is_shown = args.output.file().is_none() && std::io::stdout().is_terminal();
+    if args.follow && args.output.form() != Form::Table {
+        bail!("--follow: found --format {}, expected a table", args.output.form().name());
+    }
+    loop {
+        let state = seen(&directory, defaults.state(), tables)?;
+        let goes_on = args.follow && state.stage == Stage::AtWork;
+        // Elsewhere than on a terminal only the last look is worth keeping.
+        if !goes_on || is_shown {
+            show(args, &state, args.follow && is_shown)?;
+        }
+        if !goes_on {
+            return Ok(Answer::Yes);
+        }
+        clock::pause(PAUSE);
+    }
+}
+
+/// The run as it is now.
+fn seen(directory: &Path, states: &Path, tables: &Tables) -> anyhow::Result<StateOfRun> {
+    let look = look_at(directory, states)?;
+    // A policy of another program, or one that is gone: then nothing is predicted.
+    let policy: Option<PolicySpec> = look.policy().and_then(|spec| tables.policies.parse(spec).ok());
+    Ok(StateOfRun::of(&look, policy.as_ref(), clock::unix_micros()))
+}
+
+fn show(args: &Status, state: &StateOfRun, redraws: bool) -> anyhow::Result<()> {
+    let text = match args.output.form() {
+        Form::Table => table(state, &out::view(args.output.file())),
+        Form::Csv => csv(state),
+        Form::Json => format!("{:#}\n", document(state)),
+    };
+    if redraws {
+        let mut stdout = std::io::stdout().lock();
+        // To the upper left corner, and everything below it away.
+        return Ok(write!(stdout, "\x1b[H\x1b[2J{text}").and_then(|()| stdout.flush())?);
+    }
+    out::text(args.output.file(), &text)
+}
+
+/// The text: where the run is, its flows, its jobs, what is at work.
+fn table(state: &StateOfRun, view: &View) -> String {
+    let figures: Vec<JobFigures> =
+        state.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| job.figures.clone())).collect();
+    let mut out = fitted(&headline(state), view.width);
+    out.extend(["\n", &flows(state, view), "\n", &jobs::table(&figures, view)]);
+    if !state.at_work.is_empty() {
+        out.extend(["\n", &at_work(state)]);
+    }
+    out
+}
+
+/// `.slackline/night: at work for 12 s under flowflex`, and how far.
+fn headline(state: &StateOfRun) -> String {
+    let started = instant(0.0, Some(&state.clock()));
+    let name = state.state.display();
+    let stage = match state.stage {
+        Stage::AtWork => format!("at work since {started}, for {}", duration(state.now)),
+        Stage::Stopped => {
+            let last = duration((state.now - state.recorded).max(0.0));
+            format!("stopped: begun at {started}, nothing is at work, the last record is {last} old")
+        }
+        Stage::Done => format!("done: begun at {started}, took {}", duration(state.recorded)),
+        _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
+    };
+    let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));
+    let tasks = state.tasks();
+    let failed: u64 = state.flows.iter().map(FlowState::failed).sum();
+    let failed = if failed > 0 { format!(", {} failed", counted(failed, "attempt")) } else { String::new() };
+    format!(
+        "{name}: {stage}{policy}\n{} of {} done{failed}\n",
+        tasks.done,
+        counted(tasks.total as u64, "task")
+    )
+}
+
+/// What is to be said of a flow in a word or two.
+fn verdict(flow: &FlowState, now: f64) -> &'static str {
+    match (flow.status, flow.is_late(now)) {
+        (FlowStatus::Failed, _) => "failed",
+        (FlowStatus::Done, Some(true)) => "late",
+        (FlowStatus::Done, Some(false)) => "on time",
+        (FlowStatus::Done, None) => "done",
+        (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => "late already",
+        (_, Some(true)) => "about to be late",
+        (FlowStatus::Coming, _) => "not released",
+        (FlowStatus::Waiting, _) => "waits",
+        _ => "at work",
+    }
+}
+
+fn flows(state: &StateOfRun, view: &View) -> String {
+    let times = |flow: &FlowState| [flow.deadline, flow.predicted, flow.completion];
+    let last = state.flows.iter().flat_map(times).flatten().fold(0.0, f64::max);
+    let start = state.start.as_ref().filter(|_| last >= SHORT);
+    let at =
+        |of: fn(&FlowState) -> Option<f64>| instants(&state.flows.iter().map(of).collect::<Vec<_>>(), start);
+    let columns = [at(|flow| flow.deadline), at(|flow| flow.predicted), at(|flow| flow.completion)];
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("deadline", Align::Right),
+        ("predicted\ncompletion", Align::Right),
+        ("completion", Align::Right),
+        ("tasks done", Align::Right),
+        ("failed\nattempts", Align::Right),
+        ("", Align::Left),
+    ]);
+    for (k, flow) in state.flows.iter().enumerate() {
+        let tasks = flow.tasks();
+        let done = format!("{} of {}", tasks.done, tasks.total);
+        let verdict = match (state.stage, verdict(flow, state.now)) {
+            (Stage::Stopped, "at work") => "begun",
+            (_, verdict) => verdict,
+        };
+        let cells = columns.iter().map(|column| column[k].clone());
+        let rest = [done, flow.failed().to_string(), verdict.to_owned()];
+        table.row(std::iter::once(flow.id.clone()).chain(cells).chain(rest));
+    }
+    table.render(view)
+}
+
+/// The tasks at work.
+fn at_work(state: &StateOfRun) -> String {
+    let line = |one: &TaskAtWork| {
+        let since = duration((state.now - one.since).max(0.0));
+        let TaskAtWork { flow, job, id, slot, .. } = one;
+        format!("  {flow}/{job} {} {} on slot {slot}, for {since}\n", id.phase.name(), id.task)
+    };
+    let all = state.at_work.len();
+    let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
+    out.extend(state.at_work.iter().take(AT_WORK).map(line));
+    if all > AT_WORK {
+        out.extend(["  … ", &(all - AT_WORK).to_string(), " more (JSON has all)\n"]);
+    }
+    out
+}
+
+/// A row a flow with exact numbers.
+fn csv(state: &StateOfRun) -> String {
+    let header = [
+        "flow",
+        "status",
+        "release",
+        "deadline",
+        "predicted",
+        "completion",
+        "late",
+        "tasks",
+        "done",
+        "failed_attempts",
+    ];
+    let row = |flow: &FlowState| {
+        let tasks = flow.tasks();
+        vec![
+            flow.id.clone(),
+            flow.status.name().to_owned(),
+            exact(Some(flow.release)),
+            exact(flow.deadline),
+            exact(flow.predicted),
+            exact(flow.completion),
+            flow.is_late(state.now).map_or_else(String::new, |late| late.to_string()),
+            tasks.total.to_string(),
+            tasks.done.to_string(),
+            flow.failed().to_string(),
+        ]
+    };
+    slackline::report::csv(&header, state.flows.iter().map(row))
+}
+
+/// The document: everything, times in seconds since the start of the run.
+fn document(state: &StateOfRun) -> Value {
+    let started = i64::try_from(state.started).ok();
+    let started = started.and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
+    let tasks = state.tasks();
+    let flow = |flow: &FlowState| {
+        let tasks = flow.tasks();
+        let job = |job: &slackline::run::JobState| {
+            let mut said = jobs::json(&job.figures);
+            said["after"] = json!(job.after);
+            said["at_work"] = json!(job.at_work);
+            said
+        };
+        json!({
+            "flow": flow.id,
+            "status": flow.status.name(),
+            "release": flow.release,
+            "deadline": flow.deadline,
+            "predicted": flow.predicted,
+            "completion": flow.completion,
+            "late": flow.is_late(state.now),
+            "tasks": tasks.total,
+            "done": tasks.done,
+            "failed_attempts": flow.failed(),
+            "jobs": flow.jobs.iter().map(job).collect::<Vec<_>>(),
+        })
+    };
+    let task = |one: &TaskAtWork| {
+        json!({
+            "flow": one.flow,
+            "job": one.job,
+            "phase": one.id.phase.name(),
+            "task": one.id.task,
+            "slot": one.slot,
+            "process": one.process,
+            "since": one.since,
+        })
+    };
+    json!({
+        "slackline": 1,
+        "state": state.state.display().to_string(),
+        "status": state.stage.name(),
+        "started": started.map(|at| at.to_string()),
+        "policy": state.policy,
+        "now": state.now,
+        "recorded": state.recorded,
+        "tasks": tasks.total,
+        "done": tasks.done,
+        "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),
+        "at_work": state.at_work.iter().map(task).collect::<Vec<_>>(),
+    })
+}

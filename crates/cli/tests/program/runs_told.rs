@@ -1,0 +1,182 @@
+//! What a run tells programs and people beside its table: events, hooks, lines; what runs know of each other; and what
+//! `clean` removes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::processes::{Family, ended, signal};
+use crate::runs::{RUN, command, parts};
+use crate::runs_watched::{done, hanging, slackline};
+use crate::{ran, scratch};
+
+/// A flow of a job that fails once and is done then, and one that always fails.
+fn told(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    let flow = "slackline = 1\n[[flows]]\nid = 'good'\ndeadline = 3000.0\njobs = [ { id = 'j', run = { mapper = \
+                'mkdir once && exit 3; cat', inputs = ['in.txt'], output = 'good' } } ]\n[[flows]]\nid = 'bad'\njobs = \
+                [ { id = 'k', run = { mapper = 'exit 7', inputs = ['in.txt'], output = 'bad' } } ]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    dir
+}
+
+/// The events of a file, each of which follows the schema.
+fn events(file: &Path) -> Vec<Value> {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/events.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let text = fs::read_to_string(file).expect("events");
+    let read = |line: &str| {
+        let event: Value = serde_json::from_str(line).expect("a line is JSON");
+        validator.validate(&event).unwrap_or_else(|error| panic!("{line}: {error}"));
+        event
+    };
+    text.lines().map(read).collect()
+}
+
+fn names(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["event"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn events_tell_every_attempt_every_flow_and_the_end() {
+    let dir = told("run-events");
+    let ran = slackline(&dir, &[&RUN[..], &["--attempts", "2", "--events", "events.jsonl"]].concat());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let found = events(&dir.join("events.jsonl"));
+    let names = names(&found);
+    assert_eq!((names[0], names[names.len() - 1]), ("run_began", "run_ended"));
+    assert_eq!(found[0]["flows"][1]["tasks"], 1);
+    let count = |name: &str| names.iter().filter(|found| **found == name).count();
+    let counts =
+        ["task_started", "task_failed", "task_done", "job_done", "flow_done", "flow_failed"].map(count);
+    assert_eq!(counts, [4, 3, 1, 1, 1, 1], "{names:?}");
+    let done = found.iter().find(|event| event["event"] == "task_done").expect("one");
+    assert_eq!((&done["attempt"], &done["counters"]["records_out"]), (&2.into(), &1.into()), "{done}");
+    assert!(done["slot"].is_u64() && done["number"].is_u64(), "{done}");
+    assert_eq!(found.last().unwrap()["message"], "1 flow failed");
+    // The same command adds to the file.
+    slackline(&dir, &[&RUN[..], &["--attempts", "2", "--events", "events.jsonl"]].concat());
+    let more = events(&dir.join("events.jsonl"));
+    assert_eq!(more[found.len()]["event"], "run_resumed", "{:?}", more[found.len()]);
+    assert!(more[found.len()..].iter().any(|event| event["event"] == "job_kept"));
+}
+
+#[test]
+fn a_run_that_is_stopped_says_so_in_its_events() {
+    let (dir, family) = (hanging("run-events-stopped"), Family::new("run-events-stopped"));
+    let engine = family.start(&dir, &[&RUN[..], &["--events", "e.jsonl"]].concat());
+    family.awaits(&format!("sleep {}", Family::long()));
+    signal("INT", engine.id());
+    assert_eq!(ended(engine).code, Some(130));
+    let found = events(&dir.join("e.jsonl"));
+    assert_eq!(found.last().unwrap()["end"], "stopped");
+}
+
+#[test]
+fn events_that_cannot_be_written_are_a_warning_and_a_file_that_cannot_be_made_is_refused() {
+    let dir = told("run-events-refused");
+    let missing = slackline(&dir, &[&RUN[..], &["--events", "no/such/file"]].concat());
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.contains("--events: no/such/file: cannot be written"), "{}", missing.err);
+    if Path::new("/dev/full").exists() {
+        let full = slackline(&dir, &[&RUN[..], &["--events", "/dev/full"]].concat());
+        assert_eq!(full.code, Some(1), "{}", full.err);
+        assert!(full.err.contains("warning: --events: /dev/full: cannot be written"), "{}", full.err);
+    }
+}
+
+#[test]
+fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
+    let dir = told("run-hooks");
+    let says = "echo $SLACKLINE_EVENT/$SLACKLINE_FLOW/$SLACKLINE_MESSAGE/$SLACKLINE_STATE >> hooks.txt";
+    let late = ["--deadline", "good=2020-01-01T00:00:00Z"];
+    let hooks =
+        ["--on-failure", says, "--on-late", says, "--on-end", "sleep 0.2; echo end >> hooks.txt; exit 4"];
+    let ran = slackline(&dir, &[&RUN[..], &["--attempts", "2"], &late, &hooks].concat());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let text = fs::read_to_string(dir.join("hooks.txt")).expect("hooks wrote");
+    let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(
+        [count("failure/bad/flow bad failed/"), count("late/good/flow good is"), count("end")],
+        [1, 1, 1]
+    );
+    let state = dir.join("state");
+    assert!(text.contains(&format!("/{}\n", state.display())), "{text}");
+    assert!(ran.err.contains("warning: --on-end: its command ended with exit status: 4"), "{}", ran.err);
+    assert!(!ran.out.contains("hooks"), "{}", ran.out);
+}
+
+#[test]
+fn as_much_is_said_as_is_wanted() {
+    let dir = told("run-voice");
+    let quiet = slackline(&dir, &[&RUN[..], &["-q", "--attempts", "2"]].concat());
+    assert_eq!((quiet.code, quiet.out.as_str()), (Some(1), ""), "{}", quiet.err);
+    assert!(quiet.err.contains("bad/k map 0 failed, attempt 2, the last"), "{}", quiet.err);
+    assert!(!quiet.err.contains("good/j done"), "{}", quiet.err);
+    let verbose = slackline(&dir, &[&RUN[..], &["-v", "--again", "--attempts", "2"]].concat());
+    for words in ["good/j map 0 started", "good/j map 0 done after"] {
+        assert!(verbose.err.contains(words), "{words:?} in {}", verbose.err);
+    }
+    assert_eq!(slackline(&dir, &[&RUN[..], &["-q", "-v"]].concat()).code, Some(2));
+}
+
+#[test]
+fn two_runs_of_one_user_know_of_each_other() {
+    let (dir, family) = (hanging("run-neighbours"), Family::new("run-neighbours"));
+    let engine = family.start(&dir, &RUN);
+    family.awaits(&format!("sleep {}", Family::long()));
+    let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { mapper = 'cat', inputs = ['in.txt'], \
+                output = 'other' } } ]\n";
+    fs::write(dir.join("other.toml"), flow).expect("a flow file");
+    let other =
+        ["run", "other.toml", "--slots", "4", "--share", "--state", "other.state", "--events", "other.jsonl"];
+    let second = family.slackline(&dir, &other);
+    assert_eq!(second.code, Some(0), "{}{}", second.out, second.err);
+    assert!(
+        second.err.contains("1 other run is at work on this machine with 2 slots beside the 2 of this one"),
+        "{}",
+        second.err
+    );
+    assert_eq!(events(&dir.join("other.jsonl"))[0]["slots"], 2);
+    signal("INT", engine.id());
+    ended(engine);
+    let third = family
+        .slackline(&dir, &["run", "other.toml", "--slots", "4", "--share", "--state", "third", "--again"]);
+    assert!(!third.err.contains("other run"), "{}", third.err);
+}
+
+#[test]
+fn clean_removes_states_of_runs_that_have_ended_and_nothing_else() {
+    let (dir, family) = (hanging("run-clean"), Family::new("run-clean"));
+    let engine = family.start(&dir, &["run", "flow.toml", "--slots", "2"]);
+    family.awaits(&format!("sleep {}", Family::long()));
+    let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { program = 'wordcount', inputs = \
+                ['in.txt'], output = 'other' } } ]\n";
+    fs::write(dir.join("other.toml"), flow).expect("a flow file");
+    assert_eq!(family.slackline(&dir, &["run", "other.toml"]).code, Some(0));
+    let state = |name: &str| dir.join(".slackline").join(name);
+    let dry = done(&dir, &["clean", "--all", "--dry-run"]);
+    assert!(dry.contains("stays: a process is at work on it") && dry.contains("would be removed"), "{dry}");
+    assert!(state("other").join("journal.log").exists());
+    assert!(done(&dir, &["clean", "--all", "--older-than", "1d"]).contains("stays: it is not so old"));
+    assert!(done(&dir, &["clean", "--all", "--larger-than", "1GiB"]).contains("stays: it is not so large"));
+    done(&dir, &["clean", "--all", "--intermediates"]);
+    assert!(state("other").join("journal.log").exists() && !state("other").join("maps").exists());
+    assert!(done(&dir, &["status", "other.toml"]).contains("done: begun at"));
+    done(&dir, &["clean", "--all"]);
+    assert!(!state("other").exists() && state("flow").join("journal.log").exists());
+    assert_eq!(parts(&dir.join("other"))["part-00000"], b"one\t1\nthree\t1\ntwo\t1\n");
+    signal("INT", engine.id());
+    ended(engine);
+    assert!(done(&dir, &["clean", "--all"]).contains("stays: it was stopped, and can be resumed"));
+    fs::write(dir.join("go"), "").expect("a file");
+    let rest =
+        ran(&command(&dir, &["run", "flow.toml", "--slots", "2"]).output().expect("the program starts"));
+    assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
+    let named = slackline(&dir, &["clean", "--state", "no/such"]);
+    assert_eq!(named.code, Some(2), "{}", named.err);
+    assert_eq!(slackline(&dir, &["clean"]).code, Some(2));
+}

@@ -1,0 +1,230 @@
+//! What can be seen of a run while it goes on, after it was killed and when it has ended; and what its exit code says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::processes::{Family, ended, signal};
+use crate::runs::{RUN, command};
+use crate::{Ran, ran, scratch};
+
+/// A flow of a job that is soon done, one that hangs until there is a file `go`, and one after it; and a flow alone.
+pub(crate) fn hanging(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    let flow = format!(
+        r#"
+slackline = 1
+[[flows]]
+id = "f"
+deadline = 3000.0
+jobs = [
+  {{ id = "quick", run = {{ program = "wordcount", inputs = ["in.txt"], output = "quick" }} }},
+  {{ id = "slow", run = {{ mapper = "cat; echo hello >&2; test -e go || sleep {}", inputs = ["@quick"], output = "slow" }} }},
+  {{ id = "last", run = {{ mapper = "cat", inputs = ["@slow"], output = "last" }} }},
+]
+"#,
+        Family::long()
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
+    dir
+}
+
+pub(crate) fn slackline(dir: &Path, args: &[&str]) -> Ran {
+    ran(&command(dir, args).output().expect("the program starts"))
+}
+
+pub(crate) fn done(dir: &Path, args: &[&str]) -> String {
+    let ran = slackline(dir, args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.out, ran.err);
+    ran.out
+}
+
+fn status(dir: &Path) -> Value {
+    let found = done(dir, &["status", "--state", "state", "--format", "json"]);
+    let document: Value = serde_json::from_str(&found).expect("the document is JSON");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/status.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    validator.validate(&document).unwrap_or_else(|error| panic!("{document:#}: {error}"));
+    document
+}
+
+#[test]
+fn a_run_is_seen_while_it_goes_on_after_it_was_killed_and_at_its_end() {
+    let (dir, family) = (hanging("run-watched"), Family::new("run-watched"));
+    let mut engine = family.start(&dir, &RUN);
+    family.awaits(&format!("sleep {}", Family::long()));
+    let seen = status(&dir);
+    assert_eq!((&seen["status"], &seen["policy"]), (&"at_work".into(), &"flowflex".into()));
+    assert_eq!((&seen["tasks"], &seen["done"]), (&4.into(), &2.into()));
+    let flow = &seen["flows"][0];
+    assert_eq!((&flow["status"], &flow["late"]), (&"begun".into(), &false.into()), "{flow:#}");
+    assert!(flow["predicted"].as_f64().is_some_and(|at| at > 0.0), "{flow:#}");
+    assert_eq!(flow["jobs"][0]["maps"]["records_in"], 3);
+    assert!(!seen["at_work"].as_array().unwrap().is_empty());
+    let told = done(&dir, &["explain", "--state", "state", "f"]);
+    for words in ["not done yet, deadline", "slow map", "last map", "waits for its input: slow map"] {
+        assert!(told.contains(words), "{words:?} in\n{told}");
+    }
+    assert!(!told.contains("failed"), "{told}");
+    let text = done(&dir, &["status", "--state", "state"]);
+    for words in ["state: at work since", "2 of 4 tasks done", "f/quick", "at work: 1 attempt"] {
+        assert!(text.contains(words), "{words:?} in\n{text}");
+    }
+    engine.kill().expect("it can be killed");
+    engine.wait().expect("it is gone");
+    assert_eq!((&status(&dir)["status"], &status(&dir)["done"]), (&"stopped".into(), &2.into()));
+    let told = done(&dir, &["explain", "state", "f", "slow"]);
+    assert!(told.contains("the command that began it resumes it"), "{told}");
+    family.is_gone();
+    fs::write(dir.join("go"), "").expect("a file");
+    let rest = family.slackline(&dir, &RUN);
+    assert_eq!(rest.code, Some(0), "{}{}", rest.out, rest.err);
+    assert!(rest.out.contains("records\n") || rest.out.contains("records"), "{}", rest.out);
+    let seen = status(&dir);
+    assert_eq!((&seen["status"], &seen["flows"][0]["status"]), (&"done".into(), &"done".into()));
+    assert!(done(&dir, &["explain", "--state", "state", "f"]).contains("on time"));
+    let followed = done(&dir, &["status", "--state", "state", "--follow"]);
+    assert!(followed.contains("state: done"), "{followed}");
+}
+
+#[test]
+fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
+    let dir = scratch("run-named");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = |output: &str| {
+        format!(
+            "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ {{ id = 'j', run = {{ mapper = 'cat', inputs = ['in.txt'], \
+             output = '{output}' }} }} ]\n"
+        )
+    };
+    fs::write(dir.join("a.toml"), flow("a")).expect("a flow file");
+    fs::write(dir.join("b.toml"), flow("b")).expect("a flow file");
+    let refused = |args: &[&str]| {
+        let ran = slackline(&dir, args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
+        ran.err
+    };
+    assert!(refused(&["status"]).contains(".slackline: found no state of a run"));
+    done(&dir, &["run", "a.toml"]);
+    assert!(done(&dir, &["status"]).starts_with(".slackline/a: done"));
+    done(&dir, &["run", "b.toml"]);
+    assert!(
+        refused(&["status"]).contains("the states of 2 runs, expected --state with one of .slackline/a, ")
+    );
+    assert!(done(&dir, &["status", "b.toml"]).starts_with(".slackline/b: done"));
+    assert!(done(&dir, &["status", ".slackline/b", "--format", "csv"]).contains("\nf,done,0,"));
+    assert!(refused(&["status", "c.toml"]).contains(".slackline/c: found no run there"));
+    assert!(refused(&["explain", "--state", "no/such", "f"]).contains("no/such: found no run there"));
+    assert!(refused(&["logs", "g", "j", "--workload", "a.toml"]).contains("found flow \"g\", expected f"));
+    assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("found job \"jj\", expected j"));
+    assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("which has 1 map from 0"));
+    assert!(refused(&["logs", "f", "j", "mop", "-w", "a.toml"]).contains("expected map-N, reduce-N"));
+}
+
+#[test]
+fn logs_tell_failures_with_what_was_said() {
+    let dir = scratch("run-logs");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let mapper = "cat; echo why it failed >&2; mkdir first && exit 3; exit 0";
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ {{ id = 'j', run = {{ mapper = '{mapper}', \
+         inputs = ['in.txt'], output = 'out' }} }} ]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    done(&dir, &RUN);
+    let failed = done(&dir, &["logs", "f", "j", "--state", "state", "--failed"]);
+    assert!(failed.starts_with("── f/j map 0, attempt 1, failed at "), "{failed}");
+    assert!(failed.contains("exit status: 3") && failed.contains("\nwhy it failed\n"), "{failed}");
+    let second = slackline(&dir, &["logs", "f", "j", "map-0", "--state", "state", "--attempt", "1"]);
+    assert_eq!(second.out, failed);
+    let none = slackline(&dir, &["logs", "f", "j", "reduce", "--state", "state"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
+}
+
+const FAILS: &str = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ { id = 'j', run = { mapper = 'exit 7', \
+                     inputs = ['in.txt'], output = 'out' } } ]\n";
+
+fn failing(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    fs::write(dir.join("flow.toml"), FAILS).expect("a flow file");
+    dir
+}
+
+#[test]
+fn a_reader_that_closes_does_not_turn_failed_flows_into_success() {
+    let dir = failing("run-closed");
+    let mut child = command(&dir, &[&RUN[..], &["--attempts", "1"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let ended = ended(child);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert!(ended.err.contains("1 flow failed"), "{}", ended.err);
+}
+
+#[test]
+fn a_full_device_is_named() {
+    let dir = failing("run-full-device");
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let ran = ran(&command(&dir, &["programs"]).stdout(full).output().expect("the program starts"));
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(
+        ran.err.starts_with("error: cannot write standard output: No space left on device"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn one_failed_flow_is_told_in_the_singular() {
+    let dir = failing("run-singular");
+    let ran = slackline(&dir, &[&RUN[..], &["--attempts", "1"]].concat());
+    assert!(ran.out.contains("1 flow failed and is left out of the metrics"), "{}", ran.out);
+    assert!(ran.out.contains("f/j"), "{}", ran.out);
+    let seen = status(&dir);
+    assert_eq!((&seen["status"], &seen["flows"][0]["failed_attempts"]), (&"failed".into(), &1.into()));
+}
+
+#[test]
+fn a_deadline_that_has_passed_starts_the_run_and_is_said_to_be_late() {
+    let dir = scratch("run-late-already");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    fs::write(dir.join("flow.toml"), FAILS.replace("exit 7", "cat")).expect("a flow file");
+    let ran = slackline(&dir, &[&RUN[..], &["--deadline", "f=2020-01-01T00:00:00Z"]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("flow f is late already: its deadline, 2020-01-01T00:00:00Z"), "{}", ran.err);
+    let row = ran.out.lines().find(|line| line.starts_with("f ")).expect("a row");
+    assert!(row.ends_with("late"), "{row}");
+}
+
+#[test]
+fn what_differs_is_told_before_what_can_be_done() {
+    let dir = failing("run-differs");
+    slackline(&dir, &RUN);
+    fs::write(dir.join("flow.toml"), format!("{FAILS}\n# another\n")).expect("a flow file");
+    let ran = slackline(&dir, &RUN);
+    if ran.code == Some(2) {
+        let (found, advice) =
+            (ran.err.find("found the run of"), ran.err.find("--again starts this one over"));
+        assert!(found.is_some() && found < advice, "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_ends_with_130() {
+    let (dir, family) = (hanging("run-130"), Family::new("run-130"));
+    let engine = family.start(&dir, &RUN);
+    family.awaits(&format!("sleep {}", Family::long()));
+    signal("INT", engine.id());
+    let stopped = ended(engine);
+    assert_eq!(stopped.code, Some(130), "{}{}", stopped.out, stopped.err);
+    assert!(stopped.err.contains("stopped; the same command resumes it"), "{}", stopped.err);
+    assert_eq!(status(&dir)["status"], "stopped");
+}

@@ -1,0 +1,112 @@
+//! When an attempt that has its slot starts: at once, unless its job says that it needs a pause after a failure, or
+//! more of the machine than is free.
+//!
+//! Those that wait for the machine start in the order in which they came to wait; none overtakes another.
+
+use std::collections::VecDeque;
+
+use slackline_model::Time;
+use slackline_policy::engine::RowId;
+
+use super::ending::Problem;
+use super::{Local, Running, Stage};
+use crate::limits::Demand;
+use crate::task_id::TaskId;
+
+/// What becomes of an attempt that waits.
+enum Step {
+    Start,
+    /// It waits for its time.
+    Wait,
+    /// It waits for its machine, and so do those behind it.
+    Queue,
+    /// Something else has become of it.
+    Leave,
+}
+
+impl Local<'_> {
+    /// Starts attempts that wait and may start.
+    pub(super) fn admit(&mut self) {
+        let (mut is_full, mut left) = (false, VecDeque::new());
+        while let Some(row) = self.queue.pop_front() {
+            match self.step(row, is_full) {
+                Step::Start => self.begin(row),
+                Step::Wait => left.push_back(row),
+                Step::Queue => {
+                    is_full = true;
+                    left.push_back(row);
+                }
+                Step::Leave => {}
+            }
+        }
+        self.queue = left;
+    }
+
+    /// The first time at which an attempt may start that waits for its time.
+    pub(super) fn next_start(&self) -> Option<Time> {
+        let times = self.queue.iter().filter_map(|row| Some(self.running.get(row)?.not_before));
+        times.filter(|&at| at > self.now).min()
+    }
+
+    fn step(&self, row: RowId, is_full: bool) -> Step {
+        match self.running.get(&row) {
+            Some(running) if running.stage == Stage::Waiting => {
+                if running.not_before > self.now {
+                    Step::Wait
+                } else if is_full || !self.fits(running.id, running.slot) {
+                    Step::Queue
+                } else {
+                    Step::Start
+                }
+            }
+            _ => Step::Leave,
+        }
+    }
+
+    /// Starts an attempt; one that cannot be started has failed.
+    fn begin(&mut self, row: RowId) {
+        let Some(mut running) = self.running.remove(&row) else { return };
+        if self.misses_maps(running.id) {
+            running.stage = Stage::Starved;
+            self.running.insert(row, running);
+            return;
+        }
+        running.began = self.now;
+        match self.launch(&running) {
+            Ok(()) => {
+                running.stage = Stage::AtWork;
+                self.running.insert(row, running);
+            }
+            Err(error) => {
+                self.rows.remove(&running.number);
+                self.fail(row, &running, &Problem::of(error.to_string()));
+            }
+        }
+    }
+
+    /// Whether an attempt may start on a slot beside what is at work on its machine. O(attempts at work) where jobs say
+    /// what they take.
+    pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
+        if !self.work.jobs.iter().any(|job| job.limits.demand().is_said()) {
+            return true;
+        }
+        let machine = self.machine_of(id, slot);
+        let Some(&capacity) = self.machines.get(machine.index()) else { return true };
+        let beside = self.all_at_work().filter(|other| self.machine_of(other.id, other.slot) == machine);
+        self.demand(id).fits(capacity, beside.map(|other| self.demand(other.id)))
+    }
+
+    /// All attempts that are at work, second ones and maps that are made again included.
+    fn all_at_work(&self) -> impl Iterator<Item = &Running> {
+        let seconds = self.running.values().filter_map(|running| running.second.as_deref());
+        self.running
+            .values()
+            .chain(seconds)
+            .chain(self.lost.attempts())
+            .filter(|running| running.is_at_work())
+    }
+
+    fn demand(&self, id: TaskId) -> Demand {
+        self.work.jobs[id.job as usize].limits.demand()
+    }
+}

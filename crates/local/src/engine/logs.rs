@@ -1,0 +1,111 @@
+//! What attempts say on standard error: that of failed ones is kept, and that of successful ones as far as there is room
+//! for it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Local, Running};
+use crate::journal::{Attempt, Ended};
+use crate::layout::Layout;
+use crate::task::{self, Job};
+
+/// What successful attempts of a run may say altogether, bytes; what was said first is removed first.
+const SAID_MAX: u64 = 64 << 20;
+
+/// What successful attempts have said.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Files and their sizes, by the order in which they are removed.
+    files: VecDeque<(PathBuf, u64)>,
+    bytes: u64,
+}
+
+impl Said {
+    /// What is there of earlier sessions of the run. O(files · log attempts).
+    pub(super) fn find(layout: &Layout, attempts: &[Attempt]) -> Self {
+        let Ok(entries) = fs::read_dir(layout.logs()) else { return Self::default() };
+        let done: BTreeSet<u64> =
+            attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|a| a.number).collect();
+        let of_done = |path: &Path| {
+            let number = path.file_stem()?.to_str()?.rsplit('.').next()?.parse().ok()?;
+            done.contains(&number).then_some(number)
+        };
+        let mut found: Vec<(u64, PathBuf, u64)> = entries
+            .flatten()
+            .filter_map(|entry| Some((of_done(&entry.path())?, entry.path(), entry.metadata().ok()?.len())))
+            .collect();
+        found.sort();
+        let bytes = found.iter().map(|(_, _, bytes)| bytes).sum();
+        Self { files: found.into_iter().map(|(_, path, bytes)| (path, bytes)).collect(), bytes }
+    }
+
+    /// Takes note of a file, and removes the first ones where there are too many bytes.
+    fn add(&mut self, path: PathBuf, bytes: u64, max: u64) {
+        self.files.push_back((path, bytes));
+        self.bytes += bytes;
+        while self.bytes > max
+            && let Some((path, bytes)) = self.files.pop_front()
+        {
+            self.bytes -= bytes;
+            // What cannot be removed is removed with the run.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Local<'_> {
+    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be kept is
+    /// not.
+    pub(super) fn keep_said(&mut self, running: &Running) {
+        let job = &self.work.jobs[running.id.job as usize];
+        if matches!(job.work, Job::Program { .. }) {
+            return;
+        }
+        let text = self.said_by(running);
+        let bytes = text.len() as u64;
+        if let Some(path) = self.write_log(running, &text) {
+            self.said.add(path, bytes, SAID_MAX);
+        }
+    }
+
+    /// What the commands of an attempt said; empty if nothing is known of that.
+    pub(super) fn said_by(&self, running: &Running) -> Vec<u8> {
+        let job = &self.work.jobs[running.id.job as usize];
+        task::log::read(&self.work.layout.attempt(job, running.id, running.number)).unwrap_or_default()
+    }
+
+    /// Writes what an attempt said to its place.
+    pub(super) fn write_log(&self, running: &Running, text: &[u8]) -> Option<PathBuf> {
+        if text.is_empty() {
+            return None;
+        }
+        let job = &self.work.jobs[running.id.job as usize];
+        let path = self.work.layout.log(job, running.id, running.number);
+        fs::create_dir_all(path.parent()?).ok()?;
+        if fs::write(&path, text).is_err() {
+            // The beginning of it would be taken for the whole.
+            let _ = fs::remove_file(&path);
+            return None;
+        }
+        Some(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_first_is_removed_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |n: u64| dir.path().join(format!("f.j.map-0.{n}.log"));
+        let mut said = Said::default();
+        for n in 0..5 {
+            fs::write(path(n), vec![b'x'; 10]).unwrap();
+            said.add(path(n), 10, 30);
+        }
+        let there: Vec<u64> = (0..5).filter(|&n| path(n).exists()).collect();
+        assert_eq!((there, said.bytes), (vec![2, 3, 4], 30));
+    }
+}

@@ -1,0 +1,94 @@
+//! Machines that run attempts. They know nothing of flows, policies or journals.
+
+mod pid_file;
+mod processes;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slackline_model::MachineId;
+
+pub(crate) use pid_file::fence;
+pub use pid_file::{AtWork, at_work};
+pub(crate) use processes::Processes;
+
+use crate::task::Spec;
+use crate::task_id::TaskId;
+use crate::worker::Report;
+
+/// Machines that run attempts.
+pub(crate) trait Fleet {
+    /// What each machine has, in the order of their ids.
+    fn machines(&self) -> Vec<Capacity>;
+
+    /// Starts an attempt. Its output is in its directory when it has ended well.
+    ///
+    /// # Errors
+    /// It cannot be started; then nothing of it runs.
+    fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()>;
+
+    /// Stops an attempt and whatever it started. [`Told::Ended`] still comes when nothing of it is left.
+    fn stop(&mut self, attempt: u64);
+
+    /// Waits for news, not longer than `patience` and not longer than until [`Fleet::waker`] is used.
+    fn next(&mut self, patience: Duration) -> Option<Told>;
+
+    /// What ends a [`Fleet::next`] that waits, or the next one.
+    fn waker(&self) -> Waker;
+}
+
+/// Ends the waiting of a fleet, from any thread.
+pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// What a machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    /// Processors.
+    pub(crate) processors: u32,
+    /// Memory, bytes; none if it does not say.
+    pub(crate) memory: Option<u64>,
+}
+
+impl Capacity {
+    /// What this machine has.
+    pub(crate) fn here() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self { processors: u32::try_from(processors).unwrap_or(u32::MAX), memory: memory() }
+    }
+}
+
+/// The memory of this machine, bytes; none if it does not say.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+/// An attempt and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// Its number in the run.
+    pub(crate) number: u64,
+    /// Its task.
+    pub(crate) id: TaskId,
+    /// Its machine.
+    pub(crate) machine: MachineId,
+    /// Its slot, of the lane that serves the task.
+    pub(crate) slot: u32,
+    /// Since when it is at work: microseconds since the run began.
+    pub(crate) since: u64,
+}
+
+/// News of a fleet.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// An attempt has ended, and nothing that it started is left.
+    Ended {
+        /// Its number.
+        attempt: u64,
+        /// What it reported, or why it did not.
+        report: Result<Report, String>,
+    },
+}

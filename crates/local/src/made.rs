@@ -1,0 +1,181 @@
+//! What the runs of a state directory have made: of every finished job what it was, what it read and what it wrote. From
+//! this follows what is done already when the flow file, the inputs or the outputs change.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Definition;
+use crate::job_plan::Source;
+use crate::layout::SUCCESS;
+use crate::log::{Kind, Log, LogError};
+
+/// The file. It is open as long as the journal is, which keeps other runs away.
+const LOG: Kind = Kind { name: "record of finished jobs", line: "slackline jobs 1\n", tries: 20, reserve: 0 };
+
+/// Whether something is recorded in the file: one that was begun and never written to says nothing.
+pub(crate) fn is_begun(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.len() > LOG.line.len() as u64)
+}
+
+/// So many records more than twice those that count, and the file is written anew.
+const SPARE: usize = 256;
+
+/// A job that was finished, as it was then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Made {
+    /// The flow.
+    pub(crate) flow: String,
+    /// The job.
+    pub(crate) job: String,
+    /// What it was.
+    pub(crate) definition: Definition,
+    /// What it read, by absolute path.
+    pub(crate) read: BTreeMap<PathBuf, Source>,
+    /// Its part files, by name, in the output directory of its definition.
+    pub(crate) wrote: BTreeMap<String, Source>,
+    /// When the run that made it started, and the number of the first attempt of that run after it.
+    pub(crate) run: (u64, u64),
+    /// Whether it is to be done again all the same, because somebody has asked for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) again: bool,
+}
+
+/// What has become of the output of a finished job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// It is as it was written.
+    Intact,
+    /// A file of it is not there any more.
+    Gone(String),
+    /// A file of it was changed.
+    Changed(String),
+}
+
+impl Made {
+    /// The directory of its output.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.definition.output()
+    }
+
+    /// Looks whether its output is as it was written. O(parts).
+    pub(crate) fn output(&self) -> Output {
+        let directory = self.directory();
+        for (name, then) in &self.wrote {
+            match Source::now(&directory.join(name)) {
+                Ok(now) if now.is_same(then) => {}
+                Ok(_) => return Output::Changed(name.clone()),
+                Err(_) => return Output::Gone(name.clone()),
+            }
+        }
+        if directory.join(SUCCESS).exists() { Output::Intact } else { Output::Gone(SUCCESS.to_owned()) }
+    }
+
+    /// Whether it was finished later than attempts of these numbers of a run ended.
+    pub(crate) fn is_later_than(&self, started: u64, mut numbers: impl Iterator<Item = u64>) -> bool {
+        self.run.0 == started && numbers.all(|number| number < self.run.1)
+    }
+
+    /// Whether it wrote a file of this name, which is still as it was written.
+    pub(crate) fn owns(&self, name: &str) -> bool {
+        let now = || Source::now(&self.directory().join(name));
+        name == SUCCESS || self.wrote.get(name).is_some_and(|then| now().is_ok_and(|now| now.is_same(then)))
+    }
+}
+
+/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share. The last that
+/// is said of one counts, whatever the job is called.
+#[derive(Debug, Default)]
+pub(crate) struct MadeJobs {
+    jobs: BTreeMap<PathBuf, Made>,
+}
+
+impl MadeJobs {
+    fn of(log: &Log) -> Result<Self, LogError> {
+        let mut made = Self::default();
+        for text in log.texts()? {
+            let job: Made = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
+            made.insert(job);
+        }
+        Ok(made)
+    }
+
+    /// What was made, read from a file that a run may have open; none if there is no file. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub(crate) fn look(path: &Path) -> Result<Self, LogError> {
+        if path.exists() { Self::of(&Log::glance(LOG, path)?.0) } else { Ok(Self::default()) }
+    }
+
+    /// A job is finished, or is to be done again.
+    pub(crate) fn insert(&mut self, made: Made) {
+        self.jobs.insert(made.directory(), made);
+    }
+
+    /// What was made in an output directory.
+    pub(crate) fn get(&self, directory: &Path) -> Option<&Made> {
+        self.jobs.get(directory)
+    }
+
+    /// Whether a file in an output directory was written by a run of this state directory, and is as it was written.
+    pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
+        self.get(directory).is_some_and(|made| made.owns(name))
+    }
+
+    /// The names of the part files that were made in an output directory.
+    pub(crate) fn parts(&self, directory: &Path) -> impl Iterator<Item = &str> {
+        self.get(directory).into_iter().flat_map(|made| made.wrote.keys().map(String::as_str))
+    }
+}
+
+/// The record on disk, open to be told more.
+#[derive(Debug)]
+pub(crate) struct MadeLog {
+    log: Log,
+}
+
+impl MadeLog {
+    /// Opens the record, or begins one; and what is in it. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is no record or is damaged, whatever the file system says.
+    pub(crate) fn open(path: &Path) -> Result<(Self, MadeJobs), LogError> {
+        let log = Log::open(LOG, path)?;
+        let (made, records) = (MadeJobs::of(&log)?, log.texts()?.len());
+        if records <= SPARE + 2 * made.jobs.len() {
+            return Ok((Self { log }, made));
+        }
+        // What later records have replaced is left out. Whoever dies meanwhile leaves the one file or the other.
+        let beside = path.with_extension("next");
+        let _ = fs::remove_file(&beside);
+        let shorter = Self { log: Log::open(LOG, &beside)? };
+        made.jobs.values().try_for_each(|job| shorter.add(job))?;
+        shorter.log.move_to(&beside, path)?;
+        Ok((shorter, made))
+    }
+
+    /// Says that a job is finished; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn add(&self, made: &Made) -> Result<(), LogError> {
+        let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
+        self.log.append([text.as_slice()])
+    }
+}
+
+/// The files of an output, as they are now.
+///
+/// # Errors
+/// One of them is not there.
+pub(crate) fn written(
+    directory: &Path,
+    names: impl Iterator<Item = String>,
+) -> io::Result<BTreeMap<String, Source>> {
+    let state = |name: String| Ok((name.clone(), Source::now(&directory.join(name))?));
+    names.map(state).collect()
+}

@@ -1,0 +1,66 @@
+//! Removing what runs that have ended keep, but never their outputs.
+
+use std::fs;
+use std::path::Path;
+
+use super::error::file;
+use super::{EngineError, Look};
+use crate::files::remove;
+use crate::journal::Journal;
+
+/// What is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Clean {
+    /// The whole state directory, as far as a run keeps something there.
+    State,
+    /// Output of maps and of attempts: what nobody needs any more once the run has ended. Journal, logs and schedule
+    /// stay.
+    Intermediates,
+}
+
+/// Bytes of the files below a directory, links not followed; what cannot be read counts nothing. O(files).
+pub fn size(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => size(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}
+
+impl Look {
+    /// Bytes that [`Self::clean`] would remove. O(files).
+    pub fn size(&self, what: Clean) -> u64 {
+        match what {
+            Clean::State => self.layout.journal().parent().map_or(0, size),
+            Clean::Intermediates => size(&self.layout.attempts()) + size(&self.layout.all_maps()),
+        }
+    }
+
+    /// Removes what a run keeps that has ended, nothing of it outputs. Nothing is removed if a process is at work on it
+    /// by now, or has been since it was looked at.
+    ///
+    /// # Errors
+    /// It has not ended; it was taken up meanwhile; something cannot be removed.
+    pub fn clean(&self, what: Clean) -> Result<(), EngineError> {
+        let path = self.layout.journal();
+        let journal = Journal::open(&path)?;
+        // A run that was killed may have recorded what it has not moved to its place: what is here is needed then.
+        let has_ended = self.has_ended && journal.read()?.attempts.len() == self.attempts.len();
+        if self.is_at_work || !has_ended {
+            let state = path.display();
+            return Err(EngineError::Stopped(format!(
+                "{state}: found a run that goes on, expected one that has ended"
+            )));
+        }
+        match what {
+            // Its journal goes last, and is locked until then.
+            Clean::State => self.layout.remove_all().map_err(|(path, problem)| file(&path)(problem)),
+            Clean::Intermediates => [self.layout.attempts(), self.layout.all_maps()]
+                .into_iter()
+                .try_for_each(|path| remove(&path).map_err(file(&path))),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A run as it is seen from outside, whether it goes on, was stopped or killed, or has ended: nothing is locked, and
+//! nothing is changed.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use super::EngineError;
+use super::error::file;
+use super::opening::refuse_first_edition;
+use crate::fleet::{AtWork, at_work};
+use crate::job_plan::JobPlan;
+use crate::journal::{Attempt, Head, Journal};
+use crate::layout::Layout;
+use crate::task_id::TaskId;
+
+/// What is to be seen of a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Look {
+    /// Where its files are.
+    pub layout: Layout,
+    /// What it is.
+    pub head: Head,
+    /// Its jobs.
+    pub jobs: Vec<JobPlan>,
+    /// All attempts that are recorded, by their numbers.
+    pub attempts: Vec<Attempt>,
+    /// Whether a process is at work on it.
+    pub is_at_work: bool,
+    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there. A run
+    /// that was stopped or killed has not.
+    pub has_ended: bool,
+    /// When something was recorded the last time: microseconds since 1970.
+    pub recorded: u64,
+    /// What is being done, as far as it can be seen; nothing if no process is at work on the run.
+    pub at_work: Vec<AtWork>,
+}
+
+impl Look {
+    /// The policy, if the run has recorded it.
+    pub fn policy(&self) -> Option<&str> {
+        self.head.setup.options.get("policy").map(String::as_str)
+    }
+
+    /// The fraction of a job's maps after which its reduces may take slots.
+    pub fn slowstart(&self) -> f64 {
+        let said = self.head.setup.options.get("slowstart");
+        said.and_then(|text| text.parse().ok()).unwrap_or(1.0)
+    }
+}
+
+/// Looks at the run of a directory; `None` if none was begun there. O(bytes of the journal).
+///
+/// # Errors
+/// A run of the first edition; a journal that is damaged or cannot be read.
+pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
+    let layout = Layout::new(state);
+    refuse_first_edition(&layout)?;
+    let journal = layout.journal();
+    if !journal.exists() {
+        return Ok(None);
+    }
+    let (content, is_at_work) = Journal::glance(&journal)?;
+    let Some(head) = content.head else { return Ok(None) };
+    let damaged = |problem| EngineError::Damaged { path: journal.display().to_string(), problem };
+    let jobs = JobPlan::all(&head.workload, head.jobs.clone()).map_err(damaged)?;
+    let is_known = |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
+    if let Some(attempt) = content.attempts.iter().find(|attempt| !is_known(attempt.id)) {
+        return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
+    }
+    let last = content.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
+    let recorded = head.started.saturating_add(last);
+    let has_ended = !is_at_work && written(&layout.schedule()).is_ok_and(|at| at >= recorded);
+    let pids = || at_work(state).map_err(file(&layout.pids()));
+    let mut at_work = if is_at_work { pids()? } else { Vec::new() };
+    at_work.retain(|one| is_known(one.id));
+    Ok(Some(Look {
+        attempts: content.attempts,
+        layout,
+        head,
+        jobs,
+        is_at_work,
+        has_ended,
+        recorded,
+        at_work,
+    }))
+}
+
+/// When a file was written last: microseconds since 1970.
+pub(super) fn written(path: &Path) -> io::Result<u64> {
+    let since = fs::metadata(path)?.modified()?.duration_since(UNIX_EPOCH);
+    Ok(since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+    use slackline_model::draft::TasksDraft;
+    use slackline_trace::{ImportOptions, read_workload};
+
+    use super::*;
+    use crate::definition::Definition;
+    use crate::job_plan::{Inputs, KnownJob};
+    use crate::journal::{Ended, Setup};
+    use crate::task::Outcome;
+
+    const FLOW: &[u8] = b"slackline = 1\n[[flows]]\nid = 'f'\n[[flows.jobs]]\nid = 'j'\n\
+                          run = { mapper = 'cat', inputs = ['in'], output = 'out' }\n";
+
+    fn head() -> Head {
+        let mut workload =
+            read_workload("flow.toml", FLOW, Some("toml"), &ImportOptions::default()).unwrap().draft;
+        workload.flows[0].jobs[0].map = Some(TasksDraft::Each(vec![1.0; 2]).into());
+        let options = [("policy".to_owned(), "edf".to_owned())].into();
+        let setup = Setup { version: "1".into(), directory: "/".into(), options, ..Setup::default() };
+        let inputs = Inputs { maps: vec![Vec::new(); 2], ..Inputs::default() };
+        let jobs = vec![KnownJob { inputs, definition: Definition::default() }];
+        Head { setup, owner: "7-1".into(), started: 7, workload, jobs }
+    }
+
+    fn attempt(task: u32) -> Attempt {
+        let id = TaskId { job: 0, phase: PhaseKind::Map, task };
+        let ended = Ended::Done(Outcome::default());
+        Attempt { number: u64::from(task), id, slot: 0, start: 5, began: 6, end: 9, ended }
+    }
+
+    #[test]
+    fn a_run_that_is_at_work_is_seen_up_to_its_last_whole_record_and_not_disturbed() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(look(dir.path()).unwrap().is_none());
+        let layout = Layout::new(dir.path());
+        let journal = Journal::open(&layout.journal()).unwrap();
+        assert!(look(dir.path()).unwrap().is_none(), "it has not begun");
+        journal.begin(&head()).unwrap();
+        journal.record(&[attempt(0)]).unwrap();
+        let seen = look(dir.path()).unwrap().unwrap();
+        assert_eq!((seen.is_at_work, seen.has_ended, seen.policy()), (true, false, Some("edf")));
+        assert_eq!(seen.attempts, [attempt(0)]);
+        // Half a record is none yet, and stays for who writes it.
+        let bytes = fs::read(layout.journal()).unwrap();
+        journal.record(&[attempt(1)]).unwrap();
+        let longer = fs::read(layout.journal()).unwrap();
+        drop(journal);
+        for end in bytes.len()..longer.len() {
+            fs::write(layout.journal(), &longer[..end]).unwrap();
+            let seen = look(dir.path()).unwrap().unwrap();
+            assert_eq!((seen.is_at_work, seen.attempts.len(), seen.at_work.len()), (false, 1, 0));
+            assert_eq!(fs::read(layout.journal()).unwrap().len(), end);
+        }
+    }
+
+    #[test]
+    fn a_run_has_ended_once_its_schedule_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        Journal::open(&layout.journal()).unwrap().begin(&head()).unwrap();
+        assert!(!look(dir.path()).unwrap().unwrap().has_ended);
+        fs::write(layout.schedule(), "{}").unwrap();
+        assert!(look(dir.path()).unwrap().unwrap().has_ended);
+        fs::write(layout.journal(), "another file").unwrap();
+        assert!(look(dir.path()).is_err());
+    }
+}

@@ -1,0 +1,453 @@
+//! Opening the run of a state directory: what is done already is kept, what was cut short is continued, the rest begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use slackline_model::Draft;
+use slackline_model::draft::FlowDraft;
+
+use super::error::file;
+use super::settle::settle;
+use super::{EngineError, JobVerdict, Recovered, Session};
+use crate::backend::{Fault, UnrunnableJob};
+use crate::files::remove;
+use crate::fleet;
+use crate::job_cost::JobName;
+use crate::job_plan::{JobPlan, KnownJob};
+use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
+use crate::layout::Layout;
+use crate::made::{Made, MadeJobs, MadeLog};
+use crate::output_lock::{OutputLocks, TEMPORARY};
+use crate::preflight::{Obstacle, preflight};
+use crate::resolve::{self, Resolved};
+use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
+use crate::task_id::TaskId;
+
+/// Where and when a run is opened, and what is asked of it.
+#[derive(Clone, Debug)]
+pub struct Opening<'a> {
+    /// The state directory.
+    pub state: &'a Path,
+    /// How it is begun or continued; its directory is where relative paths start from.
+    pub setup: Setup,
+    /// When it starts, unless it is continued: microseconds since 1970.
+    pub started: u64,
+    /// What is to be done whatever was done before.
+    pub choices: Choices,
+}
+
+/// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
+/// The directory may be in use.
+///
+/// # Errors
+/// A journal that is damaged or cannot be read.
+pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
+    let layout = Layout::new(state);
+    refuse_first_edition(&layout)?;
+    let begun = Begun::of(&layout, seen(&layout)?)?;
+    Ok(begun.and_then(Begun::unfinished).map(|run| run.head.started))
+}
+
+/// What would become of each job, in the order of the resolved jobs; nothing is written. O(jobs + files).
+///
+/// # Errors
+/// A choice that names no job; a state directory of something else.
+pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
+    let layout = Layout::new(opening.state);
+    refuse_first_edition(&layout)?;
+    let begun = Begun::of(&layout, seen(&layout)?)?;
+    let unfinished = begun.and_then(Begun::unfinished);
+    let made = MadeJobs::look(&layout.made())?;
+    let past =
+        Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
+    let decisions = decide(resolved, &opening.choices, &past)?;
+    let mut verdicts = verdicts(resolved, &decisions);
+    let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
+    let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
+    let mut prevented = preflight(&chosen.plans, &done_tasks(&chosen.attempts));
+    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made)?);
+    for Obstacle { job, problem } in prevented {
+        let plan = &chosen.plans[job];
+        let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
+        if let Some(it) = it {
+            it.verdict = Verdict::Prevented(problem);
+        }
+    }
+    Ok(verdicts)
+}
+
+/// Opens the run of a state directory, which is made where it is missing.
+///
+/// # Errors
+/// The directory is of something else, or another process is at work on it; outputs that are another's; files that
+/// cannot be read, written or moved. Nothing is begun then.
+pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
+    let Opening { state, setup, started, choices } = opening;
+    fs::create_dir_all(state).map_err(file(state))?;
+    let layout = Layout::new(state);
+    refuse_first_edition(&layout)?;
+    if !layout.journal().exists() {
+        refuse_use(&layout)?;
+    }
+    let journal = Journal::open(&layout.journal())?;
+    let content = journal.read()?;
+    if content.head.is_none() {
+        // A journal that has lost its beginning must not be taken for that of a new run.
+        refuse_use(&layout)?;
+    }
+    resolve::refuse_state(resolved, state)?;
+    let mut begun = Begun::of(&layout, content)?;
+    let (made_log, mut made) = MadeLog::open(&layout.made())?;
+    let cut_short = fence(&layout)?;
+    if let Some(Begun(run)) = &mut begun {
+        settle(run, &journal, &layout, (&mut made, &made_log))?;
+    }
+    let is_first = begun.is_none();
+    let left = layout.clone();
+    let new = New { layout, setup, started, choices, made, made_log, cut_short };
+    let opened = new.session(journal, begun, resolved);
+    if opened.is_err() && is_first {
+        forget(&left);
+    }
+    opened
+}
+
+/// What is in the journal, which a run may have open; nothing if there is none.
+fn seen(layout: &Layout) -> Result<Content, EngineError> {
+    let path = layout.journal();
+    Ok(if path.exists() { Journal::glance(&path)?.0 } else { Content::default() })
+}
+
+/// Removes a run that could not begin: what it leaves is nothing but its beginning.
+fn forget(layout: &Layout) {
+    // What cannot be removed is an empty run, which does no harm.
+    let _ = remove(&layout.made()).and_then(|()| remove(&layout.journal()));
+    if let Some(root) = layout.journal().parent() {
+        let _ = fs::remove_dir(root);
+    }
+}
+
+/// What is known of a run to be opened.
+struct New {
+    layout: Layout,
+    setup: Setup,
+    started: u64,
+    choices: Choices,
+    made: MadeJobs,
+    made_log: MadeLog,
+    cut_short: usize,
+}
+
+impl New {
+    fn session(
+        self,
+        journal: Journal,
+        begun: Option<Begun>,
+        resolved: &Resolved,
+    ) -> Result<Session, EngineError> {
+        let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
+        let is_first = begun.is_none();
+        let (finished, unfinished) = match begun {
+            Some(begun) if begun.is_finished() => (Some(begun.0), None),
+            other => (None, other.map(|begun| begun.0)),
+        };
+        let directory = Path::new(&self.setup.directory);
+        let past = Past { made: &self.made, unfinished: unfinished.as_ref(), directory };
+        let decisions = decide(resolved, &self.choices, &past)?;
+        if let Some(unfinished) = &unfinished
+            && !self.choices.again
+            && !is_continued(unfinished, resolved)
+        {
+            return Err(EngineError::Another { path: self.layout.journal().display().to_string() });
+        }
+        let verdicts = verdicts(resolved, &decisions);
+        let is_idle = |decision: &Decision| {
+            decision.resumed.is_none() && matches!(decision.verdict, Verdict::Kept | Verdict::Left)
+        };
+        if decisions.iter().all(is_idle)
+            && let Some(last) = finished
+        {
+            return Ok(self.idle(journal, last, verdicts));
+        }
+        let owner = owner.unwrap_or_else(|| format!("{}-{}", self.started, std::process::id()));
+        // It goes on, and keeps its start, only if something of it does.
+        let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
+        let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
+        let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
+        let started = kept.as_ref().map_or(self.started, |run| run.head.started);
+        let known = chosen.plans.iter().map(JobPlan::known).collect();
+        let head =
+            Head { setup: self.setup.clone(), owner, started, workload: chosen.draft.clone(), jobs: known };
+        let asked = asked(resolved, &decisions, &self.made);
+        let earlier = Earlier { is_first, kept, dropped, asked };
+        self.begin(journal, earlier, chosen, head, verdicts)
+    }
+
+    /// A run in which nothing is to be done: the last one, as it was.
+    fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
+        let Unfinished { head, jobs, attempts, .. } = last;
+        Session {
+            layout: self.layout.of_jobs(&jobs),
+            journal,
+            made: self.made,
+            made_log: self.made_log,
+            head,
+            jobs,
+            attempts,
+            recovered: Recovered::default(),
+            obstacles: Vec::new(),
+            verdicts,
+        }
+    }
+
+    fn begin(
+        self,
+        journal: Journal,
+        earlier: Earlier,
+        chosen: Chosen,
+        head: Head,
+        verdicts: Vec<JobVerdict>,
+    ) -> Result<Session, EngineError> {
+        let Earlier { is_first, kept, dropped, asked } = earlier;
+        let locks = OutputLocks::of(&head.owner);
+        let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
+        let mut obstacles = preflight(&chosen.plans, &done);
+        obstacles.extend(foreign(&locks, &chosen, &self.made)?);
+        if kept.is_none() {
+            refuse_hopeless(&chosen, &obstacles)?;
+        }
+        asked.iter().try_for_each(|made| self.made_log.add(made))?;
+        let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
+        let (journal, attempts) = match kept.as_ref().filter(is_same) {
+            Some(kept) => (journal, kept.attempts.clone()),
+            None => (Journal::replace(&self.layout.journal(), &head, &chosen.attempts)?, chosen.attempts),
+        };
+        let mut session = Session {
+            layout: self.layout.of_jobs(&chosen.plans),
+            journal,
+            made: self.made,
+            made_log: self.made_log,
+            head,
+            jobs: chosen.plans,
+            attempts,
+            recovered: Recovered {
+                cut_short: self.cut_short,
+                starts_over: self.choices.again && !is_first,
+                ..Recovered::default()
+            },
+            obstacles,
+            verdicts,
+        };
+        kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
+        session.recover()?;
+        session.lock_outputs(kept.is_some())?;
+        Ok(session)
+    }
+}
+
+/// What was in a state directory before.
+struct Earlier {
+    /// Nothing.
+    is_first: bool,
+    /// A run that is continued.
+    kept: Option<Unfinished>,
+    /// A run that was not finished and is not continued.
+    dropped: Option<Unfinished>,
+    /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
+    asked: Vec<Made>,
+}
+
+/// What was made of jobs that are asked to be done again, and is not marked so yet.
+fn asked(resolved: &Resolved, decisions: &[Decision], made: &MadeJobs) -> Vec<Made> {
+    let is_asked = |decision: &Decision| decision.verdict == Verdict::Run(Reason::Asked);
+    let asked = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| is_asked(decision));
+    let made = asked.filter_map(|(plan, _)| made.get(&plan.definition.output()));
+    made.filter(|made| !made.again).map(|made| Made { again: true, ..made.clone() }).collect()
+}
+
+/// Refuses a run of which no flow can be run.
+fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), EngineError> {
+    let flows: BTreeSet<&str> = chosen.plans.iter().map(|plan| plan.flow.as_str()).collect();
+    let prevented: BTreeSet<&str> = obstacles.iter().map(|o| chosen.plans[o.job].flow.as_str()).collect();
+    if flows.is_empty() || prevented.len() < flows.len() {
+        return Ok(());
+    }
+    let fault = |obstacle: &Obstacle| UnrunnableJob {
+        flow: chosen.plans[obstacle.job].flow.clone(),
+        fault: Fault { path: chosen.places[obstacle.job].clone(), problem: obstacle.problem.clone() },
+    };
+    Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
+}
+
+/// Outputs that hold what no run of this state directory has made, or that were changed since.
+fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<Obstacle>, EngineError> {
+    let mut found = Vec::new();
+    for (job, plan) in chosen.plans.iter().enumerate().filter(|(job, _)| !chosen.complete.contains(job)) {
+        let Some(name) = locks.foreign(plan, made).map_err(file(&plan.output))? else { continue };
+        let output = plan.output.display();
+        let problem = if name == TEMPORARY {
+            format!(
+                "output {output}: found another run at work there or resumable, expected an output of its own"
+            )
+        } else if made.parts(&plan.definition.output()).any(|part| part == name) {
+            format!(
+                "output {output}: found {name} changed since it was written, expected it as it was: move it away"
+            )
+        } else {
+            format!(
+                "output {output}: found {name}, which no run of this state directory has made: move it away, or name another output"
+            )
+        };
+        found.push(Obstacle { job, problem });
+    }
+    Ok(found)
+}
+
+/// The jobs of a run: those that are to be done, and those that the unfinished run has done.
+struct Chosen {
+    draft: Draft,
+    plans: Vec<JobPlan>,
+    /// By job: where the document says what it runs.
+    places: Vec<String>,
+    attempts: Vec<Attempt>,
+    /// Those of which everything is done.
+    complete: BTreeSet<usize>,
+}
+
+impl Chosen {
+    fn of(resolved: &Resolved, decisions: &[Decision], kept: Option<&Unfinished>) -> Self {
+        let is_chosen = |index: usize| {
+            let Decision { verdict, resumed } = &decisions[index];
+            resumed.is_some() || matches!(verdict, Verdict::Run(_) | Verdict::Resumed)
+        };
+        let (mut flows, mut plans, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (mut index, mut complete, mut places) = (0, BTreeSet::new(), Vec::new());
+        for flow in &resolved.draft.flows {
+            let mut jobs = Vec::new();
+            for job in &flow.jobs {
+                let (at, decision) = (index, &decisions[index]);
+                index += 1;
+                if !is_chosen(at) {
+                    continue;
+                }
+                let (mut job, mut plan) = (job.clone(), resolved.jobs[at].clone());
+                if let Some(run) = &mut job.run {
+                    let named = run.inputs.iter_mut().filter(|input| input.starts_with('@'));
+                    let left = named.zip(&resolved.reads[at]).filter(|(_, read)| !is_chosen(**read));
+                    // What is not made in this run is a directory like any other.
+                    left.for_each(|(input, &read)| *input = resolved.jobs[read].output.display().to_string());
+                }
+                if let (Some(found), Some(kept)) = (&decision.resumed, kept) {
+                    renumbered.insert(found.index, plans.len() as u32);
+                    let before = kept.head.workload.flows.iter().flat_map(|flow| &flow.jobs);
+                    if let Some(before) = before.into_iter().nth(found.index as usize) {
+                        // What was believed when it began.
+                        (job.map, job.reduce) = (before.map.clone(), before.reduce.clone());
+                    }
+                    plan.inputs = found.inputs.clone().unwrap_or(plan.inputs);
+                }
+                if decision.verdict == Verdict::Kept {
+                    complete.insert(plans.len());
+                }
+                plans.push(plan);
+                places.push(resolved.places[at].clone());
+                jobs.push(job);
+            }
+            let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
+            for job in &mut jobs {
+                job.after.retain(|name| names.contains(name));
+            }
+            if !jobs.is_empty() {
+                flows.push(FlowDraft { jobs, ..flow.clone() });
+            }
+        }
+        let draft = Draft { flows, ..resolved.draft.clone() };
+        let attempts = kept.map_or(&[][..], |kept| &kept.attempts).iter().filter_map(|attempt| {
+            let job = *renumbered.get(&attempt.id.job)?;
+            let mut attempt = attempt.clone();
+            attempt.id.job = job;
+            Some(attempt)
+        });
+        Self { attempts: attempts.collect(), draft, plans, places, complete }
+    }
+}
+
+/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those that are made for
+/// several values, whichever of them.
+fn is_continued(unfinished: &Unfinished, resolved: &Resolved) -> bool {
+    let name = |plan: &JobPlan| JobName::of(plan);
+    let known: BTreeSet<_> = resolved.jobs.iter().map(name).collect();
+    unfinished.jobs.iter().any(|plan| known.contains(&name(plan)))
+}
+
+fn verdicts(resolved: &Resolved, decisions: &[Decision]) -> Vec<JobVerdict> {
+    let of = |(plan, decision): (&JobPlan, &Decision)| JobVerdict {
+        flow: plan.flow.clone(),
+        job: plan.job.clone(),
+        maps: plan.maps(),
+        reduces: plan.reducers,
+        verdict: decision.verdict.clone(),
+        goes_on: decision.resumed.is_some(),
+    };
+    resolved.jobs.iter().zip(decisions).map(of).collect()
+}
+
+/// A run that was begun, as its journal has it.
+struct Begun(Unfinished);
+
+impl Begun {
+    /// The run of a journal, if one was begun.
+    fn of(layout: &Layout, content: Content) -> Result<Option<Self>, EngineError> {
+        let Content { head, attempts } = content;
+        let Some(head) = head else { return Ok(None) };
+        let damaged =
+            |problem| EngineError::Damaged { path: layout.journal().display().to_string(), problem };
+        let jobs = JobPlan::all(&head.workload, head.jobs.clone()).map_err(damaged)?;
+        let is_known =
+            |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
+        if let Some(attempt) = attempts.iter().find(|attempt| !is_known(attempt.id)) {
+            return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
+        }
+        let done = done_tasks(&attempts);
+        Ok(Some(Self(Unfinished { head, jobs, attempts, done })))
+    }
+
+    fn is_finished(&self) -> bool {
+        let Unfinished { jobs, done, .. } = &self.0;
+        (0..).zip(jobs).all(|(index, job)| job.is_complete(index, done))
+    }
+
+    fn unfinished(self) -> Option<Unfinished> {
+        (!self.is_finished()).then_some(self.0)
+    }
+}
+
+/// Refuses a directory without a run in which there is what only a run makes.
+fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
+    match layout.first_in_use().map_err(file(&layout.journal()))? {
+        Some(path) => Err(EngineError::InUse { path: path.display().to_string() }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses the directory of a run that was begun before journals were logs.
+pub(super) fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
+    let path = layout.first_journal();
+    if path.exists() && !layout.journal().exists() {
+        return Err(EngineError::FirstEdition { path: path.display().to_string() });
+    }
+    Ok(())
+}
+
+/// Fences off every worker of an earlier session; returns how many were at work.
+fn fence(layout: &Layout) -> Result<usize, EngineError> {
+    fleet::fence(&layout.pids()).map_err(file(&layout.pids()))
+}
+
+impl JobPlan {
+    /// What a journal keeps of it.
+    fn known(&self) -> KnownJob {
+        KnownJob { inputs: self.inputs.clone(), definition: self.definition.clone() }
+    }
+}

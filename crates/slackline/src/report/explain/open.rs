@@ -1,0 +1,99 @@
+//! What a flow that is not done waits for, phase by phase.
+
+use std::collections::BTreeMap;
+
+use slackline_model::PhaseId;
+
+use crate::explain::PhaseStory;
+use crate::report::number::{counted, duration};
+use crate::report::table::{View, wrapped};
+
+use super::Told;
+
+/// How many phases are told.
+const PHASES: usize = 20;
+
+/// A run that is not over: it goes on, or can be resumed.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Now, seconds since its start.
+    pub now: f64,
+    /// Whether a process is at work on it.
+    pub is_at_work: bool,
+    /// How far its phases are.
+    pub phases: BTreeMap<PhaseId, OpenPhase>,
+}
+
+/// How far a phase is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenPhase {
+    /// Tasks that are done.
+    pub done: usize,
+    /// Tasks that are at work, as far as that is known.
+    pub at_work: usize,
+    /// All its tasks.
+    pub total: usize,
+    /// Attempts that failed.
+    pub failed: u64,
+}
+
+impl Told<'_> {
+    /// Why each phase that is not done is not, in the order of the flow; nothing of a run that is over.
+    pub(super) fn open_phases(&self) -> Vec<(String, String)> {
+        let Some(open) = self.open else { return Vec::new() };
+        let stories = self.explanation.phases.iter().filter(|story| !story.done);
+        stories.map(|story| (self.phase_name(story.phase), self.reason(open, story))).collect()
+    }
+
+    /// The same as text.
+    pub(super) fn open_text(&self, view: &View) -> String {
+        let mut reasons = self.open_phases();
+        if reasons.is_empty() {
+            return String::new();
+        }
+        let more = reasons.len().saturating_sub(PHASES);
+        reasons.truncate(PHASES);
+        let more = if more > 0 { format!("… {more} more (JSON has all)\n") } else { String::new() };
+        format!("\nnot done yet\n{}{more}", wrapped(&reasons, view.width))
+    }
+
+    fn reason(&self, open: &Open, story: &PhaseStory) -> String {
+        let Some(ready) = story.ready else { return self.inputs(open, story.phase) };
+        let phase = open.phases.get(&story.phase).copied().unwrap_or_default();
+        let since = duration((open.now - ready).max(0.0));
+        let failed = match phase.failed {
+            0 => String::new(),
+            n => format!(", {} failed", counted(n, "attempt")),
+        };
+        if ready > open.now {
+            return format!("waits for the release of its flow at {}", self.at(ready));
+        }
+        let left = phase.total.saturating_sub(phase.done + phase.at_work);
+        let how_far = format!("{} of {} done{failed}", phase.done, counted(phase.total as u64, "task"));
+        let waits = counted(left as u64, "task");
+        match (phase.at_work, open.is_at_work) {
+            (_, false) => format!("{how_far}; the run was stopped, and the command that began it resumes it"),
+            (0, true) if story.started.is_none() => format!("waits for slots for {since}{failed}"),
+            (0, true) => format!("{how_far}; at work, or waits for slots"),
+            (n, true) if left == 0 => format!("{how_far}, {n} at work"),
+            (n, true) => format!("{how_far}, {n} at work; {waits} wait for slots"),
+        }
+    }
+
+    /// What comes before a phase that is not ready, and is not done.
+    fn inputs(&self, open: &Open, phase: PhaseId) -> String {
+        let of = self.instance.phase(phase);
+        let job = self.instance.job(of.job);
+        let own = job.map.filter(|&map| job.reduce == Some(phase) && map != phase);
+        let before = job.after.iter().flat_map(|&before| self.instance.job(before).phases());
+        let before: Vec<PhaseId> = own.map_or_else(|| before.collect(), |map| vec![map]);
+        let is_done = |phase: &PhaseId| open.phases.get(phase).is_some_and(|phase| phase.done >= phase.total);
+        let missing: Vec<String> =
+            before.into_iter().filter(|phase| !is_done(phase)).map(|phase| self.phase_name(phase)).collect();
+        if missing.is_empty() {
+            "waits for its release".to_owned()
+        } else {
+            format!("waits for its input: {}", missing.join(", "))
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Everything that happens in a run, a line of JSON each: the file of `--events`, whose schema is
+//! `docs/schema/events.schema.json`.
+//!
+//! Each line is written at once and as a whole, so that it can be followed. What cannot be written does not disturb the
+//! run: it is remembered, and told at the end.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use slackline_local::{Attempt, Ended, Happening, JobVerdict, TaskId, Verdict};
+use slackline_model::Time;
+
+use super::turns::{Turn, Turns};
+use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
+
+/// Version of the lines.
+const VERSION: u32 = 1;
+
+/// Writes events.
+pub struct Events<W: Write> {
+    out: W,
+    /// What the first line says of the run.
+    state: PathBuf,
+    policy: String,
+    workload: String,
+    is_resumed: bool,
+    /// What becomes of each job.
+    verdicts: Vec<JobVerdict>,
+    now: f64,
+    /// By job: its flow and its name.
+    jobs: Vec<(String, String)>,
+    turns: Turns,
+    /// How many attempts of a task this session has started.
+    attempts: BTreeMap<TaskId, u32>,
+    /// What the engine recorded last, to be told with the next end of an attempt.
+    recorded: Option<Attempt>,
+    problem: Option<io::Error>,
+}
+
+impl<W: Write> Events<W> {
+    /// The events of what is asked for, written to `out`.
+    pub fn new(out: W, request: &Request) -> Self {
+        Self {
+            out,
+            state: request.state.clone(),
+            policy: request.policy.spec().to_owned(),
+            workload: request.name.clone(),
+            is_resumed: false,
+            verdicts: Vec::new(),
+            now: 0.0,
+            jobs: Vec::new(),
+            turns: Turns::default(),
+            attempts: BTreeMap::new(),
+            recorded: None,
+            problem: None,
+        }
+    }
+
+    /// What kept a line from being written, if anything did; after it no line is.
+    pub fn problem(&self) -> Option<&io::Error> {
+        self.problem.as_ref()
+    }
+
+    fn say(&mut self, event: &str, more: Value) {
+        if self.problem.is_some() {
+            return;
+        }
+        let mut line = Map::new();
+        line.insert("event".to_owned(), event.into());
+        line.insert("at".to_owned(), self.now.into());
+        if let Value::Object(more) = more {
+            line.extend(more);
+        }
+        let mut text = Value::Object(line).to_string();
+        text.push('\n');
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        self.problem = written.err();
+    }
+
+    /// What names a task.
+    fn task(&self, id: TaskId) -> Map<String, Value> {
+        let (flow, job) = self.jobs.get(id.job as usize).cloned().unwrap_or_default();
+        let mut said = Map::new();
+        said.insert("flow".to_owned(), flow.into());
+        said.insert("job".to_owned(), job.into());
+        said.insert("phase".to_owned(), id.phase.name().into());
+        said.insert("task".to_owned(), id.task.into());
+        said.insert("attempt".to_owned(), self.attempts.get(&id).copied().unwrap_or(1).into());
+        said
+    }
+
+    /// The end of an attempt, with what the engine has recorded of it.
+    fn ended(&mut self, event: &str, id: TaskId, more: Value) {
+        let mut said = self.task(id);
+        if let Some(attempt) = self.recorded.take().filter(|attempt| attempt.id == id) {
+            said.insert("number".to_owned(), attempt.number.into());
+            said.insert("slot".to_owned(), attempt.slot.into());
+            said.insert("seconds".to_owned(), (attempt.micros() as f64 / 1e6).into());
+            if let Ended::Done(outcome) = &attempt.ended {
+                // Whatever is counted, in the words of the journal.
+                said.insert("counters".to_owned(), serde_json::to_value(outcome).unwrap_or_default());
+            }
+        }
+        if let Value::Object(more) = more {
+            said.extend(more);
+        }
+        self.say(event, Value::Object(said));
+    }
+
+    fn turn(&mut self, index: usize, turn: Turn) {
+        let (flow, deadline) =
+            self.turns.flows().get(index).map(|flow| (flow.id.clone(), flow.deadline)).unzip();
+        let deadline = deadline.flatten();
+        match turn {
+            Turn::Done { late, .. } => {
+                self.say("flow_done", json!({ "flow": flow, "deadline": deadline, "late": late }));
+            }
+            Turn::Failed => self.say("flow_failed", json!({ "flow": flow })),
+            Turn::DeadlinePassed => self.say("flow_late", json!({ "flow": flow, "deadline": deadline })),
+            Turn::LikelyLate { at } | Turn::LikelyInTime { at } => {
+                let late = matches!(turn, Turn::LikelyLate { .. });
+                let said = json!({ "flow": flow, "predicted": at, "deadline": deadline, "late": late });
+                self.say("flow_prediction", said);
+            }
+        }
+    }
+}
+
+impl<W: Write> Events<W> {
+    /// Says of each job of the flow file whether it is done again, after the line that says which run it is.
+    fn say_verdicts(&mut self) {
+        for JobVerdict { flow, job, verdict, .. } in std::mem::take(&mut self.verdicts) {
+            match verdict {
+                Verdict::Kept => {
+                    let reason = "nothing of it has changed";
+                    self.say("job_kept", json!({ "flow": flow, "job": job, "reason": reason }));
+                }
+                Verdict::Run(reason) => {
+                    self.say("job_due", json!({ "flow": flow, "job": job, "reason": reason.to_string() }));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl<W: Write> Sink for Events<W> {
+    fn note(&mut self, note: &Note<'_>) {
+        match note {
+            Note::Resumed(_) => self.is_resumed = true,
+            Note::Unrunnable { flow, job, problem } => {
+                self.say("job_refused", json!({ "flow": flow, "job": job, "message": problem }));
+            }
+            Note::Job(job) => self.verdicts.push((*job).clone()),
+            Note::NothingLeft => {
+                self.say_verdicts();
+                self.say("nothing_left", json!({}));
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, overview: &Overview, _: Stop) {
+        let names = |flow: &super::FlowOverview| {
+            flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())).collect::<Vec<_>>()
+        };
+        self.jobs = overview.flows.iter().flat_map(names).collect();
+        self.turns = Turns::new(overview);
+        let tasks = |flow: &super::FlowOverview| {
+            flow.jobs.iter().map(|job| job.maps.total + job.reduces.total).sum::<usize>()
+        };
+        let flow = |flow: &super::FlowOverview| json!({ "flow": flow.id, "deadline": flow.deadline, "tasks": tasks(flow) });
+        let said = json!({
+            "slackline": VERSION,
+            "state": shown(&self.state),
+            "workload": self.workload,
+            "policy": self.policy,
+            "start": overview.start.as_ref().map(ToString::to_string),
+            "slots": overview.slots,
+            "flows": overview.flows.iter().map(flow).collect::<Vec<_>>(),
+        });
+        self.say(if self.is_resumed { "run_resumed" } else { "run_began" }, said);
+        self.say_verdicts();
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        self.now = now.seconds();
+        match what {
+            Happening::Started(id) => {
+                *self.attempts.entry(id).or_default() += 1;
+                let said = Value::Object(self.task(id));
+                self.say("task_started", said);
+            }
+            Happening::Recorded(attempt) => self.recorded = Some(attempt.clone()),
+            Happening::Done(id, seconds) => self.ended("task_done", id, json!({ "seconds": seconds })),
+            Happening::Failed { id, message, log, goes_on, is_final } => {
+                let said = json!({ "message": message, "log": log.map(shown), "goes_on": goes_on, "final": is_final });
+                self.ended("task_failed", id, said);
+            }
+            Happening::Lost { maps, message } => {
+                for &id in maps {
+                    let mut said = self.task(id);
+                    said.insert("message".to_owned(), message.into());
+                    self.say("output_lost", Value::Object(said));
+                }
+            }
+            Happening::Killed(id) => self.ended("task_killed", id, json!({})),
+            Happening::NeverComes { flow, job } => {
+                let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
+                let reads = format!("{other}/{job}");
+                self.say("flow_never_comes", json!({ "flow": flow, "reads": reads }));
+            }
+            Happening::JobDone { job, skipped } => {
+                let (flow, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
+                self.say("job_done", json!({ "flow": flow, "job": job, "skipped": skipped }));
+            }
+            _ => {}
+        }
+        for (index, turn) in self.turns.take(now, what, forecast) {
+            self.turn(index, turn);
+        }
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        self.say("run_ended", json!({ "end": ending.name(), "message": ending.message() }));
+    }
+}

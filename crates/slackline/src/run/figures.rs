@@ -1,0 +1,182 @@
+//! What the jobs of a run did: tasks, attempts, time, records and bytes, by what is recorded of their attempts.
+
+use std::collections::BTreeMap;
+
+use slackline_local::{Attempt, Ended, TaskId};
+use slackline_model::{Draft, PhaseKind};
+
+use super::sink::{Progress, count};
+
+/// What a job of a run did so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct JobFigures {
+    /// Its flow.
+    pub flow: String,
+    /// Its name.
+    pub job: String,
+    /// Its maps.
+    pub maps: PhaseFigures,
+    /// Its reduces.
+    pub reduces: PhaseFigures,
+}
+
+/// What the tasks of a phase did so far. Counts of records and bytes are of tasks that are done, each once.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PhaseFigures {
+    /// Tasks, and how many of them are done.
+    pub tasks: Progress,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Attempts that were stopped.
+    pub stopped: u64,
+    /// How long the attempts of tasks that are done were at work together, seconds.
+    pub seconds: f64,
+    /// How long attempts were at work that came to nothing, seconds.
+    pub lost_seconds: f64,
+    /// When its first attempt began, seconds since the start of the run.
+    pub began: Option<f64>,
+    /// When its last attempt ended, seconds since the start of the run.
+    pub ended: Option<f64>,
+    /// Records read.
+    pub records_in: u64,
+    /// Bytes read, after decompression.
+    pub bytes_in: u64,
+    /// Records written.
+    pub records_out: u64,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Records that could not be used.
+    pub skipped: u64,
+    /// How often buffers were written out before the last time.
+    pub spills: u64,
+    /// Records that were written out then.
+    pub spilled: u64,
+    /// Records that combiners read.
+    pub combine_in: u64,
+    /// Records that combiners gave.
+    pub combine_out: u64,
+    /// What commands counted, by `GROUP,NAME`.
+    pub counters: BTreeMap<String, i64>,
+    /// The last of what commands said of their state.
+    pub status: Option<String>,
+}
+
+impl JobFigures {
+    /// Those of every job of a workload, in the order in which [`TaskId`] counts them. O(tasks + attempts · log).
+    pub fn all(workload: &Draft, attempts: &[Attempt]) -> Vec<Self> {
+        let mut jobs = Vec::new();
+        for flow in &workload.flows {
+            for job in &flow.jobs {
+                let of = |phase: Option<_>| PhaseFigures {
+                    tasks: Progress { total: phase.map_or(0, count), done: 0 },
+                    ..PhaseFigures::default()
+                };
+                let (maps, reduces) = (of(job.map.as_ref()), of(job.reduce.as_ref()));
+                jobs.push(Self { flow: flow.id.clone(), job: job.id.clone(), maps, reduces });
+            }
+        }
+        // Of a task that was done a second time, as its output was lost, the last counts.
+        let done = attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+        let last: BTreeMap<TaskId, u64> = done.map(|attempt| (attempt.id, attempt.number)).collect();
+        for attempt in attempts {
+            let Some(job) = jobs.get_mut(attempt.id.job as usize) else { continue };
+            let counts = last.get(&attempt.id) == Some(&attempt.number);
+            job.phase_mut(attempt.id.phase).add(attempt, counts);
+        }
+        jobs
+    }
+
+    /// One of its phases.
+    pub fn phase(&self, kind: PhaseKind) -> &PhaseFigures {
+        match kind {
+            PhaseKind::Map => &self.maps,
+            PhaseKind::Reduce => &self.reduces,
+        }
+    }
+
+    fn phase_mut(&mut self, kind: PhaseKind) -> &mut PhaseFigures {
+        match kind {
+            PhaseKind::Map => &mut self.maps,
+            PhaseKind::Reduce => &mut self.reduces,
+        }
+    }
+
+    /// Both phases.
+    pub fn phases(&self) -> [&PhaseFigures; 2] {
+        [&self.maps, &self.reduces]
+    }
+
+    /// The phase that writes the output.
+    pub fn last(&self) -> &PhaseFigures {
+        if self.reduces.tasks.total > 0 { &self.reduces } else { &self.maps }
+    }
+
+    /// Its tasks, and how many of them are done.
+    pub fn tasks(&self) -> Progress {
+        let [maps, reduces] = self.phases().map(|phase| phase.tasks);
+        Progress { total: maps.total + reduces.total, done: maps.done + reduces.done }
+    }
+
+    /// Whether all its tasks are done.
+    pub fn is_done(&self) -> bool {
+        let Progress { total, done } = self.tasks();
+        done >= total
+    }
+
+    /// Attempts that failed.
+    pub fn failed(&self) -> u64 {
+        self.maps.failed + self.reduces.failed
+    }
+
+    /// What its commands counted, by `GROUP,NAME`.
+    pub fn counters(&self) -> BTreeMap<&str, i64> {
+        let mut sums = BTreeMap::new();
+        for (name, count) in self.phases().into_iter().flat_map(|phase| &phase.counters) {
+            let sum: &mut i64 = sums.entry(name.as_str()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        sums
+    }
+
+    /// Records that could not be used.
+    pub fn skipped(&self) -> u64 {
+        self.maps.skipped + self.reduces.skipped
+    }
+}
+
+impl PhaseFigures {
+    /// Adds an attempt; `counts` if it is the one by which its task is done.
+    fn add(&mut self, attempt: &Attempt, counts: bool) {
+        let seconds = attempt.micros() as f64 / 1e6;
+        let [began, ended] = [attempt.start, attempt.end].map(|micros| micros as f64 / 1e6);
+        self.began = Some(self.began.map_or(began, |first| first.min(began)));
+        self.ended = Some(self.ended.map_or(ended, |last| last.max(ended)));
+        match &attempt.ended {
+            Ended::Done(outcome) if counts => {
+                self.tasks.done += 1;
+                self.seconds += seconds;
+                self.records_in += outcome.records_in;
+                self.bytes_in += outcome.bytes_in;
+                self.records_out += outcome.records_out;
+                self.bytes_out += outcome.bytes_out;
+                self.skipped += outcome.skipped;
+                self.spills += u64::from(outcome.spills);
+                self.spilled += outcome.spilled;
+                self.combine_in += outcome.combine_in;
+                self.combine_out += outcome.combine_out;
+                for (name, count) in &outcome.counters {
+                    let sum = self.counters.entry(name.clone()).or_default();
+                    *sum = sum.saturating_add(*count);
+                }
+                self.status = outcome.status.clone().or_else(|| self.status.take());
+                return;
+            }
+            Ended::Done(_) | Ended::Lost => {}
+            Ended::Failed(_) => self.failed += 1,
+            Ended::Killed => self.stopped += 1,
+        }
+        self.lost_seconds += seconds;
+    }
+}

@@ -1,0 +1,165 @@
+//! Commands that are run when something happens to a run: at its end, when a flow fails, when a deadline becomes
+//! unlikely.
+//!
+//! They are run by `sh -c` beside the run, which does not wait for them until its end, and then for a bounded time.
+//! What becomes of them changes nothing of the run; a failure is told.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use slackline_local::{Happening, clock};
+use slackline_model::Time;
+
+use super::turns::{Turn, Turns};
+use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
+
+/// The longest that commands are waited for at the end of a run.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two looks whether they have ended.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Which commands are run when; `None` for none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HookCommands {
+    /// When the run ends, however it does.
+    pub on_end: Option<String>,
+    /// When a flow has failed, once for each.
+    pub on_failure: Option<String>,
+    /// When a flow is expected to miss its deadline, or has missed it, once for each.
+    pub on_late: Option<String>,
+}
+
+/// Runs commands.
+pub struct Hooks<F: FnMut(&str)> {
+    commands: HookCommands,
+    state: PathBuf,
+    turns: Turns,
+    /// By flow: whether its lateness was told.
+    told: Vec<bool>,
+    children: Vec<(&'static str, Child)>,
+    /// Is told what becomes of commands that fail.
+    warn: F,
+}
+
+impl<F: FnMut(&str)> Hooks<F> {
+    /// These commands for what is asked for; `warn` is told of those that fail.
+    pub fn new(commands: HookCommands, request: &Request, warn: F) -> Self {
+        let state = std::path::absolute(&request.state).unwrap_or_else(|_| request.state.clone());
+        Self { commands, state, turns: Turns::default(), told: Vec::new(), children: Vec::new(), warn }
+    }
+
+    /// Starts the command of an event.
+    fn start(&mut self, event: &'static str, flow: &str, message: &str) {
+        let line = match event {
+            "end" => &self.commands.on_end,
+            "failure" => &self.commands.on_failure,
+            _ => &self.commands.on_late,
+        };
+        let Some(line) = line else { return };
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .env("SLACKLINE_EVENT", event)
+            .env("SLACKLINE_FLOW", flow)
+            .env("SLACKLINE_STATE", &self.state)
+            // A variable ends at the first byte 0.
+            .env("SLACKLINE_MESSAGE", message.replace('\0', " "))
+            .stdin(Stdio::null())
+            // Standard output is the result of the run alone.
+            .stdout(Stdio::from(std::io::stderr()));
+        #[cfg(unix)]
+        {
+            use std::os::unix::process::CommandExt;
+            // Ctrl-C is for the run, which has a command for that.
+            command.process_group(0);
+        }
+        match command.spawn() {
+            Ok(child) => self.children.push((event, child)),
+            Err(error) => (self.warn)(&format!("--on-{event}: {line:?} cannot be started: {error}")),
+        }
+    }
+
+    /// Takes note of commands that have ended.
+    fn collect(&mut self) {
+        let mut running = Vec::new();
+        for (event, mut child) in std::mem::take(&mut self.children) {
+            match child.try_wait() {
+                Ok(None) => running.push((event, child)),
+                Ok(Some(status)) => self.ended(event, status),
+                Err(error) => (self.warn)(&format!("--on-{event}: cannot be waited for: {error}")),
+            }
+        }
+        self.children = running;
+    }
+
+    fn ended(&mut self, event: &str, status: ExitStatus) {
+        if !status.success() {
+            (self.warn)(&format!("--on-{event}: its command ended with {status}"));
+        }
+    }
+
+    fn turn(&mut self, index: usize, turn: Turn) {
+        let Some(flow) = self.turns.flows().get(index) else { return };
+        let (id, deadline) = (flow.id.clone(), flow.deadline.unwrap_or_default());
+        match turn {
+            Turn::Failed => self.start("failure", &id, &format!("flow {id} failed")),
+            Turn::LikelyLate { at } if !std::mem::replace(&mut self.told[index], true) => {
+                let message = format!(
+                    "flow {id} is expected to be done {at:.1} s after the start of the run, its deadline is at {deadline:.1} s"
+                );
+                self.start("late", &id, &message);
+            }
+            Turn::DeadlinePassed if !std::mem::replace(&mut self.told[index], true) => {
+                let message = format!(
+                    "flow {id} is not done at its deadline, {deadline:.1} s after the start of the run"
+                );
+                self.start("late", &id, &message);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<F: FnMut(&str)> Sink for Hooks<F> {
+    fn note(&mut self, note: &Note<'_>) {
+        if let Note::Unrunnable { flow, job, problem } = note {
+            self.start("failure", flow, &format!("flow {flow} fails: job {job}: {problem}"));
+        }
+    }
+
+    fn begin(&mut self, overview: &Overview, _: Stop) {
+        self.turns = Turns::new(overview);
+        self.told = vec![false; overview.flows.len()];
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        for (index, turn) in self.turns.take(now, what, forecast) {
+            self.turn(index, turn);
+        }
+        if !self.children.is_empty() {
+            self.collect();
+        }
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        self.start("end", "", &ending.sentence());
+        let mut left = PATIENCE;
+        loop {
+            self.collect();
+            if self.children.is_empty() {
+                return;
+            }
+            let Some(rest) = left.checked_sub(PAUSE) else { break };
+            left = rest;
+            clock::pause(PAUSE);
+        }
+        for (event, _) in std::mem::take(&mut self.children) {
+            let waited = PATIENCE.as_secs();
+            (self.warn)(&format!(
+                "--on-{event}: its command has not ended after {waited} s, and goes on alone"
+            ));
+        }
+    }
+}

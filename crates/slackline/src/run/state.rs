@@ -1,0 +1,315 @@
+//! A run as it is seen from outside: how far it is, what it does now, and when its flows are going to be done.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use slackline_local::{Attempt, TaskId, clock};
+use slackline_model::cost::is_late;
+use slackline_model::{Draft, Instance, Schedule, Start, Time};
+
+use slackline_local::run::{EngineError, Look};
+use slackline_local::run_schedule;
+
+use super::figures::JobFigures;
+use super::{Forecast, Progress, RunError};
+use crate::policy_spec::PolicySpec;
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// A process is at work on it.
+    AtWork,
+    /// It was stopped or killed, and can be resumed.
+    Stopped,
+    /// All its flows are done.
+    Done,
+    /// It came to its end, and flows have failed.
+    Failed,
+}
+
+impl Stage {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AtWork => "at_work",
+            Self::Stopped => "stopped",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Where a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FlowStatus {
+    /// It has not been released yet.
+    Coming,
+    /// It is released, and nothing of it was begun.
+    Waiting,
+    /// Some of it is done or at work.
+    Begun,
+    /// All its tasks are done.
+    Done,
+    /// The run has ended without it.
+    Failed,
+}
+
+impl FlowStatus {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Coming => "coming",
+            Self::Waiting => "waiting",
+            Self::Begun => "begun",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A run from outside. Times are seconds since its start unless something else is said.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StateOfRun {
+    /// Its state directory.
+    pub state: PathBuf,
+    /// When it started: microseconds since 1970.
+    pub started: u64,
+    /// When its second 0 is, for clock times.
+    pub start: Option<Start>,
+    /// The policy, if it has recorded it.
+    pub policy: Option<String>,
+    /// Where it is.
+    pub stage: Stage,
+    /// Now; of a run that has ended, when something was recorded the last time.
+    pub now: f64,
+    /// When something was recorded the last time.
+    pub recorded: f64,
+    /// Its flows.
+    pub flows: Vec<FlowState>,
+    /// Processes at work.
+    pub at_work: Vec<TaskAtWork>,
+}
+
+/// How far a flow is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FlowState {
+    /// Its name.
+    pub id: String,
+    /// When it is released.
+    pub release: f64,
+    /// Its deadline.
+    pub deadline: Option<f64>,
+    /// Where it is.
+    pub status: FlowStatus,
+    /// When it was done.
+    pub completion: Option<f64>,
+    /// When it is going to be done, if nothing interferes; of a run that was stopped, if it is taken up now.
+    pub predicted: Option<f64>,
+    /// Its jobs.
+    pub jobs: Vec<JobState>,
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JobState {
+    /// The jobs of its flow that come before it.
+    pub after: Vec<String>,
+    /// What it did so far.
+    pub figures: JobFigures,
+    /// Its tasks at work, as far as the engine says which they are.
+    pub at_work: usize,
+}
+
+/// A task at work.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TaskAtWork {
+    /// Its flow.
+    pub flow: String,
+    /// Its job.
+    pub job: String,
+    /// The task.
+    pub id: TaskId,
+    /// The process.
+    pub process: u64,
+    /// The slot.
+    pub slot: u32,
+    /// Since when.
+    pub since: f64,
+}
+
+impl FlowState {
+    /// Its tasks, and how many of them are done.
+    pub fn tasks(&self) -> Progress {
+        self.jobs.iter().map(|job| job.figures.tasks()).fold(Progress::default(), |sum, job| Progress {
+            total: sum.total + job.total,
+            done: sum.done + job.done,
+        })
+    }
+
+    /// Attempts that failed.
+    pub fn failed(&self) -> u64 {
+        self.jobs.iter().map(|job| job.figures.failed()).sum()
+    }
+
+    /// Whether it was late, or is going to be; `None` without a deadline, or where nobody knows.
+    pub fn is_late(&self, now: f64) -> Option<bool> {
+        let deadline = self.deadline?;
+        match self.completion.or(self.predicted) {
+            Some(at) => Some(is_late(at, deadline)),
+            // What is not done after its deadline is late whenever it will be done.
+            None => is_late(now, deadline).then_some(true),
+        }
+    }
+}
+
+impl StateOfRun {
+    /// What there is to say of a run that was looked at, at a moment (microseconds since 1970). With the policy, when
+    /// its flows are going to be done is simulated. O(tasks + attempts · log), and a simulation.
+    pub fn of(look: &Look, policy: Option<&PolicySpec>, moment: u64) -> Self {
+        let workload = &look.head.workload;
+        let since = |micros: u64| micros.saturating_sub(look.head.started);
+        let figures = JobFigures::all(workload, &look.attempts);
+        let all_done = figures.iter().all(JobFigures::is_done);
+        let stage = match (look.is_at_work, all_done, look.has_ended) {
+            (true, ..) => Stage::AtWork,
+            (false, true, true) => Stage::Done,
+            (false, false, true) => Stage::Failed,
+            // Even if all is recorded as done: the last of it may not be in its place yet.
+            (false, _, false) => Stage::Stopped,
+        };
+        let recorded = Time(since(look.recorded));
+        let now =
+            if matches!(stage, Stage::AtWork | Stage::Stopped) { Time(since(moment)) } else { recorded };
+        let names: Vec<(String, String)> =
+            figures.iter().map(|job| (job.flow.clone(), job.job.clone())).collect();
+        let at_work: Vec<TaskAtWork> = (look.at_work.iter())
+            .filter_map(|one| {
+                let (flow, job) = names.get(one.id.job as usize)?.clone();
+                let since = Time(one.since).seconds();
+                Some(TaskAtWork { flow, job, id: one.id, process: one.pid, slot: one.slot, since })
+            })
+            .collect();
+        let predicted = match policy {
+            Some(policy) if !all_done && stage != Stage::Failed => predicted(look, policy, now, &at_work),
+            _ => BTreeMap::new(),
+        };
+        let flows = flow_states(workload, figures, &at_work, |flow| Known {
+            stage,
+            now: now.seconds(),
+            predicted: predicted.get(flow).copied(),
+        });
+        Self {
+            state: root(look),
+            started: look.head.started,
+            start: workload.start.clone(),
+            policy: look.policy().map(str::to_owned),
+            stage,
+            now: now.seconds(),
+            recorded: recorded.seconds(),
+            flows,
+            at_work,
+        }
+    }
+
+    /// Its tasks, and how many of them are done.
+    pub fn tasks(&self) -> Progress {
+        self.flows.iter().map(FlowState::tasks).fold(Progress::default(), |sum, flow| Progress {
+            total: sum.total + flow.total,
+            done: sum.done + flow.done,
+        })
+    }
+
+    /// When it started, by the clock of this machine.
+    pub fn clock(&self) -> Start {
+        clock::local(self.started)
+    }
+}
+
+/// The state directory of a run.
+fn root(look: &Look) -> PathBuf {
+    look.layout.journal().parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// When the flows of a run are going to be done.
+fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> BTreeMap<String, f64> {
+    let workload = &look.head.workload;
+    let mut forecast = Forecast::of_journal(policy.clone(), look.slowstart(), workload, &look.attempts);
+    for one in at_work {
+        forecast.at_work(one.id, Time::from_seconds_nearest(one.since));
+    }
+    forecast.simulated(now).unwrap_or_default()
+}
+
+/// What is known of a flow beside its tasks.
+struct Known {
+    stage: Stage,
+    now: f64,
+    predicted: Option<f64>,
+}
+
+fn flow_states(
+    workload: &Draft,
+    figures: Vec<JobFigures>,
+    at_work: &[TaskAtWork],
+    known: impl Fn(&str) -> Known,
+) -> Vec<FlowState> {
+    let mut figures = figures.into_iter().zip(0u32..);
+    let mut flows = Vec::with_capacity(workload.flows.len());
+    for flow in &workload.flows {
+        let of = |(job, (figures, index))| {
+            let job: &slackline_model::draft::JobDraft = job;
+            let is_its = |one: &&TaskAtWork| one.id.job == index;
+            JobState { after: job.after.clone(), figures, at_work: at_work.iter().filter(is_its).count() }
+        };
+        let jobs: Vec<JobState> = flow.jobs.iter().zip(figures.by_ref()).map(of).collect();
+        let known = known(&flow.id);
+        let is_done = jobs.iter().all(|job| job.figures.is_done());
+        let phases = || jobs.iter().flat_map(|job| job.figures.phases());
+        let is_begun = phases().any(|phase| phase.began.is_some()) || jobs.iter().any(|job| job.at_work > 0);
+        let status = match known.stage {
+            _ if is_done => FlowStatus::Done,
+            Stage::Failed => FlowStatus::Failed,
+            _ if is_begun => FlowStatus::Begun,
+            _ if flow.release > known.now => FlowStatus::Coming,
+            _ => FlowStatus::Waiting,
+        };
+        let last = phases().filter_map(|phase| phase.ended).fold(flow.release, f64::max);
+        flows.push(FlowState {
+            id: flow.id.clone(),
+            release: flow.release,
+            deadline: flow.deadline,
+            status,
+            completion: is_done.then_some(last),
+            predicted: known.predicted.filter(|_| !is_done),
+            jobs,
+        });
+    }
+    flows
+}
+
+/// The schedule of a run so far, of what is recorded of its attempts, and the workload with what its tasks took. Flows
+/// that are not done count as failed in it, as in every schedule.
+///
+/// # Errors
+/// A workload that is none.
+pub fn so_far(look: &Look) -> Result<(Instance, Schedule), RunError> {
+    let attempts: &[Attempt] = &look.attempts;
+    let instance = Instance::new(&run_schedule::measured(&look.head.workload, attempts))?;
+    let policy = look.policy().unwrap_or("run");
+    let schedule = run_schedule::schedule(&instance, attempts, policy, look.slowstart());
+    Ok((instance, schedule))
+}
+
+/// Looks at the run of a state directory; `None` if none was begun there.
+///
+/// # Errors
+/// As [`slackline_local::run::look`].
+pub fn look(state: &Path) -> Result<Option<Look>, RunError> {
+    slackline_local::run::look(state).map_err(|error: EngineError| error.into())
+}

@@ -1,0 +1,133 @@
+//! What becomes of flows while a run goes on: done, failed, past their deadline, likely to miss it. Sinks that tell of
+//! flows share it.
+
+use slackline_local::{Happening, TaskId};
+use slackline_model::Time;
+use slackline_model::cost::is_late;
+
+use super::{Forecast, Overview, Prospect};
+
+/// Something that happened to a flow. Times are seconds since the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Turn {
+    /// All its tasks are done.
+    Done {
+        /// When.
+        at: f64,
+        /// Whether that was after its deadline; `None` without one.
+        late: Option<bool>,
+    },
+    /// A task of it failed for good, or it could not be run.
+    Failed,
+    /// Its deadline has passed, and it is not done.
+    DeadlinePassed,
+    /// It is expected to be done after its deadline, and was not before.
+    LikelyLate {
+        /// When it is expected to be done.
+        at: f64,
+    },
+    /// It is expected to be done by its deadline again.
+    LikelyInTime {
+        /// When it is expected to be done.
+        at: f64,
+    },
+}
+
+/// A flow as it is watched.
+#[derive(Clone, Debug)]
+pub struct WatchedFlow {
+    /// Its name.
+    pub id: String,
+    /// Its deadline, seconds since the start of the run.
+    pub deadline: Option<f64>,
+    left: usize,
+    is_over: bool,
+    is_past: bool,
+    is_likely_late: bool,
+}
+
+/// Watches the flows of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    flows: Vec<WatchedFlow>,
+    /// By job: its flow.
+    flow_of: Vec<usize>,
+}
+
+impl Turns {
+    /// The flows of a run whose tasks are about to start. Those that are done already take no turn.
+    pub fn new(overview: &Overview) -> Self {
+        let mut turns = Self::default();
+        for (index, flow) in overview.flows.iter().enumerate() {
+            let phases = || flow.jobs.iter().flat_map(|job| [job.maps, job.reduces]);
+            let left = phases().map(|phase| phase.total - phase.done.min(phase.total)).sum();
+            turns.flow_of.extend(flow.jobs.iter().map(|_| index));
+            turns.flows.push(WatchedFlow {
+                id: flow.id.clone(),
+                deadline: flow.deadline,
+                left,
+                is_over: left == 0,
+                is_past: false,
+                is_likely_late: false,
+            });
+        }
+        turns
+    }
+
+    /// The flows.
+    pub fn flows(&self) -> &[WatchedFlow] {
+        &self.flows
+    }
+
+    /// The flow of a task.
+    fn of(&self, id: TaskId) -> Option<usize> {
+        self.flow_of.get(id.job as usize).copied()
+    }
+
+    /// Takes in what happened; gives what it means for flows, by their places. O(flows).
+    pub fn take(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) -> Vec<(usize, Turn)> {
+        let mut turns = Vec::new();
+        let now = now.seconds();
+        if let Happening::Done(id, _) = what
+            && let Some(index) = self.of(id)
+        {
+            let flow = &mut self.flows[index];
+            flow.left = flow.left.saturating_sub(1);
+            if flow.left == 0 && !flow.is_over {
+                flow.is_over = true;
+                let late = flow.deadline.map(|deadline| is_late(now, deadline));
+                turns.push((index, Turn::Done { at: now, late }));
+            }
+        }
+        if let Happening::Lost { maps, .. } = what {
+            for index in maps.iter().filter_map(|&id| self.of(id)).collect::<Vec<_>>() {
+                self.flows[index].left += 1;
+            }
+        }
+        for (index, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| !flow.is_over) {
+            turns.extend(flow.turn(now, forecast.of(&flow.id)).map(|turn| (index, turn)));
+        }
+        turns
+    }
+}
+
+impl WatchedFlow {
+    /// What is to be said of a flow that is not over.
+    fn turn(&mut self, now: f64, prospect: Prospect) -> Option<Turn> {
+        if prospect == Prospect::Failed {
+            self.is_over = true;
+            return Some(Turn::Failed);
+        }
+        let deadline = self.deadline?;
+        if is_late(now, deadline) {
+            return (!std::mem::replace(&mut self.is_past, true)).then_some(Turn::DeadlinePassed);
+        }
+        let Prospect::Done(at) = prospect else { return None };
+        let late = is_late(at, deadline);
+        if late == std::mem::replace(&mut self.is_likely_late, late) {
+            return None;
+        }
+        Some(if late { Turn::LikelyLate { at } } else { Turn::LikelyInTime { at } })
+    }
+}

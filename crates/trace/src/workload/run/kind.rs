@@ -1,0 +1,95 @@
+//! Which of the keys of a `run` section go together.
+
+use super::{Fault, fault};
+use crate::workload::wire;
+
+/// What a section is by the keys that say what is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A program that is built in.
+    Program,
+    /// A mapper alone.
+    Maps,
+    /// A mapper and a reducer.
+    MapsAndReduces,
+    /// One plain command.
+    Command,
+}
+
+use Kind::{Command, Maps, MapsAndReduces, Program};
+
+impl Kind {
+    const fn words(self) -> &'static str {
+        match self {
+            Program => "a program",
+            Maps => "a mapper without a reducer command",
+            MapsAndReduces => "a mapper and a reducer",
+            Command => "a plain command",
+        }
+    }
+}
+
+/// What kind of section it is.
+pub(super) fn of(run: &wire::Run) -> Result<Kind, Fault> {
+    let expected = "expected one of program = \"…\", mapper = \"…\" and command = \"…\"";
+    match (&run.program, &run.mapper, &run.command) {
+        (Some(_), None, None) => Ok(Program),
+        (None, Some(_), None) if run.reducer.is_some() => Ok(MapsAndReduces),
+        (None, Some(_), None) => Ok(Maps),
+        (None, None, Some(_)) => Ok(Command),
+        (None, None, None) if run.reducer.is_some() => {
+            fault(".reducer", "found a reducer without a mapper, expected both")
+        }
+        (None, None, None) => fault("", format!("found nothing to do, {expected}")),
+        (program, mapper, command) => {
+            let given = [
+                ("program", program.is_some()),
+                ("mapper", mapper.is_some()),
+                ("command", command.is_some()),
+            ];
+            let given: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+            fault("", format!("found {}, {expected}", given.join(" and ")))
+        }
+    }
+}
+
+/// Refuses keys that say nothing in a section of this kind: what has no effect was meant to have one.
+pub(super) fn check(kind: Kind, run: &wire::Run) -> Result<(), Fault> {
+    if kind == Maps && run.combiner.is_some() {
+        return fault(".combiner", "found a combiner without a reducer, expected both or none");
+    }
+    if kind != Program && !run.args.is_empty() {
+        let what = format!("found arguments with {}, expected them in the command itself", kind.words());
+        return fault(".args", what);
+    }
+    if kind == Maps && run.reducers.is_some_and(|n| n > 0) {
+        return fault(".reducers", "found reducers without a reducer command, expected `reducer` as well");
+    }
+    let shell: &[Kind] = &[Maps, MapsAndReduces, Command];
+    let reduces: &[Kind] = &[MapsAndReduces];
+    let keys = [
+        ("reducer", run.reducer.is_some(), reduces),
+        ("combiner", run.combiner.is_some(), reduces),
+        ("reducers", run.reducers.is_some(), &[Program, Maps, MapsAndReduces]),
+        ("env", !run.env.is_empty(), shell),
+        ("cwd", run.cwd.is_some(), shell),
+        ("shell", run.shell.is_some(), shell),
+        ("files", !run.files.is_empty(), shell),
+        ("no_retry", !run.no_retry.is_empty(), shell),
+        ("key_fields", run.key_fields.is_some(), reduces),
+        ("separator", run.separator.is_some(), reduces),
+        ("partition_fields", run.partition_fields.is_some(), reduces),
+        ("order", !run.order.is_empty(), reduces),
+        ("total_order", run.total_order, reduces),
+        ("compress_shuffle", run.compress_shuffle.is_some(), &[Program, MapsAndReduces]),
+    ];
+    for (key, is_given, with) in keys {
+        if is_given && !with.contains(&kind) {
+            let with: Vec<&str> = with.iter().map(|kind| kind.words()).collect();
+            let what =
+                format!("found `{key}` with {}, expected it only with {}", kind.words(), with.join(" or "));
+            return fault(format!(".{key}"), what);
+        }
+    }
+    Ok(())
+}
