@@ -1,6 +1,6 @@
 //! The engine: attempts are processes, their output is committed by renaming, time is real.
 //!
-//! It takes no scheduling decision: it starts what the driver asks for on the machines of a [`Fleet`], and reports the
+//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and reports the
 //! results. An attempt that ended well is recorded in the journal, its output moved to its place, and only then
 //! reported; so whatever starts after it finds its output. Results that wait when the engine comes round are recorded
 //! together.
