@@ -65,7 +65,7 @@ pub use slackline_local::{
 };
 pub use slackline_model::When;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
-pub use turns::{Turn, Turns, WatchedFlow};
+pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 /// A run that was begun, or found and resumed.
 pub struct Run {

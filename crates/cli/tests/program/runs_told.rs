@@ -100,13 +100,49 @@ fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
     let text = fs::read_to_string(dir.join("hooks.txt")).expect("hooks wrote");
     let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(
-        [count("failure/bad/flow bad failed/"), count("late/good/flow good is"), count("end")],
+        [count("failure/bad/flow bad failed: job k, map 0: "), count("late/good/flow good is"), count("end")],
         [1, 1, 1]
     );
     let state = dir.join("state");
     assert!(text.contains(&format!("/{}\n", state.display())), "{text}");
     assert!(ran.err.contains("warning: --on-end: its command ended with exit status: 4"), "{}", ran.err);
     assert!(!ran.out.contains("hooks"), "{}", ran.out);
+}
+
+#[test]
+fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
+    let dir = scratch("run-hook-cause");
+    let mapper = "cat; echo disk 7 is broken >&2; exit 7";
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'bad'\njobs = [ {{ id = 'k', run = {{ mapper = '{mapper}', inputs = ['in.txt'], \
+         output = 'bad' }} }} ]\n[[flows]]\nid = 'reads'\njobs = [ {{ id = 'r', run = {{ mapper = 'cat', inputs = \
+         ['@bad/k'], output = 'reads' }} }} ]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let hook = "cd /; printf '%s|%s|%s|' \"$SLACKLINE_MESSAGE\" \"$SLACKLINE_JOB\" \"$SLACKLINE_CAUSE\" > \
+                \"$SLACKLINE_STATE.$SLACKLINE_FLOW\"; cat \"${SLACKLINE_LOG:-/dev/null}\" >> \
+                \"$SLACKLINE_STATE.$SLACKLINE_FLOW\"";
+    let more = ["--attempts", "2", "--on-failure", hook, "--events", "e.jsonl"];
+    let ran = slackline(&dir, &[&RUN[..], &more].concat());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let told = |flow: &str| {
+        let text = fs::read_to_string(dir.join(format!("state.{flow}"))).expect("the hook wrote");
+        text.split('|').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let bad = told("bad");
+    assert!(bad[0].starts_with("flow bad failed: job k, map 0: ") && bad[0].contains("status: 7"), "{bad:?}");
+    assert_eq!((bad[1].as_str(), bad[3].as_str()), ("k", "disk 7 is broken\n"));
+    assert!(bad[2].contains("exit status: 7"), "{bad:?}");
+    let reads = told("reads");
+    assert_eq!((reads[1].as_str(), reads[3].as_str()), ("bad/k", ""), "{reads:?}");
+    assert!(reads[2].contains("flow reads reads its output, which is never going to be there"), "{reads:?}");
+    let found = events(&dir.join("e.jsonl"));
+    let failed: Vec<&Value> = found.iter().filter(|event| event["event"] == "flow_failed").collect();
+    assert_eq!((failed.len(), &failed[0]["job"], &failed[1]["log"]), (2, &"k".into(), &Value::Null));
+    let log = dir.join(failed[0]["log"].as_str().expect("a log"));
+    assert_eq!(fs::read_to_string(log).expect("it is there"), "disk 7 is broken\n");
+    assert_eq!(failed[0]["message"].as_str(), Some(bad[2].as_str()));
 }
 
 #[test]

@@ -117,7 +117,13 @@ impl<W: Write> Events<W> {
             Turn::Done { late, .. } => {
                 self.say("flow_done", json!({ "flow": flow, "deadline": deadline, "late": late }));
             }
-            Turn::Failed => self.say("flow_failed", json!({ "flow": flow })),
+            Turn::Failed => {
+                let cause = self.turns.flows().get(index).and_then(|flow| flow.cause.clone());
+                let log = cause.as_ref().and_then(|cause| cause.log.as_deref().map(shown));
+                let (job, message) = cause.map(|cause| (cause.job, cause.message)).unzip();
+                let said = json!({ "flow": flow, "job": job, "message": message, "log": log });
+                self.say("flow_failed", said);
+            }
             Turn::DeadlinePassed => self.say("flow_late", json!({ "flow": flow, "deadline": deadline })),
             Turn::LikelyLate { at } | Turn::LikelyInTime { at } => {
                 let late = matches!(turn, Turn::LikelyLate { .. });
