@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_model::{Draft, Instance, Span, Time};
+use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 use slackline_policy::{Config, Policy};
 
 pub use clean::{Clean, size};
@@ -67,6 +67,23 @@ pub struct JobVerdict {
     pub goes_on: bool,
 }
 
+/// Output that an earlier session recorded and that is not there any more as it was written: its task is done again, if
+/// its job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostOutput {
+    /// The flow.
+    pub flow: String,
+    /// The job.
+    pub job: String,
+    /// The phase of the task.
+    pub phase: PhaseKind,
+    /// Its number.
+    pub task: u32,
+    /// What was found, and what was expected.
+    pub problem: String,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -103,6 +120,7 @@ pub struct Session {
     recovered: Recovered,
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
+    lost: Vec<LostOutput>,
 }
 
 impl Session {
@@ -144,6 +162,11 @@ impl Session {
     /// What becomes of the jobs of the flow file, in its order.
     pub fn verdicts(&self) -> &[JobVerdict] {
         &self.verdicts
+    }
+
+    /// Output of earlier sessions that was found gone or changed when the run was opened.
+    pub fn lost(&self) -> &[LostOutput] {
+        &self.lost
     }
 
     /// The flows that cannot be run.

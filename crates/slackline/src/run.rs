@@ -54,7 +54,7 @@ pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
 pub use slackline_local::reuse::{Choices, Reason, Verdict};
-pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, Opening, Recovered};
+pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, LostOutput, Opening, Recovered};
 pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
@@ -203,6 +203,7 @@ impl Opener<'_> {
         if recovered.starts_over {
             sink.note(&Note::StartsOver);
         }
+        session.lost().iter().for_each(|lost| sink.note(&Note::Lost(lost)));
         if recovered.done + recovered.cut_short > 0 {
             sink.note(&Note::Resumed(recovered));
         }

@@ -9,7 +9,7 @@ use slackline_model::draft::FlowDraft;
 
 use super::error::file;
 use super::settle::settle;
-use super::{EngineError, JobVerdict, Recovered, Session};
+use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
 use crate::files::remove;
 use crate::fleet;
@@ -100,12 +100,13 @@ pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, Engine
     let mut begun = Begun::of(&layout, content)?;
     let (made_log, mut made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
-    if let Some(Begun(run)) = &mut begun {
-        settle(run, &journal, &layout, (&mut made, &made_log))?;
-    }
+    let lost = match &mut begun {
+        Some(Begun(run)) => settle(run, &journal, &layout, (&mut made, &made_log))?,
+        None => Vec::new(),
+    };
     let is_first = begun.is_none();
     let left = layout.clone();
-    let new = New { layout, setup, started, choices, made, made_log, cut_short };
+    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -137,6 +138,7 @@ struct New {
     made: MadeJobs,
     made_log: MadeLog,
     cut_short: usize,
+    lost: Vec<LostOutput>,
 }
 
 impl New {
@@ -198,6 +200,7 @@ impl New {
             recovered: Recovered::default(),
             obstacles: Vec::new(),
             verdicts,
+            lost: self.lost,
         }
     }
 
@@ -238,6 +241,7 @@ impl New {
             },
             obstacles,
             verdicts,
+            lost: self.lost,
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover()?;
