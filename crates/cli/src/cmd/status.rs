@@ -101,7 +101,15 @@ fn table(state: &StateOfRun, view: &View) -> String {
     let figures: Vec<JobFigures> =
         state.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| job.figures.clone())).collect();
     let mut out = fitted(&headline(state), view.width);
-    out.extend(["\n", &flows(state, view), "\n", &jobs::table(&figures, view)]);
+    if !state.flows.is_empty() {
+        out.extend(["\n", &flows(state, view), "\n"]);
+        let has_ended = |job: &JobFigures| job.phases().iter().any(|phase| phase.ended.is_some());
+        if figures.iter().any(has_ended) {
+            out.push_str(&jobs::table(&figures, view));
+        } else {
+            out.push_str("no task has ended yet\n");
+        }
+    }
     if !state.at_work.is_empty() {
         out.extend(["\n", &at_work(state)]);
     }
@@ -122,6 +130,9 @@ fn headline(state: &StateOfRun) -> String {
         _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
     };
     let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));
+    if state.flows.is_empty() {
+        return format!("{name}: {stage}{policy}\nnothing was left to do in it: all jobs were done before\n");
+    }
     let tasks = state.tasks();
     let failed: u64 = state.flows.iter().map(FlowState::failed).sum();
     let failed = if failed > 0 { format!(", {} failed", counted(failed, "attempt")) } else { String::new() };

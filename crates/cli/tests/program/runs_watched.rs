@@ -126,6 +126,45 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
 }
 
 #[test]
+fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words() {
+    let (dir, family) = (scratch("run-empty"), Family::new("run-empty"));
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let write = |mapper: &str| {
+        let flow = format!(
+            "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ {{ id = 'j', run = {{ mapper = '{mapper}', inputs = \
+             ['in.txt'], output = 'out' }} }} ]\n"
+        );
+        fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    };
+    write(&format!("cat; test -e go || sleep {}", Family::long()));
+    let mut engine = family.start(&dir, &RUN);
+    family.awaits(&format!("sleep {}", Family::long()));
+    let text = || done(&dir, &["status", "--state", "state"]);
+    let seen = text();
+    assert!(seen.contains("0 of 1 task done") && seen.contains("\nno task has ended yet\n"), "{seen}");
+    assert!(!seen.contains("records"), "{seen}");
+    fs::write(dir.join("go"), "").expect("a file");
+    engine.kill().expect("it can be killed");
+    engine.wait().expect("it is gone");
+    family.is_gone();
+    done(&dir, &RUN);
+    let seen = text();
+    assert!(!seen.contains("no task has ended yet") && seen.contains("records"), "{seen}");
+    // What is turned back after it failed is done already, and the run that says so has no job of its own.
+    let good = fs::read(dir.join("flow.toml")).expect("the flow file");
+    write("exit 7");
+    assert_eq!(slackline(&dir, &RUN).code, Some(1));
+    fs::write(dir.join("flow.toml"), good).expect("a flow file");
+    done(&dir, &RUN);
+    let seen = text();
+    assert!(seen.starts_with("state: done: begun at"), "{seen}");
+    assert!(seen.contains("\nnothing was left to do in it: all jobs were done before\n"), "{seen}");
+    assert!(!seen.contains("deadline") && !seen.contains("0 of 0"), "{seen}");
+    let document = status(&dir);
+    assert_eq!((&document["status"], &document["flows"]), (&"done".into(), &Value::Array(Vec::new())));
+}
+
+#[test]
 fn logs_tell_failures_with_what_was_said() {
     let dir = scratch("run-logs");
     fs::write(dir.join("in.txt"), "one\n").expect("an input");

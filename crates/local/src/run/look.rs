@@ -29,8 +29,8 @@ pub struct Look {
     pub attempts: Vec<Attempt>,
     /// Whether a process is at work on it.
     pub is_at_work: bool,
-    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there. A run
-    /// that was stopped or killed has not.
+    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there, or
+    /// nothing was left to do in it. A run that was stopped or killed has not.
     pub has_ended: bool,
     /// When something was recorded the last time: microseconds since 1970.
     pub recorded: u64,
@@ -72,7 +72,9 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     }
     let last = content.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
     let recorded = head.started.saturating_add(last);
-    let has_ended = !is_at_work && written(&layout.schedule()).is_ok_and(|at| at >= recorded);
+    // Of a run in which nothing was left to do there is no schedule.
+    let is_over = || jobs.is_empty() || written(&layout.schedule()).is_ok_and(|at| at >= recorded);
+    let has_ended = !is_at_work && is_over();
     let pids = || at_work(state).map_err(file(&layout.pids()));
     let mut at_work = if is_at_work { pids()? } else { Vec::new() };
     at_work.retain(|one| is_known(one.id));
