@@ -97,7 +97,7 @@ pub(super) fn written(path: &Path) -> io::Result<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use slackline_model::PhaseKind;
     use slackline_model::draft::TasksDraft;
     use slackline_trace::{ImportOptions, read_workload};
@@ -111,7 +111,7 @@ mod tests {
     const FLOW: &[u8] = b"slackline = 1\n[[flows]]\nid = 'f'\n[[flows.jobs]]\nid = 'j'\n\
                           run = { mapper = 'cat', inputs = ['in'], output = 'out' }\n";
 
-    fn head() -> Head {
+    pub(in crate::run) fn head() -> Head {
         let mut workload =
             read_workload("flow.toml", FLOW, Some("toml"), &ImportOptions::default()).unwrap().draft;
         workload.flows[0].jobs[0].map = Some(TasksDraft::Each(vec![1.0; 2]).into());
@@ -122,7 +122,7 @@ mod tests {
         Head { setup, owner: "7-1".into(), started: 7, workload, jobs }
     }
 
-    fn attempt(task: u32) -> Attempt {
+    pub(in crate::run) fn attempt(task: u32) -> Attempt {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task };
         let ended = Ended::Done(Outcome::default());
         Attempt { number: u64::from(task), id, slot: 0, start: 5, began: 6, end: 9, ended }
