@@ -216,3 +216,56 @@ fn clean_removes_states_of_runs_that_have_ended_and_nothing_else() {
     assert_eq!(named.code, Some(2), "{}", named.err);
     assert_eq!(slackline(&dir, &["clean"]).code, Some(2));
 }
+
+#[test]
+fn clean_takes_the_earliest_runs_out_of_histories() {
+    let dir = scratch("run-clean-histories");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { program = 'wordcount', inputs = \
+                ['in.txt'], output = 'out' } } ]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    for _ in 0..3 {
+        done(&dir, &["run", "flow.toml", "--again", "--history", "past"]);
+    }
+    let runs = || done(&dir, &["history", "past", "--format", "csv"]).lines().count() - 1;
+    let clean = |more: &[&str]| done(&dir, &[&["clean", "--histories", "past"], more].concat());
+    let before = fs::read(dir.join("past")).expect("the history");
+    assert!(clean(&["--dry-run"]).contains("3 of 3 runs would be removed"));
+    assert!(clean(&["--older-than", "1d"]).contains("stays: none of 3 runs is to go"));
+    assert!(clean(&["--larger-than", "1GiB"]).contains("stays: none of 3 runs is to go"));
+    assert!(fs::read(dir.join("past")).expect("the history") == before, "nothing was changed");
+    let small = format!("{}B", before.len() - 1);
+    let said = clean(&["--larger-than", &small, "--format", "json"]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(said["histories"][0]["what"], "1 of 3 runs removed", "{said:#}");
+    assert_eq!((runs(), said["states"].as_array().map(Vec::len)), (2, Some(0)));
+    // With the states, whose files have nothing to do with it.
+    let said = done(&dir, &["clean", "--all", "--histories", "past"]);
+    assert!(said.contains(".slackline/flow") && said.contains("2 of 2 runs removed"), "{said}");
+    assert!(!dir.join(".slackline/flow").exists());
+    let none = slackline(&dir, &["clean", "--histories"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.err.contains("--histories: found no file, expected one"), "{}", none.err);
+    let none = slackline(&dir, &["clean", "--all", "--histories", "in.txt"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(2), ""), "{}", none.err);
+}
+
+#[test]
+fn clean_leaves_alone_a_run_that_goes_on() {
+    let (dir, family) = (scratch("run-clean-at-work"), Family::new("run-clean-at-work"));
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { mapper = \
+                'cat; until test -e go; do sleep 0.02; done; echo more', reducer = 'cat', inputs = ['in.txt'], output = \
+                'out' } } ]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    let engine = family.start(&dir, &RUN);
+    family.awaits("sleep 0.02");
+    for more in [&[][..], &["--intermediates"], &["--older-than", "0s", "--larger-than", "1B"]] {
+        let said = done(&dir, &[&["clean", "--state", "state"], more].concat());
+        assert!(said.contains("stays: a process is at work on it"), "{more:?}: {said}");
+    }
+    fs::write(dir.join("go"), "").expect("a file");
+    let ran = ended(engine);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(done(&dir, &["status", "--state", "state"]).starts_with("state: done"));
+}
