@@ -115,9 +115,9 @@ impl Clean {
         let named = match &self.histories {
             None => Vec::new(),
             Some(named) if named.is_empty() => {
-                let usual = defaults.history().context(
-                    "--histories: found no file, expected one, or a history in the defaults file",
-                )?;
+                let usual = defaults
+                    .history()
+                    .context("--histories: found no file, expected one, or a history in the defaults file")?;
                 vec![usual.to_owned()]
             }
             Some(named) => named.clone(),

@@ -110,7 +110,10 @@ mod tests {
             assert!(stays().contains("found a run that goes on, expected one that has ended"));
             drop(Journal::replace(&layout.journal(), &before.head, &[attempt(0)]).unwrap());
             before.clean(what).unwrap();
-            assert_eq!((layout.journal().exists(), layout.all_maps().exists()), (what != Clean::State, false));
+            assert_eq!(
+                (layout.journal().exists(), layout.all_maps().exists()),
+                (what != Clean::State, false)
+            );
         }
     }
 }
