@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline_model::{Draft, History};
 use slackline_trace::{
-    Compression, HistoryJob, HistoryRun, atomic_file, read_history_and_runs, write_history_and_runs,
+    Compression, HistoryJob, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
+    write_history_and_runs,
 };
 
 use crate::job_cost::{JobCost, JobHistory, JobName, records};
@@ -46,7 +47,12 @@ pub struct PastRun {
     pub note: Note,
     /// Its finished jobs.
     pub jobs: JobHistory,
+    /// What their maps and their reduces counted, as far as it was remembered.
+    pub counts: CountsOfJobs,
 }
+
+/// What the maps and the reduces of jobs counted, by name.
+pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
 
 /// A record of the log of the time before: what a run took so far. It replaces what was said earlier of the run of the
 /// same start.
@@ -129,6 +135,7 @@ impl HistoryStore {
         let mut content = if self.path.exists() { self.content()? } else { Content::default() };
         let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
         so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)));
+        so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
         prune(&mut content.runs);
         self.write(&content)
     }
@@ -254,7 +261,8 @@ impl HistoryStore {
         for text in log.texts()? {
             let entry: Entry = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
             let (started, note) = (entry.started, entry.note);
-            let run = all.entry(started).or_insert(PastRun { started, note, jobs: JobHistory::new() });
+            let new = PastRun { started, note, jobs: JobHistory::new(), counts: CountsOfJobs::new() };
+            let run = all.entry(started).or_insert(new);
             run.jobs.extend(entry.jobs);
         }
         Ok(all)
@@ -320,6 +328,8 @@ fn prune(runs: &mut BTreeMap<u64, PastRun>) {
             *count += 1;
             *count <= LATEST
         });
+        let jobs = &run.jobs;
+        run.counts.retain(|name, _| jobs.contains_key(name));
     }
     runs.retain(|_, run| !run.jobs.is_empty());
 }
@@ -336,27 +346,37 @@ fn together(runs: &BTreeMap<u64, PastRun>) -> JobHistory {
 
 impl From<HistoryRun> for PastRun {
     fn from(run: HistoryRun) -> Self {
-        let job = |job: HistoryJob| {
-            let HistoryJob { flow, job, maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out } = job;
-            let cost = JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out };
-            (JobName { flow, job }, cost)
-        };
         let note = Note { workload: run.workload, policy: run.policy };
-        Self { started: run.started, note, jobs: run.jobs.into_iter().map(job).collect() }
+        let (mut jobs, mut counts) = (JobHistory::new(), CountsOfJobs::new());
+        for job in run.jobs {
+            let HistoryJob { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out, .. } = job;
+            let name = JobName { flow: job.flow, job: job.job };
+            let counted = [job.map_counts, job.reduce_counts];
+            if !counted.iter().all(PhaseCounts::is_nothing) {
+                counts.insert(name.clone(), counted);
+            }
+            jobs.insert(name, JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out });
+        }
+        Self { started: run.started, note, jobs, counts }
     }
 }
 
 impl From<&PastRun> for HistoryRun {
     fn from(run: &PastRun) -> Self {
-        let job = |(name, cost): (&JobName, &JobCost)| HistoryJob {
-            flow: name.flow.clone(),
-            job: name.job.clone(),
-            maps: cost.maps,
-            map_micros: cost.map_micros,
-            reduces: cost.reduces,
-            reduce_micros: cost.reduce_micros,
-            bytes_in: cost.bytes_in,
-            bytes_out: cost.bytes_out,
+        let job = |(name, cost): (&JobName, &JobCost)| {
+            let [map_counts, reduce_counts] = run.counts.get(name).cloned().unwrap_or_default();
+            HistoryJob {
+                flow: name.flow.clone(),
+                job: name.job.clone(),
+                maps: cost.maps,
+                map_micros: cost.map_micros,
+                reduces: cost.reduces,
+                reduce_micros: cost.reduce_micros,
+                bytes_in: cost.bytes_in,
+                bytes_out: cost.bytes_out,
+                map_counts,
+                reduce_counts,
+            }
         };
         Self {
             started: run.started,
@@ -381,7 +401,7 @@ mod tests {
     fn run(started: u64, jobs: &[(&str, u64)]) -> PastRun {
         let note = Note { workload: "flows.toml".into(), policy: "fifo".into() };
         let jobs = jobs.iter().map(|&(job, maps)| (JobName::new("nightly#2", job), cost(maps))).collect();
-        PastRun { started, note, jobs }
+        PastRun { started, note, jobs, counts: CountsOfJobs::new() }
     }
 
     fn workload() -> Draft {
@@ -459,7 +479,11 @@ mod tests {
             assert_eq!(store.runs().unwrap(), runs[expected..], "{case:?}");
             assert_eq!(size - fs::metadata(&path).unwrap().len(), did.bytes, "{case:?}");
             let text = fs::read_to_string(&path).unwrap();
-            assert_eq!(text.contains("\"old\""), expected == 0, "no row is left of a run that is gone: {text}");
+            assert_eq!(
+                text.contains("\"old\""),
+                expected == 0,
+                "no row is left of a run that is gone: {text}"
+            );
             assert!(text.contains("\"fast\""), "{text}");
         }
     }

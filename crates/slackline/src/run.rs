@@ -120,7 +120,9 @@ impl Run {
             let workload = self.request.short_name().to_owned();
             let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
             let jobs = self.session.finished_jobs();
-            store.remember(&PastRun { started: self.session.started(), note, jobs })?;
+            let counts =
+                figures::finished_counts(&JobFigures::all(self.session.workload(), self.session.attempts()));
+            store.remember(&PastRun { started: self.session.started(), note, jobs, counts })?;
         }
         end
     }

@@ -269,3 +269,53 @@ fn clean_leaves_alone_a_run_that_goes_on() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert!(done(&dir, &["status", "--state", "state"]).starts_with("state: done"));
 }
+
+/// A document that follows its schema.
+fn valid(name: &str, text: &str) -> Value {
+    let schema = format!("{}/../../docs/schema/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let document: Value = serde_json::from_str(text).expect("the document is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    validator.validate(&document).unwrap_or_else(|error| panic!("{document:#}: {error}"));
+    document
+}
+
+#[test]
+fn what_jobs_counted_is_in_the_document_of_the_run_and_in_the_history() {
+    let dir = scratch("run-counts");
+    fs::write(dir.join("in.txt"), "b\na\nb\n").expect("an input");
+    let mapper = "cat; echo reporter:counter:errors,parse,3 >&2; echo reporter:status:half >&2";
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ {{ id = 'j', run = {{ mapper = '{mapper}', reducer = 'uniq', \
+         combiner = 'uniq', inputs = ['in.txt'], output = 'out' }} }} ]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    let ran = done(&dir, &[&RUN[..], &["--history", "past", "--format", "json"]].concat());
+    let counted = &valid("schedule", &ran)["jobs"][0];
+    assert_eq!((&counted["flow"], &counted["job"]), (&"f".into(), &"j".into()), "{counted:#}");
+    let (maps, reduces) = (&counted["maps"], &counted["reduces"]);
+    assert_eq!((&maps["records_in"], &maps["bytes_in"], &maps["skipped"]), (&3.into(), &6.into(), &0.into()));
+    assert_eq!((&maps["combine_in"], &maps["combine_out"]), (&3.into(), &2.into()));
+    assert_eq!((&reduces["records_in"], &reduces["records_out"]), (&2.into(), &2.into()));
+    assert_eq!((&maps["counters"]["errors,parse"], &maps["says"]), (&3.into(), &"half".into()));
+    for name in ["bytes_out", "spills", "spilled"] {
+        assert!(maps[name].is_u64(), "{name}: {maps:#}");
+    }
+    // The file of the state directory has them as well, and stays a schedule.
+    let file = fs::read_to_string(dir.join("state/schedule.json")).expect("the schedule");
+    assert_eq!(valid("schedule", &file)["jobs"][0], *counted);
+    done(&dir, &["check", "state/workload.json", "state/schedule.json"]);
+    let past = valid("history", &fs::read_to_string(dir.join("past")).expect("the history"));
+    let job = &past["runs"][0]["jobs"][0];
+    assert_eq!((&job["map_counts"], &job["reduce_counts"]), (maps, reduces));
+    // One of before is read, and what is counted now is added.
+    let mut before = past.clone();
+    for name in ["map_counts", "reduce_counts"] {
+        before["runs"][0]["jobs"][0].as_object_mut().expect("a job").remove(name).expect("it was there");
+    }
+    fs::write(dir.join("past"), valid("history", &before.to_string()).to_string()).expect("the history");
+    done(&dir, &[&RUN[..], &["--history", "past", "--again"]].concat());
+    let past = valid("history", &fs::read_to_string(dir.join("past")).expect("the history"));
+    assert_eq!(past["runs"][0], before["runs"][0]);
+    assert_eq!(past["runs"][1]["jobs"][0]["map_counts"], *maps);
+}
