@@ -458,7 +458,9 @@ mod tests {
         atomic_file::write(&path, document).unwrap();
         let store = HistoryStore::new(&path).unwrap();
         let runs = [run(1, &[("old", 4)]), run(2, &[("words", 1)]), run(3, &[("words", 2)])];
-        runs.iter().for_each(|run| store.remember(run).unwrap());
+        for run in &runs {
+            store.remember(run).unwrap();
+        }
         let whole = fs::read(&path).unwrap();
         let size = whole.len() as u64;
         for (before, larger_than, expected) in [

@@ -336,7 +336,9 @@ fn a_staged_part_that_is_not_as_it_was_written_is_made_again() {
         first.kill().expect("it can be killed");
         first.wait().expect("it is gone");
         family.is_gone();
-        staged.iter().for_each(|path| harm(path));
+        for path in &staged {
+            harm(path);
+        }
         fs::write(dir.join("go"), "").expect("a file");
         fs::write(dir.join("ran"), "").expect("a file");
         let rest = family.slackline(&dir, &run);
