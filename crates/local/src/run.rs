@@ -2,6 +2,7 @@
 
 mod clean;
 mod error;
+mod kept;
 mod look;
 mod opening;
 mod settle;
@@ -209,8 +210,8 @@ impl Session {
         self.remove_unrecorded(&done)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
         self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
-        let numbers = self.attempts.iter().map(|attempt| attempt.number).collect();
-        self.layout.remove_logs(&numbers).map_err(file(&self.layout.journal()))?;
+        let logs = self.layout.logs_of(&self.head.kept, (&self.jobs, &self.attempts), |_| true);
+        self.layout.remove_logs(&logs.into_iter().collect()).map_err(file(&self.layout.journal()))?;
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
             if job.is_complete(index, &done) {
@@ -333,6 +334,7 @@ impl Session {
             waits: self.waits(),
             done,
             attempts: &self.attempts,
+            kept: &self.head.kept,
             // The engine knows the limits of jobs, and says which failure is the last.
             attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
         };

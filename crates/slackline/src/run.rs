@@ -60,8 +60,8 @@ pub use slackline_local::this_machine::LocalEngine;
 /// [`WorkerCommand`] says.
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, LogError, Obstacle, RunEnd,
-    Settings, Setup, TaskId, WorkerCommand,
+    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, KeptJob, LogError, Obstacle,
+    RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};

@@ -119,7 +119,7 @@ pub(super) mod tests {
         let setup = Setup { version: "1".into(), directory: "/".into(), options, ..Setup::default() };
         let inputs = Inputs { maps: vec![Vec::new(); 2], ..Inputs::default() };
         let jobs = vec![KnownJob { inputs, definition: Definition::default() }];
-        Head { setup, owner: "7-1".into(), started: 7, workload, jobs }
+        Head { setup, owner: "7-1".into(), started: 7, workload, jobs, kept: Vec::new() }
     }
 
     pub(in crate::run) fn attempt(task: u32) -> Attempt {

@@ -8,6 +8,7 @@ use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
 
 use super::error::file;
+use super::kept::kept_jobs;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
@@ -164,10 +165,9 @@ impl New {
             return Err(EngineError::Another { path: self.layout.journal().display().to_string() });
         }
         let verdicts = verdicts(resolved, &decisions);
-        let is_idle = |decision: &Decision| {
-            decision.resumed.is_none() && matches!(decision.verdict, Verdict::Kept | Verdict::Left)
-        };
-        if decisions.iter().all(is_idle)
+        let earlier = finished.as_ref().or(unfinished.as_ref());
+        let kept_jobs = kept_jobs(resolved, &decisions, earlier, &self.made);
+        if decisions.iter().all(Decision::is_idle)
             && let Some(last) = finished
         {
             return Ok(self.idle(journal, last, verdicts));
@@ -178,9 +178,14 @@ impl New {
         let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
         let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
         let started = kept.as_ref().map_or(self.started, |run| run.head.started);
-        let known = chosen.plans.iter().map(JobPlan::known).collect();
-        let head =
-            Head { setup: self.setup.clone(), owner, started, workload: chosen.draft.clone(), jobs: known };
+        let head = Head {
+            setup: self.setup.clone(),
+            owner,
+            started,
+            workload: chosen.draft.clone(),
+            jobs: chosen.plans.iter().map(JobPlan::known).collect(),
+            kept: kept_jobs,
+        };
         let asked = asked(resolved, &decisions, &self.made);
         let earlier = Earlier { is_first, kept, dropped, asked };
         self.begin(journal, earlier, chosen, head, verdicts)
