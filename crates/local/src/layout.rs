@@ -66,11 +66,10 @@ impl Layout {
         self.root.join("schedule.json")
     }
 
-    /// What the commands of an attempt said on standard error.
+    /// What the commands of an attempt of a job said on standard error.
     pub fn log(&self, flow: &str, job: &str, id: TaskId, number: u64) -> PathBuf {
-        let clean = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
-        let name = format!("{}.{}.{}-{}.{number}.log", clean(flow), clean(job), id.phase.name(), id.task);
-        self.logs().join(name)
+        let (flow, job) = (log_name(flow), log_name(job));
+        self.logs().join(format!("{flow}.{job}.{}-{}.{number}.log", id.phase.name(), id.task))
     }
 
     /// The same of all attempts of a run that `wanted` wants: first of those of jobs that earlier runs have done.
@@ -273,6 +272,12 @@ impl Layout {
     }
 }
 
+/// A flow or a job in the name of a log: as it is where that can be, and of no other one.
+fn log_name(name: &str) -> String {
+    let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+    if clean == name { clean } else { format!("{clean}-{}", &sha256(name.as_bytes())[..8]) }
+}
+
 /// The name of a job's files: readable, and of no other job.
 fn file_name(job: &JobPlan) -> String {
     let name = format!("{}/{}", job.flow, job.job);
@@ -316,6 +321,7 @@ mod tests {
         let left = layout.logs_of(&jobs[..2], (&[], &[]), |_| true);
         layout.remove_logs(&left.iter().cloned().collect()).unwrap();
         assert_eq!(all.iter().map(|path| path.exists()).collect::<Vec<_>>(), [true, true, false]);
+        assert_ne!(log_name("é"), log_name("ü"));
         let lost = layout.logs_of(&jobs, (&[], &[]), |attempt| attempt.ended == Ended::Lost);
         assert_eq!(lost, left[1..]);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Local, Running, Work};
 use crate::journal::{Attempt, Ended};
@@ -23,11 +23,15 @@ pub(super) struct Said {
 impl Said {
     /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files + attempts · log).
     pub(super) fn find(work: &Work<'_>) -> Self {
-        let Ok(entries) = fs::read_dir(work.layout.logs()) else { return Self::default() };
+        let is_done = |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_));
+        Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, (work.jobs, work.attempts), is_done))
+    }
+
+    /// Those of the paths that are in the directory, in their order.
+    fn of(directory: &Path, paths: Vec<PathBuf>) -> Self {
+        let Ok(entries) = fs::read_dir(directory) else { return Self::default() };
         let size = |entry: fs::DirEntry| Some((entry.path(), entry.metadata().ok()?.len()));
         let sizes: BTreeMap<PathBuf, u64> = entries.flatten().filter_map(size).collect();
-        let is_done = |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_));
-        let paths = work.layout.logs_of(work.kept, (work.jobs, work.attempts), is_done);
         let sized = paths.into_iter().filter_map(|path| sizes.get(&path).map(|&bytes| (path, bytes)));
         let files: VecDeque<(PathBuf, u64)> = sized.collect();
         let bytes = files.iter().map(|(_, bytes)| bytes).sum();
@@ -89,6 +93,21 @@ impl Local<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_said_before_counts_and_is_removed_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in ["of-a-failed-one", "later", "sooner", "now"] {
+            fs::write(path(name), vec![b'x'; 10]).unwrap();
+        }
+        let mut said = Said::of(dir.path(), ["sooner", "said-nothing", "later"].map(path).to_vec());
+        assert_eq!(said.bytes, 20);
+        said.add(path("now"), 10, 20);
+        let there = ["of-a-failed-one", "sooner", "later", "now"].map(|name| path(name).exists());
+        assert_eq!((there, said.bytes), ([true, false, true, true], 20));
+        assert_eq!(Said::of(&path("nowhere"), vec![path("now")]).bytes, 0);
+    }
 
     #[test]
     fn what_was_said_first_is_removed_first() {
