@@ -66,6 +66,7 @@ fn meta<F, A, T>(document: &wire::Document<F, A, T>) -> Meta {
         options: document.workload.options.clone(),
         seed: document.seed,
         status: document.status.clone(),
+        jobs: document.jobs.clone(),
     }
 }
 
