@@ -48,14 +48,16 @@ const NUMBERS: [Number; 13] = [
     number("lost_seconds", "seconds\nlost", Unit::Measure, 0, |job| {
         job.maps.lost_seconds + job.reduces.lost_seconds
     }),
-    number("records_in", "records\nin", Unit::Count, 3, |job| job.maps.records_in as f64),
-    number("records_out", "records\nout", Unit::Count, 3, |job| job.last().records_out as f64),
-    megabytes("bytes_in", "MB\nin", 4, |job| job.maps.bytes_in as f64),
-    megabytes("bytes_out", "MB\nout", 4, |job| job.last().bytes_out as f64),
-    number("spills", "spills", Unit::Count, 0, |job| sum(job, |phase| phase.spills)),
-    number("spilled", "records\nspilled", Unit::Count, 0, |job| sum(job, |phase| phase.spilled)),
-    number("combine_in", "records\ncombined", Unit::Count, 0, |job| sum(job, |phase| phase.combine_in)),
-    number("combine_out", "to\nrecords", Unit::Count, 0, |job| sum(job, |phase| phase.combine_out)),
+    number("records_in", "records\nin", Unit::Count, 3, |job| job.maps.counts.records_in as f64),
+    number("records_out", "records\nout", Unit::Count, 3, |job| job.last().counts.records_out as f64),
+    megabytes("bytes_in", "MB\nin", 4, |job| job.maps.counts.bytes_in as f64),
+    megabytes("bytes_out", "MB\nout", 4, |job| job.last().counts.bytes_out as f64),
+    number("spills", "spills", Unit::Count, 0, |job| sum(job, |phase| phase.counts.spills)),
+    number("spilled", "records\nspilled", Unit::Count, 0, |job| sum(job, |phase| phase.counts.spilled)),
+    number("combine_in", "records\ncombined", Unit::Count, 0, |job| {
+        sum(job, |phase| phase.counts.combine_in)
+    }),
+    number("combine_out", "to\nrecords", Unit::Count, 0, |job| sum(job, |phase| phase.counts.combine_out)),
     number("skipped", "records\nskipped", Unit::Count, 0, |job| job.skipped() as f64),
 ];
 
@@ -98,7 +100,7 @@ fn said(jobs: &[JobFigures]) -> String {
         let name = format!("{}/{}", job.flow, job.job);
         let counted =
             job.counters().into_iter().map(|(counter, count)| format!("{name}: {counter} {count}\n"));
-        let said = job.phases().into_iter().filter_map(|phase| phase.status.as_deref());
+        let said = job.phases().into_iter().filter_map(|phase| phase.counts.says.as_deref());
         counted.chain(said.map(|status| format!("{name} says: {status}\n"))).collect::<String>()
     };
     jobs.iter().map(of).collect()
@@ -119,16 +121,16 @@ fn phase(phase: &PhaseFigures) -> Value {
         "lost_seconds": phase.lost_seconds,
         "began": phase.began,
         "ended": phase.ended,
-        "records_in": phase.records_in,
-        "bytes_in": phase.bytes_in,
-        "records_out": phase.records_out,
-        "bytes_out": phase.bytes_out,
-        "skipped": phase.skipped,
-        "spills": phase.spills,
-        "spilled": phase.spilled,
-        "combine_in": phase.combine_in,
-        "combine_out": phase.combine_out,
-        "counters": phase.counters,
-        "says": phase.status,
+        "records_in": phase.counts.records_in,
+        "bytes_in": phase.counts.bytes_in,
+        "records_out": phase.counts.records_out,
+        "bytes_out": phase.counts.bytes_out,
+        "skipped": phase.counts.skipped,
+        "spills": phase.counts.spills,
+        "spilled": phase.counts.spilled,
+        "combine_in": phase.counts.combine_in,
+        "combine_out": phase.counts.combine_out,
+        "counters": phase.counts.counters,
+        "says": phase.counts.says,
     })
 }

@@ -9,6 +9,7 @@
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
+//! - `runs_terminal`: bars of runs on a terminal;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `processes`: processes that tests start, find and kill;
@@ -49,6 +50,7 @@ mod rubbish;
 mod runs;
 mod runs_faults;
 mod runs_state;
+mod runs_terminal;
 mod runs_told;
 mod runs_watched;
 mod same;

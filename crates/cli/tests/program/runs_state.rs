@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::processes::{Family, ended, until};
+use crate::processes::{Family, ended, signal, until};
 use crate::runs::{RUN, checked, parts, prepared, results};
 use crate::{Ran, scratch};
 
@@ -161,6 +161,39 @@ fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
     }
     assert!(bytes != journal, "{text}");
     bytes
+}
+
+/// The clock is set forward while nobody is at work, or a machine was off for a year: that counts as time of the run,
+/// and is said.
+#[test]
+fn time_in_which_nobody_was_at_work_on_a_run_is_said() {
+    const DAYS_400: u64 = 400 * 24 * 3600 * 1_000_000;
+    let (dir, family) = (waiting("run-paused"), Family::new("run-paused"));
+    let paused = "nobody was at work on it for 400d, which counts for deadlines";
+    let stopped = || {
+        let engine = family.start(&dir, &RUN);
+        family.awaits("until test -e go");
+        until("the good flow is done", || dir.join("good/_SUCCESS").exists());
+        signal("INT", engine.id());
+        ended(engine)
+    };
+    stopped();
+    let at_once = stopped();
+    assert!(at_once.err.contains("going on with a run that was begun: 2 tasks done"), "{}", at_once.err);
+    assert!(!at_once.err.contains("nobody was at work"), "{}", at_once.err);
+    let path = dir.join("state/journal.log");
+    let journal = fs::read(&path).expect("the journal");
+    let text = String::from_utf8_lossy(&journal);
+    let (_, head) = text.split_once("\"started\":").expect("the head");
+    let started = &head[..head.find(',').expect("more")];
+    let earlier = started.parse::<u64>().expect("microseconds") - DAYS_400;
+    let [is, was] = [started, &earlier.to_string()].map(|micros| format!("\"started\":{micros}"));
+    fs::write(&path, rewritten(&journal, &is, &was)).expect("the journal can be replaced");
+    fs::write(dir.join("go"), "").expect("a file");
+    let resumed = family.slackline(&dir, &RUN);
+    assert!(resumed.err.contains(paused), "{}", resumed.err);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    is_right(&dir);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use slackline_trace::PhaseCounts;
 
 use super::{Codec, Source};
 
@@ -243,4 +244,23 @@ pub struct Outcome {
     /// output, which carries check sums.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Source>,
+}
+
+impl Outcome {
+    /// What the task counted, as documents have it of a phase.
+    pub fn counts(&self) -> PhaseCounts {
+        PhaseCounts {
+            records_in: self.records_in,
+            bytes_in: self.bytes_in,
+            records_out: self.records_out,
+            bytes_out: self.bytes_out,
+            skipped: self.skipped,
+            spills: u64::from(self.spills),
+            spilled: self.spilled,
+            combine_in: self.combine_in,
+            combine_out: self.combine_out,
+            counters: self.counters.clone(),
+            says: self.status.clone(),
+        }
+    }
 }

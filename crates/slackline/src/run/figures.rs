@@ -23,7 +23,7 @@ pub struct JobFigures {
     pub reduces: PhaseFigures,
 }
 
-/// What the tasks of a phase did so far. Counts of records and bytes are of tasks that are done, each once.
+/// What the tasks of a phase did so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PhaseFigures {
@@ -41,28 +41,8 @@ pub struct PhaseFigures {
     pub began: Option<f64>,
     /// When its last attempt ended, seconds since the start of the run.
     pub ended: Option<f64>,
-    /// Records read.
-    pub records_in: u64,
-    /// Bytes read, after decompression.
-    pub bytes_in: u64,
-    /// Records written.
-    pub records_out: u64,
-    /// Bytes written.
-    pub bytes_out: u64,
-    /// Records that could not be used.
-    pub skipped: u64,
-    /// How often buffers were written out before the last time.
-    pub spills: u64,
-    /// Records that were written out then.
-    pub spilled: u64,
-    /// Records that combiners read.
-    pub combine_in: u64,
-    /// Records that combiners gave.
-    pub combine_out: u64,
-    /// What commands counted, by `GROUP,NAME`.
-    pub counters: BTreeMap<String, i64>,
-    /// The last of what commands said of their state.
-    pub status: Option<String>,
+    /// What its tasks counted.
+    pub counts: PhaseCounts,
 }
 
 impl JobFigures {
@@ -135,7 +115,7 @@ impl JobFigures {
     /// What its commands counted, by `GROUP,NAME`.
     pub fn counters(&self) -> BTreeMap<&str, i64> {
         let mut sums = BTreeMap::new();
-        for (name, count) in self.phases().into_iter().flat_map(|phase| &phase.counters) {
+        for (name, count) in self.phases().into_iter().flat_map(|phase| &phase.counts.counters) {
             let sum: &mut i64 = sums.entry(name.as_str()).or_default();
             *sum = sum.saturating_add(*count);
         }
@@ -144,13 +124,13 @@ impl JobFigures {
 
     /// Records that could not be used.
     pub fn skipped(&self) -> u64 {
-        self.maps.skipped + self.reduces.skipped
+        self.maps.counts.skipped + self.reduces.counts.skipped
     }
 
     /// What it counted, as documents have it.
     pub fn counts(&self) -> JobCounts {
         let (flow, job) = (self.flow.clone(), self.job.clone());
-        JobCounts { flow, job, maps: self.maps.counts(), reduces: self.reduces.counts() }
+        JobCounts { flow, job, maps: self.maps.counts.clone(), reduces: self.reduces.counts.clone() }
     }
 }
 
@@ -160,29 +140,12 @@ pub(super) fn finished_counts(jobs: &[JobFigures]) -> CountsOfJobs {
     for job in jobs.iter().filter(|job| job.is_done()) {
         let known = finished.entry(JobName::new(&job.flow, &job.job)).or_default();
         let [maps, reduces] = std::mem::take(known);
-        *known = [maps.and(job.maps.counts()), reduces.and(job.reduces.counts())];
+        *known = [maps.and(job.maps.counts.clone()), reduces.and(job.reduces.counts.clone())];
     }
     finished
 }
 
 impl PhaseFigures {
-    /// What it counted, as documents have it.
-    pub fn counts(&self) -> PhaseCounts {
-        PhaseCounts {
-            records_in: self.records_in,
-            bytes_in: self.bytes_in,
-            records_out: self.records_out,
-            bytes_out: self.bytes_out,
-            skipped: self.skipped,
-            spills: self.spills,
-            spilled: self.spilled,
-            combine_in: self.combine_in,
-            combine_out: self.combine_out,
-            counters: self.counters.clone(),
-            says: self.status.clone(),
-        }
-    }
-
     /// Adds an attempt; `counts` if it is the one by which its task is done.
     fn add(&mut self, attempt: &Attempt, counts: bool) {
         let seconds = attempt.micros() as f64 / 1e6;
@@ -193,20 +156,7 @@ impl PhaseFigures {
             Ended::Done(outcome) if counts => {
                 self.tasks.done += 1;
                 self.seconds += seconds;
-                self.records_in += outcome.records_in;
-                self.bytes_in += outcome.bytes_in;
-                self.records_out += outcome.records_out;
-                self.bytes_out += outcome.bytes_out;
-                self.skipped += outcome.skipped;
-                self.spills += u64::from(outcome.spills);
-                self.spilled += outcome.spilled;
-                self.combine_in += outcome.combine_in;
-                self.combine_out += outcome.combine_out;
-                for (name, count) in &outcome.counters {
-                    let sum = self.counters.entry(name.clone()).or_default();
-                    *sum = sum.saturating_add(*count);
-                }
-                self.status = outcome.status.clone().or_else(|| self.status.take());
+                self.counts = std::mem::take(&mut self.counts).and(outcome.counts());
                 return;
             }
             Ended::Done(_) | Ended::Lost => {}

@@ -260,10 +260,12 @@ impl Bars {
         let bars = self.flows.iter().chain(&self.rest).map(|bar| drawn(bar, before));
         let lines = bars.chain([self.status.message().chars().count()]);
         let pieces: usize = lines.map(|len| len.min(before).div_ceil(now).saturating_sub(1)).sum();
-        if pieces > 0 {
-            self.all.suspend(|| out::erase_above(pieces));
-        }
         self.flows.iter().chain(&self.rest).for_each(|bar| bar.set_style(style(now)));
+        if pieces > 0 {
+            // Nothing is lost if the terminal refuses: it is drawn again at once.
+            let _ = self.all.clear();
+            out::erase_above(pieces);
+        }
     }
 }
 
