@@ -10,6 +10,7 @@ mod coming;
 mod ending;
 mod logs;
 mod lost;
+mod spares;
 mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,6 +34,8 @@ use crate::publish::Publisher;
 use crate::remaining::Numbers;
 use crate::task::{self, Spec, Task};
 use crate::task_id::TaskId;
+
+use spares::Spares;
 
 /// The longest the engine sleeps, so that observers see time go by.
 const TICK: Duration = Duration::from_millis(250);
@@ -231,6 +234,8 @@ pub(crate) struct Local<'a> {
     now: Time,
     /// The number of the next attempt.
     next_number: u64,
+    /// Directories that attempts of part files have left.
+    spares: Spares,
     running: BTreeMap<RowId, Running>,
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
@@ -290,6 +295,7 @@ impl<'a> Local<'a> {
             open[id.job as usize] -= 1;
         }
         Self {
+            spares: Spares::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost::Lost::new(journal::losses(work.attempts)),
             said: logs::Said::find(&work),
@@ -363,6 +369,9 @@ impl<'a> Local<'a> {
     fn launch(&mut self, running: &Running) -> io::Result<()> {
         let Running { number, id, slot, began, .. } = *running;
         let spec = self.spec(number, id)?;
+        if self.work.jobs[id.job as usize].is_final(id) {
+            self.spares.put(id.job, &spec.directory);
+        }
         let machine = self.machine_of(id, slot);
         self.fleet.start(Assignment { number, id, machine, slot, since: began.0 }, &spec)
     }

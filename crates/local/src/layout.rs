@@ -174,11 +174,21 @@ impl Layout {
         self.root.join(format!("prepared-{}", self.names[job as usize]))
     }
 
-    /// Moves an attempt's output to its place, if it is not there yet.
+    /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the attempt.
     ///
     /// # Errors
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
+        self.put(job, id, number)?;
+        if job.is_final(id) { remove(&self.attempt(job, id, number)) } else { Ok(()) }
+    }
+
+    /// Moves an attempt's output to its place, if it is not there yet. The directory of one that writes a part file
+    /// stays.
+    ///
+    /// # Errors
+    /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
+    pub(crate) fn put(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         let (from, to) = (self.attempt(job, id, number), self.committed(job, id));
         let is_final = job.is_final(id);
         let output = if is_final { from.join(job.part(id.task)) } else { from.clone() };
@@ -193,11 +203,9 @@ impl Layout {
             moved = fs::rename(&output, &to);
         }
         match moved {
-            Err(e) if is_missing(&e) && to.exists() => {}
-            other => other?,
+            Err(e) if is_missing(&e) && to.exists() => Ok(()),
+            other => other,
         }
-        // Mostly there is nothing else in it.
-        if is_final && fs::remove_dir(&from).is_err() { remove(&from) } else { Ok(()) }
     }
 
     /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or inputs.

@@ -198,14 +198,20 @@ impl Local<'_> {
     fn put(&mut self, running: &Running) -> Result<(), Problem> {
         let id = running.id;
         let job = &self.work.jobs[id.job as usize];
-        if let Err(error) = self.work.layout.commit(job, id, running.number) {
-            let to = self.work.layout.committed(job, id);
+        let layout = &self.work.layout;
+        let mut moved = layout.put(job, id, running.number);
+        if job.is_final(id) {
+            moved = moved.and_then(|()| self.spares.keep(id.job, layout.attempt(job, id, running.number)));
+        }
+        if let Err(error) = moved {
+            let to = layout.committed(job, id);
             let message = format!("{}: its output cannot be moved there: {error}", to.display());
             return Err(Problem::of(message));
         }
         if !job.is_final(id) || self.open[id.job as usize] > 1 {
             return Ok(());
         }
+        self.spares.forget(id.job);
         let published = self.work.publisher.publish(id.job, self.next_number);
         published.map(drop).map_err(|error| Problem {
             message: format!("output {}: cannot be completed: {error}", job.output.display()),

@@ -11,6 +11,9 @@ use super::{Split, TaskError};
 
 /// How much is read at once, bytes: what stays in the cache between reading and looking at it.
 const BLOCK: usize = 1 << 18;
+
+/// Bytes that are read beyond the end of a split, where there are.
+const MORE: usize = 1 << 12;
 /// The longest magic bytes of a format; so much is read of what cannot be read twice, such as a pipe.
 const MAGIC: usize = 16;
 
@@ -37,8 +40,13 @@ pub(super) struct Blocks<R> {
 impl<R: Read> Blocks<R> {
     /// Records of at most `limit` bytes; more is never held.
     pub(super) fn new(source: R, limit: usize) -> Self {
+        Self::of(source, BLOCK, limit)
+    }
+
+    /// Records of at most `limit` bytes out of about so many.
+    fn of(source: R, bytes: usize, limit: usize) -> Self {
         // A line of the largest size fits with its newline.
-        let buffer = vec![0; BLOCK.min(limit.saturating_add(1))];
+        let buffer = vec![0; BLOCK.min(bytes).min(limit.saturating_add(1))];
         Blocks { source, buffer, start: 0, end: 0, ended: false, limit }
     }
 
@@ -166,7 +174,9 @@ impl Records {
                 (Box::new(file) as Box<dyn Read + Send>, position)
             }
         };
-        let blocks = Blocks::new(source, limit);
+        // A small split needs little more than itself, its last line's end.
+        let bytes = split.length.map_or(BLOCK, |length| (length as usize).saturating_add(MORE));
+        let blocks = Blocks::of(source, bytes, limit);
         let mut records = Records { blocks, format, path: path.clone(), position, end, watched };
         if format == Format::Lines && split.offset > 0 {
             // The line that crosses the border is the split's before.
