@@ -6,7 +6,7 @@
 //! together.
 
 mod admission;
-mod coming;
+pub(crate) mod coming;
 mod ending;
 mod logs;
 mod lost;
@@ -23,6 +23,7 @@ use slackline_model::{Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
+use self::coming::{Arriving, Coming};
 use crate::clock::RunClock;
 use crate::fleet::{Assignment, Capacity, Fleet, Waker};
 use crate::job_plan::JobPlan;
@@ -148,6 +149,8 @@ pub(crate) struct Work<'a> {
     pub(crate) layout: &'a Layout,
     /// What the run has done.
     pub(crate) journal: &'a Journal,
+    /// The name by which its outputs are known.
+    pub(crate) owner: &'a str,
     /// Its tasks in the run.
     pub(crate) numbers: Numbers,
     /// The jobs of the run.
@@ -235,7 +238,7 @@ pub(crate) struct Local<'a> {
     queue: VecDeque<RowId>,
     /// Attempts that were stopped and are not gone yet.
     leaving: BTreeMap<u64, TaskId>,
-    coming: coming::Coming,
+    coming: Coming,
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
@@ -282,7 +285,7 @@ impl<'a> Local<'a> {
         observer: &'a mut dyn Observer,
         fleet: Box<dyn Fleet>,
     ) -> Self {
-        let coming = coming::Coming::new(work.instance, &work.waits);
+        let coming = Coming::new(work.instance, &work.waits);
         let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
@@ -418,7 +421,14 @@ impl<'a> Local<'a> {
     fn due(&mut self, reports: &mut Vec<Report>) {
         self.now = self.clock.now();
         reports.append(&mut self.due);
-        for flow in self.arriving() {
+        let Self { coming, work, open, now, .. } = self;
+        let is_done = |job: u32| open[job as usize] == 0;
+        let Arriving { flows, never } = coming.arriving(*now, (work.instance, work.jobs), is_done);
+        for (flow, job) in never {
+            let flow = self.work.instance.flow(flow).id.as_str();
+            self.observer.happened(self.now, Happening::NeverComes { flow, job });
+        }
+        for flow in flows {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));

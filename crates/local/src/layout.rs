@@ -105,6 +105,15 @@ impl Layout {
         self.maps(job).join(task.to_string())
     }
 
+    /// What is made of a job by an engine that runs it as a whole.
+    pub(crate) fn elsewhere(&self, job: u32) -> PathBuf {
+        self.all_elsewhere().join(&self.names[job as usize])
+    }
+
+    pub(crate) fn all_elsewhere(&self) -> PathBuf {
+        self.root.join("elsewhere")
+    }
+
     /// The committed maps of a job.
     pub(crate) fn maps(&self, job: u32) -> PathBuf {
         self.all_maps().join(&self.names[job as usize])
@@ -124,9 +133,16 @@ impl Layout {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
-        let named =
-            [self.attempts(), self.all_maps(), self.logs(), self.pids(), self.workload(), self.schedule()];
-        let named = named.into_iter().chain(Some(self.made()).filter(|made| made::is_begun(made)));
+        let named = [
+            self.attempts(),
+            self.all_maps(),
+            self.all_elsewhere(),
+            self.logs(),
+            self.pids(),
+            self.workload(),
+        ];
+        let named = named.into_iter().chain(Some(self.schedule()));
+        let named = named.chain(Some(self.made()).filter(|made| made::is_begun(made)));
         Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
@@ -143,7 +159,7 @@ impl Layout {
     /// # Errors
     /// Whatever the file system says.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
-        let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
+        let large = [self.attempts(), self.all_maps(), self.all_elsewhere(), self.logs(), self.pids()];
         let beside = self.journal().with_extension("next");
         let beside_made = self.made().with_extension("next");
         let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];
@@ -257,6 +273,7 @@ impl Layout {
             remove_busy(&path)?;
         }
         remove(&self.maps(index))?;
+        remove(&self.elsewhere(index))?;
         remove(&self.prepared(index))
     }
 }

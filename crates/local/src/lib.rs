@@ -15,6 +15,7 @@
 //!   [`limits`]: what a job says of its attempts; [`neighbours`]: other runs of the same user on this machine; [`clock`]:
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
+//! - [`elsewhere`]: what an engine of another kind needs of a run;
 //! - [`run`]: a run, opened and driven to its end;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one;
@@ -23,6 +24,7 @@
 pub mod backend;
 pub mod clock;
 mod definition;
+pub mod elsewhere;
 pub mod engine;
 mod estimate;
 mod files;
@@ -51,6 +53,7 @@ pub mod this_machine;
 pub mod worker;
 
 pub use definition::Definition;
+pub use elsewhere::Elsewhere;
 pub use engine::{Happening, Interrupt, Observer, Settings};
 pub use fleet::AtWork;
 pub use history::HistoryStore;
