@@ -417,8 +417,7 @@ impl ResourceManager {
     pub fn set_priority(&self, app: AppId, priority: u64) -> Result<u64, HttpError> {
         let path = format!("/ws/v1/cluster/apps/{app}/priority");
         let answer = self.client.put(&path, &json!({ "priority": priority }))?;
-        let answer: wire::Priority = self.client.read_object(&path, &answer, "applicationpriority")?;
-        Ok(answer.priority.unwrap_or(priority))
+        self.client.read_object(&path, &answer, "priority")
     }
 
     /// Has an application killed; it may take a moment.
@@ -459,7 +458,10 @@ impl Client {
 
 /// The documents, field by field.
 mod wire {
-    use super::*;
+    use super::{
+        AppId, AppState, ContainerId, Deserialize, FinalStatus, Pending, Purpose, count, many, millis,
+        number, text, whole,
+    };
 
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -548,7 +550,8 @@ mod wire {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     pub(super) struct Container {
-        container_id: ContainerId,
+        #[serde(rename = "containerId")]
+        id: ContainerId,
         #[serde(default, deserialize_with = "whole_or_other")]
         priority: u64,
         #[serde(default, deserialize_with = "text")]
@@ -557,8 +560,8 @@ mod wire {
         assigned_node_id: String,
         #[serde(default, deserialize_with = "millis")]
         started_time: Option<u64>,
-        #[serde(default, deserialize_with = "text")]
-        container_state: String,
+        #[serde(default, rename = "containerState", deserialize_with = "text")]
+        state: String,
     }
 
     impl From<Container> for super::Container {
@@ -566,11 +569,11 @@ mod wire {
             let node =
                 if container.node_id.is_empty() { &container.assigned_node_id } else { &container.node_id };
             Self {
-                id: container.container_id,
+                id: container.id,
                 purpose: Purpose::of_priority(container.priority),
                 host: host_of(node).to_owned(),
                 started_ms: container.started_time,
-                state: container.container_state,
+                state: container.state,
             }
         }
     }
@@ -621,11 +624,5 @@ mod wire {
         pub(super) key: String,
         #[serde(default, deserialize_with = "text")]
         pub(super) value: String,
-    }
-
-    #[derive(Deserialize)]
-    pub(super) struct Priority {
-        #[serde(default, deserialize_with = "whole")]
-        pub(super) priority: Option<u64>,
     }
 }

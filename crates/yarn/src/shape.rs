@@ -20,10 +20,10 @@ pub(crate) fn list<T: DeserializeOwned>(document: &[u8], path: &[&str]) -> Resul
     Ok(list)
 }
 
-/// The object at `path`, or the document itself if the path is missing.
-pub(crate) fn object<T: DeserializeOwned>(document: &[u8], path: &str) -> Result<T, String> {
+/// What is at `key`.
+pub(crate) fn object<T: DeserializeOwned>(document: &[u8], key: &str) -> Result<T, String> {
     let mut document: Value = serde_json::from_slice(document).map_err(|e| e.to_string())?;
-    let inner = document.get_mut(path).map(Value::take).unwrap_or(document);
+    let inner = document.get_mut(key).map(Value::take).ok_or_else(|| format!("no `{key}` in it"))?;
     T::deserialize(inner).map_err(|e| e.to_string())
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 
 /// A field that is a text, or `null`.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(de::Deserialize::deserialize(deserializer).map(Option::unwrap_or_default)?)
+    de::Deserialize::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// An identifier that may be missing: an empty string, `null`, or `N/A`.
@@ -222,6 +222,9 @@ mod tests {
         assert!(things(r#"{"things":"more"}"#).is_err());
         assert!(things("[]").is_err());
         assert!(things("{} {}").is_err());
+        assert_eq!(object::<u32>(b"{\"key\":7}", "key"), Ok(7));
+        assert_eq!(object::<u32>(b"{\"other\":7}", "key"), Err("no `key` in it".to_owned()));
+        assert!(object::<u32>(b"[]", "key").is_err());
     }
 
     #[test]
