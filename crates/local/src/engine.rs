@@ -131,6 +131,8 @@ pub enum Happening<'a> {
         /// The job.
         job: u32,
     },
+    /// What runs the tasks does not answer, and why; or it does again.
+    Troubled(Option<&'a str>),
     /// Time goes by.
     Tick,
 }
