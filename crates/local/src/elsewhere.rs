@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Time};
+use slackline_model::{FlowId, Instance, PhaseId, Time};
 
 use crate::clock::RunClock;
 use crate::engine::coming::{Arriving, Coming};
@@ -95,6 +95,11 @@ impl<'a> Elsewhere<'a> {
     /// The jobs of the run.
     pub fn jobs(&self) -> &'a [JobPlan] {
         self.work.jobs
+    }
+
+    /// All attempts of earlier sessions.
+    pub fn attempts(&self) -> &'a [Attempt] {
+        self.work.attempts
     }
 
     /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes when the
@@ -278,5 +283,10 @@ pub struct Over {
     pub policy_failed: Option<String>,
 }
 
-/// The phases of a job, as an engine that runs it as a whole sees them.
-pub const KINDS: [PhaseKind; 2] = [PhaseKind::Map, PhaseKind::Reduce];
+/// Removes a directory of an engine and all that is in it, if it is there.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn clear(directory: &Path) -> io::Result<()> {
+    crate::files::remove(directory)
+}

@@ -242,6 +242,41 @@ impl Books {
         self.phases.get(&phase).map_or(0, |phase| phase.unbound.len() as u32)
     }
 
+    /// Jobs with rows that wait for containers, in the order in which the first of these was started.
+    pub(super) fn waiting_jobs(&self) -> Vec<u32> {
+        let first = |phase: &Phase| Some((*phase.unbound.first()?, phase.job));
+        let mut first: Vec<(RowId, u32)> = self.phases.values().filter_map(first).collect();
+        first.sort_unstable();
+        let mut jobs: Vec<u32> = Vec::new();
+        for (_, job) in first {
+            if !jobs.contains(&job) {
+                jobs.push(job);
+            }
+        }
+        jobs
+    }
+
+    /// The job of a row that is open.
+    pub(super) fn job_of_row(&self, row: RowId) -> Option<u32> {
+        self.job_of(self.rows.get(&row)?.phase)
+    }
+
+    /// Whether a container is there.
+    pub(super) fn is_live(&self, container: ContainerId) -> bool {
+        self.live.contains_key(&container)
+    }
+
+    /// How many rows of a job wait for a container.
+    pub(super) fn unbound_of(&self, job: u32) -> u32 {
+        let phases = [PhaseKind::Map, PhaseKind::Reduce].into_iter().filter_map(|kind| self.phase_of(job, kind));
+        phases.map(|phase| self.unbound(phase)).sum()
+    }
+
+    /// How many tasks of a phase the driver has not started.
+    pub(super) fn pending(&self, phase: PhaseId) -> u32 {
+        self.phases.get(&phase).map_or(0, |phase| phase.pending.len() as u32)
+    }
+
     /// The first row of a phase that waits for a container.
     pub(super) fn first_unbound(&self, phase: PhaseId) -> Option<RowId> {
         self.phases.get(&phase)?.unbound.first().copied()
@@ -543,6 +578,25 @@ impl Books {
         let Some(slot) = self.make_free("", None) else { return false };
         self.offer(Offer { phase, task, slot, why: Why::WasDone }, self.now);
         true
+    }
+
+    /// All tasks of a job are done, and its output is complete: the driver hears of all that it does not know yet. What still
+    /// runs of it is none of the driver's.
+    pub(super) fn finish_job(&mut self, job: u32) {
+        for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+            let Some(phase) = self.phase_of(job, kind) else { continue };
+            let rows = self.rows.iter().filter(|(_, row)| row.phase == phase);
+            let rows: Vec<(RowId, Option<ContainerId>)> =
+                rows.map(|(&id, row)| (id, row.container)).collect();
+            for (id, container) in rows {
+                self.end(id, Verdict::Done);
+                container.into_iter().for_each(|container| self.disown(container));
+            }
+            let Some(known) = self.phases.get_mut(&phase) else { continue };
+            // Those that are offered are reported by themselves.
+            known.behind = known.pending.len() as u32;
+            self.behind.insert(phase);
+        }
     }
 
     /// A job has failed for good, and its flow with it.
