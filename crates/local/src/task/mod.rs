@@ -46,6 +46,7 @@ mod segment;
 mod source;
 mod spec;
 mod split;
+pub(crate) mod transfer;
 
 pub use codec::Codec;
 pub use error::TaskError;
