@@ -104,7 +104,7 @@ impl Map<'_> {
 
     /// Runs the mapper once for each file, one after the other, so that each knows the file that it reads.
     fn run_commands(&self, mapper: &str, combiner: Option<&str>) -> Result<Outcome, TaskError> {
-        let log = Log::new(&self.spec.directory);
+        let log = Log::of(self.spec);
         let combiner = match combiner {
             // Where keys are cut into ranges it would move them, see [`super::ranges`].
             Some(command) if self.partitions > 0 && !self.spec.shuffle.is_ranged() => {
@@ -130,7 +130,7 @@ impl Map<'_> {
             return Err(TaskError::Job(problem.to_owned()));
         }
         let watched = self.splits.iter().map(opened).collect::<Result<Vec<_>, _>>()?;
-        let log = Log::new(&self.spec.directory);
+        let log = Log::of(self.spec);
         let inputs = ("SLACKLINE_INPUTS", self.inputs()?);
         let command = self.streaming("command", command, &log, vec![inputs])?;
         let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;

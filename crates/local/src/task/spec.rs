@@ -176,6 +176,9 @@ pub struct Spec {
     /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
+    /// Whether what commands say on standard error is passed on, line by line, to that of this process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub echo: bool,
 }
 
 impl Spec {
@@ -191,6 +194,7 @@ impl Spec {
             shuffle: Shuffle::default(),
             compress: None,
             memory_limit: None,
+            echo: false,
         }
     }
 
