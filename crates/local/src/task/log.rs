@@ -222,7 +222,7 @@ mod tests {
             lines.out.len()
         };
         assert_eq!([&b"on"[..], b"e\ntw", b"o", b"\n\nthree"].map(&mut passed), [0, 4, 4, 9]);
-        assert_eq!(passed(&[b'x'; LINE_MAX]), 14 + LINE_MAX);
+        assert_eq!(passed(&vec![b'x'; LINE_MAX]), 14 + LINE_MAX);
         passed(b"four");
         lines.end();
         lines.end();

@@ -94,7 +94,9 @@ mod tests {
         let mut out = RunWriter::create_output(&directory.join(MAP_OUTPUT), 3, false).unwrap();
         for keys in [["a", "b"].as_slice(), &[], &["c"]] {
             out.begin().unwrap();
-            keys.iter().for_each(|key| out.push(key.as_bytes(), b"value").unwrap());
+            for key in keys {
+                out.push(key.as_bytes(), b"value").unwrap();
+            }
         }
         out.finish(false).unwrap();
     }
