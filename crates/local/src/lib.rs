@@ -3,7 +3,8 @@
 //! # Modules
 //!
 //! In reading order:
-//! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in;
+//! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in; [`guest`]: the same inside a
+//!   container of another system;
 //! - [`task_id`], [`job_plan`]: tasks and jobs of a run; [`job_cost`]: what jobs took;
 //! - [`resolve`](mod@resolve): from a flow file to tasks; [`preflight`](mod@preflight): what keeps a flow from being run at all;
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
@@ -29,6 +30,7 @@ pub mod engine;
 mod estimate;
 mod files;
 pub mod fleet;
+pub mod guest;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
