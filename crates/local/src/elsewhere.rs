@@ -15,10 +15,11 @@ use slackline_model::{FlowId, Instance, PhaseId, Time};
 use crate::clock::RunClock;
 use crate::engine::coming::{Arriving, Coming};
 use crate::engine::{Happening, Observer, Work};
+use crate::guest::JobSpec;
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Ended};
 use crate::log::LogError;
-use crate::task::{Outcome, Split};
+use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 /// What is left of a run, for an engine that runs jobs as wholes.
@@ -133,9 +134,21 @@ impl<'a> Elsewhere<'a> {
         self.work.jobs[job as usize].limits.attempts.unwrap_or(self.work.attempts_max)
     }
 
-    /// What a map of a job reads; parts of other jobs as they were made.
-    pub fn splits(&self, job: u32, map: u32) -> Vec<Split> {
-        self.work.jobs[job as usize].splits(map, |path| self.work.publisher.part(path))
+    /// The directory that relative paths start from.
+    pub fn base(&self) -> &Path {
+        self.work.publisher.directory()
+    }
+
+    /// What the tasks of a job are told in a container, with so much memory for their buffers, in bytes. A program that
+    /// wants to look at all input first does so here.
+    ///
+    /// # Errors
+    /// A job that cannot be run so; input that cannot be read.
+    pub fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {
+        let plan = &self.work.jobs[job as usize];
+        let prepared = self.work.layout.prepare(plan, job)?;
+        let part = |path: &Path| self.work.publisher.part(path);
+        JobSpec::of(plan, self.base(), memory_bytes, prepared.as_deref(), part).map_err(io::Error::other)
     }
 
     /// Says that something happened.

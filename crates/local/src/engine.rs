@@ -13,7 +13,6 @@ mod lost;
 mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +31,7 @@ use crate::layout::Layout;
 use crate::process::WorkerCommand;
 use crate::publish::Publisher;
 use crate::remaining::Numbers;
-use crate::task::{self, Spec, Task};
+use crate::task::{Spec, Task};
 use crate::task_id::TaskId;
 
 /// The longest the engine sleeps, so that observers see time go by.
@@ -384,7 +383,7 @@ impl<'a> Local<'a> {
                 maps: job.maps(),
                 splits: job.splits(id.task, |path| self.work.publisher.part(path)),
                 partitions: job.reducers,
-                prepared: self.prepared(job, id.job)?,
+                prepared: self.work.layout.prepare(job, id.job)?,
             },
         };
         Ok(Spec {
@@ -395,20 +394,6 @@ impl<'a> Local<'a> {
             memory_limit: job.limits.memory,
             ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         })
-    }
-
-    /// What a job's program wants to know of all input; made before its first map.
-    fn prepared(&self, job: &JobPlan, index: u32) -> io::Result<Option<std::path::PathBuf>> {
-        if !job.prepare {
-            return Ok(None);
-        }
-        let path = self.work.layout.prepared(index);
-        if !path.exists() {
-            let beside = path.with_extension("part");
-            task::prepare(&job.work, &job.inputs.maps, job.reducers, &beside).map_err(io::Error::other)?;
-            fs::rename(&beside, &path)?;
-        }
-        Ok(Some(path))
     }
 
     /// Time until something is due by itself.

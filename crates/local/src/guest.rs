@@ -31,8 +31,8 @@ use std::process::ExitCode;
 
 use arguments::{Arguments, Phase};
 use frames::{Frames, PART, REPORT};
-pub use spec::JobSpec;
 use spec::Place;
+pub use spec::{JobSpec, NO_TOTAL_ORDER};
 
 use crate::task::transfer::{Arrival, depart};
 use crate::task::{Spec, Task, TaskError, at, part_file};

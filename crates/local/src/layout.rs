@@ -15,6 +15,7 @@ use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
 use crate::made::{self, MadeJobs};
 use crate::output_lock::{others, staged, temporaries, temporary};
+use crate::task;
 use crate::task_id::TaskId;
 
 /// The mark of a complete output.
@@ -175,6 +176,23 @@ impl Layout {
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
         self.root.join(format!("prepared-{}", self.names[job as usize]))
+    }
+
+    /// What a job's program wants to know of all input, made before its first map; none if it does not.
+    ///
+    /// # Errors
+    /// Input that cannot be read; whatever the file system says.
+    pub(crate) fn prepare(&self, job: &JobPlan, index: u32) -> io::Result<Option<PathBuf>> {
+        if !job.prepare {
+            return Ok(None);
+        }
+        let path = self.prepared(index);
+        if !path.exists() {
+            let beside = path.with_extension("part");
+            task::prepare(&job.work, &job.inputs.maps, job.reducers, &beside).map_err(io::Error::other)?;
+            fs::rename(&beside, &path)?;
+        }
+        Ok(Some(path))
     }
 
     /// Moves an attempt's output to its place, if it is not there yet.

@@ -4,6 +4,7 @@
 //! Hadoop answers JSON where it can and HTML where it cannot: while a process starts, after an application's end (a
 //! page that leads to the history), from a proxy. So what came is looked at, whatever its status.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -144,6 +145,12 @@ pub enum AddressError {
         /// What was given.
         found: String,
     },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.authority)
+    }
 }
 
 impl Address {

@@ -6,9 +6,11 @@
 //! - [`id`]: Hadoop's identifiers; [`http`]: requests, and what goes wrong with them; `shape`: the shapes of its JSON;
 //! - [`rest`]: the ResourceManager; [`mapreduce`]: jobs and tasks, by an ApplicationMaster or the history;
 //! - [`observe`]: what changed on the cluster since the last look;
-//! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs.
+//! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs;
+//! - [`engine`]: a cluster that runs flows.
 
 mod clock;
+pub mod engine;
 pub mod http;
 pub mod id;
 pub mod mapreduce;

@@ -167,7 +167,7 @@ impl JobSpec {
 }
 
 /// Why such jobs are refused.
-const NO_TOTAL_ORDER: &str = "total_order: found it for a job on Hadoop, expected a job without it: which reduce gets a \
+pub const NO_TOTAL_ORDER: &str = "total_order: found it for a job on Hadoop, expected a job without it: which reduce gets a \
 key is settled when all maps have ended, and Hadoop moves the output of each map before that";
 
 fn check(what: &str, number: u32, count: u32) -> Result<u32, TaskError> {

@@ -29,7 +29,8 @@ use crate::submitter::{JobRequest, Launch, Submitter};
 use crate::table::Table;
 
 /// What the table of engines says of it.
-pub const ENTRY: EngineEntry = EngineEntry { name: "yarn", summary: "a Hadoop cluster", params: PARAMS, make };
+pub const ENTRY: EngineEntry =
+    EngineEntry { name: "yarn", summary: "a Hadoop cluster", params: PARAMS, make };
 
 /// Where a value is not given: the environment has it.
 const ENVIRONMENT: &str = "environment";
@@ -38,7 +39,12 @@ const PARAMS: &[Param] = &[
     Param::new(ADDRESS, "127.0.0.1:8088", Values::Text("HOST:PORT"), "the ResourceManager's web address"),
     Param::new("queue", "default", Values::Text("QUEUE"), "queue of the jobs"),
     Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot"),
-    Param::new("am-share", "0.5", Values::Real(0.01, 1.0), "part of the slots that ApplicationMasters may hold"),
+    Param::new(
+        "am-share",
+        "0.5",
+        Values::Real(0.01, 1.0),
+        "part of the slots that ApplicationMasters may hold",
+    ),
     Param::new(
         "table",
         "cluster",
@@ -47,7 +53,12 @@ const PARAMS: &[Param] = &[
     ),
     Param::new("conf", ENVIRONMENT, Values::Text("DIR"), "configuration of Hadoop, else HADOOP_CONF_DIR"),
     Param::new("classpath", ENVIRONMENT, Values::Text("PATH"), "jars of Hadoop, else HADOOP_CLASSPATH"),
-    Param::new("submitter", ENVIRONMENT, Values::Text("JAR"), "slackline-hadoop.jar, else SLACKLINE_HADOOP_JAR"),
+    Param::new(
+        "submitter",
+        ENVIRONMENT,
+        Values::Text("JAR"),
+        "slackline-hadoop.jar, else SLACKLINE_HADOOP_JAR",
+    ),
     Param::new("java", ENVIRONMENT, Values::Text("PROGRAM"), "Java, else that of JAVA_HOME, else java"),
     Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
     Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
@@ -234,7 +245,10 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
                 fault("total_order", guest::NO_TOTAL_ORDER);
             }
             if run.limits.timeout.is_some() {
-                fault("timeout", "found a time limit, expected none: Hadoop has one of its own (mapreduce.task.timeout)");
+                fault(
+                    "timeout",
+                    "found a time limit, expected none: Hadoop has one of its own (mapreduce.task.timeout)",
+                );
             }
         }
     }
@@ -264,10 +278,8 @@ impl Prepared for PreparedThere {
         let state = opening.state.to_owned();
         let session = run::open(opening, &resolved)?;
         // The submitter and the containers know no directory of ours.
-        let state = fs::canonicalize(&state).map_err(|problem| EngineError::File {
-            path: state.display().to_string(),
-            problem,
-        })?;
+        let state = fs::canonicalize(&state)
+            .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
         Ok(Box::new(SessionThere { session, site, state }))
     }
 }
@@ -312,7 +324,7 @@ impl slackline_local::backend::Session for SessionThere {
         let Self { session, site, state } = self;
         let table = site.table.as_deref().map(|path| Table::open(path, VALID)).transpose();
         let table = table.map_err(EngineError::other)?;
-        let submitter = Arc::new(site.submitter().map_err(EngineError::other)?);
+        let submitter = Arc::new(site.submitter()?);
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
@@ -329,8 +341,9 @@ impl slackline_local::backend::Session for SessionThere {
 }
 
 impl Site {
-    fn submitter(&self) -> Result<Submitter, crate::submitter::SubmitterError> {
-        Submitter::start(Launch::java(&self.java, &self.class_path, SUBMITTER_OPTIONS)?)
+    fn submitter(&self) -> Result<Submitter, EngineError> {
+        let launch = Launch::java(&self.java, &self.class_path, SUBMITTER_OPTIONS);
+        Submitter::start(launch.map_err(EngineError::other)?).map_err(EngineError::other)
     }
 }
 
@@ -383,6 +396,10 @@ impl Submit for Submission<'_> {
 impl Submission<'_> {
     /// A path of the state directory, for processes that work elsewhere.
     fn absolute(&self, path: &Path) -> PathBuf {
-        if path.is_absolute() { path.to_owned() } else { std::path::absolute(path).unwrap_or(self.state.join(path)) }
+        if path.is_absolute() {
+            path.to_owned()
+        } else {
+            std::path::absolute(path).unwrap_or(self.state.join(path))
+        }
     }
 }

@@ -268,7 +268,8 @@ impl Books {
 
     /// How many rows of a job wait for a container.
     pub(super) fn unbound_of(&self, job: u32) -> u32 {
-        let phases = [PhaseKind::Map, PhaseKind::Reduce].into_iter().filter_map(|kind| self.phase_of(job, kind));
+        let phases =
+            [PhaseKind::Map, PhaseKind::Reduce].into_iter().filter_map(|kind| self.phase_of(job, kind));
         phases.map(|phase| self.unbound(phase)).sum()
     }
 

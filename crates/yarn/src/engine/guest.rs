@@ -63,10 +63,10 @@ pub(super) struct Rules {
 }
 
 /// The engine.
-pub(super) struct Guest<'a> {
+pub(super) struct Guest<'a, 's> {
     left: Elsewhere<'a>,
     cluster: Cluster,
-    submit: &'a dyn Submit,
+    submit: &'s dyn Submit,
     rules: Rules,
     books: Books,
     jobs: Vec<OwnJob>,
@@ -85,17 +85,17 @@ pub(super) struct Guest<'a> {
     asked_to_stop: Arc<AtomicBool>,
 }
 
-impl<'a> Guest<'a> {
+impl<'a, 's> Guest<'a, 's> {
     /// An engine for what is left of a run.
     pub(super) fn new(
         left: Elsewhere<'a>,
         cluster: Cluster,
-        submit: &'a dyn Submit,
+        submit: &'s dyn Submit,
         rules: Rules,
         asked_to_stop: Arc<AtomicBool>,
     ) -> Self {
         let groups = left.instance().cluster().groups().iter();
-        let books = Books::new(groups.map(|group| (group.name.clone(), group.machines)));
+        let books = Books::new(groups.map(|group| (group.name.clone(), group.count)));
         let mut places = Places::new(books.hosts());
         for attempt in left.attempts() {
             places.hold(attempt.slot, (Time(attempt.start), Time(attempt.end)));
@@ -238,7 +238,8 @@ impl<'a> Guest<'a> {
             Purpose::Reduce => Some(PhaseKind::Reduce),
             _ => None,
         };
-        let is_open = job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
+        let is_open =
+            job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
         self.books.appear(container.id, (&container.host, since), work);
     }
@@ -263,8 +264,8 @@ impl<'a> Guest<'a> {
             return;
         }
         let watched = self.cluster.snapshot().watched.get(&app);
-        let (state, said) =
-            watched.map_or((AppState::Failed, ""), |watched| (watched.app.state, watched.app.diagnostics.trim()));
+        let (state, said) = watched
+            .map_or((AppState::Failed, ""), |watched| (watched.app.state, watched.app.diagnostics.trim()));
         let how = match state {
             AppState::Killed => "was killed",
             AppState::Finished if !said.is_empty() || own.complaint.is_some() => "failed",
@@ -324,8 +325,8 @@ impl<'a> Guest<'a> {
             Ok(news) => news,
             Err(error) => return self.fail(job, &error.to_string()),
         };
-        for begun in news.begun {
-            let task = (phase_kind(begun.attempt.task.kind), begun.attempt.task.number);
+        for attempt in news.begun {
+            let task = (phase_kind(attempt.task.kind), attempt.task.number);
             self.say_started(job, task);
         }
         for ended in news.ended {
@@ -511,7 +512,9 @@ impl<'a> Guest<'a> {
         let jobs: Vec<(u32, Vec<u32>)> = instance
             .flow(flow)
             .jobs()
-            .filter_map(|job| Some((index(job)?, instance.job(job).after.iter().filter_map(|&job| index(job)).collect())))
+            .filter_map(|job| {
+                Some((index(job)?, instance.job(job).after.iter().filter_map(|&job| index(job)).collect()))
+            })
             .collect();
         for (job, after) in jobs {
             let own = &mut self.jobs[job as usize];
@@ -643,9 +646,10 @@ impl<'a> Guest<'a> {
         let snapshot = self.cluster.snapshot();
         let submitting = self.jobs.iter().any(|own| own.stage == Stage::Submitted);
         submitting
-            || self.strays.iter().any(|app| {
-                snapshot.watched.get(app).is_some_and(|watched| !watched.app.state.is_over())
-            })
+            || self
+                .strays
+                .iter()
+                .any(|app| snapshot.watched.get(app).is_some_and(|watched| !watched.app.state.is_over()))
     }
 
     /// Time until something is due by itself.
@@ -661,7 +665,7 @@ fn pending(snapshot: &Snapshot, app: AppId) -> Pending {
     snapshot.watched.get(&app).map(|watched| watched.app.pending).unwrap_or_default()
 }
 
-impl Engine for Guest<'_> {
+impl Engine for Guest<'_, '_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
@@ -715,7 +719,7 @@ impl Engine for Guest<'_> {
     }
 }
 
-impl Guest<'_> {
+impl Guest<'_, '_> {
     /// The flow of a row has failed: its job is stopped.
     fn kill_row(&mut self, row: RowId) {
         let job = self.books.job_of_row(row);

@@ -155,7 +155,7 @@ impl Places {
     }
 
     /// A slot of a host for an interval, and from when on it is free: clocks of hosts differ a little.
-    fn take(&mut self, host: &str, (start, end): (Time, Time)) -> (u32, Time) {
+    pub(super) fn take(&mut self, host: &str, (start, end): (Time, Time)) -> (u32, Time) {
         let all = (0, self.hosts.values().map(|(_, count)| count).sum());
         let (first, count) = self.hosts.get(host).copied().unwrap_or(all);
         let until = |slot: u32| {

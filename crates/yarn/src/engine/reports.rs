@@ -13,10 +13,7 @@ use crate::id::{ContainerId, TaskAttemptId, TaskKind};
 
 /// What an attempt writes when it begins.
 #[derive(Clone, Debug, Deserialize)]
-struct Begun {
-    container: String,
-    started: u64,
-}
+struct Begun {}
 
 /// What an attempt writes when it ends.
 #[derive(Clone, Debug, Deserialize)]
@@ -28,15 +25,7 @@ struct Ended {
     report: Report,
 }
 
-/// An attempt that has begun. Times are milliseconds since 1970.
-#[derive(Clone, Debug)]
-pub(super) struct AttemptBegun {
-    pub(super) attempt: TaskAttemptId,
-    pub(super) container: Option<ContainerId>,
-    pub(super) started: u64,
-}
-
-/// An attempt that has ended.
+/// An attempt that has ended. Times are milliseconds since 1970.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptEnded {
     pub(super) attempt: TaskAttemptId,
@@ -52,7 +41,9 @@ pub(super) struct AttemptEnded {
 /// News of a job's attempts.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pub(super) begun: Vec<AttemptBegun>,
+    /// Attempts that have begun.
+    pub(super) begun: Vec<TaskAttemptId>,
+    /// Attempts that have ended.
     pub(super) ended: Vec<AttemptEnded>,
 }
 
@@ -71,11 +62,9 @@ impl Reports {
     pub(super) fn read(&mut self, destination: &Path) -> io::Result<News> {
         let mut news = News::default();
         for (attempt, directory) in attempts(destination)? {
-            if !self.begun.contains(&attempt)
-                && let Some(Begun { container, started }) = document(&directory.join("begun.json"))?
-            {
+            if !self.begun.contains(&attempt) && document::<Begun>(&directory.join("begun.json"))?.is_some() {
                 self.begun.insert(attempt);
-                news.begun.push(AttemptBegun { attempt, container: container.parse().ok(), started });
+                news.begun.push(attempt);
             }
             if !self.ended.contains(&attempt)
                 && let Some(Ended { container, host, started, ended, report }) =

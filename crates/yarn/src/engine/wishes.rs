@@ -104,7 +104,8 @@ fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32
     }
     let is_released = |job: u32| jobs[job as usize].released;
     let waits = |own: &OwnJob| own.stage != super::jobs::Stage::Done && !own.released;
-    let lent = (0..).zip(jobs).filter(|(_, own)| waits(own)).map(|(job, _)| books.unbound_of(job)).sum::<u32>();
+    let lent =
+        (0..).zip(jobs).filter(|(_, own)| waits(own)).map(|(job, _)| books.unbound_of(job)).sum::<u32>();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
     let under = plans.targets.keys().copied();
