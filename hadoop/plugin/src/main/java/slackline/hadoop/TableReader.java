@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.Map;
@@ -74,6 +75,8 @@ final class TableReader {
       now = signature.equals(seen) && table != null ? table : read();
       seen = signature;
       then = now.expires > clock.getAsLong() ? "follows " + file : "stock behaviour: " + file + " has expired";
+    } catch (NoSuchFileException e) {
+      then = "stock behaviour: there is no " + e.getFile();
     } catch (IllegalArgumentException e) {
       then = "stock behaviour: " + file + ", " + e.getMessage();
     } catch (IOException | RuntimeException | Error e) {

@@ -63,14 +63,14 @@ final class TableReaderTest {
 
   @Test
   void a_table_comes_changes_and_goes() throws IOException {
-    stock("NoSuchFile");
+    stock("there is no " + file);
     write(1, 2_000);
     follows(1);
     follows(1);
     write(2, 2_000); // of the same length, perhaps in the same millisecond
     follows(2);
     Files.delete(file);
-    stock("NoSuchFile");
+    stock("there is no " + file);
     write(3, 2_000);
     follows(3);
   }
