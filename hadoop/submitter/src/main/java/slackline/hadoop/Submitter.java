@@ -4,12 +4,14 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -55,11 +57,12 @@ public final class Submitter {
       Thread acceptor = new Thread(() -> submitter.accept(server), "accept");
       acceptor.setDaemon(true);
       acceptor.start();
+      Fields.of("{}".getBytes(StandardCharsets.UTF_8)); // what is not on the class path is found now
       out.println("ready " + Requests.VERSION);
       out.flush();
-      System.in.transferTo(java.io.OutputStream.nullOutputStream());
+      System.in.transferTo(OutputStream.nullOutputStream());
       System.exit(0);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | LinkageError e) {
       System.err.println("submitter: " + (e.getMessage() == null ? e.toString() : e.getMessage()));
       System.exit(2);
     }
