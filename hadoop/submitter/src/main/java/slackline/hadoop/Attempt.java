@@ -129,7 +129,8 @@ final class Attempt implements AutoCloseable {
         .put("ended", System.currentTimeMillis())
         .put("attempt", context.getTaskAttemptID().toString());
     envelope.set("report", report);
-    FileVerbs.replace(new Path(directory, "report.json"), Fields.JSON.writeValueAsBytes(envelope), conf);
+    byte[] document = Fields.JSON.writeValueAsBytes(envelope);
+    FileVerbs.replace(new Path(directory, "report.json"), conf, output -> output.write(document));
     if (failed != null) {
       throw new IOException(failed.path("message").asText("the worker failed and gave no reason"));
     }

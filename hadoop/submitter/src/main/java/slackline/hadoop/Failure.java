@@ -9,6 +9,7 @@ import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.util.Locale;
 import javax.net.ssl.SSLException;
+import org.apache.hadoop.fs.UnsupportedFileSystemException;
 import org.apache.hadoop.ipc.RemoteException;
 import org.apache.hadoop.ipc.RetriableException;
 import org.apache.hadoop.ipc.StandbyException;
@@ -58,7 +59,7 @@ final class Failure extends IOException {
         return failure;
       }
       Throwable real = cause instanceof RemoteException remote ? remote.unwrapRemoteException() : cause;
-      Kind kind = real instanceof FileNotFoundException && otherwise == Kind.OTHER ? Kind.INPUT : kindOf(real);
+      Kind kind = kindOf(real, otherwise);
       if (kind != null) {
         return new Failure(kind, messageOf(real));
       }
@@ -66,7 +67,7 @@ final class Failure extends IOException {
     return new Failure(otherwise, messageOf(thrown));
   }
 
-  private static Kind kindOf(Throwable thrown) {
+  private static Kind kindOf(Throwable thrown, Kind otherwise) {
     String message = String.valueOf(thrown.getMessage());
     if (thrown instanceof SSLException || message.contains("SIMPLE authentication is not enabled")) {
       return Kind.SECURITY;
@@ -77,19 +78,22 @@ final class Failure extends IOException {
         || thrown instanceof StandbyException) {
       return Kind.UNREACHABLE;
     }
-    if (thrown instanceof YarnException) {
-      return Kind.REFUSED;
+    if (thrown instanceof FileNotFoundException || thrown instanceof UnsupportedFileSystemException) {
+      return otherwise == Kind.OUTPUT ? Kind.OUTPUT : Kind.INPUT;
     }
-    return null;
+    return thrown instanceof YarnException ? Kind.REFUSED : null;
   }
 
-  /** The message without the name of its exception and without stack traces, which Hadoop packs into messages. */
+  /** The message without the name of its exception and without the stack traces and links that Hadoop packs into messages. */
   private static String messageOf(Throwable thrown) {
     String message = thrown.getMessage();
     if (message == null || message.isBlank()) {
       return thrown.getClass().getSimpleName();
     }
-    String text = message.split("\n\\s*at ", 2)[0].strip();
+    if (thrown instanceof UnknownHostException) {
+      return "unknown host " + message;
+    }
+    String text = message.split("\n\\s*at |; For more details see:", 2)[0].strip();
     boolean isName = thrown instanceof AccessControlException || thrown instanceof YarnException;
     return isName ? text.replaceFirst("^([a-z]\\w*\\.)+[A-Z]\\w*: ", "") : text;
   }

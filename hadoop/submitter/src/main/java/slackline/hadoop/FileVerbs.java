@@ -4,8 +4,10 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Comparator;
@@ -73,7 +75,11 @@ final class FileVerbs {
     int length = (int) request.whole("length", 0, READ_MAX);
     request.end();
     FileSystem files = path.getFileSystem(conf);
-    long left = Math.max(0, files.getFileStatus(path).getLen() - offset);
+    FileStatus status = files.getFileStatus(path);
+    if (status.isDirectory()) {
+      throw new Failure(Failure.Kind.INPUT, path + " is a directory");
+    }
+    long left = Math.max(0, status.getLen() - offset);
     byte[] bytes = new byte[(int) Math.min(left, length)];
     if (bytes.length > 0) {
       try (FSDataInputStream input = files.open(path)) {
@@ -83,18 +89,31 @@ final class FileVerbs {
     return Fields.JSON.createObjectNode().put("base64", Base64.getEncoder().encodeToString(bytes));
   }
 
-  /** Replaces a file as a whole: readers see the old one or the new one. */
+  /** Replaces a file as a whole, with bytes or what a file of this machine has: readers see the old or the new one. */
   ObjectNode write(Fields request) throws IOException {
     Path path = path(request, "path");
-    byte[] bytes;
+    String local = request.textOrNull("local");
+    if (local != null) {
+      request.end();
+      java.nio.file.Path file = java.nio.file.Path.of(local);
+      if (!Files.isReadable(file)) {
+        throw new Failure(Failure.Kind.INPUT, file + " is not there, or cannot be read");
+      }
+      replace(path, conf, output -> Files.copy(file, output));
+    } else {
+      byte[] bytes = bytes(request.text("base64"));
+      request.end();
+      replace(path, conf, output -> output.write(bytes));
+    }
+    return Fields.JSON.createObjectNode();
+  }
+
+  private static byte[] bytes(String base64) throws Failure {
     try {
-      bytes = Base64.getDecoder().decode(request.text("base64"));
+      return Base64.getDecoder().decode(base64);
     } catch (IllegalArgumentException e) {
       throw Failure.refused("\"base64\" is not base64: " + e.getMessage());
     }
-    request.end();
-    replace(path, bytes, conf);
-    return Fields.JSON.createObjectNode();
   }
 
   ObjectNode delete(Fields request) throws IOException {
@@ -136,13 +155,18 @@ final class FileVerbs {
     return (files instanceof LocalFileSystem local ? local.getRaw() : files).create(path, true);
   }
 
+  /** Writes what a file is to hold. */
+  interface Content {
+    void write(OutputStream output) throws IOException;
+  }
+
   /** Writes a file under another name first. */
-  static void replace(Path path, byte[] bytes, Configuration conf) throws IOException {
+  static void replace(Path path, Configuration conf, Content content) throws IOException {
     Path temporary = new Path(path.getParent(), "." + path.getName() + "." + UUID.randomUUID());
     FileSystem files = path.getFileSystem(conf);
     try {
       try (FSDataOutputStream output = create(temporary, conf)) {
-        output.write(bytes);
+        content.write(output);
         output.hsync();
       }
       FileContext.getFileContext(files.getUri(), conf).rename(temporary, path, Rename.OVERWRITE);

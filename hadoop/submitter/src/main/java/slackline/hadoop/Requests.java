@@ -21,10 +21,10 @@ final class Requests {
   Requests(Configuration site, Path directory) {
     conf = new Configuration(site);
     // Somebody waits for the answer; by default a dead daemon is noticed after 15 minutes.
-    conf.setInt("ipc.client.connect.max.retries", 2);
+    conf.setInt("ipc.client.connect.max.retries", 1);
     conf.setInt("ipc.client.connect.max.retries.on.timeouts", 1);
     conf.setInt("ipc.client.connect.timeout", 10_000);
-    conf.setInt("yarn.resourcemanager.connect.max-wait.ms", 5_000);
+    conf.setInt("yarn.resourcemanager.connect.max-wait.ms", 3_000);
     conf.setInt("yarn.resourcemanager.connect.retry-interval.ms", 1_000);
     applications = new Applications(site, conf);
     files = new FileVerbs(conf);

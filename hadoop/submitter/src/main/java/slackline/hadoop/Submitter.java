@@ -28,8 +28,8 @@ import org.apache.hadoop.mapred.JobConf;
  * reach, and ends when its standard input ends. The protocol is in docs/hadoop-submitter.md.
  */
 public final class Submitter {
-  /** The longest request, bytes: a file of a hundred megabytes fits. */
-  private static final int LINE_MAX = 160 << 20;
+  /** The longest request, bytes. JSON libraries take no longer strings. */
+  private static final int LINE_MAX = 20_000_000;
   private static final int THREADS = 4;
 
   private final Requests requests;

@@ -51,6 +51,8 @@ class JobTest {
     JobConf conf = new JobConf();
     conf.set("mapreduce.framework.name", "local");
     conf.set("hadoop.tmp.dir", directory.resolve("tmp").toString());
+    conf.set("mapreduce.jobtracker.staging.root.dir", directory.resolve("staging").toString());
+    conf.setInt("mapreduce.client.completion.pollinterval", 20);
     ObjectNode request = Fields.JSON.createObjectNode().put("name", "flow/job").put("queue", "q").put("priority", 12)
         .put("spec", "file://" + directory + "/job.json").put("pieces", directory + "/job.pieces")
         .put("worker", "file://" + directory + "/worker").put("destination", "file://" + directory + "/out")

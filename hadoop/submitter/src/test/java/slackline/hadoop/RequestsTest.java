@@ -69,6 +69,10 @@ class RequestsTest {
     }
     done("\"do\":\"write\",\"path\":\"DIR/in/a\",\"base64\":\"" + base64("anew") + "\"");
     done("\"do\":\"mkdirs\",\"path\":\"DIR/in/sub/sub\"");
+    Files.writeString(directory.resolve("local"), "local");
+    done("\"do\":\"write\",\"path\":\"DIR/in/ä\",\"local\":\"DIR/local\"");
+    checkFailed("\"do\":\"write\",\"path\":\"DIR/x\",\"local\":\"DIR/none\"", "input", "none");
+    checkFailed("\"do\":\"write\",\"path\":\"DIR/x\",\"base64\":\"?\"", "refused", "not base64");
 
     List<String> listed = new ArrayList<>();
     done("\"do\":\"list\",\"path\":\"DIR/in\"").get("entries").forEach(entry -> listed.add(
@@ -83,6 +87,7 @@ class RequestsTest {
         done("\"do\":\"read\",\"path\":\"DIR/in/a\",\"offset\":1,\"length\":100").get("base64").asText());
     assertEquals("", done("\"do\":\"read\",\"path\":\"DIR/in/a\",\"offset\":9,\"length\":1").get("base64").asText());
     checkFailed("\"do\":\"read\",\"path\":\"DIR/none\",\"offset\":0,\"length\":1", "input", "none");
+    checkFailed("\"do\":\"read\",\"path\":\"DIR/in\",\"offset\":0,\"length\":1", "input", "is a directory");
 
     checkFailed("\"do\":\"rename\",\"from\":\"DIR/in/a\",\"to\":\"DIR/in/b\"", "output", "already exists");
     done("\"do\":\"rename\",\"from\":\"DIR/in/a\",\"to\":\"DIR/in/c\"");
