@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Knows the table of a file as it is now, or that there is none to follow. A thread of its own reads, so that a disk that
- * hangs never holds up the scheduler; the table that was read then expires.
+ * Knows the table of a file as it is now, or that there is none to follow. After the first look a thread of its own reads,
+ * so that a disk that hangs does not hold up the scheduler; the table that was read then expires.
  */
 final class TableReader {
   private static final Logger LOG = LoggerFactory.getLogger(TableReader.class);
