@@ -124,6 +124,15 @@ class JobTest {
   }
 
   @Test
+  void a_reduce_that_ends_before_it_has_read_its_input_fails_with_the_better_reason() throws Exception {
+    assertFalse(job("deaf-and-failed", 2, MAPS).waitForCompletion(false));
+    assertEquals("no space", report(attempts("r").get(0)).at("/report/failed/message").asText());
+    Files.move(directory.resolve("out"), directory.resolve("first"));
+    assertFalse(job("deaf-and-done", 2, MAPS).waitForCompletion(false));
+    assertFalse(Files.exists(attempts("r").get(0).resolve("report.json")));
+  }
+
+  @Test
   void a_worker_that_dies_or_writes_nonsense_fails_the_job_without_a_report() throws Exception {
     for (String what : List.of("crash", "astray")) {
       assertFalse(job(what, 2, MAPS).waitForCompletion(false), what);
