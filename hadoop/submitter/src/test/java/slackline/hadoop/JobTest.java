@@ -39,11 +39,15 @@ class JobTest {
       Files.copy(worker, directory.resolve("worker"));
     }
     assertTrue(directory.resolve("worker").toFile().setExecutable(true));
-    String pieces = String.join("", IntStream.range(0, MAPS).mapToObj(
+    Files.writeString(directory.resolve("extra"), "");
+    pieces(MAPS);
+  }
+
+  private void pieces(int maps) throws IOException {
+    String lines = String.join("", IntStream.range(0, maps).mapToObj(
         map -> (map % 2 == 0 ? "" : "h" + map + ",other") + "\t[{\"path\":\"file:///in\",\"offset\":" + map
             + ",\"length\":" + (map * 7 % 5) + ",\"input\":0}]\n").toList());
-    Files.writeString(directory.resolve("job.pieces"), pieces);
-    Files.writeString(directory.resolve("extra"), "");
+    Files.writeString(directory.resolve("job.pieces"), lines);
   }
 
   private Job job(String what, int reducers, int maps) throws IOException {
@@ -117,18 +121,30 @@ class JobTest {
 
   @Test
   void a_failed_report_is_kept_and_fails_the_job() throws Exception {
-    Job job = job("fail", 2, MAPS);
+    pieces(2);
+    Job job = job("fail", 2, 2);
     assertFalse(job.waitForCompletion(false));
     assertEquals("the mapper made a mistake\nin line 7",
         report(attempts("m").get(0)).at("/report/failed/message").asText());
   }
 
   @Test
+  void a_reduce_that_ends_before_it_has_read_its_input_fails_with_the_better_reason() throws Exception {
+    pieces(2);
+    assertFalse(job("deaf-and-failed", 2, 2).waitForCompletion(false));
+    assertEquals("no space", report(attempts("r").get(0)).at("/report/failed/message").asText());
+    Files.move(directory.resolve("out"), directory.resolve("first"));
+    assertFalse(job("deaf-and-done", 2, 2).waitForCompletion(false));
+    assertFalse(Files.exists(attempts("r").get(0).resolve("report.json")));
+  }
+
+  @Test
   void a_worker_that_dies_or_writes_nonsense_fails_the_job_without_a_report() throws Exception {
+    pieces(2);
     for (String what : List.of("crash", "astray")) {
-      assertFalse(job(what, 2, MAPS).waitForCompletion(false), what);
+      assertFalse(job(what, 2, 2).waitForCompletion(false), what);
     }
-    assertFalse(job("go", 0, MAPS).waitForCompletion(false));
+    assertFalse(job("go", 0, 2).waitForCompletion(false));
     assertFalse(Files.exists(directory.resolve("out")) && attempts("m").stream().anyMatch(
         attempt -> Files.exists(attempt.resolve("report.json"))));
   }
