@@ -6,12 +6,15 @@
 //! - [`id`]: Hadoop's identifiers; [`http`]: requests, and what goes wrong with them; `shape`: the shapes of its JSON;
 //! - [`rest`]: the ResourceManager; [`mapreduce`]: jobs and tasks, by an ApplicationMaster or the history;
 //! - [`observe`]: what changed on the cluster since the last look;
-//! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs.
+//! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs;
+//! - `mock` (with the feature of that name): a cluster for tests.
 
 mod clock;
 pub mod http;
 pub mod id;
 pub mod mapreduce;
+#[cfg(feature = "mock")]
+pub mod mock;
 pub mod observe;
 pub mod rest;
 mod shape;
