@@ -4,6 +4,7 @@
 //! Hadoop answers JSON where it can and HTML where it cannot: while a process starts, after an application's end (a
 //! page that leads to the history), from a proxy. So what came is looked at, whatever its status.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -178,6 +179,13 @@ impl Address {
     /// `http://HOST:PORT`.
     fn base(&self) -> String {
         format!("http://{}", self.authority)
+    }
+}
+
+/// `HOST:PORT`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.authority)
     }
 }
 
