@@ -120,6 +120,7 @@ fn answered(request: &Value) -> Value {
         ("stat", _) => json!({ "entry": null }),
         ("read", _) if path == "/not-base64" => json!({ "base64": "%" }),
         ("read", _) if request["offset"] == 3 => json!({ "base64": "AP8=" }),
+        ("write", _) if request["local"] == "/local" => json!({}),
         ("write", _) if request["base64"] != "AP8=" => json!(null),
         _ => json!({}),
     };
@@ -143,6 +144,7 @@ fn every_verb() {
     assert_eq!(submitter.stat("/a").unwrap(), None);
     assert_eq!(submitter.read("/a", 3, 10).unwrap(), [0, 255]);
     submitter.write("/a", &[0, 255]).unwrap();
+    submitter.upload("/a", Path::new("/local")).unwrap();
     submitter.delete("/a").unwrap();
     submitter.rename("/a", "/b").unwrap();
     submitter.mkdirs("/a").unwrap();
@@ -150,16 +152,18 @@ fn every_verb() {
 
 #[test]
 fn the_documents_of_jobs_are_those_of_the_protocol() {
-    let job = serde_json::to_value(JobRequest {
-        tags: vec!["slackline.job=3".to_owned()],
-        ..JobRequest::default()
-    });
-    let keys: Vec<String> = job.unwrap().as_object().unwrap().keys().cloned().collect();
-    let expected = "attempts cores destination files maps memory_mb name pieces priority properties queue reducers spec tags worker";
-    assert_eq!(keys.join(" "), expected);
-    let keys = serde_json::to_value(JarRequest::default()).unwrap();
-    let keys: Vec<&String> = keys.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["arguments", "jar", "main", "priority", "properties", "queue", "tags"]);
+    let keys =
+        |request: Value| request.as_object().unwrap().keys().cloned().collect::<Vec<String>>().join(" ");
+    let job = JobRequest { queue: Some("jobs".to_owned()), priority: Some(7), ..JobRequest::default() };
+    assert_eq!(
+        keys(json!(job)),
+        "attempts cores destination files maps memory_mb name pieces priority properties queue reducers spec tags worker"
+    );
+    assert_eq!(
+        keys(json!(JarRequest::default())),
+        "arguments jar main properties tags",
+        "the cluster's queue and priority"
+    );
 }
 
 #[test]
