@@ -188,8 +188,24 @@ impl Address {
     }
 }
 
+/// `HOST:PORT`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.authority)
+    }
+}
+
 /// Parameters of a request after the `?`; values are encoded.
 pub type Query<'a> = &'a [(&'a str, &'a str)];
+
+/// How many redirections are followed.
+const REDIRECTS: usize = 3;
+
+/// What came.
+enum Answer {
+    Document(Vec<u8>),
+    Elsewhere(String),
+}
 
 /// A client of one web interface. Connections are kept; it can be used from several threads.
 #[derive(Clone, Debug)]
@@ -208,7 +224,9 @@ impl Client {
             .http_status_as_error(false)
             // A cluster is asked directly, whatever the environment says of proxies for the web.
             .proxy(None)
-            .max_redirects(3)
+            // They are followed here, which can say where they lead.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .accept("application/json")
             .user_agent(concat!("slackline/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -246,7 +264,14 @@ impl Client {
         if let Some(user) = &self.settings.user {
             request = request.query("user.name", user);
         }
-        self.read(&url, request.send(document.to_string()))
+        self.read(&url, request.send(document.to_string())).and_then(|answer| match answer {
+            Answer::Document(bytes) => Ok(bytes),
+            Answer::Elsewhere(to) => {
+                let message =
+                    format!("it leads to {to}; give the address of the ResourceManager that is active");
+                Err(HttpError::Refused { url, status: 307, message })
+            }
+        })
     }
 
     /// The whole of an address, for messages.
@@ -272,23 +297,37 @@ impl Client {
 
     fn get_once(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
         let url = self.url(path);
-        let request = self.agent.get(&url).query_pairs(query.iter().copied());
-        let bytes = self.read(&url, request.call())?;
+        let mut answer = self.read(&url, self.agent.get(&url).query_pairs(query.iter().copied()).call())?;
+        for _ in 0..REDIRECTS {
+            if let Answer::Elsewhere(to) = answer {
+                answer = self.read(&to, self.agent.get(&to).call())?;
+            }
+        }
+        let bytes = match answer {
+            Answer::Document(bytes) => bytes,
+            Answer::Elsewhere(to) => {
+                return Err(HttpError::NotJson { url, found: format!("a way to {to}, again and again") });
+            }
+        };
         match bytes.trim_ascii_start().first() {
             Some(b'{' | b'[' | b'"') => Ok(bytes),
             _ => Err(HttpError::NotJson { url, found: described(&bytes) }),
         }
     }
 
-    /// The body of an answer that says that all is well.
-    fn read(&self, url: &str, answer: Result<Response<Body>, ureq::Error>) -> Result<Vec<u8>, HttpError> {
+    /// The body of an answer that says that all is well, or where it leads.
+    fn read(&self, url: &str, answer: Result<Response<Body>, ureq::Error>) -> Result<Answer, HttpError> {
         let mut answer = answer.map_err(|error| self.unanswered(url, error))?;
         let status = answer.status();
         let asks =
             answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
         let body = answer.body_mut().with_config().limit(self.settings.largest).read_to_vec();
         if status.is_success() {
-            return body.map_err(|error| self.unanswered(url, error));
+            return body.map(Answer::Document).map_err(|error| self.unanswered(url, error));
+        }
+        let leads = answer.headers().get("location").and_then(|value| value.to_str().ok());
+        if let Some(to) = leads.filter(|_| status.is_redirection()) {
+            return elsewhere(url, to);
         }
         Err(refusal(url, status, asks.as_deref(), &body.unwrap_or_default()))
     }
@@ -296,11 +335,6 @@ impl Client {
     fn unanswered(&self, url: &str, error: ureq::Error) -> HttpError {
         let url = url.to_owned();
         let why = match error {
-            ureq::Error::TlsRequired | ureq::Error::RequireHttpsOnly(_) => {
-                let missing = "the server leads to an https address, and TLS is not supported; \
-                               set yarn.http.policy to HTTP_ONLY or HTTP_AND_HTTPS";
-                return HttpError::Security { url, missing: missing.to_owned() };
-            }
             ureq::Error::BodyExceedsLimit(_) => {
                 return HttpError::TooLarge { url, largest: self.settings.largest };
             }
@@ -316,6 +350,17 @@ impl Client {
         };
         HttpError::Unreachable { url, why }
     }
+}
+
+/// Where a redirection leads: a ResourceManager that stands by names the one that is active.
+fn elsewhere(url: &str, to: &str) -> Result<Answer, HttpError> {
+    if to.starts_with("https:") {
+        let missing =
+            format!("it leads to {to}, and TLS is not supported; set yarn.http.policy to HTTP_AND_HTTPS");
+        return Err(HttpError::Security { url: url.to_owned(), missing });
+    }
+    let authority = url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end]);
+    Ok(Answer::Elsewhere(if to.starts_with('/') { format!("{authority}{to}") } else { to.to_owned() }))
 }
 
 /// What an answer means that does not say that all is well.

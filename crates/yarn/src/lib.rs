@@ -7,13 +7,16 @@
 //! - [`rest`]: the ResourceManager; [`mapreduce`]: jobs and tasks, by an ApplicationMaster or the history;
 //! - [`observe`]: what changed on the cluster since the last look;
 //! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs;
-//! - [`engine`]: a cluster that runs flows.
+//! - [`engine`]: a cluster that runs flows;
+//! - `mock` (with the feature of that name): a cluster for tests.
 
 mod clock;
 pub mod engine;
 pub mod http;
 pub mod id;
 pub mod mapreduce;
+#[cfg(feature = "mock")]
+pub mod mock;
 pub mod observe;
 pub mod rest;
 mod shape;

@@ -83,8 +83,12 @@ pub struct Watched {
     pub attempt: Option<AppAttemptId>,
     /// What kept the last cycle from reading it; it is then as an earlier cycle saw it.
     pub problem: Option<HttpError>,
+    /// How it looked when its containers were read.
     read: Option<Look>,
+    was_read: bool,
+    /// For how many cycles it has looked like that.
     age: u32,
+    /// For how many cycles the ResourceManager has not known it.
     missing: u32,
 }
 
@@ -311,7 +315,10 @@ impl Observer {
             changes.push(Change::Attempt(attempt));
         }
         watched.take(live, settling, changes);
-        (watched.read, watched.age) = (Some(look), 0);
+        // Those that were first seen together are not read again all in one cycle.
+        let is_first = !std::mem::replace(&mut watched.was_read, true);
+        watched.age = if is_first { id.number % self.rhythm.reread.max(1) } else { 0 };
+        watched.read = Some(look);
         Ok(())
     }
 
@@ -331,6 +338,7 @@ impl Observer {
                 attempt: None,
                 problem: None,
                 read: None,
+                was_read: false,
                 age: 0,
                 missing: 0,
             };

@@ -153,10 +153,12 @@ pub struct About {
 pub struct JobRequest {
     /// The job's name.
     pub name: String,
-    /// Its queue.
-    pub queue: String,
-    /// Its priority; a higher one goes first.
-    pub priority: u64,
+    /// Its queue; `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Its priority; a higher one goes first. `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
     /// Its tags, by which it is found again.
     pub tags: Vec<String>,
     /// Where the document is that says what its tasks do.
@@ -192,10 +194,12 @@ pub struct JarRequest {
     pub main: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The queue of its jobs.
-    pub queue: String,
-    /// Their priority.
-    pub priority: u64,
+    /// The queue of its jobs; `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Their priority; `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
     /// Their tags, by which they are found.
     pub tags: Vec<String>,
     /// Properties of Hadoop.
@@ -331,7 +335,7 @@ impl Submitter {
         self.part("stat", &json!({ "path": path }), Repeat::Fine, "entry")
     }
 
-    /// At most `length` bytes of a file from `offset` on; none at its end.
+    /// `length` bytes of a file from `offset` on (64 MiB at most); fewer only at its end.
     ///
     /// # Errors
     ///
@@ -344,13 +348,22 @@ impl Submitter {
             .map_err(|error| SubmitterError::Unknown { verb: "read", why: error.to_string() })
     }
 
-    /// Writes a small file as a whole.
+    /// Writes a small file as a whole: up to some 10 MB.
     ///
     /// # Errors
     ///
     /// See [`SubmitterError`].
     pub fn write(&self, path: &str, bytes: &[u8]) -> Result<(), SubmitterError> {
         self.done("write", &json!({ "path": path, "base64": STANDARD.encode(bytes) }), Repeat::Fine)
+    }
+
+    /// Writes a file of this machine as a whole, however large.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn upload(&self, path: &str, local: &Path) -> Result<(), SubmitterError> {
+        self.done("write", &json!({ "path": path, "local": local }), Repeat::Fine)
     }
 
     /// Removes a file, or a directory with all that is in it; a missing one is fine.
@@ -362,7 +375,7 @@ impl Submitter {
         self.done("delete", &json!({ "path": path }), Repeat::Fine)
     }
 
-    /// Moves a file or directory.
+    /// Moves a file or directory to where nothing is.
     ///
     /// # Errors
     ///

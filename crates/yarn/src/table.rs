@@ -161,8 +161,8 @@ impl Table {
     /// A host has a name that cannot be written, or the file cannot be; the table that was there stays.
     pub fn write(&mut self, rows: &Rows) -> Result<u64, TableError> {
         let sequence = self.sequence + 1;
-        let valid = u64::try_from(self.valid.as_millis()).unwrap_or(u64::MAX);
-        let text = rendered(sequence, unix_millis().saturating_add(valid), rows)?;
+        let valid = u64::try_from(self.valid.as_millis()).unwrap_or(LARGEST);
+        let text = rendered(sequence, unix_millis().saturating_add(valid).min(LARGEST), rows)?;
         self.replace(&text).map_err(|source| TableError::Write { path: self.path.clone(), source })?;
         self.sequence = sequence;
         Ok(sequence)
@@ -204,12 +204,17 @@ fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError>
     Ok(())
 }
 
+/// The largest number that a table can hold: numbers have 18 digits at most.
+const LARGEST: u64 = 999_999_999_999_999_999;
+
 /// The sequence number of the table that is there, 0 if there is none that can be read.
 fn sequence_of(path: &Path) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut words = text.lines().next().unwrap_or_default().split(' ');
     match (words.next(), words.next(), words.next()) {
-        (Some("slackline"), Some("1"), Some(sequence)) => sequence.parse().unwrap_or(0),
+        (Some("slackline"), Some("1"), Some(sequence)) => {
+            sequence.parse().ok().filter(|sequence| *sequence < LARGEST).unwrap_or(0)
+        }
         _ => 0,
     }
 }
@@ -234,8 +239,9 @@ fn rendered(sequence: u64, expires: u64, rows: &Rows) -> Result<String, TableErr
 }
 
 /// The columns of a phase: a cap, and hosts.
-fn phase(max: Option<u32>, hosts: &Hosts) -> Result<(i64, String), TableError> {
-    let cap = max.map_or(-1, i64::from);
+fn phase(max: Option<u32>, hosts: &Hosts) -> Result<(i32, String), TableError> {
+    // A cap has 31 bits.
+    let cap = max.map_or(-1, |max| i32::try_from(max).unwrap_or(i32::MAX));
     match hosts {
         Hosts::Any => Ok((cap, "*".to_owned())),
         // A list cannot be empty, a cap can say it.
@@ -278,6 +284,7 @@ mod tests {
             (Some(app(10)), Row { hold: true, ..Row::default() }),
             (Some(app(9)), Row { maps: Some(4), map_hosts: only(&["b", "127.0.0.2"]), ..Row::default() }),
             (Some(app(11)), Row { maps: Some(3), map_hosts: only(&[]), reduces: Some(0), ..Row::default() }),
+            (Some(app(12)), Row { maps: Some(u32::MAX), ..Row::default() }),
         ]
         .into();
         assert_eq!(
@@ -286,8 +293,9 @@ mod tests {
              application_17_0009 0 4 -1 127.0.0.2,b *\n\
              application_17_0010 1 -1 -1 * *\n\
              application_17_0011 0 0 0 * *\n\
+             application_17_0012 0 2147483647 -1 * *\n\
              * 0 -1 -1 * *\n\
-             end 4\n"
+             end 5\n"
         );
         assert_eq!(rendered(1, 0, &Rows::new()).unwrap(), "slackline 1 1 0\nend 0\n");
     }
@@ -317,13 +325,17 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o644);
         drop(table);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left");
+        let mut forever = Table::open(&path, Duration::MAX).unwrap();
+        forever.write(&Rows::new()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "slackline 1 1 999999999999999999\nend 0\n");
     }
 
     #[test]
     fn a_broken_table_begins_anew() {
         let directory = directory(0o700);
         let path = directory.path().join("table");
-        for text in ["", "slackline 2 7 9\n", "slackline 1 x", "\u{0}"] {
+        for text in ["", "slackline 2 7 9\n", "slackline 1 x", "\u{0}", "slackline 1 18446744073709551615 9"]
+        {
             fs::write(&path, text).unwrap();
             assert_eq!(sequence_of(&path), 0, "{text}");
         }
