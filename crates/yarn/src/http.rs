@@ -147,12 +147,6 @@ pub enum AddressError {
     },
 }
 
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.authority)
-    }
-}
-
 impl Address {
     /// Reads `yarn://HOST:PORT`, `http://HOST:PORT` or `HOST:PORT`. Without a port it is 8088, the ResourceManager's.
     ///

@@ -330,7 +330,9 @@ impl slackline_local::backend::Session for SessionThere {
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
         let submit = Submission { site, state, slowstart: drive.config.slowstart };
         session.run_elsewhere(drive, |left, policy, config| {
-            let manager = ResourceManager::new(&site.address, http::Settings::default());
+            // What fails is looked at again with the next look.
+            let settings = http::Settings { retries: 0, ..http::Settings::default() };
+            let manager = ResourceManager::new(&site.address, settings);
             let observer = Observer::new(Rhythm::default());
             let mut cluster = Cluster::new(manager, observer, table, VALID, submitter, left.owner());
             cluster.expect_earlier().map_err(EngineError::other)?;
@@ -375,8 +377,8 @@ impl Submit for Submission<'_> {
         ]);
         Ok(JobRequest {
             name: format!("{}/{}", plan.flow, plan.job),
-            queue: self.site.queue.clone(),
-            priority: 0,
+            queue: Some(self.site.queue.clone()),
+            priority: None,
             tags: Vec::new(),
             spec: uri(&spec),
             pieces: uri(&pieces),

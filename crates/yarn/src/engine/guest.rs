@@ -553,7 +553,7 @@ impl<'a, 's> Guest<'a, 's> {
             .and_then(|()| self.submit.request(&self.left, job, own));
         match request {
             Ok(mut request) => {
-                request.priority = PRIORITY;
+                request.priority = u32::try_from(PRIORITY).ok();
                 let ticket = Ticket { job, name: own.ticket.clone() };
                 self.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job as usize];
