@@ -75,12 +75,16 @@ public final class TableAllocator<N extends SchedulerNode> extends LocalityAppPl
     }
   }
 
-  /** How many containers of this kind the application has, from the grant until the node says that they ended. */
+  /**
+   * How many containers of this kind the application has, from the grant until the node says that they ended. Takes no lock:
+   * the scheduler asks while it holds the lock of the AppSchedulingInfo, and a commit takes that of the attempt first, so
+   * that getLiveContainers() would sooner or later stop the whole ResourceManager.
+   */
   private int live() {
     AbstractYarnScheduler<?, ?> scheduler = (AbstractYarnScheduler<?, ?>) rmContext.getScheduler();
     int count = 0;
     for (RMContainer container : scheduler
-        .getApplicationAttempt(appSchedulingInfo.getApplicationAttemptId()).getLiveContainers()) {
+        .getApplicationAttempt(appSchedulingInfo.getApplicationAttemptId()).getLiveContainersMap().values()) {
       if (kind(MAPREDUCE, container.getAllocatedPriority().getPriority()) == kind) {
         count++;
       }

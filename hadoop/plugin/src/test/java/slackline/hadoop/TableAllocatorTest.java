@@ -11,15 +11,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayList;
 import java.util.Collections;
-import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -48,14 +48,16 @@ final class TableAllocatorTest {
   private final RMContext context = mock(RMContext.class);
   private final AppSchedulingInfo app = mock(AppSchedulingInfo.class, RETURNS_DEEP_STUBS);
   private final AbstractYarnScheduler<?, ?> scheduler = mock(AbstractYarnScheduler.class);
-  private final List<RMContainer> live = new ArrayList<>();
+  private final Map<ContainerId, RMContainer> live = new ConcurrentHashMap<>();
   private final RMApp submitted = mock(RMApp.class);
 
   @BeforeEach
   void a_cluster() {
     ApplicationAttemptId attempt = ApplicationAttemptId.newInstance(ID, 1);
     SchedulerApplicationAttempt running = mock(SchedulerApplicationAttempt.class);
-    when(running.getLiveContainers()).thenReturn(live);
+    when(running.getLiveContainersMap()).thenReturn(live);
+    // Its lock is never taken: precheckNode() is called under that of the AppSchedulingInfo, which a commit takes second.
+    when(running.getLiveContainers()).thenThrow(new AssertionError("this waits for the lock of the attempt"));
     when(app.getApplicationId()).thenReturn(ID);
     when(app.getApplicationAttemptId()).thenReturn(attempt);
     when(submitted.getApplicationType()).thenReturn("MAPREDUCE");
@@ -77,7 +79,8 @@ final class TableAllocatorTest {
   private void runs(int priority) {
     RMContainer container = mock(RMContainer.class);
     when(container.getAllocatedPriority()).thenReturn(Priority.newInstance(priority));
-    live.add(container);
+    ContainerId id = ContainerId.newContainerId(ApplicationAttemptId.newInstance(ID, 1), live.size() + 1);
+    live.put(id, container);
   }
 
   /** What the three questions of the scheduler have for an answer; they have to agree. */
