@@ -19,8 +19,8 @@ import org.apache.hadoop.mapreduce.TaskInputOutputContext;
 import org.apache.hadoop.mapreduce.counters.LimitExceededException;
 
 /**
- * An attempt of a task: its worker, and what it leaves in DESTINATION/ATTEMPT: `part`, the part file of a reduce or of
- * a map without reduces, and, written last, `report.json`.
+ * An attempt of a task: its worker, and what it leaves in DESTINATION/ATTEMPT: `begun.json`, written when it begins;
+ * `part`, the part file of a reduce or of a map without reduces; and, written last, `report.json`.
  */
 final class Attempt implements AutoCloseable {
   /** Between two signs of life, seconds. */
@@ -57,8 +57,9 @@ final class Attempt implements AutoCloseable {
     ticks.scheduleAtFixedRate(context::progress, PROGRESS_SECONDS, PROGRESS_SECONDS, TimeUnit.SECONDS);
   }
 
-  /** Starts the worker, in the working directory of the container. */
+  /** Says that it begins, and starts the worker, in the working directory of the container. */
   Process start(String phase, List<String> more) throws IOException {
+    write("begun.json", identity());
     boolean hasPart = phase.equals("reduce") || context.getNumReduceTasks() == 0;
     if (hasPart) {
       part = FileVerbs.create(new Path(directory, "part"), conf);
@@ -122,18 +123,28 @@ final class Attempt implements AutoCloseable {
       part.hsync();
       part.close();
     }
-    ObjectNode envelope = Fields.JSON.createObjectNode()
-        .put("container", System.getenv("CONTAINER_ID"))
-        .put("host", System.getenv("NM_HOST"))
-        .put("started", started)
+    ObjectNode envelope = identity()
         .put("ended", System.currentTimeMillis())
         .put("attempt", context.getTaskAttemptID().toString());
     envelope.set("report", report);
-    byte[] document = Fields.JSON.writeValueAsBytes(envelope);
-    FileVerbs.replace(new Path(directory, "report.json"), conf, output -> output.write(document));
+    write("report.json", envelope);
     if (failed != null) {
       throw new IOException(failed.path("message").asText("the worker failed and gave no reason"));
     }
+  }
+
+  /** Where it runs, and since when. */
+  private ObjectNode identity() {
+    return Fields.JSON.createObjectNode()
+        .put("container", System.getenv("CONTAINER_ID"))
+        .put("host", System.getenv("NM_HOST"))
+        .put("started", started);
+  }
+
+  /** Writes a document as a whole. */
+  private void write(String name, ObjectNode content) throws IOException {
+    byte[] document = Fields.JSON.writeValueAsBytes(content);
+    FileVerbs.replace(new Path(directory, name), conf, output -> output.write(document));
   }
 
   /** Ends the worker, if it has not ended, with what its commands started. */

@@ -74,7 +74,17 @@ class JobTest {
   }
 
   private static JsonNode report(Path attempt) throws IOException {
-    return Fields.JSON.readTree(Files.readAllBytes(attempt.resolve("report.json")));
+    return document(attempt, "report.json");
+  }
+
+  private static JsonNode document(Path attempt, String name) throws IOException {
+    return Fields.JSON.readTree(Files.readAllBytes(attempt.resolve(name)));
+  }
+
+  private static List<String> names(JsonNode document) {
+    List<String> names = new ArrayList<>();
+    document.fieldNames().forEachRemaining(names::add);
+    return names;
   }
 
   @Test
@@ -99,13 +109,17 @@ class JobTest {
       }
       assertEquals(expected, found);
       try (var names = Files.list(attempt)) {
-        assertEquals(List.of("part", "report.json"), names.map(name -> name.getFileName().toString()).sorted().toList());
+        assertEquals(List.of("begun.json", "part", "report.json"),
+            names.map(name -> name.getFileName().toString()).sorted().toList());
       }
     }
     JsonNode report = report(attempts("m").get(3));
     assertEquals("{\"done\":{\"records\":5}}", report.get("report").toString());
     assertEquals(attempts("m").get(3).getFileName().toString(), report.get("attempt").asText());
     assertTrue(report.get("started").asLong() <= report.get("ended").asLong());
+    JsonNode begun = document(attempts("m").get(3), "begun.json");
+    assertEquals(List.of("container", "host", "started"), names(begun));
+    assertEquals(report.get("started"), begun.get("started"));
     assertFalse(Files.exists(attempts("m").get(3).resolve("part")));
     assertEquals(MAPS + 2, job.getCounters().findCounter("Fake", "attempts").getValue());
   }
