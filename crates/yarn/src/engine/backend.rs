@@ -102,10 +102,11 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let memory_mb = settings.count("memory").div_ceil(1 << 20);
     let slot_mb = granted_mb(&manager, memory_mb)?;
     let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
-    if machines.is_empty() {
+    let slots: u32 = machines.iter().map(|machine| machine.count).sum();
+    if slots < 2 {
         let problem = format!(
-            "{}: found no NodeManager with room for a container of {slot_mb} MiB, expected one; \
-             see --memory",
+            "{}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
+             ApplicationMaster and a task; see --memory",
             settings.text(ADDRESS)
         );
         return Err(EngineError::other(problem));

@@ -1,6 +1,6 @@
 //! The engine: decisions go out as rows of the table and as priorities, containers come back as tasks that run and end.
 //!
-//! A job is one application, submitted when its predecessors are done and held until the driver starts a task of it. It is
+//! A job is one application, submitted when its predecessors are done and the driver has started a task of it. It is
 //! done when all its attempts have reported so and its output is published; what its application does after that is of no
 //! interest but for the slots that it holds.
 
@@ -16,7 +16,7 @@ use slackline_local::run::EngineError;
 use slackline_local::worker::Report as Said;
 use slackline_local::{Happening, TaskId};
 use slackline_model::schedule::NewRow;
-use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, SlotRange, Time};
+use slackline_model::{Instance, PhaseId, PhaseKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Config, Driver, Engine, Policy};
@@ -180,7 +180,6 @@ impl<'a, 's> Guest<'a, 's> {
         self.read_reports();
         self.books.report(reports);
         self.arrive(reports);
-        self.submit_ready();
         self.is_first = false;
         self.left.happened(Happening::Tick);
     }
@@ -214,8 +213,6 @@ impl<'a, 's> Guest<'a, 's> {
             (Some(job), Some(own)) if matches!(own.stage, Stage::Waiting | Stage::Submitted) => {
                 own.stage = Stage::Runs(app);
                 own.priority = priority;
-                // One that has its ApplicationMaster keeps it.
-                own.released |= watched.app.master.is_some();
                 self.by_app.insert(app, job);
             }
             _ if is_over => {}
@@ -233,11 +230,7 @@ impl<'a, 's> Guest<'a, 's> {
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job as usize)) {
             own.granted.insert(container.id, since);
         }
-        let kind = match container.purpose {
-            Purpose::Map | Purpose::FailedMap => Some(PhaseKind::Map),
-            Purpose::Reduce => Some(PhaseKind::Reduce),
-            _ => None,
-        };
+        let kind = phase_of(container.purpose);
         let is_open =
             job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
@@ -253,6 +246,13 @@ impl<'a, 's> Guest<'a, 's> {
         let is_well = job.is_some_and(|job| self.jobs[job as usize].is_well(container.id));
         let verdict = if is_well { Verdict::Done } else { Verdict::Failed };
         self.books.disappear(container.id, verdict);
+        // It may have made again what was done: then nothing is left to be done in its place.
+        let kind = phase_of(container.purpose);
+        if let Some((job, kind)) = job.zip(kind)
+            && let Some(phase) = self.books.phase_of(job, kind)
+        {
+            self.hear_of_done(job, kind, phase);
+        }
     }
 
     /// An application has ended: its job is done, or has failed.
@@ -292,7 +292,6 @@ impl<'a, 's> Guest<'a, 's> {
             return self.fail(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         own.stage = Stage::Waiting;
-        own.released = false;
     }
 
     /// Counts the slots that containers hold which are not of the run.
@@ -476,14 +475,16 @@ impl<'a, 's> Guest<'a, 's> {
         for flow in self.left.arriving() {
             let instance = self.left.instance();
             reports.push(Report::Arrived(Box::new(instance.excerpt(flow))));
+            let mut jobs = BTreeSet::new();
             for phase in instance.flow(flow).phases() {
                 let info = instance.phase(phase);
                 let id = self.left.id(phase, 0);
                 let tasks = info.tasks().map_or(0, |tasks| tasks.count());
                 self.books.add_phase(PhaseId(self.next_phase), (id.job, id.phase), tasks);
                 self.next_phase += 1;
+                jobs.insert(id.job);
             }
-            self.know_jobs(flow);
+            jobs.into_iter().for_each(|job| self.tell_of_earlier(job));
         }
     }
 
@@ -502,39 +503,23 @@ impl<'a, 's> Guest<'a, 's> {
         }
     }
 
-    /// What the jobs of a flow wait for, which makes them ready to be submitted.
-    fn know_jobs(&mut self, flow: FlowId) {
-        let instance = self.left.instance();
-        let index = |job| {
-            let phase = instance.job(job).phases().next()?;
-            Some(self.left.id(phase, 0).job)
-        };
-        let jobs: Vec<(u32, Vec<u32>)> = instance
-            .flow(flow)
-            .jobs()
-            .filter_map(|job| {
-                Some((index(job)?, instance.job(job).after.iter().filter_map(|&job| index(job)).collect()))
-            })
-            .collect();
-        for (job, after) in jobs {
-            let own = &mut self.jobs[job as usize];
-            own.after = after;
-            own.arrived = true;
-            self.tell_of_earlier(job);
-        }
-    }
-
-    /// Submits jobs whose input is there.
-    fn submit_ready(&mut self) {
-        // What an earlier session submitted is seen at the first look.
-        if self.is_first || self.troubled {
+    /// Submits jobs that the driver has started, as many as may have ApplicationMasters at a time: one that is submitted
+    /// has its own before any table could hold it, and those of all slots would wait for each other for ever.
+    fn submit_wanted(&mut self) {
+        // What was submitted before, by an earlier session too, is seen when the cluster answers.
+        if self.troubled {
             return;
         }
-        for job in 0..self.jobs.len() as u32 {
-            let own = &self.jobs[job as usize];
-            let is_ready = own.stage == Stage::Waiting && own.arrived;
-            if is_ready && own.after.iter().all(|&before| self.left.is_done(before)) {
+        let most = masters_max(self.books.slots(), self.rules.am_share);
+        let has_master = |own: &&OwnJob| matches!(own.stage, Stage::Submitted | Stage::Runs(_));
+        let mut masters = self.jobs.iter().filter(has_master).count();
+        for job in self.books.waiting_jobs() {
+            if masters >= most {
+                return;
+            }
+            if self.jobs[job as usize].stage == Stage::Waiting {
                 self.submit(job);
+                masters += 1;
             }
         }
     }
@@ -577,7 +562,7 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// Tells the cluster what follows from the driver's decisions.
     fn tell(&mut self, plans: &Plans) {
-        self.release();
+        self.submit_wanted();
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
         let wishes = Wishes::of((&self.books, plans), &self.jobs, pending);
@@ -594,20 +579,6 @@ impl<'a, 's> Guest<'a, 's> {
             }
         }
         self.forget_what_is_over();
-    }
-
-    /// Lets jobs have their ApplicationMasters that the driver has started, as many as may be at a time.
-    fn release(&mut self) {
-        let most = ((f64::from(self.books.slots()) * self.rules.am_share) as usize).max(1);
-        let has_master = |own: &&OwnJob| own.released && own.app().is_some();
-        let mut masters = self.jobs.iter().filter(has_master).count();
-        for job in self.books.waiting_jobs() {
-            let own = &mut self.jobs[job as usize];
-            if !own.released && own.app().is_some() && masters < most {
-                own.released = true;
-                masters += 1;
-            }
-        }
     }
 
     /// Phases that the driver knows to be done are not looked at any more.
@@ -657,6 +628,20 @@ impl<'a, 's> Guest<'a, 's> {
         let next = [self.left.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
         let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(CYCLE, |until| until.min(CYCLE))
+    }
+}
+
+/// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
+fn masters_max(slots: u32, share: f64) -> usize {
+    ((f64::from(slots) * share) as usize).min((slots as usize).saturating_sub(1)).max(1)
+}
+
+/// The phase that a container works for.
+fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
+    match purpose {
+        Purpose::Map | Purpose::FailedMap => Some(PhaseKind::Map),
+        Purpose::Reduce => Some(PhaseKind::Reduce),
+        _ => None,
     }
 }
 
@@ -746,5 +731,20 @@ impl Sink for Ends {
 
     fn flow(&mut self, flow: &FlowEnd, _: &Instance) {
         self.done += usize::from(flow.completion.is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masters_leave_a_slot_for_tasks() {
+        assert_eq!(masters_max(8, 0.5), 4);
+        assert_eq!(masters_max(8, 1.0), 7);
+        assert_eq!(masters_max(8, 0.01), 1);
+        assert_eq!(masters_max(2, 1.0), 1);
+        // Every node is away.
+        assert_eq!(masters_max(0, 0.5), 1);
     }
 }

@@ -14,7 +14,7 @@ use crate::id::{AppId, ContainerId};
 /// How far a job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its flow has not arrived, or its predecessors are not done.
+    /// The driver has started none of its tasks, or it has to wait for others' ApplicationMasters.
     Waiting,
     /// It was submitted, or is being submitted; no application of it was seen.
     Submitted,
@@ -30,18 +30,12 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct OwnJob {
     pub(super) stage: Stage,
-    /// Whether its flow has arrived.
-    pub(super) arrived: bool,
-    /// Jobs of the run that have to be done before.
-    pub(super) after: Vec<u32>,
     /// The name of its submission; empty before there is one.
     pub(super) ticket: String,
     /// Where its files are, which are kept until it is done.
     pub(super) directory: PathBuf,
     /// How often it was submitted.
     pub(super) submissions: u32,
-    /// Whether it may have its ApplicationMaster.
-    pub(super) released: bool,
     /// The priority its application has.
     pub(super) priority: u64,
     pub(super) reports: Reports,
@@ -61,12 +55,9 @@ impl OwnJob {
     pub(super) fn new(directory: PathBuf) -> Self {
         Self {
             stage: Stage::Waiting,
-            arrived: false,
-            after: Vec::new(),
             ticket: String::new(),
             directory,
             submissions: 0,
-            released: false,
             priority: 0,
             reports: Reports::default(),
             made: BTreeMap::new(),

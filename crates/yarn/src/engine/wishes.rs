@@ -3,8 +3,8 @@
 //! An application may have as many containers for a phase as the driver has started tasks of it: those that run, and those
 //! that wait for a container. Where nothing waits, no more may come, but for what the policy would start next anyhow:
 //! phases below their targets, and the first phases in the policy's order. Those fill a slot that becomes free within
-//! milliseconds, before the driver has heard of it. Slots of tasks whose application may not have its ApplicationMaster yet
-//! are lent to the others in the same way.
+//! milliseconds, before the driver has heard of it. Slots of tasks whose job may not have its application yet are
+//! lent to the others in the same way.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use slackline_policy::policy::Style;
 use slackline_policy::{Driver, Engine};
 
 use super::books::Books;
-use super::jobs::OwnJob;
+use super::jobs::{OwnJob, Stage};
 use crate::id::AppId;
 use crate::rest::Pending;
 use crate::table::{Hosts, Row, Rows};
@@ -75,7 +75,7 @@ impl Wishes {
             let again = |kind, asked: u64| phase(kind).is_none_or(|phase| books.is_done(phase)) && asked > 0;
             let (maps, reduces) = (PhaseKind::Map, PhaseKind::Reduce);
             let row = Row {
-                hold: !own.released,
+                hold: false,
                 maps: cap(maps).filter(|_| !again(maps, asked.maps + asked.failed_maps)),
                 reduces: cap(reduces).filter(|_| !again(reduces, asked.reduces)),
                 map_hosts: hosts(maps),
@@ -102,8 +102,8 @@ fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32
     if plans.style == Some(Style::Placements) {
         return extra;
     }
-    let is_released = |job: u32| jobs[job as usize].released;
-    let waits = |own: &OwnJob| own.stage != super::jobs::Stage::Done && !own.released;
+    let has_app = |job: u32| jobs[job as usize].app().is_some();
+    let waits = |own: &OwnJob| own.stage != Stage::Done && own.app().is_none();
     let lent =
         (0..).zip(jobs).filter(|(_, own)| waits(own)).map(|(job, _)| books.unbound_of(job)).sum::<u32>();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
@@ -113,7 +113,7 @@ fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32
         if left == 0 {
             break;
         }
-        if books.job_of(phase).is_some_and(is_released) {
+        if books.job_of(phase).is_some_and(has_app) {
             let more = books.pending(phase).min(left);
             left -= more;
             extra.insert(phase, more);
