@@ -180,6 +180,8 @@ impl<'a, 's> Guest<'a, 's> {
         self.read_reports();
         self.books.report(reports);
         self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
         self.is_first = false;
         self.left.happened(Happening::Tick);
     }
