@@ -3,8 +3,8 @@
 //! An application may have as many containers for a phase as the driver has started tasks of it: those that run, and those
 //! that wait for a container. Where nothing waits, no more may come, but for what the policy would start next anyhow:
 //! phases below their targets, and the first phases in the policy's order. Those fill a slot that becomes free within
-//! milliseconds, before the driver has heard of it. Slots of tasks whose job may not have its application yet are
-//! lent to the others in the same way.
+//! milliseconds, before the driver has heard of it. Slots of tasks that have no application yet, or one that does not ask for
+//! their containers yet, are lent to the others in the same way.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl Wishes {
         jobs: &[OwnJob],
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra(books, plans, jobs);
+        let extra = extra(books, plans, jobs, &pending);
         let mut wishes = Self::default();
         let mut order = BTreeMap::new();
         for (job, own) in (0..).zip(jobs) {
@@ -97,15 +97,22 @@ impl Wishes {
 }
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
-fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32> {
+fn extra(
+    books: &Books,
+    plans: &Plans,
+    jobs: &[OwnJob],
+    pending: impl Fn(AppId) -> Pending,
+) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
     if plans.style == Some(Style::Placements) {
         return extra;
     }
     let has_app = |job: u32| jobs[job as usize].app().is_some();
-    let waits = |own: &OwnJob| own.stage != Stage::Done && own.app().is_none();
+    let asked = |own: &OwnJob| own.app().map_or(0, |app| asked_for(pending(app)));
     let lent =
-        (0..).zip(jobs).filter(|(_, own)| waits(own)).map(|(job, _)| books.unbound_of(job)).sum::<u32>();
+        |(job, own): (u32, &OwnJob)| u64::from(books.unbound_of(job)).saturating_sub(asked(own)) as u32;
+    let is_open = |(_, own): &(u32, &OwnJob)| own.stage != Stage::Done;
+    let lent: u32 = (0..).zip(jobs).filter(is_open).map(lent).sum();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
     let under = plans.targets.keys().copied();
@@ -113,13 +120,18 @@ fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32
         if left == 0 {
             break;
         }
-        if books.job_of(phase).is_some_and(has_app) {
+        if !extra.contains_key(&phase) && books.job_of(phase).is_some_and(has_app) {
             let more = books.pending(phase).min(left);
             left -= more;
             extra.insert(phase, more);
         }
     }
     extra
+}
+
+/// How many containers for tasks are asked for.
+fn asked_for(pending: Pending) -> u64 {
+    pending.maps + pending.failed_maps + pending.reduces
 }
 
 /// The most containers that a phase may have now.
