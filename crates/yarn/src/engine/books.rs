@@ -709,4 +709,4 @@ impl Books {
 }
 
 #[cfg(test)]
-mod tests;
+mod laws;
