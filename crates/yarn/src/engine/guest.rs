@@ -456,13 +456,19 @@ impl<'a, 's> Guest<'a, 's> {
         self.give_up(job);
     }
 
-    /// A job has failed for good: what runs of it is stopped, and its flow with it.
+    /// A job has failed for good: what runs of its flow is stopped.
     fn give_up(&mut self, job: u32) {
-        let app = self.jobs[job as usize].app();
-        self.jobs[job as usize].stage = Stage::Failed;
         self.left.fail(job);
+        let flow = &self.left.jobs()[job as usize].flow;
+        for (other, _) in (0_u32..).zip(self.left.jobs()).filter(|(_, plan)| plan.flow == *flow) {
+            let own = &mut self.jobs[other as usize];
+            if !matches!(own.stage, Stage::Done | Stage::Failed) {
+                let app = own.app();
+                own.stage = Stage::Failed;
+                self.kill(app);
+            }
+        }
         self.books.fail_job(job);
-        self.kill(app);
     }
 
     fn kill(&mut self, app: Option<AppId>) {
@@ -639,7 +645,7 @@ impl<'a, 's> Guest<'a, 's> {
 }
 
 /// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
-fn masters_max(slots: u32, share: f64) -> usize {
+pub(super) fn masters_max(slots: u32, share: f64) -> usize {
     ((f64::from(slots) * share) as usize).min((slots as usize).saturating_sub(1)).max(1)
 }
 
@@ -695,7 +701,7 @@ impl Engine for Guest<'_, '_> {
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Kill(row) => self.kill_row(row),
+            Order::Kill(row) => self.books.kill(row),
             Order::Refuse(name) => self.books.refuse(name),
             // Reduces wait for maps in their own application, which makes maps again that are lost.
             Order::Go { .. } | Order::Hold(_) => {}
@@ -708,22 +714,6 @@ impl Engine for Guest<'_, '_> {
 
     fn may_bring_flows(&mut self) -> bool {
         self.left.may_bring_flows()
-    }
-}
-
-impl Guest<'_, '_> {
-    /// The flow of a row has failed: its job is stopped.
-    fn kill_row(&mut self, row: RowId) {
-        let job = self.books.job_of_row(row);
-        self.books.kill(row);
-        if let Some(job) = job {
-            let own = &mut self.jobs[job as usize];
-            let app = own.app();
-            if !matches!(own.stage, Stage::Done | Stage::Failed) {
-                own.stage = Stage::Failed;
-                self.kill(app);
-            }
-        }
     }
 }
 

@@ -104,9 +104,6 @@ fn extra(
     pending: impl Fn(AppId) -> Pending,
 ) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
-    if plans.style == Some(Style::Placements) {
-        return extra;
-    }
     let has_app = |job: u32| jobs[job as usize].app().is_some();
     let asked = |own: &OwnJob| own.app().map_or(0, |app| asked_for(pending(app)));
     let lent =
@@ -115,12 +112,14 @@ fn extra(
     let lent: u32 = (0..).zip(jobs).filter(is_open).map(lent).sum();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
-    let under = plans.targets.keys().copied();
-    for phase in plans.ranking.iter().copied().chain(under) {
+    // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
+    let others = if lent > 0 { books.phases().collect() } else { Vec::new() };
+    for phase in plans.ranking.iter().chain(plans.targets.keys()).copied().chain(others) {
         if left == 0 {
             break;
         }
-        if !extra.contains_key(&phase) && books.job_of(phase).is_some_and(has_app) {
+        let may_use = books.job_of(phase).is_some_and(has_app) && books.may_work(phase);
+        if may_use && !extra.contains_key(&phase) {
             let more = books.pending(phase).min(left);
             left -= more;
             extra.insert(phase, more);
@@ -139,17 +138,16 @@ fn cap(phase: PhaseId, (books, plans): (&Books, &Plans), extra: &BTreeMap<PhaseI
     let (live, unbound) = (books.live(phase), books.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
     let started = if more > 0 { live + more } else { 0 };
-    let target = plans.targets.get(&phase).map_or(0, |target| *target as u32);
+    let target =
+        plans.targets.get(&phase).filter(|_| books.may_work(phase)).map_or(0, |target| *target as u32);
     Some(started.max(target))
 }
 
-/// Where containers of a phase may be.
+/// Where containers of a phase may be: where the driver started tasks, if there is room, else anywhere.
 fn hosts(phase: PhaseId, books: &Books, plans: &Plans) -> Hosts {
-    if plans.style == Some(Style::Placements) && books.unbound(phase) > 0 {
-        Hosts::Only(books.wanted_hosts(phase))
-    } else {
-        Hosts::Any
-    }
+    let is_placed = plans.style == Some(Style::Placements);
+    let wanted = if is_placed { books.wanted_hosts(phase) } else { Default::default() };
+    if wanted.is_empty() { Hosts::Any } else { Hosts::Only(wanted) }
 }
 
 /// The distance of priorities that are given anew.
