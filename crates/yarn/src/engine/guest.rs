@@ -64,6 +64,8 @@ pub(super) struct Rules {
     pub(super) am_share: f64,
     /// Memory of a container, MiB.
     pub(super) slot_mb: u64,
+    /// Whether the cluster decides by itself: the policy is only told what happens.
+    pub(super) by_cluster: bool,
 }
 
 /// The engine.
@@ -555,6 +557,16 @@ impl<'a, 's> Guest<'a, 's> {
         }
     }
 
+    /// Submits all jobs whose input is there.
+    fn submit_ready(&mut self, plans: &Plans) {
+        let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
+        for job in jobs {
+            if self.jobs[job as usize].stage == Stage::Waiting && !self.troubled {
+                self.submit(job);
+            }
+        }
+    }
+
     fn submit(&mut self, job: u32) {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
@@ -597,6 +609,10 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// Tells the cluster what follows from the driver's decisions.
     fn tell(&mut self, plans: &Plans) {
+        if self.rules.by_cluster {
+            self.submit_ready(plans);
+            return self.forget_what_is_over();
+        }
         self.submit_wanted();
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
