@@ -29,7 +29,7 @@ use super::wishes::{Plans, Wishes, priorities};
 use crate::clock::pause;
 use crate::id::AppId;
 use crate::observe::{Change, Snapshot};
-use crate::rest::{AppState, Container, Pending, Purpose};
+use crate::rest::{AppState, Container, FinalStatus, Pending, Purpose};
 use crate::submitter::JobRequest;
 
 /// How long the engine waits between two looks.
@@ -180,6 +180,8 @@ impl<'a, 's> Guest<'a, 's> {
         self.read_reports();
         self.books.report(reports);
         self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
         self.is_first = false;
         self.left.happened(Happening::Tick);
     }
@@ -204,13 +206,15 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// An application of the run was seen for the first time.
     fn appeared(&mut self, app: AppId) {
-        let Some(watched) = self.cluster.snapshot().watched.get(&app) else { return };
-        let (ticket, priority) = (watched.app.tag(JOB_TAG).map(str::to_owned), watched.app.priority);
-        let is_over = watched.app.state.is_over();
-        let job = ticket.and_then(|ticket| self.by_ticket.get(&ticket).copied());
+        let Some(known) = self.cluster.snapshot().app(app) else { return };
+        let (priority, is_over) = (known.priority, known.state.is_over());
+        let is_well = known.final_status == FinalStatus::Succeeded;
+        let job = known.tag(JOB_TAG).and_then(|ticket| self.by_ticket.get(ticket).copied());
         let own = job.and_then(|job| self.jobs.get_mut(job as usize));
         match (job, own) {
-            (Some(job), Some(own)) if matches!(own.stage, Stage::Waiting | Stage::Submitted) => {
+            // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
+            (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 => {}
+            (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
                 own.stage = Stage::Runs(app);
                 own.priority = priority;
                 self.by_app.insert(app, job);
@@ -263,9 +267,8 @@ impl<'a, 's> Guest<'a, 's> {
         if matches!(own.stage, Stage::Done | Stage::Failed) {
             return;
         }
-        let watched = self.cluster.snapshot().watched.get(&app);
-        let (state, said) = watched
-            .map_or((AppState::Failed, ""), |watched| (watched.app.state, watched.app.diagnostics.trim()));
+        let known = self.cluster.snapshot().app(app);
+        let (state, said) = known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()));
         let how = match state {
             AppState::Killed => "was killed",
             AppState::Finished if !said.is_empty() || own.complaint.is_some() => "failed",
@@ -517,7 +520,7 @@ impl<'a, 's> Guest<'a, 's> {
             return;
         }
         let most = masters_max(self.books.slots(), self.rules.am_share);
-        let has_master = |own: &&OwnJob| matches!(own.stage, Stage::Submitted | Stage::Runs(_));
+        let has_master = |own: &&OwnJob| own.stage == Stage::Submitted || own.app().is_some();
         let mut masters = self.jobs.iter().filter(has_master).count();
         for job in self.books.waiting_jobs() {
             if masters >= most {
@@ -555,14 +558,18 @@ impl<'a, 's> Guest<'a, 's> {
         }
     }
 
-    /// A submission was answered. Whether an application came of it, the next looks say, unless it certainly did not.
+    /// A submission was answered: this is its application, unless a look has shown it before.
     fn answered(&mut self, (ticket, answer): Answer) {
-        let own = &self.jobs[ticket.job as usize];
+        let own = &mut self.jobs[ticket.job as usize];
         if own.ticket != ticket.name || own.stage != Stage::Submitted {
             return;
         }
-        if let Err(error) = answer {
-            self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
+        match answer {
+            Ok(app) => {
+                own.stage = Stage::Runs(app);
+                self.by_app.insert(app, ticket.job);
+            }
+            Err(error) => self.fail(ticket.job, &format!("it cannot be submitted: {error}")),
         }
     }
 
