@@ -116,8 +116,10 @@ impl<'y> Guest<'y> {
         }
         self.read_reports();
         self.books.report(reports);
-        reports.iter().for_each(|report| self.belief.hear(report));
         self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
+        reports.iter().for_each(|report| self.belief.hear(report));
     }
 
     /// What changed, application by application: what ended, then what started.
