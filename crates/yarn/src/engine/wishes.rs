@@ -107,11 +107,12 @@ fn extra(
 ) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
     let has_app = |job: u32| jobs[job as usize].app().is_some();
-    let asked = |own: &OwnJob| own.app().map_or(0, |app| asked_for(pending(app)));
-    let lent =
-        |(job, own): (u32, &OwnJob)| u64::from(books.unbound_of(job)).saturating_sub(asked(own)) as u32;
-    let is_open = |(_, own): &(u32, &OwnJob)| own.stage != Stage::Done;
-    let lent: u32 = (0..).zip(jobs).filter(is_open).map(lent).sum();
+    let lent = |phase: PhaseId| {
+        let own = books.job_of(phase).map(|job| &jobs[job as usize]).filter(|own| own.stage != Stage::Done);
+        let asked = own.and_then(OwnJob::app).map_or(0, |app| asked_for(pending(app), books.kind_of(phase)));
+        own.map_or(0, |_| u64::from(books.unbound(phase)).saturating_sub(asked) as u32)
+    };
+    let lent: u32 = books.phases().map(lent).sum();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
     // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
@@ -130,9 +131,13 @@ fn extra(
     extra
 }
 
-/// How many containers for tasks are asked for.
-fn asked_for(pending: Pending) -> u64 {
-    pending.maps + pending.failed_maps + pending.reduces
+/// How many containers for tasks of a phase are asked for.
+fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
+    match kind {
+        Some(PhaseKind::Map) => pending.maps + pending.failed_maps,
+        Some(PhaseKind::Reduce) => pending.reduces,
+        None => 0,
+    }
 }
 
 /// The most containers that a phase may have now.

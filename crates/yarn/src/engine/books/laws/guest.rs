@@ -187,6 +187,11 @@ impl<'y> Guest<'y> {
                     self.attempt_ended(job, said);
                 }
             }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
         }
     }
 
