@@ -182,6 +182,8 @@ impl Cluster {
         self.now = to;
         self.misfortune();
         self.preempt();
+        // A host that goes may have stopped reduces without taking a map that they need.
+        self.apps.values_mut().for_each(|app| app.let_reduces_work(to));
         self.fill();
     }
 
