@@ -62,11 +62,22 @@ impl Wishes {
         jobs: &[OwnJob],
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra(books, plans, jobs);
+        let open = (0..).zip(jobs).filter(|(_, own)| own.stage != Stage::Done);
+        let apps = open.map(|(job, own)| (job, own.app())).collect();
+        Self::of_apps((books, plans), &apps, pending)
+    }
+
+    /// The same of jobs that are not done, and the applications of those that have one.
+    pub(super) fn of_apps(
+        (books, plans): (&Books, &Plans),
+        apps: &BTreeMap<u32, Option<AppId>>,
+        pending: impl Fn(AppId) -> Pending,
+    ) -> Self {
+        let extra = extra(books, plans, apps);
         let mut wishes = Self::default();
         let mut order = BTreeMap::new();
-        for (job, own) in (0..).zip(jobs) {
-            let Some(app) = own.app() else { continue };
+        for (&job, &app) in apps {
+            let Some(app) = app else { continue };
             let phase = |kind| books.phase_of(job, kind);
             let cap = |kind| phase(kind).map_or(Some(0), |phase| cap(phase, (books, plans), &extra));
             let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, books, plans));
@@ -97,15 +108,14 @@ impl Wishes {
 }
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
-fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32> {
+fn extra(books: &Books, plans: &Plans, apps: &BTreeMap<u32, Option<AppId>>) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
     if plans.style == Some(Style::Placements) {
         return extra;
     }
-    let has_app = |job: u32| jobs[job as usize].app().is_some();
-    let waits = |own: &OwnJob| own.stage != Stage::Done && own.app().is_none();
-    let lent =
-        (0..).zip(jobs).filter(|(_, own)| waits(own)).map(|(job, _)| books.unbound_of(job)).sum::<u32>();
+    let has_app = |job: u32| apps.get(&job).is_some_and(Option::is_some);
+    let waiting = apps.iter().filter(|(_, app)| app.is_none());
+    let lent = waiting.map(|(&job, _)| books.unbound_of(job)).sum::<u32>();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
     let under = plans.targets.keys().copied();
