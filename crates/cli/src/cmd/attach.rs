@@ -208,7 +208,7 @@ impl Live {
             Column::written(name, &values, instants(&values, Some(&self.start)))
         };
         let flow =
-            |one: &Application| if one.flow.is_empty() { NOTHING.to_owned() } else { one.flow.clone() };
+            |one: &Application| if one.flow.is_empty() { one.id.to_string() } else { one.flow.clone() };
         let table = Table::of(vec![
             words("flow", &flow),
             words("application", &|one| one.id.to_string()).rank(3),

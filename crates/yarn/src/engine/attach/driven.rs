@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use slackline_local::{JobHistory, JobName};
 use slackline_model::draft::MachineDraft;
-use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Time};
+use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::{Driver, Engine};
 
@@ -29,6 +29,9 @@ use crate::mapreduce::Job;
 use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
 use crate::table::{Row, Rows};
+
+/// The longest that an application is believed to have been there before, seconds: ten years.
+const OFFSET_MAX: f64 = 3.2e8;
 
 /// How the engine is to work.
 #[derive(Clone, Debug)]
@@ -63,6 +66,10 @@ pub(super) struct Driven<'w> {
     wakes: BTreeSet<Time>,
     began: Stopwatch,
     began_ms: u64,
+    /// How long before that the first application was submitted of those that were there: the driver counts from then,
+    /// so that deadlines that have passed are in order, too.
+    offset: Span,
+    /// Now, as the driver counts.
     now: Time,
     is_first: bool,
     trouble: Option<String>,
@@ -93,6 +100,7 @@ impl<'w> Driven<'w> {
             wakes: BTreeSet::new(),
             began: Stopwatch::start(),
             began_ms: unix_millis(),
+            offset: Span(0),
             now: Time::ZERO,
             is_first: true,
             trouble: None,
@@ -103,13 +111,35 @@ impl<'w> Driven<'w> {
         }
     }
 
-    /// A moment of a wall clock, in milliseconds since 1970, as seconds since the start.
+    /// A moment of a wall clock, in milliseconds since 1970, as seconds of the driver.
     fn since_start(&self, millis: u64) -> f64 {
-        (millis as f64 - self.began_ms as f64) / 1e3
+        (millis as f64 - self.began_ms as f64) / 1e3 + self.offset.seconds()
+    }
+
+    /// Since when a container is there.
+    fn began(&self, container: &Container) -> Time {
+        let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
+        since.unwrap_or(self.now).min(self.now)
+    }
+
+    /// The time since the start, as others are told it.
+    fn told(&self) -> Time {
+        Time(self.now.0.saturating_sub(self.offset.0))
     }
 
     fn say(&mut self, what: &Happened) {
-        self.watcher.happened(self.now, what);
+        let now = self.told();
+        self.watcher.happened(now, what);
+    }
+
+    /// After the first look: counts from when the earliest application was submitted.
+    fn set_offset(&mut self) {
+        let watched = self.control.snapshot().watched.values();
+        let Some(earliest) = watched.filter_map(|watched| watched.app.started_ms).min() else { return };
+        let seconds = (self.began_ms.saturating_sub(earliest) as f64 / 1e3).min(OFFSET_MAX);
+        self.offset = Span::from_seconds_nearest(seconds);
+        self.now = self.now + self.offset;
+        self.books.advance(self.now);
     }
 
     fn trouble(&mut self, message: Option<String>) {
@@ -130,6 +160,9 @@ impl<'w> Driven<'w> {
         match control.look(of_interest) {
             Ok(changes) => {
                 self.trouble(None);
+                if std::mem::take(&mut self.is_first) {
+                    self.set_offset();
+                }
                 changes.into_iter().for_each(|change| self.take_in(change));
                 self.ask_masters();
                 let starting = self.apps.values().filter(|known| self.waits_for_master(known)).count();
@@ -141,7 +174,6 @@ impl<'w> Driven<'w> {
         self.end_what_failed();
         self.books.report(reports);
         self.arrive(reports);
-        self.is_first = false;
     }
 
     fn take_in(&mut self, change: Change) {
@@ -179,15 +211,13 @@ impl<'w> Driven<'w> {
         self.by_app.insert(app, number);
         self.say(&Happened::Seen(app));
         for problem in &known.wanted.problems {
-            self.watcher.happened(self.now, &Happened::WrongTag(app, problem.clone()));
+            self.watcher.happened(self.told(), &Happened::WrongTag(app, problem.clone()));
         }
         self.apps.insert(number, known);
     }
 
     fn started(&mut self, container: &Container) {
-        let since = container
-            .started_ms
-            .map_or(self.now, |ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)).min(self.now));
+        let since = self.began(container);
         let number = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
             known.changed = true;
@@ -197,18 +227,17 @@ impl<'w> Driven<'w> {
     }
 
     fn ended(&mut self, container: &Container) {
-        let ended = EndedContainer {
-            id: container.id,
-            since: container.started_ms.map_or(self.now, |ms| {
-                Time::from_seconds_nearest(self.since_start(ms).max(0.0)).min(self.now)
-            }),
-            at: self.now,
-        };
+        let ended = EndedContainer { id: container.id, since: self.began(container), at: self.now };
         let kind = phase_of(container.purpose);
         if let Some(known) = self.known(container.id.attempt.app)
-            && let Some(kind) = kind.filter(|_| known.has_arrived && known.ended.is_none())
+            && let Some(kind) = kind.filter(|_| known.has_arrived)
         {
-            return known.container_ended(kind, ended);
+            match known.ended {
+                None => return known.container_ended(kind, ended),
+                // The last of it, seen together with its end.
+                Some(Ended::Well) => known.took(kind, ended),
+                Some(Ended::Badly) => {}
+            }
         }
         self.books.disappear(container.id, Verdict::Failed);
     }
@@ -238,22 +267,26 @@ impl<'w> Driven<'w> {
             return self.say(&Happened::Failed(app, message));
         }
         self.books.finish_job(number);
-        if let Some(name) = known.name.clone()
-            && known.took.maps + known.took.reduces > 0
-        {
-            let so_far = self.learned.entry(name).or_default();
-            *so_far = so_far.and(known.took);
-        }
         self.say(&Happened::Done(app));
     }
 
     /// It holds nothing any more.
     fn is_gone(&mut self, app: AppId) {
         self.alone.remove(&app);
-        if let Some(known) = self.known(app) {
-            known.is_gone = true;
-        }
+        let Some(known) = self.known(app) else { return };
+        known.is_gone = true;
+        let known = known.clone();
+        self.learn(&known);
         self.forget();
+    }
+
+    /// What an application took that ended well.
+    fn learn(&mut self, known: &Known) {
+        let has_ended = known.ended == Some(Ended::Well) && known.took.maps + known.took.reduces > 0;
+        if let Some(name) = known.name.clone().filter(|_| has_ended) {
+            let so_far = self.learned.entry(name).or_default();
+            *so_far = so_far.and(known.took);
+        }
     }
 
     /// Forgets applications of which nothing is left, neither there nor in the driver.
@@ -479,10 +512,9 @@ impl<'w> Driven<'w> {
 
     /// Says how things are, with what tasks of phases are believed to take, in seconds.
     pub(super) fn say_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
-        self.status_at =
-            self.now + slackline_model::Span::from_seconds_nearest(self.manner.every.as_secs_f64());
+        self.status_at = self.now + Span::from_seconds_nearest(self.manner.every.as_secs_f64());
         let status = Status {
-            now: self.now,
+            now: self.told(),
             slots: self.books.slots(),
             taken: self.books.taken(),
             applications: self
@@ -522,21 +554,19 @@ impl<'w> Driven<'w> {
             stage: known.stage,
             phases: PhaseKind::ALL.map(phase),
             priority: known.priority,
-            deadline: known.deadline,
+            deadline: known.deadline.map(|deadline| deadline - self.offset.seconds()),
             weight: known.wanted.weight,
         }
     }
 
     /// Ends: applications get the priorities back that they had. What their jobs took is given.
-    pub(super) fn close(self) -> JobHistory {
-        let changed = self
-            .apps
-            .values()
-            .filter(|known| known.ended.is_none() && known.priority != known.first_priority);
-        for known in changed.filter(|_| !self.manner.dry_run) {
+    pub(super) fn close(mut self) -> JobHistory {
+        let mut answers = !self.manner.dry_run;
+        for known in std::mem::take(&mut self.apps).into_values().filter(|known| !known.is_gone) {
+            self.learn(&known);
             // A cluster that does not answer now is not asked a thousand times.
-            if self.control.set_priority(known.app, known.first_priority).is_err() {
-                break;
+            if answers && known.ended.is_none() && known.priority != known.first_priority {
+                answers = self.control.set_priority(known.app, known.first_priority).is_ok();
             }
         }
         self.learned
@@ -573,13 +603,14 @@ impl Engine for Driven<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if !self.is_first {
+        if self.now > Time::ZERO {
             pause(self.patience());
         }
         if self.is_over_now() {
             return None;
         }
-        self.now = Time(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX));
+        let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.now = Time(elapsed.saturating_add(self.offset.0));
         self.look(reports);
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
