@@ -318,7 +318,9 @@ fn leaves(queue: &Value, above: &str, to: &mut Vec<String>) {
     if below.is_empty() && !path.is_empty() {
         to.push(path.clone());
     }
-    below.iter().for_each(|queue| leaves(queue, &path, to));
+    for queue in below {
+        leaves(queue, &path, to);
+    }
 }
 
 /// Which applications.

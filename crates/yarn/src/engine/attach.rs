@@ -90,9 +90,10 @@ impl Cluster {
         let manager = ResourceManager::new(&address, http::Settings::default());
         let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
         let mut remarks = Vec::new();
-        let queues = queues(&manager, &wish.queues)?;
+        let Wish { queues: named, dry_run, cycle, every, lasts } = wish;
+        let queues = queues(&manager, &named)?;
         let table = match table_path(settings.text(TABLE.name), &manager) {
-            Err(error) if wish.dry_run => {
+            Err(error) if dry_run => {
                 remarks.push(error.to_string());
                 None
             }
@@ -108,7 +109,6 @@ impl Cluster {
             );
         }
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
-        let Wish { dry_run, cycle, every, lasts, .. } = wish;
         let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb };
         let manner = Manner { queues, rules, machines, dry_run, cycle, every, lasts };
         Ok(Self { address, manner, table, remarks, empty })
@@ -157,7 +157,7 @@ impl Cluster {
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
         let control = Control::new(manager, Observer::new(Rhythm::default()), table, VALID);
-        let mut engine = Driven::new(control, self.manner, stop.clone(), watcher);
+        let mut engine = Driven::new(control, self.manner, stop, watcher);
         let ended = Rc::new(RefCell::new(Vec::new()));
         let mut sink = Ends(ended.clone());
         let mut driver = Driver::new(self.empty, policy, &mut engine, &mut sink, config);

@@ -4,7 +4,7 @@
 //! which: so the containers that ended first get the tasks that were counted first. One that ended and is not
 //! counted in the looks that follow has failed. Tasks that are done although no container of them was seen (they were
 //! shorter than a look, or ran in the ApplicationMaster) are counted when no live container can be theirs.
-//! Whoever is mistaken with that is right again when the job ends.
+//! A mistake with that mends itself: what is counted is held against what the driver believes, again and again.
 
 use std::collections::VecDeque;
 
@@ -37,6 +37,15 @@ pub(super) struct Said {
     pub(super) running: u32,
 }
 
+/// What is known of a phase when its ApplicationMaster answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Believed {
+    /// Tasks that the driver believes to be done, of those it was given.
+    pub(super) done: u32,
+    /// Containers.
+    pub(super) live: u32,
+}
+
 /// What follows from an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decided {
@@ -51,8 +60,8 @@ pub(super) struct Decided {
 /// The tasks of a phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Count {
-    /// Tasks of which it is known how they were done.
-    known: u32,
+    /// Tasks that were done before anybody looked.
+    before: u32,
     undecided: VecDeque<(EndedContainer, u32)>,
     /// For how many answers tasks have been done that no live container can have done.
     unexplained: u32,
@@ -61,7 +70,7 @@ pub(super) struct Count {
 impl Count {
     /// So many tasks were done before anybody looked.
     pub(super) fn new(done: u32) -> Self {
-        Self { known: done, ..Self::default() }
+        Self { before: done, ..Self::default() }
     }
 
     pub(super) fn ended(&mut self, container: EndedContainer) {
@@ -73,13 +82,14 @@ impl Count {
         !self.undecided.is_empty() || self.unexplained > 0
     }
 
-    /// An answer; `live` is how many containers of the phase there are.
-    pub(super) fn said(&mut self, said: Said, live: u32) -> Decided {
+    /// An answer.
+    pub(super) fn said(&mut self, said: Said, believed: Believed) -> Decided {
         let mut decided = Decided::default();
-        while self.known < said.done
+        let mut known = self.before.saturating_add(believed.done);
+        while known < said.done
             && let Some((container, _)) = self.undecided.pop_front()
         {
-            self.known += 1;
+            known += 1;
             decided.done.push(container);
         }
         for (_, answers) in &mut self.undecided {
@@ -89,12 +99,11 @@ impl Count {
             self.undecided.pop_front();
             decided.failed.push(container);
         }
-        let may_be_theirs = live.saturating_sub(said.running);
-        let unseen = said.done.saturating_sub(self.known).saturating_sub(may_be_theirs);
+        let may_be_theirs = believed.live.saturating_sub(said.running);
+        let unseen = said.done.saturating_sub(known).saturating_sub(may_be_theirs);
         self.unexplained = if unseen > 0 { self.unexplained + 1 } else { 0 };
         if self.unexplained == UNSEEN {
             self.unexplained = 0;
-            self.known += unseen;
             decided.unseen = unseen;
         }
         decided
@@ -121,15 +130,19 @@ mod tests {
         Said { done, running }
     }
 
+    fn believed(done: u32, live: u32) -> Believed {
+        Believed { done, live }
+    }
+
     #[test]
     fn containers_that_ended_are_done_as_the_count_goes_up() {
         let mut count = Count::new(3);
         count.ended(container(2));
         count.ended(container(3));
-        assert_eq!(count.said(said(3, 1), 1), Decided::default());
+        assert_eq!(count.said(said(3, 1), believed(0, 1)), Decided::default());
         assert!(count.is_open());
-        assert_eq!(count.said(said(4, 1), 1).done, [container(2)]);
-        assert_eq!(count.said(said(5, 0), 0).done, [container(3)]);
+        assert_eq!(count.said(said(4, 1), believed(0, 1)).done, [container(2)]);
+        assert_eq!(count.said(said(5, 0), believed(1, 0)).done, [container(3)]);
         assert!(!count.is_open());
     }
 
@@ -138,9 +151,9 @@ mod tests {
         let mut count = Count::default();
         count.ended(container(2));
         for _ in 1..UNDECIDED {
-            assert_eq!(count.said(said(0, 0), 0), Decided::default());
+            assert_eq!(count.said(said(0, 0), believed(0, 0)), Decided::default());
         }
-        assert_eq!(count.said(said(0, 0), 0).failed, [container(2)]);
+        assert_eq!(count.said(said(0, 0), believed(0, 0)).failed, [container(2)]);
         assert!(!count.is_open());
     }
 
@@ -149,13 +162,28 @@ mod tests {
         let mut count = Count::default();
         // Two containers are there of which one has a task: the other may have done what is counted.
         for _ in 0..2 * UNSEEN {
-            assert_eq!(count.said(said(1, 1), 2), Decided::default());
+            assert_eq!(count.said(said(1, 1), believed(0, 2)), Decided::default());
         }
         for _ in 1..UNSEEN {
-            assert_eq!(count.said(said(3, 1), 2), Decided::default());
+            assert_eq!(count.said(said(3, 1), believed(0, 2)), Decided::default());
         }
-        assert_eq!(count.said(said(3, 1), 2), Decided { unseen: 2, ..Decided::default() });
+        assert_eq!(count.said(said(3, 1), believed(0, 2)), Decided { unseen: 2, ..Decided::default() });
         count.ended(container(4));
-        assert_eq!(count.said(said(3, 1), 1).done, [container(4)]);
+        assert_eq!(count.said(said(3, 1), believed(2, 1)).done, [container(4)]);
+    }
+
+    #[test]
+    fn a_container_that_the_driver_knew_nothing_of_takes_no_task_away() {
+        // Its task was done before anybody looked, and it ends later.
+        let mut count = Count::new(1);
+        count.ended(container(2));
+        count.ended(container(3));
+        assert_eq!(count.said(said(2, 0), believed(0, 0)).done, [container(2)]);
+        // The driver believes what it believed before.
+        assert_eq!(count.said(said(2, 0), believed(0, 0)).done, [container(3)]);
+        for _ in 1..UNSEEN {
+            assert_eq!(count.said(said(2, 0), believed(0, 0)).unseen, 0);
+        }
+        assert_eq!(count.said(said(2, 0), believed(0, 0)).unseen, 1);
     }
 }

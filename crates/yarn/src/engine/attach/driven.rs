@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use slackline_local::{JobHistory, JobName};
 use slackline_model::draft::MachineDraft;
+use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::{Driver, Engine};
 
-use super::count::{Decided, EndedContainer};
-use super::known::{Applications, Ended, Known, SILENT, flow_name};
+use super::count::{Believed, Decided, EndedContainer};
+use super::known::{Applications, Ended, InDriver, Known, SILENT, flow_name};
 use super::name::{WORKFLOW, name};
 use super::told::{Application, Happened, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
@@ -138,7 +139,7 @@ impl<'w> Driven<'w> {
         let Some(earliest) = watched.filter_map(|watched| watched.app.started_ms).min() else { return };
         let seconds = (self.began_ms.saturating_sub(earliest) as f64 / 1e3).min(OFFSET_MAX);
         self.offset = Span::from_seconds_nearest(seconds);
-        self.now = self.now + self.offset;
+        self.now += self.offset;
         self.books.advance(self.now);
     }
 
@@ -163,7 +164,9 @@ impl<'w> Driven<'w> {
                 if std::mem::take(&mut self.is_first) {
                     self.set_offset();
                 }
-                changes.into_iter().for_each(|change| self.take_in(change));
+                for change in changes {
+                    self.take_in(change);
+                }
                 self.ask_masters();
                 let starting = self.apps.values().filter(|known| self.waits_for_master(known)).count();
                 let Self { control, books, manner, .. } = self;
@@ -230,7 +233,7 @@ impl<'w> Driven<'w> {
         let ended = EndedContainer { id: container.id, since: self.began(container), at: self.now };
         let kind = phase_of(container.purpose);
         if let Some(known) = self.known(container.id.attempt.app)
-            && let Some(kind) = kind.filter(|_| known.has_arrived)
+            && let Some(kind) = kind.filter(|_| known.has_arrived())
         {
             match known.ended {
                 None => return known.container_ended(kind, ended),
@@ -293,7 +296,7 @@ impl<'w> Driven<'w> {
     fn forget(&mut self) {
         let Self { apps, by_app, .. } = self;
         apps.retain(|_, known| {
-            let stays = !known.is_gone || !known.is_forgotten;
+            let stays = !known.is_gone || known.in_driver == InDriver::Now;
             if !stays {
                 by_app.remove(&known.app);
             }
@@ -307,7 +310,7 @@ impl<'w> Driven<'w> {
             let Some(number) = self.by_flow.remove(&flow) else { continue };
             self.books.forget_job(number);
             if let Some(known) = self.apps.get_mut(&number) {
-                known.is_forgotten = true;
+                known.in_driver = InDriver::Over;
             }
         }
         self.forget();
@@ -315,9 +318,13 @@ impl<'w> Driven<'w> {
 
     /// Flows whose applications have failed, until the driver has heard of it.
     fn end_what_failed(&mut self) {
-        let failed = |(_, known): &(&u32, &Known)| known.ended == Some(Ended::Badly) && !known.is_forgotten;
+        let failed = |(_, known): &(&u32, &Known)| {
+            known.ended == Some(Ended::Badly) && known.in_driver == InDriver::Now
+        };
         let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
-        failed.into_iter().for_each(|number| self.books.fail_job(number));
+        for number in failed {
+            self.books.fail_job(number);
+        }
     }
 
     /// Asks the ApplicationMasters that may have something new to say.
@@ -349,15 +356,21 @@ impl<'w> Driven<'w> {
     /// An ApplicationMaster has said how far its job is.
     fn said(&mut self, number: u32, job: &Job) {
         let Some(known) = self.apps.get_mut(&number) else { return };
-        let live = PhaseKind::ALL
-            .map(|kind| self.books.phase_of(number, kind).map_or(0, |phase| self.books.live(phase)));
-        let decided = known.said(job, live);
+        let believed = PhaseKind::ALL.map(|kind| {
+            let phase = self.books.phase_of(number, kind);
+            let of = |phase| Believed { done: self.books.done(phase), live: self.books.live(phase) };
+            // A phase that the driver has done with has no more to be told of.
+            phase.map_or(Believed { done: u32::MAX, live: 0 }, of)
+        });
+        let decided = known.said(job, believed);
         for (kind, Decided { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in done {
                 known.took(kind, container);
                 self.books.disappear(container.id, Verdict::Done);
             }
-            failed.into_iter().for_each(|container| self.books.disappear(container.id, Verdict::Failed));
+            for container in failed {
+                self.books.disappear(container.id, Verdict::Failed);
+            }
             if unseen > 0
                 && let Some(phase) = self.books.phase_of(number, kind)
             {
@@ -399,7 +412,7 @@ impl<'w> Driven<'w> {
 
     /// Applications whose tasks are known arrive.
     fn arrive(&mut self, reports: &mut Vec<Report>) {
-        let is_new = |known: &Known| !known.has_arrived && known.ended.is_none() && !known.is_gone;
+        let is_new = |known: &Known| !known.has_arrived() && known.ended.is_none() && !known.is_gone;
         let new = self.apps.iter().filter(|(_, known)| is_new(known) && known.name.is_some());
         let new: Vec<u32> = new.map(|(&number, _)| number).collect();
         for number in new {
@@ -410,14 +423,14 @@ impl<'w> Driven<'w> {
                 Ok((instance, arrival)) => {
                     let (_, flow, _) = self.next;
                     self.next.1 = FlowId(flow.0 + 1);
-                    (known.has_arrived, known.is_forgotten, known.stage) = (true, false, Stage::Runs);
+                    (known.in_driver, known.stage) = (InDriver::Now, Stage::Runs);
                     self.by_flow.insert(flow, number);
                     let tasks = [known.maps.scheduled(), known.reduces.scheduled()];
                     let (app, flow) = (known.app, flow_name(&name, known.app));
                     reports.push(Report::Arrived(Box::new(arrival)));
                     for phase in instance.flow(FlowId(0)).phases() {
                         let info = instance.phase(phase);
-                        let count = info.tasks().map_or(0, |tasks| tasks.count());
+                        let count = info.tasks().map_or(0, Tasks::count);
                         let id = self.next.2;
                         self.next.2 = PhaseId(id.0 + 1);
                         self.books.add_phase(id, (number, info.kind), count);
@@ -433,11 +446,11 @@ impl<'w> Driven<'w> {
         self.release();
         let snapshot = self.control.snapshot();
         let open = self.apps.iter().filter(|(_, known)| known.ended.is_none());
-        let arrived = open.clone().filter(|(_, known)| known.has_arrived);
+        let arrived = open.clone().filter(|(_, known)| known.has_arrived());
         let arrived = arrived.map(|(&number, known)| (number, Some(known.app))).collect();
         let Wishes { mut rows, order } =
             Wishes::of_apps((&self.books, plans), &arrived, |app| pending(snapshot, app));
-        for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived) {
+        for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived()) {
             let hold = known.stage == Stage::Held;
             let row = Row { hold, maps: Some(0), reduces: Some(0), ..Row::default() };
             rows.insert(Some(known.app), row);

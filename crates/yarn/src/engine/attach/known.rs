@@ -7,7 +7,7 @@ use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraf
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};
 
-use super::count::{Count, Decided, EndedContainer, Said};
+use super::count::{Believed, Count, Decided, EndedContainer, Said};
 use super::name::Wanted;
 use super::told::Stage;
 use crate::id::AppId;
@@ -60,10 +60,7 @@ pub(super) struct Known {
     pub(super) priority: u64,
     pub(super) maps: KnownPhase,
     pub(super) reduces: KnownPhase,
-    /// Whether it has arrived.
-    pub(super) has_arrived: bool,
-    /// Whether the driver has done with it, or never heard of it.
-    pub(super) is_forgotten: bool,
+    pub(super) in_driver: InDriver,
     /// Whether it is over, and how.
     pub(super) ended: Option<Ended>,
     /// Whether it holds nothing any more.
@@ -78,6 +75,15 @@ pub(super) struct Known {
     failures: u32,
     /// Looks for which it has had its ApplicationMaster and not said what it has to do.
     pub(super) silent: u32,
+}
+
+/// Whether the driver has an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InDriver {
+    NotYet,
+    Now,
+    /// It has done with it.
+    Over,
 }
 
 /// How an application ended.
@@ -104,8 +110,7 @@ impl Known {
             priority: app.priority,
             maps: KnownPhase::default(),
             reduces: KnownPhase::default(),
-            has_arrived: false,
-            is_forgotten: true,
+            in_driver: InDriver::NotYet,
             ended: None,
             is_gone: false,
             took: JobCost::default(),
@@ -115,6 +120,11 @@ impl Known {
             failures: 0,
             silent: 0,
         }
+    }
+
+    /// Whether it has arrived.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.in_driver != InDriver::NotYet
     }
 
     pub(super) fn phase(&mut self, kind: PhaseKind) -> &mut KnownPhase {
@@ -138,7 +148,7 @@ impl Known {
             return false;
         }
         let is_open = self.maps.count.is_open() || self.reduces.count.is_open();
-        !self.has_arrived || self.changed || is_open || self.asked >= ASKED_EVERY
+        !self.has_arrived() || self.changed || is_open || self.asked >= ASKED_EVERY
     }
 
     /// Its ApplicationMaster has answered, or not.
@@ -152,19 +162,19 @@ impl Known {
         }
     }
 
-    /// Takes in what its ApplicationMaster says; `live` is how many containers of each phase there are.
-    pub(super) fn said(&mut self, job: &Job, live: [u32; 2]) -> [Decided; 2] {
+    /// Takes in what its ApplicationMaster says; `believed` is what is known of each phase.
+    pub(super) fn said(&mut self, job: &Job, believed: [Believed; 2]) -> [Decided; 2] {
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let said = [
             (number(job.maps_total), number(job.maps_completed), number(job.maps_running)),
             (number(job.reduces_total), number(job.reduces_completed), number(job.reduces_running)),
         ];
-        let has_arrived = self.has_arrived;
-        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(live);
-        let mut decided = phases.map(|((phase, (total, done, running)), live)| {
+        let has_arrived = self.has_arrived();
+        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(believed);
+        let mut decided = phases.map(|((phase, (total, done, running)), believed)| {
             phase.done = done;
             if has_arrived {
-                return phase.count.said(Said { done, running }, live);
+                return phase.count.said(Said { done, running }, believed);
             }
             phase.total = total;
             phase.before = done.min(total);
