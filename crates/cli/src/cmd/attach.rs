@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
         ..Wish::new(args.queue.clone())
     };
     let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, wish)?;
-    cluster.remarks().iter().for_each(|remark| out::warn(remark));
+    cluster.remarks().iter().for_each(out::warn);
     let events = args.events.as_deref();
     let events = events.map(|path| event_file(path, &cluster, &policy, args)).transpose()?;
     args.announce(&cluster, &policy);

@@ -48,7 +48,7 @@ impl Site {
     fn submit(&self, tags: &str, (maps, reduces): (u32, u32), runs: bool) -> AppId {
         self.mock.with(|state| {
             let app = state.submit("root.jobs", maps, reduces);
-            app.tags = tags.to_owned();
+            tags.clone_into(&mut app.tags);
             if runs {
                 app.start();
             }
@@ -61,7 +61,7 @@ impl Site {
         Cluster::ask(&self.mock.address().to_string(), &settings, wish).map_err(|e| e.to_string())
     }
 
-    fn wish(&self) -> Wish {
+    fn wish() -> Wish {
         let quick = Duration::from_millis(1);
         Wish { cycle: quick, every: Duration::ZERO, ..Wish::new(vec!["jobs".to_owned()]) }
     }
@@ -142,7 +142,7 @@ fn the_one_with_the_nearest_deadline_gets_the_slots() {
     let site = Site::new();
     let late = site.submit("slackline.deadline=+900", (8, 0), true);
     let soon = site.submit("slackline.deadline=+60,slackline.flow=soon", (5, 1), true);
-    let (seen, _) = site.drive(site.wish(), |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
     assert!(seen.happened.contains(&"arrived 1 job *#1 [8, 0]".to_owned()), "{:?}", seen.happened);
     assert!(seen.happened.contains(&"arrived 2 soon#2 [5, 1]".to_owned()), "{:?}", seen.happened);
     // Two of the eight slots are held by ApplicationMasters. What may come beyond the tasks that were started goes to the
@@ -172,7 +172,7 @@ fn what_is_not_of_the_queues_is_counted_and_not_touched() {
         own.start();
         (spark, other, own.id)
     });
-    let (seen, _) = site.drive(site.wish(), |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
     assert_eq!((seen.row(spark), seen.row(other)), ("none", "none"));
     // Four containers of others and one ApplicationMaster leave three slots, and one may come ahead of a task's end.
     assert_eq!((seen.status.slots, seen.status.taken), (8, 5));
@@ -190,7 +190,7 @@ fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application(
     let id = site.submit("slackline.flow=etl", (4, 1), true);
     let second = site.submit("slackline.flow=etl", (1, 0), false);
     let (mut most, mut failed) = (0, false);
-    let (seen, learned) = site.drive(site.wish(), |state, seen| {
+    let (seen, learned) = site.drive(Site::wish(), |state, seen| {
         let one = app(state, id);
         most = most.max(seen.app(id).and_then(|one| one.phases[0]).map_or(0, |phase| phase.done));
         match seen.looks {
@@ -234,7 +234,7 @@ fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
         one.properties.insert("mapreduce.workflow.name".to_owned(), "night 7".to_owned());
         one.properties.insert("mapreduce.workflow.node.name".to_owned(), "sum".to_owned());
     });
-    let (seen, _) = site.drive(site.wish(), |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
     assert!(seen.happened.contains(&"arrived 1 night *#1 [3, 1]".to_owned()), "{:?}", seen.happened);
     let one = seen.app(id).unwrap();
     assert_eq!((one.job.as_str(), one.phases[0].unwrap().total, one.phases[0].unwrap().done), ("sum", 6, 3));
@@ -252,7 +252,7 @@ fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
             site.submit(&format!("slackline.deadline=+{deadline}"), (2, 0), false)
         })
         .collect();
-    let (seen, _) = site.drive(site.wish(), |_, seen| seen.looks == 5);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 5);
     let stage = |id: &AppId| seen.app(*id).unwrap().stage;
     let stages: Vec<Stage> = ids.iter().map(stage).collect();
     let (held, starting) = (Stage::Held, Stage::Starting);
@@ -270,7 +270,7 @@ fn a_dry_run_writes_nothing() {
     let site = Site::new();
     let late = site.submit("slackline.deadline=+900", (8, 0), true);
     let soon = site.submit("slackline.deadline=+60", (8, 0), true);
-    let (seen, _) = site.drive(Wish { dry_run: true, ..site.wish() }, |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(Wish { dry_run: true, ..Site::wish() }, |_, seen| seen.looks == 10);
     let cap = |id| seen.app(id).unwrap().phases[0].unwrap().cap;
     assert!(cap(soon) > cap(late) && seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
     assert!(seen.rows.is_empty() && !site.table().exists());
@@ -284,8 +284,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(queue, r#"--queue: found "job", expected one of root.default, root.jobs"#);
     assert_eq!(site.ask(Wish::new(vec!["root".to_owned()])).unwrap().queues(), ["root.default", "root.jobs"]);
     site.mock.with(|state| state.properties.clear());
-    let missing = site.ask(site.wish()).unwrap_err();
+    let missing = site.ask(Site::wish()).unwrap_err();
     assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
-    let looked_at = site.ask(Wish { dry_run: true, ..site.wish() }).unwrap();
+    let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
     assert_eq!(looked_at.remarks().len(), 2);
 }
