@@ -5,11 +5,15 @@
 //! In reading order:
 //! - `backend`: the entry of the table of engines, and what a run needs;
 //! - `guest`: the engine; `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
-//!   what their attempts say; `wishes`: what follows from decisions; `cluster`: how the cluster is told.
+//!   what their attempts say; `wishes`: what follows from decisions; `cluster`: submitting and killing;
+//! - `control`: looking at the cluster, and telling it;
+//! - [`attach`]: the same for jobs that others submit.
 
+pub mod attach;
 mod backend;
 mod books;
 mod cluster;
+mod control;
 mod guest;
 mod jobs;
 mod reports;

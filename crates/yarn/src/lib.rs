@@ -7,7 +7,7 @@
 //! - [`rest`]: the ResourceManager; [`mapreduce`]: jobs and tasks, by an ApplicationMaster or the history;
 //! - [`observe`]: what changed on the cluster since the last look;
 //! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs;
-//! - [`engine`]: a cluster that runs flows;
+//! - [`engine`]: a cluster that runs flows; [`engine::attach`]: one whose jobs others submit;
 //! - `mock` (with the feature of that name): a cluster for tests.
 
 mod clock;

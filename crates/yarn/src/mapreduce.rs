@@ -3,6 +3,8 @@
 //! Both have the same documents; the history server adds times and leaves out what waits. Times are milliseconds since
 //! 1970, spans milliseconds. What a field does not say, or says with -1 or 0, is `None`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::http::{Address, Client, HttpError, Settings};
@@ -149,6 +151,15 @@ pub struct Counter {
     pub total: u64,
 }
 
+/// A property of a job's configuration.
+#[derive(Deserialize)]
+struct Property {
+    #[serde(default, deserialize_with = "text")]
+    name: String,
+    #[serde(default, deserialize_with = "text")]
+    value: String,
+}
+
 impl MapReduce {
     /// The JobHistory server at an address, where a job appears one to three seconds after its end; nothing is sent.
     pub fn history(address: &Address, settings: Settings) -> Self {
@@ -217,6 +228,18 @@ impl MapReduce {
     /// See [`HttpError`].
     pub fn counters(&self, id: AppId) -> Result<Vec<CounterGroup>, HttpError> {
         self.client.get_list(&self.path(id, "/counters"), &[], &["jobCounters", "counterGroup"])
+    }
+
+    /// Properties of a job's configuration by their names, those that it has; the document has all of them, some
+    /// hundred kilobytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`].
+    pub fn properties(&self, id: AppId, names: &[&str]) -> Result<BTreeMap<String, String>, HttpError> {
+        let all: Vec<Property> = self.client.get_list(&self.path(id, "/conf"), &[], &["conf", "property"])?;
+        let wanted = all.into_iter().filter(|property| names.contains(&property.name.as_str()));
+        Ok(wanted.map(|property| (property.name, property.value)).collect())
     }
 
     fn path(&self, id: AppId, below: &str) -> String {

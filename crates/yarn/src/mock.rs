@@ -66,8 +66,16 @@ pub struct MockApp {
     pub id: AppId,
     /// Its queue's full path.
     pub queue: String,
+    /// Its name.
+    pub name: String,
+    /// `MAPREDUCE` or what else it is.
+    pub kind: String,
     /// Its tags.
     pub tags: String,
+    /// When it was submitted, by [`State::now_ms`].
+    pub submitted_ms: u64,
+    /// Properties of its job.
+    pub properties: BTreeMap<String, String>,
     /// Its priority.
     pub priority: u64,
     /// What it is doing.
@@ -96,6 +104,8 @@ pub struct State {
     pub started_on: u64,
     /// Its applications.
     pub apps: BTreeMap<AppId, MockApp>,
+    /// The queues that take applications.
+    pub queues: Vec<String>,
     /// Hosts of NodeManagers, and whether they are up.
     pub hosts: Vec<(String, bool)>,
     /// Properties of the ResourceManager.
@@ -202,6 +212,7 @@ impl State {
             now_ms: 1_700_000_000_000,
             started_on: 1_700_000_000_000,
             apps: BTreeMap::new(),
+            queues: vec!["root.default".to_owned(), "root.jobs".to_owned()],
             hosts: (2..6).map(|n| (format!("127.0.0.{n}"), true)).collect(),
             properties: BTreeMap::new(),
             shape: Shape::Arrays,
@@ -217,6 +228,10 @@ impl State {
         self.apps.entry(id).or_insert(MockApp {
             id,
             queue: queue.to_owned(),
+            name: format!("job {number}"),
+            kind: "MAPREDUCE".to_owned(),
+            submitted_ms: self.now_ms,
+            properties: BTreeMap::new(),
             tags: String::new(),
             priority: 0,
             state: AppState::Accepted,

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::{Address, Client, HttpError, Query, Settings};
 use crate::id::{AppAttemptId, AppId, ContainerId};
@@ -295,6 +295,34 @@ impl Node {
     }
 }
 
+/// The scheduler (`/scheduler`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduler {
+    /// `capacityScheduler`, `fairScheduler` or `fifoScheduler`.
+    pub kind: String,
+    /// The full paths of the queues that take applications, such as `root.jobs`.
+    pub queues: Vec<String>,
+}
+
+/// The queues at and below one that take applications; `above` is where it is.
+fn leaves(queue: &Value, above: &str, to: &mut Vec<String>) {
+    let text = |key: &str| queue[key].as_str();
+    let name = text("queueName").unwrap_or_default();
+    let joined = || if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+    let path = text("queuePath").map_or_else(joined, str::to_owned);
+    let below = match &queue["queues"]["queue"] {
+        Value::Array(queues) => queues.as_slice(),
+        queue @ Value::Object(_) => std::slice::from_ref(queue),
+        _ => &[],
+    };
+    if below.is_empty() && !path.is_empty() {
+        to.push(path.clone());
+    }
+    for queue in below {
+        leaves(queue, &path, to);
+    }
+}
+
 /// Which applications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Which {
@@ -391,6 +419,20 @@ impl ResourceManager {
     /// See [`HttpError`].
     pub fn nodes(&self) -> Result<Vec<Node>, HttpError> {
         self.client.get_list("/ws/v1/cluster/nodes", &[], &["nodes", "node"])
+    }
+
+    /// The scheduler and its queues.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`].
+    pub fn scheduler(&self) -> Result<Scheduler, HttpError> {
+        let document: Value = self.client.get_object("/ws/v1/cluster/scheduler", "scheduler")?;
+        let root = &document["schedulerInfo"];
+        let kind = root["type"].as_str().unwrap_or_default().to_owned();
+        let mut queues = Vec::new();
+        leaves(root, "", &mut queues);
+        Ok(Scheduler { kind, queues })
     }
 
     /// The value of a property in the ResourceManager's own configuration (Hadoop's `ConfServlet`); `None` if it has none.

@@ -35,28 +35,33 @@ pub const ENTRY: EngineEntry =
 /// Where a value is not given: the environment has it.
 const ENVIRONMENT: &str = "environment";
 
+pub(super) const MEMORY: Param =
+    Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
+pub(super) const AM_SHARE: Param = Param::new(
+    "am-share",
+    "0.5",
+    Values::Real(0.01, 1.0),
+    "part of the slots that ApplicationMasters may hold",
+);
+pub(super) const TABLE: Param = Param::new(
+    "table",
+    "cluster",
+    Values::Text("FILE"),
+    "the table of the plug-in; cluster: as its yarn-site.xml says, none: without the plug-in",
+);
+
 const PARAMS: &[Param] = &[
     Param::new(ADDRESS, "127.0.0.1:8088", Values::Text("HOST:PORT"), "the ResourceManager's web address"),
     Param::new("queue", "default", Values::Text("QUEUE"), "queue of the jobs"),
-    Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot"),
-    Param::new(
-        "am-share",
-        "0.5",
-        Values::Real(0.01, 1.0),
-        "part of the slots that ApplicationMasters may hold",
-    ),
+    MEMORY,
+    AM_SHARE,
     Param::new(
         "decide",
         "policy",
         Values::Choice(&["policy", "cluster"]),
         "who decides: the policy, or the cluster as it is without us, to compare",
     ),
-    Param::new(
-        "table",
-        "cluster",
-        Values::Text("FILE"),
-        "the table of the plug-in; cluster: as its yarn-site.xml says, none: without the plug-in",
-    ),
+    TABLE,
     Param::new("conf", ENVIRONMENT, Values::Text("DIR"), "configuration of Hadoop, else HADOOP_CONF_DIR"),
     Param::new("classpath", ENVIRONMENT, Values::Text("PATH"), "jars of Hadoop, else HADOOP_CLASSPATH"),
     Param::new(
@@ -72,7 +77,7 @@ const PARAMS: &[Param] = &[
 ];
 
 /// How long a table holds whose writer is gone.
-const VALID: Duration = Duration::from_secs(30);
+pub(super) const VALID: Duration = Duration::from_secs(30);
 
 /// The property of the ResourceManager that names the table.
 const TABLE_PROPERTY: &str = "slackline.table";
@@ -105,30 +110,18 @@ struct Yarn {
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let address = Address::parse(settings.text(ADDRESS)).map_err(EngineError::other)?;
     let manager = ResourceManager::new(&address, http::Settings::default());
-    manager.info().map_err(EngineError::other)?;
-    let memory_mb = settings.count("memory").div_ceil(1 << 20);
-    let slot_mb = granted_mb(&manager, memory_mb)?;
-    let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
-    let slots: u32 = machines.iter().map(|machine| machine.count).sum();
-    if slots < 2 {
-        let problem = format!(
-            "{}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
-             ApplicationMaster and a task; see --memory",
-            settings.text(ADDRESS)
-        );
-        return Err(EngineError::other(problem));
-    }
+    let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
     let site = Site {
         table: match settings.choice("decide") {
             "cluster" => None,
-            _ => table_path(settings.text("table"), &manager)?,
+            _ => table_path(settings.text(TABLE.name), &manager)?,
         },
         address,
         queue: settings.text("queue").to_owned(),
         java: java(settings.text("java")),
         class_path: class_path(settings)?,
         slot_mb,
-        am_share: settings.real("am-share"),
+        am_share: settings.real(AM_SHARE.name),
         by_cluster: settings.choice("decide") == "cluster",
         split_bytes: settings.count("split").max(1 << 10),
         memory_bytes: settings.count("task-memory").max(1 << 20),
@@ -136,6 +129,26 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
     };
     Ok(Box::new(Yarn { site, machines }))
+}
+
+/// The memory of a container as the cluster grants it, MiB, if one of so many bytes is asked for; and its machines.
+pub(super) fn slots(
+    address: &Address,
+    manager: &ResourceManager,
+    memory: u64,
+) -> Result<(u64, Vec<MachineDraft>), EngineError> {
+    manager.info().map_err(EngineError::other)?;
+    let slot_mb = granted_mb(manager, memory.div_ceil(1 << 20))?;
+    let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
+    let slots: u32 = machines.iter().map(|machine| machine.count).sum();
+    if slots < 2 {
+        let problem = format!(
+            "{address}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
+             ApplicationMaster and a task; see --memory"
+        );
+        return Err(EngineError::other(problem));
+    }
+    Ok((slot_mb, machines))
 }
 
 /// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
@@ -163,7 +176,7 @@ fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
 }
 
 /// The table of the plug-in; none if it is to be left alone.
-fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
+pub(super) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
     match given {
         "none" => Ok(None),
         "cluster" => {

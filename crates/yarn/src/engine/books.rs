@@ -309,6 +309,12 @@ impl Books {
         self.slots.iter().filter(|&&slot| slot != Slot::Away).count() as u32
     }
 
+    /// How many slots are held by what is none of the driver's.
+    pub(super) fn taken(&self) -> u32 {
+        let is_taken = |slot: &&Slot| matches!(slot, Slot::Taken(_) | Slot::Others);
+        self.slots.iter().filter(is_taken).count() as u32
+    }
+
     fn host_of(&self, slot: u32) -> Option<&Host> {
         let at = self.hosts.partition_point(|host| host.first <= slot);
         self.hosts.get(at.checked_sub(1)?)

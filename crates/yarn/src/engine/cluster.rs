@@ -1,18 +1,17 @@
-//! What the engine needs of a cluster: looking at it, the table, priorities, submitting and killing.
+//! What the engine needs of a cluster beside what it is told: its own applications, submitting and killing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::clock::Stopwatch;
+use super::control::Control;
 use crate::http::HttpError;
 use crate::id::AppId;
 use crate::observe::{Change, Observer, Snapshot};
-use crate::rest::{App, Node, ResourceManager, Which};
+use crate::rest::{App, ResourceManager, Which};
 use crate::submitter::{JobRequest, Submitter, SubmitterError};
-use crate::table::{Rows, Table, TableError};
+use crate::table::Table;
 
 /// The tag that says which run an application is of.
 pub(super) const RUN_TAG: &str = "slackline.run";
@@ -31,23 +30,12 @@ pub(super) struct Ticket {
 /// A submission that was answered.
 pub(super) type Answer = (Ticket, Result<AppId, SubmitterError>);
 
-/// How often NodeManagers are looked at, in looks.
-const NODES_EVERY: u32 = 8;
-
 /// A YARN cluster.
 pub(super) struct Cluster {
-    manager: ResourceManager,
-    observer: Observer,
-    table: Option<Table>,
-    written: Option<(Rows, Duration)>,
-    /// How long a table holds.
-    valid: Duration,
+    pub(super) control: Control,
     submitter: Arc<Submitter>,
     answers: (Sender<Answer>, Receiver<Answer>),
-    began: Stopwatch,
     owner: String,
-    looks: u32,
-    nodes: BTreeMap<String, Node>,
 }
 
 impl Cluster {
@@ -61,17 +49,10 @@ impl Cluster {
         owner: &str,
     ) -> Self {
         Self {
-            manager,
-            observer,
-            table,
-            written: None,
-            valid,
+            control: Control::new(manager, observer, table, valid),
             submitter,
             answers: channel(),
-            began: Stopwatch::start(),
             owner: owner.to_lowercase(),
-            looks: 0,
-            nodes: BTreeMap::new(),
         }
     }
 
@@ -82,8 +63,8 @@ impl Cluster {
     pub(super) fn expect_earlier(&mut self) -> Result<(), HttpError> {
         let tags = vec![format!("{RUN_TAG}={}", self.owner)];
         let which = Which { tags, ended: true, ..Which::default() };
-        for app in self.manager.apps(&which)? {
-            self.observer.expect(app.id);
+        for app in self.control.manager.apps(&which)? {
+            self.control.observer.expect(app.id);
         }
         Ok(())
     }
@@ -93,48 +74,13 @@ impl Cluster {
     /// # Errors
     /// It does not answer.
     pub(super) fn look(&mut self) -> Result<Vec<Change>, HttpError> {
-        if self.looks.is_multiple_of(NODES_EVERY) {
-            let nodes = self.manager.nodes()?;
-            self.nodes = nodes.into_iter().map(|node| (node.host.clone(), node)).collect();
-        }
-        self.looks += 1;
-        let Self { manager, observer, began, owner, .. } = self;
-        observer.cycle(manager, began.elapsed(), |app: &App| app.tag(RUN_TAG) == Some(owner))
+        let Self { control, owner, .. } = self;
+        control.look(|app: &App| app.tag(RUN_TAG) == Some(owner))
     }
 
     /// The cluster as the last look saw it.
     pub(super) fn snapshot(&self) -> &Snapshot {
-        self.observer.snapshot()
-    }
-
-    /// Whether a host takes containers.
-    pub(super) fn is_up(&self, host: &str) -> bool {
-        self.nodes.get(host).is_some_and(Node::is_up)
-    }
-
-    /// Writes the table if its rows are others than before, or it would expire.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(super) fn publish(&mut self, rows: &Rows) -> Result<(), TableError> {
-        let now = self.began.elapsed();
-        let is_fresh = |(before, at): &(Rows, Duration)| before == rows && now < *at + self.valid / 3;
-        if self.written.as_ref().is_some_and(is_fresh) {
-            return Ok(());
-        }
-        if let Some(table) = &mut self.table {
-            table.write(rows)?;
-        }
-        self.written = Some((rows.clone(), now));
-        Ok(())
-    }
-
-    /// Gives an application a priority.
-    ///
-    /// # Errors
-    /// The cluster does not answer, or does not want to.
-    pub(super) fn set_priority(&self, app: AppId, priority: u64) -> Result<(), HttpError> {
-        self.manager.set_priority(app, priority).map(drop)
+        self.control.snapshot()
     }
 
     /// Has an application killed.
@@ -142,7 +88,7 @@ impl Cluster {
     /// # Errors
     /// The cluster does not answer.
     pub(super) fn kill(&self, app: AppId) -> Result<(), HttpError> {
-        self.manager.kill(app)
+        self.control.manager.kill(app)
     }
 
     /// Submits a job, which is answered later.
@@ -160,7 +106,7 @@ impl Cluster {
     pub(super) fn answers(&mut self) -> Vec<Answer> {
         let answers: Vec<Answer> = self.answers.1.try_iter().collect();
         for app in answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
-            self.observer.expect(*app);
+            self.control.observer.expect(*app);
         }
         answers
     }

@@ -33,10 +33,10 @@ use crate::rest::{AppState, Container, FinalStatus, Pending, Purpose};
 use crate::submitter::JobRequest;
 
 /// How long the engine waits between two looks.
-const CYCLE: Duration = Duration::from_millis(250);
+pub(super) const CYCLE: Duration = Duration::from_millis(250);
 
 /// The most priorities that are changed after a look: each is written to the ResourceManager's state store.
-const CHANGES_MAX: usize = 5;
+pub(super) const CHANGES_MAX: usize = 5;
 
 /// How often a job is submitted whose applications the ResourceManager forgets.
 const SUBMISSIONS_MAX: u32 = 3;
@@ -315,13 +315,7 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// Counts the slots that containers hold which are not of the run.
     fn count_others(&mut self) {
-        let others = self.cluster.snapshot().others;
-        let slots = others.memory_mb.div_ceil(self.rules.slot_mb.max(1));
-        self.books.set_others(u32::try_from(slots).unwrap_or(u32::MAX).min(self.books.slots()));
-        let hosts: Vec<String> = self.books.hosts().map(|(name, _)| name.to_owned()).collect();
-        for host in hosts {
-            self.books.set_host(&host, self.cluster.is_up(&host));
-        }
+        self.cluster.control.count_others(&mut self.books, self.rules.slot_mb, 0);
     }
 
     fn read_reports(&mut self) {
@@ -617,13 +611,13 @@ impl<'a, 's> Guest<'a, 's> {
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
         let wishes = Wishes::of((&self.books, plans), &self.jobs, pending);
-        if let Err(error) = self.cluster.publish(&wishes.rows) {
+        if let Err(error) = self.cluster.control.publish(&wishes.rows) {
             self.fatal.get_or_insert(error.to_string());
         }
         let now = |app: &AppId| Some((*app, self.jobs[*self.by_app.get(app)? as usize].priority));
         let order: Vec<(AppId, u64)> = wishes.order.iter().filter_map(now).collect();
         for (app, priority) in priorities(&order, CHANGES_MAX) {
-            if self.cluster.set_priority(app, priority).is_ok()
+            if self.cluster.control.set_priority(app, priority).is_ok()
                 && let Some(&job) = self.by_app.get(&app)
             {
                 self.jobs[job as usize].priority = priority;
@@ -688,7 +682,7 @@ pub(super) fn masters_max(slots: u32, share: f64) -> usize {
 }
 
 /// The phase that a container works for.
-fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
+pub(super) fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
     match purpose {
         Purpose::Map | Purpose::FailedMap => Some(PhaseKind::Map),
         Purpose::Reduce => Some(PhaseKind::Reduce),
@@ -697,7 +691,7 @@ fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
 }
 
 /// What an application asks for.
-fn pending(snapshot: &Snapshot, app: AppId) -> Pending {
+pub(super) fn pending(snapshot: &Snapshot, app: AppId) -> Pending {
     snapshot.watched.get(&app).map(|watched| watched.app.pending).unwrap_or_default()
 }
 

@@ -64,11 +64,22 @@ impl Wishes {
         jobs: &[OwnJob],
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra(books, plans, jobs, &pending);
+        let open = (0..).zip(jobs).filter(|(_, own)| own.stage != Stage::Done);
+        let apps = open.map(|(job, own)| (job, own.app())).collect();
+        Self::of_apps((books, plans), &apps, pending)
+    }
+
+    /// The same of jobs that are not done, and the applications of those that have one.
+    pub(super) fn of_apps(
+        (books, plans): (&Books, &Plans),
+        apps: &BTreeMap<u32, Option<AppId>>,
+        pending: impl Fn(AppId) -> Pending,
+    ) -> Self {
+        let extra = extra((books, plans), apps, &pending);
         let mut wishes = Self::default();
         let mut order = BTreeMap::new();
-        for (job, own) in (0..).zip(jobs) {
-            let Some(app) = own.app() else { continue };
+        for (&job, &app) in apps {
+            let Some(app) = app else { continue };
             let phase = |kind| books.phase_of(job, kind);
             let cap = |kind| phase(kind).map_or(Some(0), |phase| cap(phase, (books, plans), &extra));
             let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, books, plans));
@@ -100,17 +111,16 @@ impl Wishes {
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
 fn extra(
-    books: &Books,
-    plans: &Plans,
-    jobs: &[OwnJob],
+    (books, plans): (&Books, &Plans),
+    apps: &BTreeMap<u32, Option<AppId>>,
     pending: impl Fn(AppId) -> Pending,
 ) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
-    let has_app = |job: u32| jobs[job as usize].app().is_some();
+    let has_app = |job: u32| apps.get(&job).is_some_and(Option::is_some);
     let lent = |phase: PhaseId| {
-        let own = books.job_of(phase).map(|job| &jobs[job as usize]).filter(|own| own.stage != Stage::Done);
-        let asked = own.and_then(OwnJob::app).map_or(0, |app| asked_for(pending(app), books.kind_of(phase)));
-        own.map_or(0, |_| u64::from(books.unbound(phase)).saturating_sub(asked) as u32)
+        let app = books.job_of(phase).and_then(|job| apps.get(&job));
+        let asked = |app: &Option<AppId>| app.map_or(0, |app| asked_for(pending(app), books.kind_of(phase)));
+        app.map_or(0, |app| u64::from(books.unbound(phase)).saturating_sub(asked(app)) as u32)
     };
     let lent: u32 = books.phases().map(lent).sum();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };

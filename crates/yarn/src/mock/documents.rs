@@ -100,6 +100,7 @@ fn cluster(state: &State, path: &[&str], query: &str) -> Answer {
             let nodes = state.hosts.iter().enumerate().map(|(n, host)| node(n, host, state)).collect();
             Answer::json(&list(shape, "nodes", "node", nodes))
         }
+        ["scheduler"] => Answer::json(&scheduler(state)),
         ["apps"] => {
             let wanted: Vec<&MockApp> = state.apps.values().filter(|app| is_wanted(app, query)).collect();
             let apps = wanted.into_iter().map(|app| application(app, shape)).collect();
@@ -168,10 +169,10 @@ fn name_of(state: AppState) -> &'static str {
 fn application(app: &MockApp, shape: Shape) -> Value {
     let running = app.running().count() + usize::from(app.has_master);
     let mut document = json!({
-        "id": app.id.to_string(), "user": "me", "name": format!("job {}", app.id.number), "queue": app.queue,
+        "id": app.id.to_string(), "user": "me", "name": app.name, "queue": app.queue,
         "state": name_of(app.state), "finalStatus": final_status(app.state), "progress": progress(app),
-        "trackingUI": "ApplicationMaster", "diagnostics": "", "clusterId": app.id.cluster, "applicationType": "MAPREDUCE",
-        "applicationTags": app.tags, "priority": app.priority, "startedTime": app.id.cluster, "launchTime": 0,
+        "trackingUI": "ApplicationMaster", "diagnostics": "", "clusterId": app.id.cluster, "applicationType": app.kind,
+        "applicationTags": app.tags, "priority": app.priority, "startedTime": app.submitted_ms, "launchTime": 0,
         "finishedTime": app.finished_ms, "elapsedTime": 1, "allocatedMB": -1, "allocatedVCores": -1,
         "runningContainers": -1, "memorySeconds": 1, "vcoreSeconds": 1, "preemptedResourceMB": 0,
         "logAggregationStatus": "DISABLED", "unmanagedApplication": false, "amNodeLabelExpression": "",
@@ -221,6 +222,15 @@ fn final_status(state: AppState) -> &'static str {
 fn progress(app: &MockApp) -> f64 {
     let done = app.count(TaskKind::Map, "SUCCEEDED") + app.count(TaskKind::Reduce, "SUCCEEDED");
     100.0 * f64::from(done) / f64::from((app.maps + app.reduces).max(1))
+}
+
+fn scheduler(state: &State) -> Value {
+    let queues = state.queues.iter().map(|path| {
+        let name = path.rsplit('.').next();
+        json!({ "type": "capacitySchedulerLeafQueueInfo", "queuePath": path, "queueName": name })
+    });
+    let queues = json!({ "queue": queues.collect::<Vec<_>>() });
+    json!({ "scheduler": { "schedulerInfo": { "type": "capacityScheduler", "queueName": "root", "queues": queues } } })
 }
 
 fn metrics(state: &State) -> Value {
@@ -288,6 +298,7 @@ fn jobs(apps: &[&MockApp], path: &[&str], shape: Shape) -> Answer {
                         app.attempts.iter().filter(of).map(attempt).collect(),
                     )
                 }
+                ["conf"] => configuration(app),
                 ["counters"] => counters(app),
                 _ => return Answer::missing("java.lang.Exception: not found"),
             }
@@ -339,6 +350,12 @@ fn attempt(attempt: &MockAttempt) -> Value {
         document["mergeFinishTime"] = (attempt.started_ms + 2).into();
     }
     document
+}
+
+fn configuration(app: &MockApp) -> Value {
+    let property = |(name, value)| json!({ "name": name, "value": value, "source": ["job.xml"] });
+    let all: Vec<Value> = app.properties.iter().map(property).collect();
+    json!({ "conf": { "path": "file:/tmp/job.xml", "property": all } })
 }
 
 fn counters(app: &MockApp) -> Value {
