@@ -434,6 +434,7 @@ impl Engine for Local<'_> {
             batch: Batch::Task,
             faults: Faults::Never,
             offers: Offers::Immediate,
+            masters: None,
             lengths: Lengths::Guessed,
         }
     }

@@ -3,7 +3,7 @@
 use slackline_model::cluster::SlotRange;
 use slackline_model::cost::Objective;
 use slackline_model::schedule::{Allocation, Clock, FlowRow, NewRow, TaskRows};
-use slackline_model::{PhaseKind, Time};
+use slackline_model::{PhaseKind, Span, Time};
 use slackline_trace::{ImportOptions, read_workload};
 
 use super::*;
@@ -22,6 +22,7 @@ fn schedule() -> Schedule {
         minima: false,
         clock: Clock::Exact,
         slowstart: 1.0,
+        profile: None,
         objective: Objective::default(),
         cost: None,
         lower_bound: None,
@@ -29,6 +30,7 @@ fn schedule() -> Schedule {
         metrics: Vec::new(),
         flows: Vec::new(),
         tasks: TaskRows::new(),
+        masters: Vec::new(),
         allocations: Vec::new(),
     }
 }
@@ -46,7 +48,7 @@ fn ran(instance: &Instance, rows: &[Row<'_>]) -> Schedule {
         let [start, end] = [start, end].map(|s| Time(s * 1_000_000));
         let phase = phase(instance, name);
         schedule.tasks.push(
-            NewRow { phase, first, count, start, end, attempt, outcome },
+            NewRow { phase, first, count, start, end, startup: Span::ZERO, attempt, outcome },
             &[SlotRange { first: slot, len: count }],
         );
     }

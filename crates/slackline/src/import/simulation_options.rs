@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use slackline_model::{FlowId, History, Instance, MachineId, Seed, Span, Time};
+use slackline_model::{FlowId, History, Instance, Lane, MachineId, Profile, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};
 
 use super::error::ImportError;
@@ -36,6 +36,8 @@ pub struct SimulationOptions {
     pub plan_files: Vec<String>,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
+    /// How the cluster behaves, if not plainly. Schedules record it by itself.
+    pub profile: Option<Profile>,
 }
 
 /// What a policy may know of durations.
@@ -84,6 +86,7 @@ impl Default for SimulationOptions {
             locality_wait: 0.0,
             plan_files: Vec::new(),
             timings: false,
+            profile: None,
         }
     }
 }
@@ -122,20 +125,23 @@ impl SimulationOptions {
         put(options, "crash-rate", self.crash_rate.map(|rate| rate.between));
         put(options, "repair", self.crash_rate.map(|rate| rate.repair));
         put(options, "locality-wait", above_zero(self.locality_wait));
+        put(options, "profile", self.profile.as_ref());
         put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
     }
 
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
-        self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some()
+        let profile = self.profile.as_ref().is_some_and(Profile::draws);
+        self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some() || profile
     }
 
     /// The options for an instance that was cut into tasks; `history` counts with [`KnowledgeOption::Learned`].
     ///
     /// # Errors
     /// A crash of a machine that the cluster does not have, or that is down; plans that cannot be read or are
-    /// of other flows.
+    /// of other flows; what does not go with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
+        self.check_profile(instance)?;
         Ok(Options {
             knowledge: match self.knowledge {
                 KnowledgeOption::Mean => Knowledge::Mean,
@@ -146,13 +152,44 @@ impl SimulationOptions {
                 .with_seed(Seed(seed))
                 .with_heartbeat(Span::from_seconds_nearest(self.heartbeat))
                 .with_jitter(self.jitter)
-                .with_crashes(self.crashes(instance)?),
+                .with_crashes(self.crashes(instance)?)
+                .with_profile(self.profile.clone()),
             slowstart: self.slowstart,
             noise: self.noise,
             locality_wait: Span::from_seconds_nearest(self.locality_wait),
             timings: self.timings,
             plans: self.plans(instance)?,
         })
+    }
+
+    /// Whether the profile goes with everything else.
+    fn check_profile(&self, instance: &Instance) -> Result<(), ImportError> {
+        let Some(profile) = &self.profile else { return Ok(()) };
+        let refused = |option, found: String| Err(ImportError::option(option, found));
+        if self.heartbeat > 0.0 {
+            let found = format!(
+                "found {} with --profile, expected it as a parameter of the profile ({}:heartbeat={0})",
+                self.heartbeat,
+                profile.name()
+            );
+            return refused("heartbeat", found);
+        }
+        if !self.crashes.is_empty() || self.crash_rate.is_some() {
+            let found = "found machines that die, expected none: what becomes of ApplicationMasters on them is not simulated";
+            return refused("profile", found.to_owned());
+        }
+        let cluster = instance.cluster();
+        if profile.am_share() > 0.0 && cluster.is_typed() {
+            let found = "found map slots and reduce slots, expected universal ones, which ApplicationMasters can hold too \
+                         (or am-share=0)";
+            return refused("profile", found.to_owned());
+        }
+        if profile.am_share() > 0.0 && cluster.slots(Lane::Any) < 2 {
+            let found = "found 1 slot, expected at least 2: one is the ApplicationMaster's (or am-share=0)"
+                .to_owned();
+            return refused("profile", found);
+        }
+        Ok(())
     }
 
     /// The plans of all plan files.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Origin, Outcome, TaskRows};
-use slackline_model::{FlowId, Instance, Objective, PhaseId, SlotRange, Time};
+use slackline_model::{FlowId, Instance, Objective, PhaseId, SlotRange, Span, Time};
 
 use super::*;
 use crate::{ImportOptions, TraceError, read_workload, sha256};
@@ -105,6 +105,7 @@ fn schedule(tasks: TaskRows) -> Schedule {
         minima: false,
         clock: Clock::Measured,
         slowstart: 0.05,
+        profile: None,
         objective: Objective::default(),
         cost: Some(3.0),
         lower_bound: Some(0.0),
@@ -119,6 +120,7 @@ fn schedule(tasks: TaskRows) -> Schedule {
             status: FlowStatus::Failed,
         }],
         tasks,
+        masters: Vec::new(),
         allocations: Vec::new(),
     }
 }
@@ -224,7 +226,7 @@ fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
 /// The same schedule as lines, each flow after the rows.
 fn in_lines(instance: &Instance, schedule: &Schedule, meta: &Meta) -> String {
     let Schedule { minima, clock, slowstart, .. } = *schedule;
-    let origin = Origin { policy: schedule.policy.clone(), minima, clock, slowstart };
+    let origin = Origin { policy: schedule.policy.clone(), minima, clock, slowstart, profile: None };
     let mut out = Vec::new();
     let mut lines = ScheduleLines::new(&mut out);
     lines.begin(instance, &origin, meta).unwrap();
@@ -365,7 +367,7 @@ proptest! {
         for (slot, len, first, at, attempt) in runs {
             let count = len.min(14 - slot);
             let (start, end) = (Time(at), Time(at + 7));
-            let row = NewRow { first, count, start, end, attempt, ..row(0, 0, 1) };
+            let row = NewRow { first, count, start, end, startup: Span::ZERO, attempt, ..row(0, 0, 1) };
             tasks.push(row, &[SlotRange { first: slot, len: count }]);
         }
         let schedule = Schedule { cost, ..schedule(tasks) };
