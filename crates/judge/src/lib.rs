@@ -159,7 +159,7 @@ fn check_each_flow(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule
     order::check_reduces(ledger, progress, schedule.slowstart, first);
     startups::check(ledger, schedule.profile.as_ref(), first);
     if schedule.clock == Clock::Exact {
-        durations::check(ledger, progress, first);
+        durations::check(ledger, progress, schedule.profile.as_ref(), first);
     }
 }
 

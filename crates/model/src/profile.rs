@@ -30,6 +30,14 @@ pub const PARAMS: &[Param] = &[
     Param::new("heartbeat", "0.2", PAUSE, "machines report, and get work, this often"),
     Param::new("am-heartbeat", "0.2", PAUSE, "an ApplicationMaster hears of its containers this often"),
     Param::new("container-start", "4..6", RANGE, "from when a container is asked for to its task's own code"),
+    Param::new(
+        "spread",
+        "0",
+        Values::Real(0.0, 3.0),
+        "standard deviation of the logarithm of what tasks take",
+    ),
+    Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
+    Param::new("straggler-factor", "3", Values::Real(1.0, 1000.0), "how many times as long one takes"),
 ];
 
 /// A day is more than anything here takes.
@@ -113,7 +121,8 @@ impl Profile {
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
         let ranges = [self.submit(), self.am_start(), self.container_start()];
-        ranges.iter().any(|range| range.least < range.most)
+        let is_drawn = |range: &Between| range.least < range.most;
+        ranges.iter().any(is_drawn) || self.spread() > 0.0 || self.straggler_share() > 0.0
     }
 
     /// From when a job may start (its flow released, the jobs before it done) to when the cluster knows of it.
@@ -149,6 +158,21 @@ impl Profile {
     /// From when an ApplicationMaster asks for a task to be begun on a slot to when its code runs.
     pub fn container_start(&self) -> Between {
         self.between("container-start")
+    }
+
+    /// Standard deviation of the logarithm of a random factor (mean 1) on what a task computes; 0 for exact durations.
+    pub fn spread(&self) -> f64 {
+        self.settings.real("spread")
+    }
+
+    /// How likely an attempt takes [`Self::straggler_factor`] times as long.
+    pub fn straggler_share(&self) -> f64 {
+        self.settings.real("straggler-share")
+    }
+
+    /// How many times as long as others a straggler computes.
+    pub fn straggler_factor(&self) -> f64 {
+        self.settings.real("straggler-factor")
     }
 
     fn span(&self, name: &str) -> Span {
@@ -199,7 +223,8 @@ mod tests {
 
     #[test]
     fn nothing_need_take_any_time() {
-        for param in PARAMS {
+        // A factor of 1 is what takes no time.
+        for param in PARAMS.iter().filter(|param| !param.name.ends_with("-factor")) {
             assert!(Profile::of(HADOOP, [(param.name, "0")]).is_ok(), "{}", param.name);
         }
     }

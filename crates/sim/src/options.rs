@@ -23,7 +23,8 @@ pub struct Options {
     /// Whether the output of finished tasks outlives their machine, as on a shared file system.
     pub shared_output: bool,
     /// How the cluster differs from one that does everything at once. Its machines have universal slots, at least two
-    /// in all if masters of jobs hold slots, and never go. Its heartbeat is [`Options::heartbeat`].
+    /// in all if masters of jobs hold slots, and never go. Its heartbeat and its spread
+    /// are [`Options::heartbeat`] and [`Options::jitter`].
     pub profile: Option<Profile>,
 }
 
@@ -76,11 +77,12 @@ impl Options {
         self
     }
 
-    /// With a cluster that behaves so, heartbeat included.
+    /// With a cluster that behaves so, heartbeat and jitter included.
     #[must_use]
     pub fn with_profile(mut self, profile: Option<Profile>) -> Self {
         if let Some(profile) = &profile {
             self.heartbeat = profile.heartbeat();
+            self.jitter = profile.spread();
         }
         self.profile = profile;
         self

@@ -34,10 +34,23 @@ impl Starts {
         Masters { most, linger: self.profile.am_linger() }
     }
 
-    /// Whether tasks that start together may begin apart.
+    /// Whether tasks that start together may begin or end apart.
     pub(crate) fn are_drawn(&self) -> bool {
         let Between { least, most } = self.profile.container_start();
-        least < most
+        least < most || self.profile.straggler_share() > 0.0
+    }
+
+    /// How many times as long as its task says an attempt computes.
+    pub(crate) fn factor(&self, attempt: (PhaseId, u32, u16)) -> f64 {
+        let share = self.profile.straggler_share();
+        let is_straggler = share > 0.0 && random::chance(&mut self.of_attempt("straggler", attempt), share);
+        if is_straggler { self.profile.straggler_factor() } else { 1.0 }
+    }
+
+    /// The generator of an attempt, for one thing that is drawn.
+    fn of_attempt(&self, stream: &str, (phase, task, attempt): (PhaseId, u32, u16)) -> ChaCha8Rng {
+        let of_attempt = Seed(self.seed.stream(stream, u64::from(attempt)));
+        random::rng(of_attempt, "task", u64::from(phase.0) << 32 | u64::from(task))
     }
 
     /// How long it takes to submit a job.
@@ -62,18 +75,11 @@ impl Starts {
 
     /// How long after it took its slot at `now` an attempt of a task begins: its master hears of the slot with its
     /// next heartbeat, and then the container starts.
-    pub(crate) fn container(
-        &self,
-        job: JobId,
-        (phase, task, attempt): (PhaseId, u32, u16),
-        now: Time,
-    ) -> Span {
+    pub(crate) fn container(&self, job: JobId, attempt: (PhaseId, u32, u16), now: Time) -> Span {
         let beat = self.profile.am_heartbeat().0;
         let since = now.since(self.up.get(&job).copied().unwrap_or(Time::ZERO)).0;
         let heard = if beat == 0 { 0 } else { since.next_multiple_of(beat) - since };
-        let of_attempt = Seed(self.seed.stream("container-start", u64::from(attempt)));
-        let index = u64::from(phase.0) << 32 | u64::from(task);
-        let rng = &mut random::rng(of_attempt, "task", index);
+        let rng = &mut self.of_attempt("container-start", attempt);
         Span(heard + between(self.profile.container_start(), rng).0)
     }
 

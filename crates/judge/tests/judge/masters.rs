@@ -28,7 +28,7 @@ fn master(job: u32, slot: u32, [start, up, end]: [f64; 3]) -> MasterRow {
 
 /// Each master is submitted at 1 s, up at 6 s; each map takes its slot then and runs 10 s from 8 s on.
 fn masters() -> Vec<MasterRow> {
-    vec![master(0, 0, [1.0, 6.0, 22.0]), master(1, 1, [1.0, 6.0, 32.0])]
+    vec![master(0, 0, [1.0, 6.0, 22.0]), master(1, 1, [1.0, 6.0, 34.0])]
 }
 
 fn schedule(masters: Vec<MasterRow>, startup: f64) -> (Instance, Schedule) {

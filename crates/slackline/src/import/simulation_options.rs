@@ -129,6 +129,11 @@ impl SimulationOptions {
         put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
     }
 
+    /// Whether durations are others than the workload's.
+    pub fn distorts(&self) -> bool {
+        self.jitter > 0.0 || self.profile.as_ref().is_some_and(|profile| profile.spread() > 0.0)
+    }
+
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
         let profile = self.profile.as_ref().is_some_and(Profile::draws);
@@ -142,7 +147,7 @@ impl SimulationOptions {
     /// of other flows; what does not go with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
         self.check_profile(instance)?;
-        Ok(Options {
+        let mut options = Options {
             knowledge: match self.knowledge {
                 KnowledgeOption::Mean => Knowledge::Mean,
                 KnowledgeOption::Exact => Knowledge::Exact,
@@ -152,27 +157,30 @@ impl SimulationOptions {
                 .with_seed(Seed(seed))
                 .with_heartbeat(Span::from_seconds_nearest(self.heartbeat))
                 .with_jitter(self.jitter)
-                .with_crashes(self.crashes(instance)?)
-                .with_profile(self.profile.clone()),
+                .with_crashes(self.crashes(instance)?),
             slowstart: self.slowstart,
             noise: self.noise,
             locality_wait: Span::from_seconds_nearest(self.locality_wait),
             timings: self.timings,
             plans: self.plans(instance)?,
-        })
+        };
+        if self.profile.is_some() {
+            options.sim = options.sim.with_profile(self.profile.clone());
+        }
+        Ok(options)
     }
 
     /// Whether the profile goes with everything else.
     fn check_profile(&self, instance: &Instance) -> Result<(), ImportError> {
         let Some(profile) = &self.profile else { return Ok(()) };
         let refused = |option, found: String| Err(ImportError::option(option, found));
-        if self.heartbeat > 0.0 {
+        let own = [("heartbeat", self.heartbeat, "heartbeat"), ("jitter", self.jitter, "spread")];
+        if let Some((option, value, param)) = own.into_iter().find(|own| own.1 > 0.0) {
             let found = format!(
-                "found {} with --profile, expected it as a parameter of the profile ({}:heartbeat={0})",
-                self.heartbeat,
+                "found {value} with --profile, expected it as a parameter of the profile ({}:{param}={value})",
                 profile.name()
             );
-            return refused("heartbeat", found);
+            return refused(option, found);
         }
         if !self.crashes.is_empty() || self.crash_rate.is_some() {
             let found = "found machines that die, expected none: what becomes of ApplicationMasters on them is not simulated";

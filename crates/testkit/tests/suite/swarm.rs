@@ -59,7 +59,7 @@ pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
 }
 
 /// The same under a profile, whose machines never go; `None` where the cluster cannot have one.
-fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
+pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
     let rng = &mut random::rng(seed, "profile", 0);
     let cluster = instance.cluster();
     if cluster.is_typed() || cluster.slots(Lane::Any) < 2 {
@@ -72,9 +72,12 @@ fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
         let seconds = |rng: &mut random::ChaCha8Rng| random::integer(rng, 0, 4_000_000) as f64 / 1e6;
         let (one, other) = (seconds(rng), seconds(rng));
         let value = match param.values {
-            _ if random::chance(rng, 0.2) => "0".to_owned(),
+            Values::Real(least, most) => {
+                let above = (most.min(4.0) - least) * random::unit(rng);
+                (least + if random::chance(rng, 0.4) { 0.0 } else { above }).to_string()
+            }
+            _ if random::chance(rng, 0.4) => "0".to_owned(),
             Values::SecondsRange(..) => format!("{}..{}", one.min(other), one.max(other)),
-            Values::Real(_, most) => (random::unit(rng) * most).to_string(),
             _ => one.to_string(),
         };
         text.push_str(&format!(":{}={value}", param.name));
@@ -85,7 +88,7 @@ fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
 }
 
 /// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to masters.
-fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
+pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
     let hold_slots = setup.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
     !hold_slots || policy.style() != Style::Placements
 }
