@@ -4,7 +4,7 @@
 use slackline_model::schedule::Outcome;
 use slackline_model::{Lane, PhaseId, PhaseKind, SlotRange, Table};
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Masters};
 use crate::slots::SlotSet;
 
 #[derive(Clone, Default)]
@@ -53,7 +53,7 @@ pub(crate) fn audit(ledger: &Ledger) {
             counts.done += row.count;
         }
     }
-    for slot in ledger.masters.iter().flat_map(|masters| masters.slots()) {
+    for slot in ledger.masters.iter().flat_map(Masters::slots) {
         let (busy, range) = (&mut busy[Lane::Any.index()], SlotRange { first: slot, len: 1 });
         assert_eq!(busy.count_in(range), 0, "a slot runs a master and a task");
         busy.insert(range);
@@ -135,7 +135,7 @@ fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
                 lane.name()
             );
         }
-        let masters = ledger.masters.iter().flat_map(|masters| masters.slots()).count() as u32;
+        let masters = ledger.masters.iter().flat_map(Masters::slots).count() as u32;
         let alive = alive - masters;
         assert_eq!(ledger.state.alive(lane), alive, "slots of the {} lane that are up", lane.name());
     }

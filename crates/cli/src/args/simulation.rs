@@ -57,8 +57,6 @@ pub(crate) struct SimulationArgs {
     #[arg(long, hide_short_help = true, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
     /// How the cluster behaves: plain or hadoop[:PARAMETER=VALUE]...
-    ///
-    /// (the long help is made from the parameters' declarations)
     #[arg(long, value_name = "PROFILE", default_value = "plain", value_parser = value::profile, long_help = value::profile_help())]
     pub(crate) profile: ProfileArg,
     /// A task whose input lies on certain machines waits this long for one of them

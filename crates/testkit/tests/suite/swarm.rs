@@ -80,7 +80,7 @@ pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
             Values::SecondsRange(..) => format!("{}..{}", one.min(other), one.max(other)),
             _ => one.to_string(),
         };
-        text.push_str(&format!(":{}={value}", param.name));
+        text.extend([":", param.name, "=", &value]);
     }
     let profile = Profile::parse(&text).expect("drawn values are valid");
     setup.sim = setup.sim.with_profile(profile);
@@ -189,6 +189,7 @@ fn seeds_under_a_profile() {
     try_seeds(200, check_profile);
 }
 
+#[expect(clippy::print_stdout, reason = "who asks for one seed wants to see its workload")]
 fn try_seeds(usually: u64, check: impl Fn(u64) -> Vec<String> + Sync) {
     let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
     let seeds = if let Some(seed) = number("SLACKLINE_SWARM_SEED") {

@@ -119,7 +119,7 @@ impl<W: Write> ScheduleLines<W> {
 #[derive(Clone, Debug)]
 pub enum ScheduleLine {
     /// The first line: how the schedule came about. Rows and claims are still missing.
-    First(Schedule),
+    First(Box<Schedule>),
     /// A row of tasks and the slots they are on.
     Row(NewRow, Vec<SlotRange>),
     /// The master of a job.
@@ -204,7 +204,7 @@ pub fn read_schedule_lines(
     let first = lines.first()?;
     let mut schedule = beginning(&first, instance).map_err(|wrong| lines.wrong(wrong))?;
     let mut names = Names::new(instance);
-    let mut seen = take(ScheduleLine::First(schedule.clone()));
+    let mut seen = take(ScheduleLine::First(Box::new(schedule.clone())));
     while seen.is_continue() && lines.next()? {
         let read = match lines.kind()? {
             Kind::Task(task) => {
