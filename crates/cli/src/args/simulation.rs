@@ -57,7 +57,7 @@ pub(crate) struct SimulationArgs {
     #[arg(long, hide_short_help = true, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
     /// How the cluster behaves: plain or hadoop[:PARAMETER=VALUE]...
-    #[arg(long, value_name = "PROFILE", default_value = "plain", value_parser = value::profile, long_help = value::profile_help())]
+    #[arg(long, hide_short_help = true, value_name = "PROFILE", default_value = "plain", value_parser = value::profile, long_help = value::profile_help())]
     pub(crate) profile: ProfileArg,
     /// A task whose input lies on certain machines waits this long for one of them
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
