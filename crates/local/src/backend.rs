@@ -11,7 +11,7 @@ use slackline_model::params::{Param, Settings, Values};
 use crate::job_cost::JobHistory;
 use crate::journal::Attempt;
 use crate::preflight::Obstacle;
-use crate::run::{Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
+use crate::run::{Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 
 /// An engine by name, its parameters and how it is made of them.
 ///
@@ -116,6 +116,11 @@ pub trait Session {
 
     /// What becomes of the jobs of the flow file, in its order.
     fn verdicts(&self) -> &[JobVerdict];
+
+    /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
+    fn lost(&self) -> &[LostOutput] {
+        &[]
+    }
 
     /// What prevents unfinished jobs from running; their flows have failed from the start.
     fn obstacles(&self) -> &[Obstacle];

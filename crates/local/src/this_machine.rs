@@ -18,7 +18,7 @@ use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
 use crate::resolve::{InputRules, Resolved, resolve};
-use crate::run::{self, Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
+use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -207,6 +207,10 @@ impl Session for SessionHere {
 
     fn verdicts(&self) -> &[JobVerdict] {
         self.session.verdicts()
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
     }
 
     fn obstacles(&self) -> &[Obstacle] {

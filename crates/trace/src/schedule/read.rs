@@ -69,6 +69,7 @@ fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
         options: document.workload.options.clone(),
         seed: document.seed,
         status: document.status.clone(),
+        jobs: document.jobs.clone(),
     }
 }
 

@@ -289,6 +289,7 @@ fn two_rows_in_lines() -> String {
         options: [("split".into(), "64MiB".into())].into(),
         seed: 7,
         status: "no cost".into(),
+        ..Meta::default()
     };
     in_lines(&instance(), &schedule(tasks), &meta)
 }

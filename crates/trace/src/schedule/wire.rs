@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counts::JobCounts;
 use crate::times::Beginning;
 use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
 use crate::workload::wire::Cluster;
@@ -76,6 +77,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// Claimed metrics by their names in the comparison document.
     #[serde(default)]
     pub(crate) metrics: Named,
+    /// What the jobs of a real run counted.
+    #[serde(default)]
+    pub(crate) jobs: Vec<JobCounts>,
     /// Flow by flow.
     pub(crate) flows: Flows,
     /// Slots held by phases, piecewise constant.

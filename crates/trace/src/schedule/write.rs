@@ -79,6 +79,10 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
         let metrics = schedule.metrics.iter().map(|(name, value)| (name.clone(), figure(name, *value)));
         entry(out, "metrics", &Named(metrics.collect::<Vec<_>>()))?;
     }
+    if !meta.jobs.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "jobs", &meta.jobs, |out, job| value(out, job))?;
+    }
     out.write_all(b",\n")
 }
 
