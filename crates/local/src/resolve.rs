@@ -408,7 +408,7 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
 }
 
 fn whole(path: PathBuf, input: u32) -> Split {
-    Split { path, offset: 0, length: None, input, source: None }
+    Split { path, offset: 0, length: None, input, source: None, copy: None }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {

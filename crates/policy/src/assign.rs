@@ -52,6 +52,11 @@ impl Assigner {
         }
     }
 
+    /// How many slots a phase should hold ([`Style::Targets`]).
+    pub(crate) fn target(&self, phase: PhaseId) -> f64 {
+        self.targets.of(phase)
+    }
+
     /// Gives up what is known of the phases of a flow that is over.
     pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.locality.forget(phases.clone());

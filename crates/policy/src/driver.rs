@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowTimes, MasterRow, Origin, Rows, TaskRows};
-use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, Span, Time};
+use slackline_model::{FlowId, History, Instance, Lane, MachineId, PhaseId, Schedule, Span, Time};
 
 use crate::assign::{Assigner, Deciding};
 use crate::audit;
@@ -14,7 +14,7 @@ use crate::kept::Kept;
 use crate::learning::Learning;
 use crate::ledger::{Ledger, Rules};
 use crate::log::Sink;
-use crate::policy::{Action, Policy, Style};
+use crate::policy::{Action, Ask, Policy, Style};
 use crate::spot::Scope;
 use crate::view::{Estimates, View, mean_of};
 
@@ -276,6 +276,29 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     pub fn view(&self) -> View<'_> {
         let Ledger { instance, state, now, .. } = &self.ledger;
         View { instance, state, estimates: &self.estimates, now: *now }
+    }
+
+    /// How many slots the policy wants a phase to hold; none if it decides in another way ([`Style::Targets`]).
+    pub fn target(&self, phase: PhaseId) -> Option<f64> {
+        (self.policy.style() == Style::Targets).then(|| self.assigner.target(phase))
+    }
+
+    /// The phases of a lane that would get slots next if some became free now, the first one first, at most `most` of them: by
+    /// asking a copy of the policy again and again ([`Style::Priorities`]). None if it decides in another way or cannot be
+    /// copied.
+    pub fn ranking(&self, lane: Lane, most: usize) -> Vec<PhaseId> {
+        let is_asked = self.policy.style() == Style::Priorities && self.policy.failure().is_none();
+        let Some(mut policy) = self.policy.copy().filter(|_| is_asked) else { return Vec::new() };
+        let mut ranking = Vec::new();
+        while ranking.len() < most {
+            let ask = Ask { lane, machine: None, slots: 1, skip: &ranking };
+            let Some(grant) = policy.next(&ask, &self.view()) else { break };
+            if ranking.contains(&grant.phase) {
+                break;
+            }
+            ranking.push(grant.phase);
+        }
+        ranking
     }
 
     /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which brings what is

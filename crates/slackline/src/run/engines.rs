@@ -12,7 +12,11 @@ use slackline_model::params::{Param, ParamError, Settings};
 use crate::names::unknown;
 
 /// The engines of this library, the usual one first.
-const TABLE: &[EngineEntry] = &[this_machine::ENTRY];
+const TABLE: &[EngineEntry] = &[
+    this_machine::ENTRY,
+    #[cfg(feature = "yarn")]
+    slackline_yarn::engine::ENTRY,
+];
 
 /// The engines that can be named. The default is every engine of this library.
 #[derive(Clone, Debug)]

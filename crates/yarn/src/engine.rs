@@ -1,0 +1,18 @@
+//! A YARN cluster as an engine of flows.
+//!
+//! # Modules
+//!
+//! In reading order:
+//! - `backend`: the entry of the table of engines, and what a run needs;
+//! - `guest`: the engine; `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
+//!   what their attempts say; `wishes`: what follows from decisions; `cluster`: how the cluster is told.
+
+mod backend;
+mod books;
+mod cluster;
+mod guest;
+mod jobs;
+mod reports;
+mod wishes;
+
+pub use backend::ENTRY;
