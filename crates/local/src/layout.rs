@@ -124,6 +124,11 @@ impl Layout {
         self.all_elsewhere().join(&self.names[job as usize])
     }
 
+    /// What stands for files that are elsewhere.
+    pub fn mirror(&self) -> PathBuf {
+        self.root.join("remote")
+    }
+
     pub(crate) fn all_elsewhere(&self) -> PathBuf {
         self.root.join("elsewhere")
     }
@@ -173,7 +178,8 @@ impl Layout {
     /// # Errors
     /// Whatever the file system says.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
-        let large = [self.attempts(), self.all_maps(), self.all_elsewhere(), self.logs(), self.pids()];
+        let large =
+            [self.attempts(), self.all_maps(), self.all_elsewhere(), self.mirror(), self.logs(), self.pids()];
         let beside = self.journal().with_extension("next");
         let beside_made = self.made().with_extension("next");
         let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];

@@ -14,7 +14,7 @@ use std::time::Duration;
 use slackline_local::elsewhere::{CannotFinish, Elsewhere, FailedTask, MadeTask, Over};
 use slackline_local::run::EngineError;
 use slackline_local::worker::Report as Said;
-use slackline_local::{Happening, TaskId};
+use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::schedule::NewRow;
 use slackline_model::{Instance, PhaseId, PhaseKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
@@ -24,7 +24,7 @@ use slackline_policy::{Config, Driver, Engine, Policy};
 use super::books::{Books, Verdict};
 use super::cluster::{Answer, Cluster, JOB_TAG, Ticket};
 use super::jobs::{OwnJob, Places, Stage, made_task};
-use super::reports::{AttemptEnded, phase_kind};
+use super::reports::{AttemptEnded, Destination, phase_kind};
 use super::wishes::{Plans, Wishes, priorities};
 use crate::clock::pause;
 use crate::id::AppId;
@@ -51,6 +51,19 @@ const PRIORITY: u64 = 1000;
 pub(super) trait Submit {
     /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
     fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<JobRequest>;
+
+    /// Where the attempts of its submission write.
+    fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination;
+
+    /// Puts the output of a job in its place, here by `publish`.
+    fn publish(
+        &self,
+        job: (&JobPlan, &OwnJob),
+        publish: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()>;
+
+    /// A text in which files have the names that the reader knows.
+    fn words(&self, text: &str) -> String;
 }
 
 /// What is set of the engine.
@@ -319,7 +332,7 @@ impl<'a, 's> Guest<'a, 's> {
         if matches!(own.stage, Stage::Done | Stage::Failed) {
             return;
         }
-        let destination = own.destination();
+        let destination = self.submit.destination(&self.left.jobs()[job as usize], own);
         let news = match own.reports.read(&destination) {
             Ok(news) => news,
             Err(error) => return self.fail(job, &error.to_string()),
@@ -423,7 +436,9 @@ impl<'a, 's> Guest<'a, 's> {
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
         let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
-        match self.left.finish(job, tasks) {
+        let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
+        let own = &self.jobs[job as usize];
+        match self.left.finish(job, tasks, |publish| submit.publish((plan, own), publish)) {
             Ok(()) => {
                 self.jobs[job as usize].stage = Stage::Done;
                 if let Some((id, seconds)) = last {
@@ -446,6 +461,7 @@ impl<'a, 's> Guest<'a, 's> {
         let kind = if self.left.jobs()[job as usize].maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
         self.say_started(job, (kind, 0));
+        let message = &self.submit.words(message);
         let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
         if let Err(error) = self.left.record_failed(&failed, true) {
             self.fatal.get_or_insert(error.to_string());
