@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Stop};
 use slackline_local::guest;
 use slackline_local::layout::Layout;
 use slackline_local::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
-use slackline_local::{Attempt, InputRules, JobHistory, Obstacle, Resolved, Verdict, WorkerCommand, resolve};
+use slackline_local::{
+    Attempt, InputRules, JobHistory, Obstacle, Reason, Resolved, Verdict, WorkerCommand, resolve,
+};
 use slackline_model::Draft;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
@@ -241,7 +243,8 @@ impl Backend for Yarn {
         let remote = self.remote(state).map_err(fault)?;
         let mut workload = workload.clone();
         remote.mirror.make(&mut workload)?;
-        let words = |(path, problem): (String, String)| Fault { path, problem: remote.mirror.words(&problem) };
+        let words =
+            |(path, problem): (String, String)| Fault { path, problem: remote.mirror.words(&problem) };
         let mut resolved =
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
         resolved.mirror = Some(remote.mirror.root().to_owned());
@@ -331,11 +334,7 @@ impl Prepared for PreparedThere {
 
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
         let mut verdicts = run::preview(opening, &self.resolved)?;
-        for verdict in &mut verdicts {
-            if let Verdict::Prevented(problem) = &mut verdict.verdict {
-                *problem = self.remote.mirror.words(problem);
-            }
-        }
+        verdicts.iter_mut().for_each(|it| say_in_words(&mut it.verdict, &self.remote.mirror));
         Ok(verdicts)
     }
 
@@ -351,7 +350,18 @@ impl Prepared for PreparedThere {
             .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
         let words = |it: &Obstacle| Obstacle { job: it.job, problem: remote.mirror.words(&it.problem) };
         let obstacles = session.obstacles().iter().map(words).collect();
-        Ok(Box::new(SessionThere { session, site, state, remote, obstacles }))
+        let mut verdicts = session.verdicts().to_vec();
+        verdicts.iter_mut().for_each(|it| say_in_words(&mut it.verdict, &remote.mirror));
+        Ok(Box::new(SessionThere { session, site, state, remote, obstacles, verdicts }))
+    }
+}
+
+/// Has what becomes of a job say the names of files that the reader knows.
+fn say_in_words(verdict: &mut Verdict, mirror: &Mirror) {
+    match verdict {
+        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => *text = mirror.words(text),
+        Verdict::Run(Reason::Input(path, _)) => *path = mirror.words(&path.display().to_string()).into(),
+        _ => {}
     }
 }
 
@@ -376,6 +386,7 @@ struct SessionThere {
     state: PathBuf,
     remote: Arc<Remote>,
     obstacles: Vec<Obstacle>,
+    verdicts: Vec<JobVerdict>,
 }
 
 impl slackline_local::backend::Session for SessionThere {
@@ -396,7 +407,7 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn verdicts(&self) -> &[JobVerdict] {
-        self.session.verdicts()
+        &self.verdicts
     }
 
     fn lost(&self) -> &[LostOutput] {
@@ -426,7 +437,8 @@ impl slackline_local::backend::Session for SessionThere {
             let settings = http::Settings { retries: 0, ..http::Settings::default() };
             let manager = ResourceManager::new(&site.address, settings);
             let observer = Observer::new(Rhythm::default());
-            let mut cluster = Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
+            let mut cluster =
+                Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
             owner = left.owner().to_owned();
             cluster.expect_earlier().map_err(EngineError::other)?;
             let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb };
@@ -448,10 +460,14 @@ impl Site {
                 faults.push(Fault { path: format!("{place}.inputs"), problem });
             };
             if plan.prepare {
-                fault(format!("found {input} for a job that looks at all of its input first, expected file:///PATH"));
+                fault(format!(
+                    "found {input} for a job that looks at all of its input first, expected file:///PATH"
+                ));
             }
             if self.hash {
-                fault(format!("found {input} where inputs are compared by content (--hash), expected file:///PATH"));
+                fault(format!(
+                    "found {input} where inputs are compared by content (--hash), expected file:///PATH"
+                ));
             }
         }
         faults

@@ -35,6 +35,9 @@ use crate::submitter::JobRequest;
 /// How long the engine waits between two looks.
 const CYCLE: Duration = Duration::from_millis(250);
 
+/// How often reports on other file systems than that of this machine are looked for, in looks.
+const THERE_EVERY: u32 = 4;
+
 /// The most priorities that are changed after a look: each is written to the ResourceManager's state store.
 const CHANGES_MAX: usize = 5;
 
@@ -93,6 +96,7 @@ pub(super) struct Guest<'a, 's> {
     wakes: BTreeSet<Time>,
     now: Time,
     is_first: bool,
+    looks: u32,
     troubled: bool,
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
@@ -129,6 +133,7 @@ impl<'a, 's> Guest<'a, 's> {
             wakes: BTreeSet::new(),
             now: Time::ZERO,
             is_first: true,
+            looks: 0,
             troubled: false,
             fatal: None,
             asked_to_stop,
@@ -319,8 +324,13 @@ impl<'a, 's> Guest<'a, 's> {
     }
 
     fn read_reports(&mut self) {
+        self.looks += 1;
+        let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
         for job in 0..self.jobs.len() as u32 {
-            if matches!(self.jobs[job as usize].stage, Stage::Runs(_)) {
+            let (plan, own) = (&self.left.jobs()[job as usize], &self.jobs[job as usize]);
+            let is_turn =
+                || is_turn_of_all || matches!(self.submit.destination(plan, own), Destination::Here(_));
+            if matches!(own.stage, Stage::Runs(_)) && is_turn() {
                 self.read_reports_of(job);
             }
         }
@@ -335,6 +345,10 @@ impl<'a, 's> Guest<'a, 's> {
         let destination = self.submit.destination(&self.left.jobs()[job as usize], own);
         let news = match own.reports.read(&destination) {
             Ok(news) => news,
+            // What does not answer now may do so later, as the cluster does.
+            Err(error) if matches!(destination, Destination::There { .. }) => {
+                return self.trouble(Some(&error.to_string()));
+            }
             Err(error) => return self.fail(job, &error.to_string()),
         };
         for attempt in news.begun {

@@ -5,6 +5,10 @@
 //! The mirror is made anew when a flow file is read. So what is there remotely is what counts: an output that is gone or
 //! was changed is found as a local one is, and a mirror that is damaged does no harm.
 
+mod outputs;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};
@@ -18,18 +22,10 @@ use slackline_model::Draft;
 
 use super::remote::Files;
 use crate::submitter::Entry;
+use outputs::{OWNER, TEMPORARY};
 
 /// How many of its first bytes a placeholder has: those by which formats are known.
 const HEAD: u64 = 512;
-
-/// In an output directory: what is not output yet.
-const TEMPORARY: &str = "_temporary";
-
-/// There: whose the directory is.
-const OWNER: &str = "owner";
-
-/// The mark of a complete output.
-const SUCCESS: &str = "_SUCCESS";
 
 /// The placeholders of a run.
 pub(super) struct Mirror {
@@ -135,7 +131,9 @@ impl Mirror {
             return Ok(here.display().to_string());
         }
         if uri.contains("**") || uri.contains("[!") {
-            return Err(io::Error::other(format!("found the pattern {input}, expected one without ** and [!")));
+            return Err(io::Error::other(format!(
+                "found the pattern {input}, expected one without ** and [!"
+            )));
         }
         for entry in self.files.list(&uri.replace('{', "\\{"))? {
             self.mirror(&entry, before)?;
@@ -175,15 +173,6 @@ impl Mirror {
         let directory = here.join(TEMPORARY);
         fs::create_dir_all(directory.join("parts"))?;
         fs::write(directory.join(OWNER), owner)
-    }
-
-    /// Whose an output directory is.
-    fn owner(&self, output: &str) -> io::Result<Option<Vec<u8>>> {
-        let owner = format!("{output}/{TEMPORARY}/{OWNER}");
-        match self.files.stat(&owner)? {
-            None => Ok(None),
-            Some(entry) => self.files.read(&owner, entry.length.min(HEAD)).map(Some),
-        }
     }
 
     /// Mirrors a file, or a directory with all that is below it and could be an input.
@@ -288,96 +277,21 @@ impl Mirror {
 
     /// A text in which placeholders have the names of their files.
     pub(super) fn words(&self, text: &str) -> String {
-        let root = format!("{}/", self.root.display());
-        let mut pieces = text.split(&root);
-        let mut words = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            words.push_str(&piece.replacen('/', "://", 1));
-        }
-        words
-    }
-
-    /// Refuses to go on if what a job reads is not what it was when the run began.
-    ///
-    /// # Errors
-    /// The first such file.
-    pub(super) fn check_inputs(&self, plan: &JobPlan) -> io::Result<()> {
-        for here in plan.inputs.sources.keys() {
-            let Some(uri) = self.uri(here) else { continue };
-            if !self.files.stat(&uri)?.is_some_and(|entry| is_of(here, &entry)) {
-                let problem = "found it changed since the run began, expected it as it was";
-                return Err(io::Error::other(format!("input {uri}: {problem}")));
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes an output directory this run's.
-    ///
-    /// # Errors
-    /// It is another's.
-    pub(super) fn claim(&self, output: &str, owner: &str) -> io::Result<()> {
-        let temporary = format!("{output}/{TEMPORARY}");
-        match self.owner(output)? {
-            Some(found) if found == owner.as_bytes() => return Ok(()),
-            Some(_) => return Err(claimed(output)),
-            None => {}
-        }
-        // A directory that is there is not replaced: the first run to rename its own has it.
-        let beside = format!("{temporary}.{owner}");
-        self.files.write(&format!("{beside}/{OWNER}"), owner.as_bytes())?;
-        self.files.rename(&beside, &temporary).or_else(|error| {
-            self.files.delete(&beside)?;
-            Err(if self.files.stat(&temporary)?.is_some() { claimed(output) } else { error })
-        })
-    }
-
-    /// Gives an output directory up, if it is this run's.
-    pub(super) fn release(&self, output: &str, owner: &str) -> io::Result<()> {
-        match self.owner(output)? {
-            Some(found) if found == owner.as_bytes() => self.files.delete(&format!("{output}/{TEMPORARY}")),
-            _ => Ok(()),
-        }
-    }
-
-    /// Puts parts in their places in an output directory, by where they are and what they are called there, with
-    /// `publish` for the placeholders. Cut short, it leaves what the next run takes for an output that is gone.
-    ///
-    /// # Errors
-    /// Something in the output that is not as the mirror has it; whatever a file system says.
-    pub(super) fn publish(
-        &self,
-        (output, here): (&str, &Path),
-        parts: &[(String, String)],
-        publish: &mut dyn FnMut() -> io::Result<()>,
-    ) -> io::Result<()> {
-        let entries = self.files.list(&escaped(output))?;
-        let entries: Vec<Entry> =
-            entries.into_iter().filter(|entry| !name(&entry.path).starts_with(TEMPORARY)).collect();
-        let is_ours = |entry: &&Entry| match name(&entry.path) {
-            SUCCESS => true,
-            name => is_of(&here.join(name), entry),
-        };
-        if let Some(entry) = entries.iter().find(|entry| !is_ours(entry)) {
-            let name = name(&entry.path);
-            let problem = format!("found {name}, which no run of this state directory has made or which was changed");
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
-        }
-        // Readers take an output without the mark for none.
-        self.files.delete(&format!("{output}/{SUCCESS}"))?;
-        entries.iter().try_for_each(|entry| self.files.delete(&entry.path))?;
-        publish()?;
-        for (from, name) in parts {
-            self.files.rename(from, &format!("{output}/{name}"))?;
-        }
-        self.files.write(&format!("{output}/{SUCCESS}"), b"")?;
-        self.files.delete(&format!("{output}/{TEMPORARY}"))
+        let directory = std::env::current_dir().unwrap_or_default();
+        let relative = self.root.strip_prefix(directory).ok().map(Path::to_owned);
+        let roots = [Some(self.root.clone()), relative].into_iter().flatten();
+        roots.fold(text.to_owned(), |text, root| without(&text, &format!("{}/", root.display())))
     }
 }
 
-fn claimed(output: &str) -> io::Error {
-    let problem = format!("output {output}: found another run at work there or resumable, expected an output of its own");
-    io::Error::new(io::ErrorKind::AlreadyExists, problem)
+/// A text in which what follows a directory is the scheme of a URI and its rest.
+fn without(text: &str, directory: &str) -> String {
+    let mut pieces = text.split(directory);
+    let mut words = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        words.push_str(&piece.replacen('/', "://", 1));
+    }
+    words
 }
 
 /// Whether a placeholder is that of a file as it is now.
