@@ -66,7 +66,7 @@ pub enum Change {
         /// When, in milliseconds since 1970.
         finished_ms: Option<u64>,
     },
-    /// An application that is over holds nothing any more, and is no longer in the snapshot.
+    /// An application that is over holds nothing any more, and is no longer watched.
     Released(AppId),
     /// The ResourceManager does not know the application (any more); it is no longer in the snapshot.
     Gone(AppId),
@@ -126,10 +126,19 @@ pub struct Snapshot {
     pub cycle: u64,
     /// The applications of interest.
     pub watched: BTreeMap<AppId, Watched>,
+    /// Those that were released in this cycle: one that was seen for the first time may be over already.
+    pub released: BTreeMap<AppId, App>,
     /// The others that [`Rhythm::which`] names.
     pub others: Others,
     /// Whether the ResourceManager was started so lately that containers may be missing from what it says.
     pub settling: bool,
+}
+
+impl Snapshot {
+    /// An application of interest, also if it was released in this cycle.
+    pub fn app(&self, id: AppId) -> Option<&App> {
+        self.watched.get(&id).map(|watched| &watched.app).or_else(|| self.released.get(&id))
+    }
 }
 
 /// Looks at a cluster again and again. Its memory is what live applications of interest take.
@@ -191,6 +200,7 @@ impl Observer {
         let listed = manager.apps(&self.rhythm.which)?;
         self.unsure = false;
         self.snapshot.cycle += 1;
+        self.snapshot.released.clear();
         self.snapshot.settling = now < self.settled_at;
         let mut others = Others::default();
         let mut seen = BTreeMap::new();
@@ -361,7 +371,8 @@ impl Observer {
         let lingers = watched.app.holds_containers();
         watched.end_where(changes, |container| !(lingers && container.purpose == Purpose::Master));
         if !lingers {
-            self.snapshot.watched.remove(&id);
+            let released = self.snapshot.watched.remove(&id);
+            self.snapshot.released.extend(released.map(|watched| (id, watched.app)));
             changes.push(Change::Released(id));
         }
     }

@@ -129,6 +129,8 @@ pub(super) struct Books {
     uncounted: BTreeSet<ContainerId>,
     /// Phases with tasks that are done and that the driver does not know of yet.
     behind: BTreeSet<PhaseId>,
+    /// Jobs that have failed, of which the driver does not know.
+    failed: BTreeSet<u32>,
     free: BTreeSet<u32>,
     ends: Vec<Report>,
     machines: Vec<Report>,
@@ -165,6 +167,7 @@ impl Books {
     /// Gives the reports that wait, in the order in which the driver wants them.
     pub(super) fn report(&mut self, to: &mut Vec<Report>) {
         self.catch_up();
+        self.tell_of_failed();
         to.append(&mut self.ends);
         to.append(&mut self.machines);
         to.append(&mut self.running);
@@ -222,6 +225,11 @@ impl Books {
         self.by_job.get(&(job, kind)).copied()
     }
 
+    /// The phases of jobs that are not over.
+    pub(super) fn phases(&self) -> impl Iterator<Item = PhaseId> + '_ {
+        self.phases.keys().copied()
+    }
+
     /// The job of a phase.
     pub(super) fn job_of(&self, phase: PhaseId) -> Option<u32> {
         self.phases.get(&phase).map(|phase| phase.job)
@@ -256,11 +264,6 @@ impl Books {
         jobs
     }
 
-    /// The job of a row that is open.
-    pub(super) fn job_of_row(&self, row: RowId) -> Option<u32> {
-        self.job_of(self.rows.get(&row)?.phase)
-    }
-
     /// Whether a container is there.
     pub(super) fn is_live(&self, container: ContainerId) -> bool {
         self.live.contains_key(&container)
@@ -283,11 +286,19 @@ impl Books {
         self.phases.get(&phase)?.unbound.first().copied()
     }
 
-    /// The hosts of the slots of rows of a phase that wait for a container.
+    /// The hosts of the slots of rows of a phase that wait for a container, as far as these hosts have room: a container is
+    /// counted on another host's slot if those of its own were taken.
     pub(super) fn wanted_hosts(&self, phase: PhaseId) -> BTreeSet<String> {
         let rows = self.phases.get(&phase).into_iter().flat_map(|phase| &phase.unbound);
         let slots = rows.filter_map(|row| Some(self.rows.get(row)?.slot));
-        slots.filter_map(|slot| Some(self.host_of(slot)?.name.clone())).collect()
+        let hosts = slots.filter_map(|slot| self.host_of(slot)).filter(|host| self.has_room(host));
+        hosts.map(|host| host.name.clone()).collect()
+    }
+
+    /// Whether a host has room for a container, as far as it is known which ones run there.
+    fn has_room(&self, host: &Host) -> bool {
+        let live = self.live.values().filter(|live| live.host == host.name).count();
+        live < host.count as usize && !self.slots.contains(&Slot::Others)
     }
 
     /// How many containers work for a phase.
@@ -366,9 +377,13 @@ impl Books {
         }
     }
 
-    /// The driver gives up a row: its flow has failed. Its container is none of the driver's any more.
+    /// The driver gives up a row: its flow has failed, or a reduce that waits for maps makes room for them. Its container is
+    /// none of the driver's any more.
     pub(super) fn kill(&mut self, id: RowId) {
         let Some(row) = self.close(id) else { return };
+        if let Some(known) = self.phases.get_mut(&row.phase) {
+            known.pending.insert(row.task);
+        }
         row.container.into_iter().for_each(|container| self.disown(container));
     }
 
@@ -462,11 +477,18 @@ impl Books {
         true
     }
 
+    /// Whether containers of a phase can work, so that the driver may be told of those that it did not ask for: reduces
+    /// cannot before all maps are done.
+    pub(super) fn may_work(&self, phase: PhaseId) -> bool {
+        let known = self.phases.get(&phase);
+        let reduce = known.filter(|known| known.kind == PhaseKind::Reduce);
+        let maps = reduce.and_then(|known| self.phase_of(known.job, PhaseKind::Map));
+        maps.is_none_or(|maps| self.is_done(maps))
+    }
+
     /// A task of a phase that the driver could be told runs.
     fn may_offer(&self, phase: PhaseId) -> Option<u32> {
-        let known = self.phases.get(&phase)?;
-        let maps = self.phase_of(known.job, PhaseKind::Map).filter(|_| known.kind == PhaseKind::Reduce);
-        known.pending.first().copied().filter(|_| maps.is_none_or(|maps| self.is_done(maps)))
+        self.phases.get(&phase)?.pending.first().copied().filter(|_| self.may_work(phase))
     }
 
     fn offer(&mut self, offer: Offer, since: Time) {
@@ -610,11 +632,18 @@ impl Books {
             container.into_iter().for_each(|container| self.disown(container));
             return;
         }
-        for phase in phases.into_iter().flatten() {
-            if let Some(task) = self.may_offer(phase)
-                && let Some(slot) = self.make_free("", None)
-            {
-                return self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now);
+        self.failed.insert(job);
+    }
+
+    /// Tells the driver of jobs that have failed and have no row: of one of their tasks, which will never be done.
+    fn tell_of_failed(&mut self) {
+        for job in std::mem::take(&mut self.failed) {
+            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind));
+            let task = |phase| Some((phase, self.may_offer(phase)?));
+            let Some((phase, task)) = phases.into_iter().flatten().find_map(task) else { continue };
+            match self.make_free("", None) {
+                Some(slot) => self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now),
+                None => drop(self.failed.insert(job)),
             }
         }
     }
@@ -678,3 +707,8 @@ impl Books {
         self.hosts.iter().map(|host| (host.name.as_str(), host.count))
     }
 }
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;

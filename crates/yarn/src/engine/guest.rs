@@ -29,7 +29,7 @@ use super::wishes::{Plans, Wishes, priorities};
 use crate::clock::pause;
 use crate::id::AppId;
 use crate::observe::{Change, Snapshot};
-use crate::rest::{AppState, Container, Pending, Purpose};
+use crate::rest::{AppState, Container, FinalStatus, Pending, Purpose};
 use crate::submitter::JobRequest;
 
 /// How long the engine waits between two looks.
@@ -198,6 +198,8 @@ impl<'a, 's> Guest<'a, 's> {
         self.read_reports();
         self.books.report(reports);
         self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
         self.is_first = false;
         self.left.happened(Happening::Tick);
     }
@@ -222,13 +224,15 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// An application of the run was seen for the first time.
     fn appeared(&mut self, app: AppId) {
-        let Some(watched) = self.cluster.snapshot().watched.get(&app) else { return };
-        let (ticket, priority) = (watched.app.tag(JOB_TAG).map(str::to_owned), watched.app.priority);
-        let is_over = watched.app.state.is_over();
-        let job = ticket.and_then(|ticket| self.by_ticket.get(&ticket).copied());
+        let Some(known) = self.cluster.snapshot().app(app) else { return };
+        let (priority, is_over) = (known.priority, known.state.is_over());
+        let is_well = known.final_status == FinalStatus::Succeeded;
+        let job = known.tag(JOB_TAG).and_then(|ticket| self.by_ticket.get(ticket).copied());
         let own = job.and_then(|job| self.jobs.get_mut(job as usize));
         match (job, own) {
-            (Some(job), Some(own)) if matches!(own.stage, Stage::Waiting | Stage::Submitted) => {
+            // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
+            (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 => {}
+            (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
                 own.stage = Stage::Runs(app);
                 own.priority = priority;
                 self.by_app.insert(app, job);
@@ -281,9 +285,8 @@ impl<'a, 's> Guest<'a, 's> {
         if matches!(own.stage, Stage::Done | Stage::Failed) {
             return;
         }
-        let watched = self.cluster.snapshot().watched.get(&app);
-        let (state, said) = watched
-            .map_or((AppState::Failed, ""), |watched| (watched.app.state, watched.app.diagnostics.trim()));
+        let known = self.cluster.snapshot().app(app);
+        let (state, said) = known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()));
         let how = match state {
             AppState::Killed => "was killed",
             AppState::Finished if !said.is_empty() || own.complaint.is_some() => "failed",
@@ -483,13 +486,19 @@ impl<'a, 's> Guest<'a, 's> {
         self.give_up(job);
     }
 
-    /// A job has failed for good: what runs of it is stopped, and its flow with it.
+    /// A job has failed for good: what runs of its flow is stopped.
     fn give_up(&mut self, job: u32) {
-        let app = self.jobs[job as usize].app();
-        self.jobs[job as usize].stage = Stage::Failed;
         self.left.fail(job);
+        let flow = &self.left.jobs()[job as usize].flow;
+        for (other, _) in (0_u32..).zip(self.left.jobs()).filter(|(_, plan)| plan.flow == *flow) {
+            let own = &mut self.jobs[other as usize];
+            if !matches!(own.stage, Stage::Done | Stage::Failed) {
+                let app = own.app();
+                own.stage = Stage::Failed;
+                self.kill(app);
+            }
+        }
         self.books.fail_job(job);
-        self.kill(app);
     }
 
     fn kill(&mut self, app: Option<AppId>) {
@@ -541,7 +550,7 @@ impl<'a, 's> Guest<'a, 's> {
             return;
         }
         let most = masters_max(self.books.slots(), self.rules.am_share);
-        let has_master = |own: &&OwnJob| matches!(own.stage, Stage::Submitted | Stage::Runs(_));
+        let has_master = |own: &&OwnJob| own.stage == Stage::Submitted || own.app().is_some();
         let mut masters = self.jobs.iter().filter(has_master).count();
         for job in self.books.waiting_jobs() {
             if masters >= most {
@@ -579,14 +588,18 @@ impl<'a, 's> Guest<'a, 's> {
         }
     }
 
-    /// A submission was answered. Whether an application came of it, the next looks say, unless it certainly did not.
+    /// A submission was answered: this is its application, unless a look has shown it before.
     fn answered(&mut self, (ticket, answer): Answer) {
-        let own = &self.jobs[ticket.job as usize];
+        let own = &mut self.jobs[ticket.job as usize];
         if own.ticket != ticket.name || own.stage != Stage::Submitted {
             return;
         }
-        if let Err(error) = answer {
-            self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
+        match answer {
+            Ok(app) => {
+                own.stage = Stage::Runs(app);
+                self.by_app.insert(app, ticket.job);
+            }
+            Err(error) => self.fail(ticket.job, &format!("it cannot be submitted: {error}")),
         }
     }
 
@@ -662,7 +675,7 @@ impl<'a, 's> Guest<'a, 's> {
 }
 
 /// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
-fn masters_max(slots: u32, share: f64) -> usize {
+pub(super) fn masters_max(slots: u32, share: f64) -> usize {
     ((f64::from(slots) * share) as usize).min((slots as usize).saturating_sub(1)).max(1)
 }
 
@@ -720,7 +733,7 @@ impl Engine for Guest<'_, '_> {
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Kill(row) => self.kill_row(row),
+            Order::Kill(row) => self.books.kill(row),
             Order::Refuse(name) => self.books.refuse(name),
             // Reduces wait for maps in their own application, which makes maps again that are lost.
             Order::Go { .. } | Order::Hold(_) => {}
@@ -733,22 +746,6 @@ impl Engine for Guest<'_, '_> {
 
     fn may_bring_flows(&mut self) -> bool {
         self.left.may_bring_flows()
-    }
-}
-
-impl Guest<'_, '_> {
-    /// The flow of a row has failed: its job is stopped.
-    fn kill_row(&mut self, row: RowId) {
-        let job = self.books.job_of_row(row);
-        self.books.kill(row);
-        if let Some(job) = job {
-            let own = &mut self.jobs[job as usize];
-            let app = own.app();
-            if !matches!(own.stage, Stage::Done | Stage::Failed) {
-                own.stage = Stage::Failed;
-                self.kill(app);
-            }
-        }
     }
 }
 

@@ -81,6 +81,11 @@ impl OwnJob {
         }
     }
 
+    /// Whether an application that is seen may be its own.
+    pub(super) fn may_get_app(&self) -> bool {
+        matches!(self.stage, Stage::Waiting | Stage::Submitted)
+    }
+
     /// How many tasks of a phase are done.
     pub(super) fn done(&self, kind: PhaseKind) -> u32 {
         self.made.keys().filter(|(phase, _)| *phase == kind).count() as u32

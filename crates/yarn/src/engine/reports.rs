@@ -191,3 +191,102 @@ pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
         TaskKind::Reduce => slackline_model::PhaseKind::Reduce,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTEMPT: &str = "attempt_1_0001_m_000003_0";
+
+    /// A directory of attempts with these files.
+    fn with(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        directory
+    }
+
+    fn report(container: &str, report: &str) -> String {
+        format!(r#"{{"container":"{container}","host":"a","started":1,"ended":2,"report":{report}}}"#)
+    }
+
+    const DONE: &str = r#"{"done":{"records_in":7}}"#;
+
+    fn named(file: &str) -> String {
+        format!("{ATTEMPT}/{file}")
+    }
+
+    #[test]
+    fn nothing_is_there_before_an_attempt_begins() {
+        let directory = with(&[]);
+        let mut reports = Reports::default();
+        for place in [directory.path().join("missing"), directory.path().to_owned()] {
+            let news = reports.read(&place).unwrap();
+            assert!(news.begun.is_empty() && news.ended.is_empty());
+        }
+    }
+
+    #[test]
+    fn each_document_is_news_once() {
+        let done: Report = serde_json::from_str(DONE).unwrap();
+        let text = report("container_1_0001_01_000002", DONE);
+        let directory = with(&[(&named("begun.json"), "{}"), (&named("part"), "x")]);
+        let mut reports = Reports::default();
+        let news = reports.read(directory.path()).unwrap();
+        assert_eq!((news.begun, news.ended.len()), (vec![ATTEMPT.parse().unwrap()], 0));
+        fs::write(directory.path().join(named("report.json")), text).unwrap();
+        let news = reports.read(directory.path()).unwrap();
+        assert!(news.begun.is_empty());
+        let [ended] = news.ended.as_slice() else { panic!("found {news:?}, expected one report") };
+        assert_eq!((&ended.report, ended.container), (&done, "container_1_0001_01_000002".parse().ok()));
+        assert_eq!(ended.part, Some(directory.path().join(named("part"))));
+        assert!(reports.read(directory.path()).unwrap().ended.is_empty());
+    }
+
+    #[test]
+    fn names_of_others_are_passed_over() {
+        let text = report("container_1_0001_01_000002", DONE);
+        let names = [
+            "other/report.json",
+            "attempt_1_0001_x_000003_0/report.json",
+            "job.json",
+            "_temporary/report.json",
+        ];
+        let directory = with(&names.map(|name| (name, "not a document")));
+        fs::create_dir_all(directory.path().join(ATTEMPT)).unwrap();
+        // A document is written under another name before it is there.
+        fs::write(directory.path().join(named(".report.json.tmp")), &text[..20]).unwrap();
+        let news = Reports::default().read(directory.path()).unwrap();
+        assert!(news.begun.is_empty() && news.ended.is_empty(), "{news:?}");
+    }
+
+    #[test]
+    fn a_container_without_a_name_is_none() {
+        let text = report("", DONE);
+        let directory = with(&[(&named("report.json"), &text)]);
+        let news = Reports::default().read(directory.path()).unwrap();
+        assert_eq!(news.ended[0].container, None);
+        assert_eq!(news.ended[0].part, None);
+    }
+
+    #[test]
+    fn a_damaged_document_is_named() {
+        let whole = report("container_1_0001_01_000002", DONE);
+        let texts = [
+            "",
+            "[]",
+            "{}",
+            "\u{0}",
+            &whole[..whole.len() - 1],
+            &whole.replace("\"ended\":2", "\"ended\":-2"),
+        ];
+        for text in texts {
+            let directory = with(&[(&named("report.json"), text)]);
+            let error = Reports::default().read(directory.path()).unwrap_err().to_string();
+            assert!(error.contains("attempt_1_0001_m_000003_0/report.json: "), "{text:?}: {error}");
+        }
+    }
+}

@@ -3,8 +3,8 @@
 //! An application may have as many containers for a phase as the driver has started tasks of it: those that run, and those
 //! that wait for a container. Where nothing waits, no more may come, but for what the policy would start next anyhow:
 //! phases below their targets, and the first phases in the policy's order. Those fill a slot that becomes free within
-//! milliseconds, before the driver has heard of it. Slots of tasks whose job may not have its application yet are
-//! lent to the others in the same way.
+//! milliseconds, before the driver has heard of it. Slots of tasks that have no application yet, or one that does not ask for
+//! their containers yet, are lent to the others in the same way.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl Wishes {
         jobs: &[OwnJob],
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra(books, plans, jobs);
+        let extra = extra(books, plans, jobs, &pending);
         let mut wishes = Self::default();
         let mut order = BTreeMap::new();
         for (job, own) in (0..).zip(jobs) {
@@ -97,23 +97,29 @@ impl Wishes {
 }
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
-fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32> {
+fn extra(
+    books: &Books,
+    plans: &Plans,
+    jobs: &[OwnJob],
+    pending: impl Fn(AppId) -> Pending,
+) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
-    if plans.style == Some(Style::Placements) {
-        return extra;
-    }
     let has_app = |job: u32| jobs[job as usize].app().is_some();
-    let waits = |own: &OwnJob| own.stage != Stage::Done && own.app().is_none();
+    let asked = |own: &OwnJob| own.app().map_or(0, |app| asked_for(pending(app)));
     let lent =
-        (0..).zip(jobs).filter(|(_, own)| waits(own)).map(|(job, _)| books.unbound_of(job)).sum::<u32>();
+        |(job, own): (u32, &OwnJob)| u64::from(books.unbound_of(job)).saturating_sub(asked(own)) as u32;
+    let is_open = |(_, own): &(u32, &OwnJob)| own.stage != Stage::Done;
+    let lent: u32 = (0..).zip(jobs).filter(is_open).map(lent).sum();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
-    let under = plans.targets.keys().copied();
-    for phase in plans.ranking.iter().copied().chain(under) {
+    // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
+    let others = if lent > 0 { books.phases().collect() } else { Vec::new() };
+    for phase in plans.ranking.iter().chain(plans.targets.keys()).copied().chain(others) {
         if left == 0 {
             break;
         }
-        if books.job_of(phase).is_some_and(has_app) {
+        let may_use = books.job_of(phase).is_some_and(has_app) && books.may_work(phase);
+        if may_use && !extra.contains_key(&phase) {
             let more = books.pending(phase).min(left);
             left -= more;
             extra.insert(phase, more);
@@ -122,22 +128,26 @@ fn extra(books: &Books, plans: &Plans, jobs: &[OwnJob]) -> BTreeMap<PhaseId, u32
     extra
 }
 
+/// How many containers for tasks are asked for.
+fn asked_for(pending: Pending) -> u64 {
+    pending.maps + pending.failed_maps + pending.reduces
+}
+
 /// The most containers that a phase may have now.
 fn cap(phase: PhaseId, (books, plans): (&Books, &Plans), extra: &BTreeMap<PhaseId, u32>) -> Option<u32> {
     let (live, unbound) = (books.live(phase), books.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
     let started = if more > 0 { live + more } else { 0 };
-    let target = plans.targets.get(&phase).map_or(0, |target| *target as u32);
+    let target =
+        plans.targets.get(&phase).filter(|_| books.may_work(phase)).map_or(0, |target| *target as u32);
     Some(started.max(target))
 }
 
-/// Where containers of a phase may be.
+/// Where containers of a phase may be: where the driver started tasks, if there is room, else anywhere.
 fn hosts(phase: PhaseId, books: &Books, plans: &Plans) -> Hosts {
-    if plans.style == Some(Style::Placements) && books.unbound(phase) > 0 {
-        Hosts::Only(books.wanted_hosts(phase))
-    } else {
-        Hosts::Any
-    }
+    let is_placed = plans.style == Some(Style::Placements);
+    let wanted = if is_placed { books.wanted_hosts(phase) } else { Default::default() };
+    if wanted.is_empty() { Hosts::Any } else { Hosts::Only(wanted) }
 }
 
 /// The distance of priorities that are given anew.

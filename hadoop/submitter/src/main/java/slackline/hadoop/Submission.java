@@ -43,7 +43,8 @@ final class Submission {
     int cores = request.count("cores", 1);
     List<String> files = request.texts("files");
 
-    Job job = Job.getInstance(site, name);
+    // Jobs made of one JobConf would share its credentials, and jobs are submitted at the same time.
+    Job job = Job.getInstance(new Configuration(site), name);
     Configuration conf = job.getConfiguration();
     setDefaults(conf, memory);
     setAbout(conf, request);

@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapreduce.InputSplit;
 import org.apache.hadoop.mapreduce.Job;
@@ -51,8 +52,11 @@ class JobTest {
   }
 
   private Job job(String what, int reducers, int maps) throws IOException {
+    return job(new JobConf(), what, reducers, maps);
+  }
+
+  private Job job(JobConf conf, String what, int reducers, int maps) throws IOException {
     Files.writeString(directory.resolve("job.json"), what + "\n");
-    JobConf conf = new JobConf();
     conf.set("mapreduce.framework.name", "local");
     conf.set("hadoop.tmp.dir", directory.resolve("tmp").toString());
     conf.set("mapreduce.jobtracker.staging.root.dir", directory.resolve("staging").toString());
@@ -65,6 +69,15 @@ class JobTest {
     request.putArray("files").add("file://" + directory + "/extra#some-name");
     request.putObject("properties").put("mapreduce.map.speculative", "true").put("mapreduce.job.queuename", "other");
     return Submission.job(conf, Fields.of(Fields.JSON.writeValueAsBytes(request)));
+  }
+
+  @Test
+  void jobs_of_one_site_share_no_credentials() throws IOException {
+    JobConf site = new JobConf();
+    Job first = job(site, "go", 1, 1);
+    Job second = job(site, "go", 1, 1);
+    first.getCredentials().addSecretKey(new Text("key"), new byte[] {1});
+    assertEquals(0, second.getCredentials().numberOfSecretKeys());
   }
 
   private List<Path> attempts(String kind) throws IOException {
