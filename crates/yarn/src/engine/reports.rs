@@ -196,6 +196,10 @@ pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
 mod tests {
     use super::*;
 
+    fn here(path: &Path) -> Destination {
+        Destination::Here(path.to_owned())
+    }
+
     const ATTEMPT: &str = "attempt_1_0001_m_000003_0";
 
     /// A directory of attempts with these files.
@@ -224,7 +228,7 @@ mod tests {
         let directory = with(&[]);
         let mut reports = Reports::default();
         for place in [directory.path().join("missing"), directory.path().to_owned()] {
-            let news = reports.read(&place).unwrap();
+            let news = reports.read(&here(&place)).unwrap();
             assert!(news.begun.is_empty() && news.ended.is_empty());
         }
     }
@@ -235,15 +239,15 @@ mod tests {
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("begun.json"), "{}"), (&named("part"), "x")]);
         let mut reports = Reports::default();
-        let news = reports.read(directory.path()).unwrap();
+        let news = reports.read(&here(directory.path())).unwrap();
         assert_eq!((news.begun, news.ended.len()), (vec![ATTEMPT.parse().unwrap()], 0));
         fs::write(directory.path().join(named("report.json")), text).unwrap();
-        let news = reports.read(directory.path()).unwrap();
+        let news = reports.read(&here(directory.path())).unwrap();
         assert!(news.begun.is_empty());
         let [ended] = news.ended.as_slice() else { panic!("found {news:?}, expected one report") };
         assert_eq!((&ended.report, ended.container), (&done, "container_1_0001_01_000002".parse().ok()));
         assert_eq!(ended.part, Some(directory.path().join(named("part"))));
-        assert!(reports.read(directory.path()).unwrap().ended.is_empty());
+        assert!(reports.read(&here(directory.path())).unwrap().ended.is_empty());
     }
 
     #[test]
@@ -259,7 +263,7 @@ mod tests {
         fs::create_dir_all(directory.path().join(ATTEMPT)).unwrap();
         // A document is written under another name before it is there.
         fs::write(directory.path().join(named(".report.json.tmp")), &text[..20]).unwrap();
-        let news = Reports::default().read(directory.path()).unwrap();
+        let news = Reports::default().read(&here(directory.path())).unwrap();
         assert!(news.begun.is_empty() && news.ended.is_empty(), "{news:?}");
     }
 
@@ -267,7 +271,7 @@ mod tests {
     fn a_container_without_a_name_is_none() {
         let text = report("", DONE);
         let directory = with(&[(&named("report.json"), &text)]);
-        let news = Reports::default().read(directory.path()).unwrap();
+        let news = Reports::default().read(&here(directory.path())).unwrap();
         assert_eq!(news.ended[0].container, None);
         assert_eq!(news.ended[0].part, None);
     }
@@ -285,7 +289,7 @@ mod tests {
         ];
         for text in texts {
             let directory = with(&[(&named("report.json"), text)]);
-            let error = Reports::default().read(directory.path()).unwrap_err().to_string();
+            let error = Reports::default().read(&here(directory.path())).unwrap_err().to_string();
             assert!(error.contains("attempt_1_0001_m_000003_0/report.json: "), "{text:?}: {error}");
         }
     }
