@@ -49,6 +49,12 @@ const PARAMS: &[Param] = &[
         "part of the slots that ApplicationMasters may hold",
     ),
     Param::new(
+        "decide",
+        "policy",
+        Values::Choice(&["policy", "cluster"]),
+        "who decides: the policy, or the cluster as it is without us, to compare",
+    ),
+    Param::new(
         "table",
         "cluster",
         Values::Text("FILE"),
@@ -85,6 +91,7 @@ pub(super) struct Site {
     /// Memory of a container as the cluster grants it, MiB.
     pub(super) slot_mb: u64,
     am_share: f64,
+    by_cluster: bool,
     split_bytes: u64,
     pub(super) memory_bytes: u64,
     hash: bool,
@@ -125,13 +132,17 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         return Err(EngineError::other(problem));
     }
     let site = Site {
-        table: table_path(settings.text("table"), &manager)?,
+        table: match settings.choice("decide") {
+            "cluster" => None,
+            _ => table_path(settings.text("table"), &manager)?,
+        },
         address,
         queue: settings.text("queue").to_owned(),
         java: java(settings.text("java")),
         class_path: class_path(settings)?,
         slot_mb,
         am_share: settings.real("am-share"),
+        by_cluster: settings.choice("decide") == "cluster",
         split_bytes: settings.count("split").max(1 << 10),
         memory_bytes: settings.count("task-memory").max(1 << 20),
         hash: settings.choice("hash") == "on",
@@ -441,7 +452,7 @@ impl slackline_local::backend::Session for SessionThere {
                 Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
             owner = left.owner().to_owned();
             cluster.expect_earlier().map_err(EngineError::other)?;
-            let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb };
+            let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
             Guest::new(left, cluster, &submit, rules, asked).run(policy, config)
         })?;
         submit.close(session.jobs(), &owner).map_err(EngineError::other)?;

@@ -269,11 +269,9 @@ impl Books {
         self.live.contains_key(&container)
     }
 
-    /// How many rows of a job wait for a container.
-    pub(super) fn unbound_of(&self, job: u32) -> u32 {
-        let phases =
-            [PhaseKind::Map, PhaseKind::Reduce].into_iter().filter_map(|kind| self.phase_of(job, kind));
-        phases.map(|phase| self.unbound(phase)).sum()
+    /// Whether a phase is one of maps or of reduces, if it is known.
+    pub(super) fn kind_of(&self, phase: PhaseId) -> Option<PhaseKind> {
+        self.phases.get(&phase).map(|phase| phase.kind)
     }
 
     /// How many tasks of a phase the driver has not started.

@@ -47,6 +47,10 @@ const SUBMISSIONS_MAX: u32 = 3;
 /// How long killed applications are waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long reports may take to be seen of an application that has succeeded: file systems of several machines show a file
+/// later than it was written.
+const LATE: Duration = Duration::from_secs(60);
+
 /// The priority of applications that are submitted.
 const PRIORITY: u64 = 1000;
 
@@ -76,6 +80,8 @@ pub(super) struct Rules {
     pub(super) am_share: f64,
     /// Memory of a container, MiB.
     pub(super) slot_mb: u64,
+    /// Whether the cluster decides by itself: the policy is only told what happens.
+    pub(super) by_cluster: bool,
 }
 
 /// The engine.
@@ -281,11 +287,21 @@ impl<'a, 's> Guest<'a, 's> {
     fn is_over(&mut self, app: AppId) {
         let Some(&job) = self.by_app.get(&app) else { return };
         self.read_reports_of(job);
-        let own = &self.jobs[job as usize];
+        let own = &mut self.jobs[job as usize];
         if matches!(own.stage, Stage::Done | Stage::Failed) {
             return;
         }
         let known = self.cluster.snapshot().app(app);
+        if known.is_some_and(|app| app.final_status == FinalStatus::Succeeded) {
+            own.late = Some(Time(self.now.0 + LATE.as_micros() as u64));
+            return;
+        }
+        self.fail_with(app, job);
+    }
+
+    /// The application of a job has ended, and the job is not done.
+    fn fail_with(&mut self, app: AppId, job: u32) {
+        let (own, known) = (&self.jobs[job as usize], self.cluster.snapshot().app(app));
         let (state, said) = known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()));
         let how = match state {
             AppState::Killed => "was killed",
@@ -330,11 +346,20 @@ impl<'a, 's> Guest<'a, 's> {
         self.looks += 1;
         let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
         for job in 0..self.jobs.len() as u32 {
-            let (plan, own) = (&self.left.jobs()[job as usize], &self.jobs[job as usize]);
-            let is_turn =
-                || is_turn_of_all || matches!(self.submit.destination(plan, own), Destination::Here(_));
-            if matches!(own.stage, Stage::Runs(_)) && is_turn() {
+            let Stage::Runs(app) = self.jobs[job as usize].stage else { continue };
+            let destination =
+                self.submit.destination(&self.left.jobs()[job as usize], &self.jobs[job as usize]);
+            if is_turn_of_all || matches!(destination, Destination::Here(_)) {
                 self.read_reports_of(job);
+            }
+            // What a container did that ended without a row of its own.
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
+            if self.jobs[job as usize].late.is_some_and(|until| until <= self.now) {
+                self.fail_with(app, job);
             }
         }
     }
@@ -457,7 +482,7 @@ impl<'a, 's> Guest<'a, 's> {
         let own = &self.jobs[job as usize];
         match self.left.finish(job, tasks, |publish| submit.publish((plan, own), publish)) {
             Ok(()) => {
-                self.jobs[job as usize].stage = Stage::Done;
+                self.jobs[job as usize].end();
                 if let Some((id, seconds)) = last {
                     self.left.happened(Happening::Done(id, seconds));
                 }
@@ -563,6 +588,16 @@ impl<'a, 's> Guest<'a, 's> {
         }
     }
 
+    /// Submits all jobs whose input is there.
+    fn submit_ready(&mut self, plans: &Plans) {
+        let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
+        for job in jobs {
+            if self.jobs[job as usize].stage == Stage::Waiting && !self.troubled {
+                self.submit(job);
+            }
+        }
+    }
+
     fn submit(&mut self, job: u32) {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
@@ -605,6 +640,10 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// Tells the cluster what follows from the driver's decisions.
     fn tell(&mut self, plans: &Plans) {
+        if self.rules.by_cluster {
+            self.submit_ready(plans);
+            return self.forget_what_is_over();
+        }
         self.submit_wanted();
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);

@@ -47,6 +47,8 @@ pub(super) struct OwnJob {
     pub(super) started: BTreeSet<(PhaseKind, u32)>,
     /// How often each task failed.
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
+    /// Its application has succeeded, and until then its reports may be seen.
+    pub(super) late: Option<Time>,
     /// What the last attempt said that failed.
     pub(super) complaint: Option<String>,
 }
@@ -64,6 +66,7 @@ impl OwnJob {
             granted: BTreeMap::new(),
             started: BTreeSet::new(),
             failures: BTreeMap::new(),
+            late: None,
             complaint: None,
         }
     }
@@ -71,6 +74,11 @@ impl OwnJob {
     /// Where the attempts of its submission write.
     pub(super) fn destination(&self) -> PathBuf {
         self.directory.join(&self.ticket).join("attempts")
+    }
+
+    /// Its output is complete; what is known of its attempts is of no use any more.
+    pub(super) fn end(&mut self) {
+        *self = Self { stage: Stage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
     }
 
     /// The application that runs it.
@@ -98,7 +106,7 @@ impl OwnJob {
 
     /// Whether a container has done its task.
     pub(super) fn is_well(&self, container: ContainerId) -> bool {
-        self.made.values().any(|made| made.container == Some(container))
+        self.stage == Stage::Done || self.made.values().any(|made| made.container == Some(container))
     }
 }
 

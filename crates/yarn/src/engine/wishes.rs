@@ -24,6 +24,8 @@ pub(super) struct Plans {
     style: Option<Style>,
     targets: BTreeMap<PhaseId, f64>,
     ranking: Vec<PhaseId>,
+    /// Phases that could run.
+    pub(super) ready: Vec<PhaseId>,
 }
 
 /// The longest order that is asked for.
@@ -34,10 +36,10 @@ impl Plans {
     pub(super) fn of<E: Engine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
         let view = driver.view();
         let lanes = view.instance.cluster().lanes();
-        let ready = lanes.iter().flat_map(|&lane| view.state.ready(lane));
-        let targets = ready.filter_map(|phase| Some((phase, driver.target(phase)?))).collect();
+        let ready: Vec<PhaseId> = lanes.iter().flat_map(|&lane| view.state.ready(lane)).collect();
+        let targets = ready.iter().filter_map(|&phase| Some((phase, driver.target(phase)?))).collect();
         let ranking = lanes.iter().flat_map(|&lane: &Lane| driver.ranking(lane, RANKED_MAX)).collect();
-        Self { style: Some(driver.policy().style()), targets, ranking }
+        Self { style: Some(driver.policy().style()), targets, ranking, ready }
     }
 }
 
@@ -105,11 +107,12 @@ fn extra(
 ) -> BTreeMap<PhaseId, u32> {
     let mut extra = BTreeMap::new();
     let has_app = |job: u32| jobs[job as usize].app().is_some();
-    let asked = |own: &OwnJob| own.app().map_or(0, |app| asked_for(pending(app)));
-    let lent =
-        |(job, own): (u32, &OwnJob)| u64::from(books.unbound_of(job)).saturating_sub(asked(own)) as u32;
-    let is_open = |(_, own): &(u32, &OwnJob)| own.stage != Stage::Done;
-    let lent: u32 = (0..).zip(jobs).filter(is_open).map(lent).sum();
+    let lent = |phase: PhaseId| {
+        let own = books.job_of(phase).map(|job| &jobs[job as usize]).filter(|own| own.stage != Stage::Done);
+        let asked = own.and_then(OwnJob::app).map_or(0, |app| asked_for(pending(app), books.kind_of(phase)));
+        own.map_or(0, |_| u64::from(books.unbound(phase)).saturating_sub(asked) as u32)
+    };
+    let lent: u32 = books.phases().map(lent).sum();
     let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
     // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
@@ -128,9 +131,13 @@ fn extra(
     extra
 }
 
-/// How many containers for tasks are asked for.
-fn asked_for(pending: Pending) -> u64 {
-    pending.maps + pending.failed_maps + pending.reduces
+/// How many containers for tasks of a phase are asked for.
+fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
+    match kind {
+        Some(PhaseKind::Map) => pending.maps + pending.failed_maps,
+        Some(PhaseKind::Reduce) => pending.reduces,
+        None => 0,
+    }
 }
 
 /// The most containers that a phase may have now.
@@ -153,6 +160,9 @@ fn hosts(phase: PhaseId, books: &Books, plans: &Plans) -> Hosts {
 /// The distance of priorities that are given anew.
 const GAP: u64 = 1000;
 
+/// The highest priority: beyond `yarn.cluster.max-application-priority`, for which 1,000,000 is recommended, all are equal.
+const HIGHEST: u64 = 1_000_000;
+
 /// The priorities that have to be changed so that applications stand in this order, the first one highest: at most `most`, and
 /// as few as there are. The last ones are changed last.
 pub(super) fn priorities(order: &[(AppId, u64)], most: usize) -> Vec<(AppId, u64)> {
@@ -165,6 +175,13 @@ pub(super) fn priorities(order: &[(AppId, u64)], most: usize) -> Vec<(AppId, u64
             changes.push((app, wanted));
         }
         below = Some(wanted);
+    }
+    if below.is_some_and(|highest| highest > HIGHEST) {
+        let anew = (1..).map(|rank| rank * GAP).zip(order.iter().rev());
+        changes = anew
+            .filter(|(wanted, (_, now))| wanted != now)
+            .map(|(wanted, (app, _))| (*app, wanted))
+            .collect();
     }
     changes.reverse();
     changes.truncate(most);
@@ -187,5 +204,8 @@ mod tests {
         assert_eq!(priorities(&equal, 5), [(app(1), 2010), (app(2), 1010)]);
         assert_eq!(priorities(&equal, 1), [(app(1), 2010)]);
         assert_eq!(priorities(&[], 5), []);
+        // There is no room above the first: all are numbered anew.
+        let full = [(app(3), 1000), (app(2), HIGHEST), (app(1), 1000)];
+        assert_eq!(priorities(&full, 5), [(app(3), 3000), (app(2), 2000)]);
     }
 }

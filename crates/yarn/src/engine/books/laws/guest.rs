@@ -116,8 +116,10 @@ impl<'y> Guest<'y> {
         }
         self.read_reports();
         self.books.report(reports);
-        reports.iter().for_each(|report| self.belief.hear(report));
         self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
+        reports.iter().for_each(|report| self.belief.hear(report));
     }
 
     /// What changed, application by application: what ended, then what started.
@@ -183,6 +185,11 @@ impl<'y> Guest<'y> {
                 let is_known = own.made.contains_key(&(said.kind, said.task));
                 if !matches!(own.stage, Stage::Done | Stage::Failed) && !is_known {
                     self.attempt_ended(job, said);
+                }
+            }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
                 }
             }
         }
