@@ -261,7 +261,7 @@ fn parts_replace_those_that_the_mirror_has_and_no_others() {
     let (mirror, output) = (trial.mirror(), format!("{SYSTEM}/out"));
     mirror.make(&mut draft(&[], "/out")).unwrap();
     mirror.claim(&output, "me").unwrap();
-    trial.disk.put("out/_temporary/slackline-1/attempt/part", "new");
+    trial.disk.put("out/_temporary/slackline-1/attempt/part", "newer");
     let parts = [(format!("{output}/_temporary/slackline-1/attempt/part"), "part-00000".to_owned())];
     let here = mirror.place(&output);
     let mut during = Vec::new();
@@ -272,7 +272,7 @@ fn parts_replace_those_that_the_mirror_has_and_no_others() {
     mirror.publish((&output, &here), &parts, publish).unwrap();
     assert_eq!(during, ["_temporary"], "no mark and no parts of two outputs while they are changed");
     assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
-    assert_eq!(fs::read_to_string(trial.disk.root.join("out/part-00000")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(trial.disk.root.join("out/part-00000")).unwrap(), "newer");
 
     let error = mirror.publish((&output, &here), &[], &mut || panic!("it was published")).unwrap_err();
     assert!(error.to_string().starts_with("found part-00000, which no run"), "{error}");
