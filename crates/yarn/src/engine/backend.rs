@@ -345,7 +345,9 @@ impl Prepared for PreparedThere {
 
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
         let mut verdicts = run::preview(opening, &self.resolved)?;
-        verdicts.iter_mut().for_each(|it| say_in_words(&mut it.verdict, &self.remote.mirror));
+        for it in &mut verdicts {
+            say_in_words(&mut it.verdict, &self.remote.mirror);
+        }
         Ok(verdicts)
     }
 
@@ -362,7 +364,9 @@ impl Prepared for PreparedThere {
         let words = |it: &Obstacle| Obstacle { job: it.job, problem: remote.mirror.words(&it.problem) };
         let obstacles = session.obstacles().iter().map(words).collect();
         let mut verdicts = session.verdicts().to_vec();
-        verdicts.iter_mut().for_each(|it| say_in_words(&mut it.verdict, &remote.mirror));
+        for it in &mut verdicts {
+            say_in_words(&mut it.verdict, &remote.mirror);
+        }
         Ok(Box::new(SessionThere { session, site, state, remote, obstacles, verdicts }))
     }
 }
@@ -450,7 +454,7 @@ impl slackline_local::backend::Session for SessionThere {
             let observer = Observer::new(Rhythm::default());
             let mut cluster =
                 Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
-            owner = left.owner().to_owned();
+            left.owner().clone_into(&mut owner);
             cluster.expect_earlier().map_err(EngineError::other)?;
             let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
             Guest::new(left, cluster, &submit, rules, asked).run(policy, config)
