@@ -105,6 +105,11 @@ impl Defaults {
         Path::new(self.said.state.as_deref().unwrap_or(STATE))
     }
 
+    /// The store of earlier runs, if the file names one.
+    pub(crate) fn history(&self) -> Option<&Path> {
+        self.said.history.as_deref().map(Path::new)
+    }
+
     /// Each that there is, with the value in force.
     pub(crate) fn all(&self, tables: &Tables) -> [InForce; 4] {
         let Said { state, history, engine, policy } = self.said.clone();

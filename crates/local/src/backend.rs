@@ -11,7 +11,7 @@ use slackline_model::params::{Param, Settings, Values};
 use crate::job_cost::JobHistory;
 use crate::journal::Attempt;
 use crate::preflight::Obstacle;
-use crate::run::{Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
+use crate::run::{Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 
 /// An engine by name, its parameters and how it is made of them.
 ///
@@ -50,11 +50,17 @@ pub trait Backend {
     fn machines(&self) -> Vec<MachineDraft>;
 
     /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier runs of
-    /// the jobs took. Nothing is written.
+    /// the jobs took, and `state` the state directory of the run. Nothing is written, but for what stands in the state
+    /// directory for files that are elsewhere.
     ///
     /// # Errors
     /// What is wrong with the workload, and where.
-    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>>;
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        state: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>>;
 
     /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
     ///
@@ -116,6 +122,11 @@ pub trait Session {
 
     /// What becomes of the jobs of the flow file, in its order.
     fn verdicts(&self) -> &[JobVerdict];
+
+    /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
+    fn lost(&self) -> &[LostOutput] {
+        &[]
+    }
 
     /// What prevents unfinished jobs from running; their flows have failed from the start.
     fn obstacles(&self) -> &[Obstacle];

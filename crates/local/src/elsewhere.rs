@@ -205,11 +205,17 @@ impl<'a> Elsewhere<'a> {
         Ok(())
     }
 
-    /// Finishes a job all of whose tasks ended well. O(tasks).
+    /// Finishes a job all of whose tasks ended well. `put` is given what puts the output in its place, for engines that have
+    /// something to do before and after. O(tasks).
     ///
     /// # Errors
     /// Output that cannot be completed; a journal that cannot be written.
-    pub fn finish(&mut self, job: u32, made: Vec<MadeTask>) -> Result<(), CannotFinish> {
+    pub fn finish(
+        &mut self,
+        job: u32,
+        made: Vec<MadeTask>,
+        put: impl FnOnce(&mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
+    ) -> Result<(), CannotFinish> {
         let plan = &self.work.jobs[job as usize];
         let output = |problem| CannotFinish::Output { output: plan.output.display().to_string(), problem };
         let mut attempts = Vec::with_capacity(made.len());
@@ -224,7 +230,7 @@ impl<'a> Elsewhere<'a> {
         }
         self.work.journal.record(&attempts)?;
         let ids: BTreeSet<TaskId> = attempts.iter().map(|attempt| attempt.id).collect();
-        if let Err(problem) = self.put(job, &attempts) {
+        if let Err(problem) = put(&mut || self.put(job, &attempts)) {
             self.work.journal.lost(&ids)?;
             return Err(output(problem));
         }

@@ -26,7 +26,7 @@ use self::coming::{Arriving, Coming};
 use crate::clock::RunClock;
 use crate::fleet::{Assignment, Capacity, Fleet, Waker};
 use crate::job_plan::JobPlan;
-use crate::journal::{self, Attempt, Journal};
+use crate::journal::{self, Attempt, Journal, KeptJob};
 use crate::layout::Layout;
 use crate::process::WorkerCommand;
 use crate::publish::Publisher;
@@ -164,6 +164,8 @@ pub(crate) struct Work<'a> {
     pub(crate) done: BTreeSet<TaskId>,
     /// All attempts of the run so far.
     pub(crate) attempts: &'a [Attempt],
+    /// The jobs that earlier runs have done.
+    pub(crate) kept: &'a [KeptJob],
     /// How often a task may fail whose job does not say.
     pub(crate) attempts_max: u16,
 }
@@ -294,7 +296,7 @@ impl<'a> Local<'a> {
         Self {
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost::Lost::new(journal::losses(work.attempts)),
-            said: logs::Said::find(work.layout, work.attempts),
+            said: logs::Said::find(&work),
             machines: fleet.machines(),
             fleet,
             work,
@@ -431,6 +433,7 @@ impl Engine for Local<'_> {
             batch: Batch::Task,
             faults: Faults::Never,
             offers: Offers::Immediate,
+            masters: None,
             lengths: Lengths::Guessed,
         }
     }

@@ -8,7 +8,7 @@
 //! The file is replaced as a whole under the lock of a file beside it, so that several runs may use it. A store of the
 //! time before, a log, is read as it is, and becomes a document when it is written to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline_model::{Draft, History};
 use slackline_trace::{
-    Compression, HistoryJob, HistoryRun, atomic_file, read_history_and_runs, write_history_and_runs,
+    Compression, HistoryJob, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
+    write_history_and_runs,
 };
 
 use crate::job_cost::{JobCost, JobHistory, JobName, records};
@@ -46,7 +47,12 @@ pub struct PastRun {
     pub note: Note,
     /// Its finished jobs.
     pub jobs: JobHistory,
+    /// What their maps and their reduces counted, as far as it was remembered.
+    pub counts: CountsOfJobs,
 }
+
+/// What the maps and the reduces of jobs counted, by name.
+pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
 
 /// A record of the log of the time before: what a run took so far. It replaces what was said earlier of the run of the
 /// same start.
@@ -57,8 +63,22 @@ struct Entry {
     jobs: Vec<(JobName, JobCost)>,
 }
 
+/// What was removed of a store, or would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Forgotten {
+    /// So many runs.
+    pub runs: usize,
+    /// Of so many.
+    pub of: usize,
+    /// By so many bytes the file is smaller.
+    pub bytes: u64,
+    /// When the latest run started: microseconds since 1970; none if there was none.
+    pub latest: Option<u64>,
+}
+
 /// What is in a file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Content {
     /// What simulations have kept there, or what follows from the runs.
     history: History,
@@ -95,6 +115,11 @@ impl HistoryStore {
         Self { path: path.to_owned() }
     }
 
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether a file begins as a store of the time before did, one of the first edition included: what is none is a
     /// document.
     pub fn is_log(bytes: &[u8]) -> bool {
@@ -110,8 +135,60 @@ impl HistoryStore {
         let mut content = if self.path.exists() { self.content()? } else { Content::default() };
         let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
         so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)));
+        so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
         prune(&mut content.runs);
         self.write(&content)
+    }
+
+    /// Removes the earliest runs, as long as they started before a moment (microseconds since 1970) and the file is larger
+    /// than so many bytes, whichever of these is given; what simulations have kept there stays. O(entries · log).
+    ///
+    /// # Errors
+    /// A file that is no store or is damaged; whatever the file system says, then it stays as it was.
+    pub fn forget(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<Forgotten, LogError> {
+        let _lock = self.lock()?;
+        let (mut content, forgotten) = self.shortened(before, larger_than)?;
+        if forgotten.runs > 0 {
+            content.forget(forgotten.runs);
+            self.write(&content)?;
+        }
+        Ok(forgotten)
+    }
+
+    /// What [`Self::forget`] would remove; nothing is changed or locked. O(entries · log).
+    ///
+    /// # Errors
+    /// A file that is no store or is damaged.
+    pub fn forgettable(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<Forgotten, LogError> {
+        Ok(self.shortened(before, larger_than)?.1)
+    }
+
+    /// What is in the file, and what of it is to be removed.
+    fn shortened(
+        &self,
+        before: Option<u64>,
+        larger_than: Option<u64>,
+    ) -> Result<(Content, Forgotten), LogError> {
+        let content = self.content()?;
+        let bytes = fs::metadata(&self.path).map_err(|e| self.refused(e))?.len();
+        let old = |&&started: &&u64| before.is_none_or(|before| started < before);
+        let old = content.runs.keys().take_while(old).count();
+        let size = |runs: usize| -> Result<u64, LogError> {
+            let mut rest = content.clone();
+            rest.forget(runs);
+            let mut document = Vec::new();
+            self.document(&rest, &mut document).map_err(|e| self.refused(e))?;
+            Ok(document.len() as u64)
+        };
+        let runs = match larger_than {
+            None => old,
+            Some(most) if bytes <= most => 0,
+            Some(most) => fewest(old, |runs| Ok(size(runs)? <= most))?,
+        };
+        let saved = if runs == 0 { 0 } else { bytes.saturating_sub(size(runs)?) };
+        let latest = content.runs.keys().next_back().copied();
+        let forgotten = Forgotten { runs, of: content.runs.len(), bytes: saved, latest };
+        Ok((content, forgotten))
     }
 
     /// What the [`LATEST`] runs of each job of a workload took together. O(entries).
@@ -184,7 +261,8 @@ impl HistoryStore {
         for text in log.texts()? {
             let entry: Entry = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
             let (started, note) = (entry.started, entry.note);
-            let run = all.entry(started).or_insert(PastRun { started, note, jobs: JobHistory::new() });
+            let new = PastRun { started, note, jobs: JobHistory::new(), counts: CountsOfJobs::new() };
+            let run = all.entry(started).or_insert(new);
             run.jobs.extend(entry.jobs);
         }
         Ok(all)
@@ -192,18 +270,53 @@ impl HistoryStore {
 
     /// Replaces the file as a whole. The rows of what really ran are those of the latest runs; others stay.
     fn write(&self, content: &Content) -> Result<(), LogError> {
+        let written = atomic_file::write(&self.path, |out| self.document(content, out));
+        written.map_err(|e| self.refused(e))
+    }
+
+    /// Writes the document, compressed as the name of the file says.
+    fn document(&self, content: &Content, out: &mut dyn Write) -> io::Result<()> {
         let mut history = records(&together(&content.runs));
         for (phase, group, record) in content.history.records() {
             history.insert(phase.clone(), group.to_owned(), record);
         }
         let runs: Vec<HistoryRun> = content.runs.values().map(HistoryRun::from).collect();
         let document = |out: &mut dyn Write| write_history_and_runs(out, &history, &runs);
-        let written = atomic_file::write(&self.path, |out| match Compression::of_name(&self.path) {
+        match Compression::of_name(&self.path) {
             Some(compression) => compression.write(out, document),
             None => document(out),
-        });
-        written.map_err(|e| self.refused(e))
+        }
     }
+}
+
+impl Content {
+    /// Removes the earliest runs, and the rows that followed from them alone.
+    fn forget(&mut self, runs: usize) {
+        let followed = records(&together(&self.runs));
+        let derived: BTreeSet<_> = followed.records().map(|(phase, group, _)| (phase, group)).collect();
+        let mut kept = History::new();
+        for (phase, group, record) in self.history.records() {
+            if !derived.contains(&(phase, group)) {
+                kept.insert(phase.clone(), group.to_owned(), record);
+            }
+        }
+        self.history = kept;
+        self.runs = std::mem::take(&mut self.runs).into_iter().skip(runs).collect();
+    }
+}
+
+/// The least number up to `most` for which something holds that holds for all above it; `most` if it holds for none.
+fn fewest(most: usize, mut holds: impl FnMut(usize) -> Result<bool, LogError>) -> Result<usize, LogError> {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle)? {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok(low)
 }
 
 /// Leaves the [`LATEST`] runs of each job.
@@ -215,6 +328,8 @@ fn prune(runs: &mut BTreeMap<u64, PastRun>) {
             *count += 1;
             *count <= LATEST
         });
+        let jobs = &run.jobs;
+        run.counts.retain(|name, _| jobs.contains_key(name));
     }
     runs.retain(|_, run| !run.jobs.is_empty());
 }
@@ -231,27 +346,37 @@ fn together(runs: &BTreeMap<u64, PastRun>) -> JobHistory {
 
 impl From<HistoryRun> for PastRun {
     fn from(run: HistoryRun) -> Self {
-        let job = |job: HistoryJob| {
-            let HistoryJob { flow, job, maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out } = job;
-            let cost = JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out };
-            (JobName { flow, job }, cost)
-        };
         let note = Note { workload: run.workload, policy: run.policy };
-        Self { started: run.started, note, jobs: run.jobs.into_iter().map(job).collect() }
+        let (mut jobs, mut counts) = (JobHistory::new(), CountsOfJobs::new());
+        for job in run.jobs {
+            let HistoryJob { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out, .. } = job;
+            let name = JobName { flow: job.flow, job: job.job };
+            let counted = [job.map_counts, job.reduce_counts];
+            if !counted.iter().all(PhaseCounts::is_nothing) {
+                counts.insert(name.clone(), counted);
+            }
+            jobs.insert(name, JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out });
+        }
+        Self { started: run.started, note, jobs, counts }
     }
 }
 
 impl From<&PastRun> for HistoryRun {
     fn from(run: &PastRun) -> Self {
-        let job = |(name, cost): (&JobName, &JobCost)| HistoryJob {
-            flow: name.flow.clone(),
-            job: name.job.clone(),
-            maps: cost.maps,
-            map_micros: cost.map_micros,
-            reduces: cost.reduces,
-            reduce_micros: cost.reduce_micros,
-            bytes_in: cost.bytes_in,
-            bytes_out: cost.bytes_out,
+        let job = |(name, cost): (&JobName, &JobCost)| {
+            let [map_counts, reduce_counts] = run.counts.get(name).cloned().unwrap_or_default();
+            HistoryJob {
+                flow: name.flow.clone(),
+                job: name.job.clone(),
+                maps: cost.maps,
+                map_micros: cost.map_micros,
+                reduces: cost.reduces,
+                reduce_micros: cost.reduce_micros,
+                bytes_in: cost.bytes_in,
+                bytes_out: cost.bytes_out,
+                map_counts,
+                reduce_counts,
+            }
         };
         Self {
             started: run.started,
@@ -276,7 +401,7 @@ mod tests {
     fn run(started: u64, jobs: &[(&str, u64)]) -> PastRun {
         let note = Note { workload: "flows.toml".into(), policy: "fifo".into() };
         let jobs = jobs.iter().map(|&(job, maps)| (JobName::new("nightly#2", job), cost(maps))).collect();
-        PastRun { started, note, jobs }
+        PastRun { started, note, jobs, counts: CountsOfJobs::new() }
     }
 
     fn workload() -> Draft {
@@ -316,6 +441,53 @@ mod tests {
         let expected = JobHistory::from([(JobName::new("nightly", "words"), cost(LATEST as u64))]);
         assert_eq!(store.recall(&workload()).unwrap(), expected);
         assert_eq!(store.latest().unwrap(), expected);
+    }
+
+    #[test]
+    fn the_earliest_runs_are_forgotten_by_age_and_size_and_what_was_simulated_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("past");
+        let mut simulated = History::new();
+        let phase = slackline_model::history::PhaseName {
+            flow: "other".into(),
+            job: "j".into(),
+            kind: slackline_model::PhaseKind::Map,
+        };
+        simulated.insert(phase, "fast".into(), slackline_model::history::Record { tasks: 3, seconds: 1.0 });
+        let document = |out: &mut dyn Write| write_history_and_runs(out, &simulated, &[]);
+        atomic_file::write(&path, document).unwrap();
+        let store = HistoryStore::new(&path).unwrap();
+        let runs = [run(1, &[("old", 4)]), run(2, &[("words", 1)]), run(3, &[("words", 2)])];
+        for run in &runs {
+            store.remember(run).unwrap();
+        }
+        let whole = fs::read(&path).unwrap();
+        let size = whole.len() as u64;
+        for (before, larger_than, expected) in [
+            (Some(1), None, 0),
+            (Some(2), None, 1),
+            (None, Some(size), 0),
+            (None, Some(size - 1), 1),
+            (Some(2), Some(0), 1),
+            (Some(3), Some(size - 1), 1),
+            (None, None, 3),
+        ] {
+            let case = (before, larger_than);
+            fs::write(&path, &whole).unwrap();
+            let would = store.forgettable(before, larger_than).unwrap();
+            assert!(fs::read(&path).unwrap() == whole, "{case:?}: nothing is changed");
+            let did = store.forget(before, larger_than).unwrap();
+            assert_eq!((did, did.runs, did.of), (would, expected, 3), "{case:?}");
+            assert_eq!(store.runs().unwrap(), runs[expected..], "{case:?}");
+            assert_eq!(size - fs::metadata(&path).unwrap().len(), did.bytes, "{case:?}");
+            let text = fs::read_to_string(&path).unwrap();
+            assert_eq!(
+                text.contains("\"old\""),
+                expected == 0,
+                "no row is left of a run that is gone: {text}"
+            );
+            assert!(text.contains("\"fast\""), "{text}");
+        }
     }
 
     #[test]

@@ -105,6 +105,27 @@ pub struct Head {
     pub workload: Draft,
     /// The jobs of the workload.
     pub jobs: Vec<KnownJob>,
+    /// The jobs of the flow file that earlier runs have done and this one leaves as they are; none in journals of the time
+    /// before.
+    #[serde(default)]
+    pub kept: Vec<KeptJob>,
+}
+
+/// A job that an earlier run of the state directory has done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptJob {
+    /// Its flow.
+    pub flow: String,
+    /// Its name.
+    pub job: String,
+    /// When the run that has done it started: microseconds since 1970.
+    pub started: u64,
+    /// How many maps it has.
+    pub maps: u32,
+    /// How many reduces it has.
+    pub reduces: u32,
+    /// Its attempts in that run, times since the start of that run; none if nothing is known of them any more.
+    pub attempts: Vec<Attempt>,
 }
 
 fn write_document<S: serde::Serializer>(workload: &Draft, to: S) -> Result<S::Ok, S::Error> {
@@ -256,6 +277,7 @@ mod tests {
             started: 7,
             workload: Draft { flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() },
             jobs: vec![KnownJob { inputs: Inputs::default(), definition: Definition::default() }],
+            kept: Vec::new(),
         };
         {
             let journal = Journal::open(&path).unwrap();
@@ -270,6 +292,31 @@ mod tests {
     }
 
     #[test]
+    fn a_head_of_the_time_before_keeps_no_jobs() {
+        let kept = KeptJob {
+            flow: "f".into(),
+            job: "j".into(),
+            started: 3,
+            maps: 4,
+            reduces: 0,
+            attempts: vec![attempt(1)],
+        };
+        let head = Head {
+            setup: Setup::default(),
+            owner: String::new(),
+            started: 7,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            jobs: Vec::new(),
+            kept: vec![kept],
+        };
+        let mut text = serde_json::to_value(&head).unwrap();
+        assert_eq!(serde_json::from_value::<Head>(text.clone()).unwrap(), head);
+        text.as_object_mut().unwrap().remove("kept").expect("it is written");
+        let before = serde_json::from_value::<Head>(text).unwrap();
+        assert_eq!(before, Head { kept: Vec::new(), ..head });
+    }
+
+    #[test]
     fn a_task_whose_output_is_lost_is_not_done_until_it_was_made_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
@@ -280,6 +327,7 @@ mod tests {
             started: 0,
             workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
             jobs: Vec::new(),
+            kept: Vec::new(),
         };
         journal.begin(&head).unwrap();
         let (reduce, map) = (attempt(0).id, attempt(1).id);

@@ -13,6 +13,7 @@ use slackline_trace::sha256;
 
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
+use crate::journal::{Attempt, KeptJob};
 use crate::made::{self, MadeJobs};
 use crate::output_lock::{others, staged, temporaries, temporary};
 use crate::task;
@@ -66,12 +67,24 @@ impl Layout {
         self.root.join("schedule.json")
     }
 
-    /// What the commands of an attempt said on standard error.
-    pub fn log(&self, job: &JobPlan, id: TaskId, number: u64) -> PathBuf {
-        let clean = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
-        let name =
-            format!("{}.{}.{}-{}.{number}.log", clean(&job.flow), clean(&job.job), id.phase.name(), id.task);
-        self.logs().join(name)
+    /// What the commands of an attempt of a job said on standard error.
+    pub fn log(&self, flow: &str, job: &str, id: TaskId, number: u64) -> PathBuf {
+        let (flow, job) = (log_name(flow), log_name(job));
+        self.logs().join(format!("{flow}.{job}.{}-{}.{number}.log", id.phase.name(), id.task))
+    }
+
+    /// The same of all attempts of a run that `wanted` wants: first of those of jobs that earlier runs have done.
+    pub(crate) fn logs_of(
+        &self,
+        kept: &[KeptJob],
+        (jobs, attempts): (&[JobPlan], &[Attempt]),
+        wanted: impl Fn(&Attempt) -> bool,
+    ) -> Vec<PathBuf> {
+        let kept = kept.iter().flat_map(|it| it.attempts.iter().map(|one| (&it.flow, &it.job, one)));
+        let own = attempts.iter().map(|one| (&jobs[one.id.job as usize], one));
+        let all = kept.chain(own.map(|(plan, one)| (&plan.flow, &plan.job, one)));
+        let wanted = all.filter(|(_, _, one)| wanted(one));
+        wanted.map(|(flow, job, one)| self.log(flow, job, one.id, one.number)).collect()
     }
 
     /// Who is at work: a file for each worker process.
@@ -109,6 +122,11 @@ impl Layout {
     /// What is made of a job by an engine that runs it as a whole.
     pub(crate) fn elsewhere(&self, job: u32) -> PathBuf {
         self.all_elsewhere().join(&self.names[job as usize])
+    }
+
+    /// What stands for files that are elsewhere.
+    pub fn mirror(&self) -> PathBuf {
+        self.root.join("remote")
     }
 
     pub(crate) fn all_elsewhere(&self) -> PathBuf {
@@ -160,7 +178,8 @@ impl Layout {
     /// # Errors
     /// Whatever the file system says.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
-        let large = [self.attempts(), self.all_maps(), self.all_elsewhere(), self.logs(), self.pids()];
+        let large =
+            [self.attempts(), self.all_maps(), self.all_elsewhere(), self.mirror(), self.logs(), self.pids()];
         let beside = self.journal().with_extension("next");
         let beside_made = self.made().with_extension("next");
         let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];
@@ -231,20 +250,18 @@ impl Layout {
         self.all_prepared()?.iter().filter(|path| !known.contains(*path)).try_for_each(|path| remove(path))
     }
 
-    /// Removes the logs of attempts but for those of these numbers.
+    /// Removes the logs of attempts but for these. Their numbers do not tell them apart: each run counts from 0.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(crate) fn remove_logs(&self, kept: &BTreeSet<u64>) -> io::Result<()> {
+    pub(crate) fn remove_logs(&self, kept: &BTreeSet<PathBuf>) -> io::Result<()> {
         let entries = match fs::read_dir(self.logs()) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
         for entry in entries {
             let path = entry?.path();
-            // FLOW.JOB.PHASE-TASK.NUMBER.log
-            let number = path.file_stem().and_then(|stem| stem.to_str()?.rsplit_once('.')?.1.parse().ok());
-            if !number.is_some_and(|number| kept.contains(&number)) {
+            if !kept.contains(&path) {
                 remove(&path)?;
             }
         }
@@ -296,10 +313,57 @@ impl Layout {
     }
 }
 
+/// A flow or a job in the name of a log: as it is where that can be, and of no other one.
+fn log_name(name: &str) -> String {
+    let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+    if clean == name { clean } else { format!("{clean}-{}", &sha256(name.as_bytes())[..8]) }
+}
+
 /// The name of a job's files: readable, and of no other job.
 fn file_name(job: &JobPlan) -> String {
     let name = format!("{}/{}", job.flow, job.job);
     let clean = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
     let short: String = clean.chars().take(40).collect();
     format!("{short}-{}", &sha256(name.as_bytes())[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+
+    use super::*;
+    use crate::journal::Ended;
+
+    /// A job whose only attempt has the first number of its run.
+    fn kept(job: &str, ended: Ended) -> KeptJob {
+        let id = TaskId { job: 0, phase: PhaseKind::Map, task: 0 };
+        let attempt = Attempt { number: 0, id, slot: 0, start: 0, began: 0, end: 1, ended };
+        KeptJob {
+            flow: "f".into(),
+            job: job.into(),
+            started: 7,
+            maps: 1,
+            reduces: 0,
+            attempts: vec![attempt],
+        }
+    }
+
+    #[test]
+    fn logs_of_other_runs_are_told_apart_although_their_numbers_are_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        layout.remove_logs(&BTreeSet::new()).unwrap();
+        fs::create_dir_all(layout.logs()).unwrap();
+        let jobs = [kept("a", Ended::Killed), kept("b", Ended::Lost), kept("gone", Ended::Killed)];
+        let all = layout.logs_of(&jobs, (&[], &[]), |_| true);
+        for path in &all {
+            fs::write(path, "said").unwrap();
+        }
+        let left = layout.logs_of(&jobs[..2], (&[], &[]), |_| true);
+        layout.remove_logs(&left.iter().cloned().collect()).unwrap();
+        assert_eq!(all.iter().map(|path| path.exists()).collect::<Vec<_>>(), [true, true, false]);
+        assert_ne!(log_name("é"), log_name("ü"));
+        let lost = layout.logs_of(&jobs, (&[], &[]), |attempt| attempt.ended == Ended::Lost);
+        assert_eq!(lost, left[1..]);
+    }
 }

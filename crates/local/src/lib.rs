@@ -61,7 +61,7 @@ pub use fleet::AtWork;
 pub use history::HistoryStore;
 pub use job_cost::{JobCost, JobHistory, JobName};
 pub use job_plan::JobPlan;
-pub use journal::{Attempt, Ended, Setup};
+pub use journal::{Attempt, Ended, KeptJob, Setup};
 pub use limits::Limits;
 pub use log::LogError;
 pub use preflight::{Obstacle, preflight};

@@ -124,6 +124,23 @@ pub(crate) fn is_one(kind: Kind, bytes: &[u8]) -> bool {
     bytes.starts_with(kind.line.as_bytes()) || bytes.starts_with(FIRST_EDITION)
 }
 
+/// Whether an open file is the one of that name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let of = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        named => Ok(of(named?) == of(file.metadata()?)),
+    }
+}
+
+/// Where an open file can be neither removed nor replaced it is the one of that name.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
 impl Log {
     /// Opens a log to append to it, or begins one. Cuts off what an interrupted append has left. O(bytes).
     ///
@@ -206,21 +223,31 @@ impl Log {
     }
 
     fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
+        Self::locked_of(kind, path, || options.open(path))
+    }
+
+    /// The log of a file that is opened for each try.
+    fn locked_of(
+        kind: Kind,
+        path: &Path,
+        mut open: impl FnMut() -> io::Result<File>,
+    ) -> Result<Self, LogError> {
         let name = format!("{} {}", kind.name, path.display());
-        let file = options.open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
-        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
+        let refused = |problem| LogError::File { name: name.clone(), problem };
         for left in (0..kind.tries).rev() {
-            match log.file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
-                Err(TryLockError::WouldBlock) if left == 0 => {
-                    return Err(LogError::Busy { name: log.name.clone() });
+            let file = open().map_err(refused)?;
+            match file.try_lock() {
+                // Who had it open may have removed or replaced it meanwhile: then the lock is of a file without a name.
+                Ok(()) if is_at(&file, path).map_err(refused)? => {
+                    return Ok(Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) });
                 }
+                Err(TryLockError::Error(problem)) => return Err(refused(problem)),
                 // It may be about to close it, or killed and not quite gone.
-                Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
+                Err(TryLockError::WouldBlock) if left > 0 => clock::pause(PAUSE),
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
             }
         }
-        Ok(log)
+        Err(LogError::Busy { name })
     }
 
     /// Appends texts; they are on disk, all of them, when this returns. O(bytes), one write and one flush.
@@ -388,6 +415,30 @@ mod tests {
         assert!(matches!(Log::open(KIND, &path), Err(LogError::Busy { .. })));
         drop(log);
         assert_eq!(Log::open_to_read(KIND, &path).unwrap().texts().unwrap().len(), 4);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_log_that_was_removed_or_replaced_while_it_was_waited_for_is_opened_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("log"), dir.path().join("other"));
+        let options = || OpenOptions::new().create(true).append(true).read(true).to_owned();
+        let change: [&dyn Fn(); 2] =
+            [&|| std::fs::remove_file(&path).unwrap(), &|| std::fs::rename(&other, &path).unwrap()];
+        for change in change {
+            let _ = std::fs::remove_file(&path);
+            written(&path);
+            std::fs::copy(&path, &other).unwrap();
+            let mut waiting = Some(options().open(&path).unwrap());
+            change();
+            let log = Log::locked_of(KIND, &path, || match waiting.take() {
+                Some(before) => Ok(before),
+                None => options().open(&path),
+            });
+            // What is appended is in the file of that name, which nobody else gets.
+            log.unwrap().append([b"more".as_slice()]).unwrap();
+            assert!(std::fs::read(&path).unwrap().ends_with(b"more"));
+        }
     }
 
     #[test]

@@ -150,6 +150,13 @@ pub(crate) struct Decision {
     pub(crate) resumed: Option<Match>,
 }
 
+impl Decision {
+    /// Whether nothing is to be done for the job, and no run that goes on has done it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.resumed.is_none() && matches!(self.verdict, Verdict::Kept | Verdict::Left)
+    }
+}
+
 /// Decides what becomes of each job. O(jobs + files).
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 mod clean;
 mod error;
+mod kept;
 mod look;
 mod opening;
 mod settle;
@@ -11,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_model::{Draft, Instance, Span, Time};
+use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 use slackline_policy::{Config, Policy};
 
 pub use clean::{Clean, size};
@@ -68,6 +69,23 @@ pub struct JobVerdict {
     pub goes_on: bool,
 }
 
+/// Output that an earlier session recorded and that is not there any more as it was written: its task is done again, if
+/// its job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostOutput {
+    /// The flow.
+    pub flow: String,
+    /// The job.
+    pub job: String,
+    /// The phase of the task.
+    pub phase: PhaseKind,
+    /// Its number.
+    pub task: u32,
+    /// What was found, and what was expected.
+    pub problem: String,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -104,6 +122,7 @@ pub struct Session {
     recovered: Recovered,
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
+    lost: Vec<LostOutput>,
 }
 
 impl Session {
@@ -147,6 +166,11 @@ impl Session {
         &self.verdicts
     }
 
+    /// Output of earlier sessions that was found gone or changed when the run was opened.
+    pub fn lost(&self) -> &[LostOutput] {
+        &self.lost
+    }
+
     /// The flows that cannot be run.
     pub fn unrunnable(&self) -> BTreeSet<&str> {
         self.obstacles.iter().map(|obstacle| self.jobs[obstacle.job].flow.as_str()).collect()
@@ -188,8 +212,8 @@ impl Session {
         self.remove_elsewhere(&done)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
         self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
-        let numbers = self.attempts.iter().map(|attempt| attempt.number).collect();
-        self.layout.remove_logs(&numbers).map_err(file(&self.layout.journal()))?;
+        let logs = self.layout.logs_of(&self.head.kept, (&self.jobs, &self.attempts), |_| true);
+        self.layout.remove_logs(&logs.into_iter().collect()).map_err(file(&self.layout.journal()))?;
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
             if job.is_complete(index, &done) {
@@ -362,6 +386,7 @@ impl Session {
             waits: self.waits(),
             done,
             attempts: &self.attempts,
+            kept: &self.head.kept,
             attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
         }
     }

@@ -18,7 +18,7 @@ use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
 use crate::resolve::{InputRules, Resolved, resolve};
-use crate::run::{self, Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
+use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -147,7 +147,12 @@ impl Backend for LocalEngine {
         vec![MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: self.slots, rack: None }]
     }
 
-    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        _: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
         let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
         match resolve(workload, rules, past) {
@@ -207,6 +212,10 @@ impl Session for SessionHere {
 
     fn verdicts(&self) -> &[JobVerdict] {
         self.session.verdicts()
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
     }
 
     fn obstacles(&self) -> &[Obstacle] {

@@ -528,7 +528,7 @@ fn what_successful_attempts_say_is_kept() {
     let mut session = limited(dir.path(), &[("cat; echo a warning >&2", Limits::default())]);
     assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
     for attempt in session.attempts() {
-        let log = session.layout().log(&session.jobs()[0], attempt.id, attempt.number);
+        let log = session.layout().log("f0", "j", attempt.id, attempt.number);
         assert_eq!(fs::read_to_string(log).unwrap(), "a warning\n");
     }
 }

@@ -133,6 +133,13 @@ impl Assigner {
             }
             let Some((phase, tasks)) = self.choose(spot, slots, ledger, deciding) else { return };
             self.decisions += 1;
+            if !ledger.admits(phase, spot, engine) {
+                self.skip.push(phase);
+                if self.style == Style::Targets {
+                    self.targets.served(phase, ledger, 0);
+                }
+                continue;
+            }
             let runnable = ledger.state.runnable(&ledger.instance, phase);
             assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
             let n = tasks.min(slots).min(runnable).max(1);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows, TaskRows};
+use slackline_model::schedule::{Clock, FlowTimes, MasterRow, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, History, Instance, Lane, MachineId, PhaseId, Schedule, Span, Time};
 
 use crate::assign::{Assigner, Deciding};
@@ -135,6 +135,8 @@ impl<'a> Config<'a> {
 pub struct Run {
     /// Everything that ran, in the order in which it started.
     pub tasks: TaskRows,
+    /// The masters of jobs, where they need them, in the order in which they went.
+    pub masters: Vec<MasterRow>,
     /// First start of each flow.
     pub started: TiVec<FlowId, Option<Time>>,
     /// Completion of each flow; `None` if it could not be finished.
@@ -233,9 +235,9 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
-        // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although
+        // Behind heartbeats and masters, and while a phase waits for local slots, a slot may go elsewhere although
         // some phase is below its minimum: then no policy can promise to keep them.
-        let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
+        let is_prompt = capabilities.is_prompt() && config.locality_wait == Span::ZERO;
         let mut driver = Self {
             assigner: Assigner::new(policy, config.locality_wait),
             minima: policy.keeps_minima() && is_prompt,
@@ -491,12 +493,13 @@ impl Run {
     /// The schedule of the run with its claims: completions and costs, no lower bound yet.
     pub fn schedule(self, instance: &Instance, policy: &str, clock: Clock) -> Schedule {
         let Figures { minima, slowstart, .. } = self.figures;
-        let origin = Origin { policy: policy.to_owned(), minima, clock, slowstart };
+        let origin = Origin { policy: policy.to_owned(), minima, clock, slowstart, profile: None };
         let times = |flow: FlowId| FlowTimes {
             start: self.started[flow].map(Time::seconds),
             completion: self.completions[flow].map(Time::seconds),
         };
-        Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times)
+        let masters = self.masters;
+        Schedule { masters, ..Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times) }
     }
 }
 

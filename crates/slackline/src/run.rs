@@ -54,18 +54,18 @@ pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
 pub use slackline_local::reuse::{Choices, Reason, Verdict};
-pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, Opening, Recovered};
+pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, LostOutput, Opening, Recovered};
 pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, LogError, Obstacle, RunEnd,
-    Settings, Setup, TaskId, WorkerCommand,
+    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, KeptJob, LogError, Obstacle,
+    RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
-pub use turns::{Turn, Turns, WatchedFlow};
+pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
@@ -120,7 +120,9 @@ impl Run {
             let workload = self.request.short_name().to_owned();
             let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
             let jobs = self.session.finished_jobs();
-            store.remember(&PastRun { started: self.session.started(), note, jobs })?;
+            let counts =
+                figures::finished_counts(&JobFigures::all(self.session.workload(), self.session.attempts()));
+            store.remember(&PastRun { started: self.session.started(), note, jobs, counts })?;
         }
         end
     }
@@ -203,6 +205,7 @@ impl Opener<'_> {
         if recovered.starts_over {
             sink.note(&Note::StartsOver);
         }
+        session.lost().iter().for_each(|lost| sink.note(&Note::Lost(lost)));
         if recovered.done + recovered.cut_short > 0 {
             sink.note(&Note::Resumed(recovered));
         }
@@ -258,7 +261,7 @@ impl Opener<'_> {
         let source = imported.source;
         let placed =
             |faults: Vec<Fault>| source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
-        let prepared = self.backend.prepare(&draft, &past).map_err(placed)?;
+        let prepared = self.backend.prepare(&draft, &past, &request.state).map_err(placed)?;
         let workload = prepared.workload();
         if workload.flows.is_empty() {
             return Err(RunError::NoFlows { name: request.name.clone() });

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use slackline_model::History;
 use slackline_model::history::{PhaseName as ModelName, Record};
 
+use crate::counts::PhaseCounts;
 use crate::error::{Fault, Faults, TraceError};
 use crate::format::Format;
 use crate::parse::{HISTORY, VERSION, check_version, parse};
@@ -50,7 +51,7 @@ pub struct HistoryRun {
 }
 
 /// What a job took and moved in a real run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HistoryJob {
@@ -70,6 +71,12 @@ pub struct HistoryJob {
     pub bytes_in: u64,
     /// Bytes of its part files.
     pub bytes_out: u64,
+    /// What its maps counted; nothing in histories of the time before.
+    #[serde(default, skip_serializing_if = "PhaseCounts::is_nothing")]
+    pub map_counts: PhaseCounts,
+    /// What its reduces counted; nothing in histories of the time before.
+    #[serde(default, skip_serializing_if = "PhaseCounts::is_nothing")]
+    pub reduce_counts: PhaseCounts,
 }
 
 /// What a group of machines has finished of a phase.
@@ -224,19 +231,25 @@ mod tests {
             reduce_micros: 0,
             bytes_in: 9,
             bytes_out: 4,
+            ..HistoryJob::default()
         };
-        let run = |started| HistoryRun {
-            started,
-            workload: "w.toml".into(),
-            policy: "edf".into(),
-            jobs: vec![job.clone()],
+        let run =
+            |started, jobs| HistoryRun { started, workload: "w.toml".into(), policy: "edf".into(), jobs };
+        let map_counts = PhaseCounts {
+            records_in: 5,
+            counters: [("errors,parse".to_owned(), -2)].into(),
+            says: Some("half".into()),
+            ..PhaseCounts::default()
         };
-        let runs = [run(1), run(2)];
+        // The first as it was written before anything was counted.
+        let runs = [run(1, vec![job.clone()]), run(2, vec![HistoryJob { map_counts, ..job }])];
         let mut bytes = Vec::new();
         write_history_and_runs(&mut bytes, &history(), &runs).unwrap();
         assert_eq!(read_history_and_runs("past", &bytes).unwrap(), (history(), runs.to_vec()));
         assert_eq!(read_history("past", &bytes).unwrap(), history());
-        let text = String::from_utf8(bytes).unwrap().replace("map_micros", "map_millis");
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.matches("counts").count(), 1, "{text}");
+        let text = text.replace("map_micros", "map_millis");
         let error = read_history("past", text.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("past:6:") && error.contains("map_micros"), "{error}");
     }

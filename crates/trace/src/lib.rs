@@ -27,6 +27,7 @@
 pub mod atomic_file;
 pub mod comparison;
 pub mod compression;
+mod counts;
 mod de;
 pub mod diagnostic;
 pub mod document;
@@ -63,6 +64,7 @@ pub mod workload;
 
 pub use comparison::{Bounds, Comparison, read_comparison, write_bounds, write_comparison};
 pub use compression::Compression;
+pub use counts::{JobCounts, PhaseCounts};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;
 pub use error::{Fault, Faults, TraceError};

@@ -11,6 +11,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
+use crate::counts::JobCounts;
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
 pub use lines::{ScheduleLine, ScheduleLines, read_schedule_lines};
@@ -34,6 +35,8 @@ pub struct Meta {
     pub seed: u64,
     /// How far from optimal, in words; see [`status`]. Empty if it does not say.
     pub status: String,
+    /// What the jobs of a real run counted; of others nothing.
+    pub jobs: Vec<JobCounts>,
 }
 
 /// What a schedule says without its rows.

@@ -1,15 +1,17 @@
-//! `clean`: removes what runs that have ended keep.
+//! `clean`: removes what runs that have ended keep, and what histories know of them.
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
 use serde_json::json;
-use slackline::report::number::{Unit, column, duration, exact};
+use slackline::report::number::{Unit, column, counted, duration, exact};
 use slackline::report::table::Align;
 use slackline::report::{Table, View};
 use slackline::run::{Stage, StateOfRun, look};
-use slackline_local::clock;
+use slackline_local::history::Forgotten;
 use slackline_local::run::Clean as What;
+use slackline_local::{HistoryStore, clock};
 use slackline_model::bytes;
 
 use super::Answer;
@@ -24,21 +26,28 @@ use crate::out;
 Examples:
   slackline clean --all --older-than 30d --dry-run
   slackline clean --state .slackline/nightly --intermediates
+  slackline clean --histories past.history --older-than 90d --dry-run
 
 Outputs are never removed, nor is anything of a run that goes on, or that was stopped and can be resumed. What is \
 removed of a state directory is what the run keeps there; without it the run is not known any more, so that the same \
-command would begin anew, and refuse to write over its outputs.")]
+command would begin anew, and refuse to write over its outputs.
+
+Of a history the earliest runs are removed: those that started so long ago, if --older-than says how long, and no more \
+than make it small enough, if --larger-than says how small. What simulations have kept in it stays.")]
 pub(crate) struct Clean {
     /// State directory of the run to clean
-    #[arg(long, value_name = "DIR", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["all", "histories"], conflicts_with = "all")]
     state: Option<PathBuf>,
     /// Every run that has its state below .slackline
     #[arg(long)]
     all: bool,
+    /// Histories to clean [default: that of the defaults file]
+    #[arg(long, value_name = "FILE", num_args = 0.., conflicts_with = "intermediates")]
+    histories: Option<Vec<PathBuf>>,
     /// Only runs that ended so long ago, such as 30d
     #[arg(long, value_name = "DURATION", value_parser = value::seconds)]
     older_than: Option<f64>,
-    /// Only runs that keep more than that, such as 10GiB
+    /// Only runs that keep more than that, such as 10GiB, and histories that are larger
     #[arg(long, value_name = "BYTES", value_parser = size)]
     larger_than: Option<u64>,
     /// Remove only map output and attempts; journal, logs and schedule stay
@@ -55,11 +64,13 @@ fn size(text: &str) -> Result<u64, String> {
     bytes::parse(text).ok_or_else(|| "expected a size such as 10GiB".to_owned())
 }
 
-/// What becomes of a state directory.
+/// What becomes of a state directory or a history.
 struct Row {
-    state: String,
+    /// The directory, or the file.
+    place: String,
+    /// Where the run is; of a history that it is one.
     stage: &'static str,
-    /// How long ago something was recorded the last time, seconds.
+    /// How long ago something was recorded the last time, seconds; of a history since its latest run.
     age: Option<f64>,
     /// Bytes that are removed, or would be.
     bytes: Option<u64>,
@@ -76,9 +87,15 @@ pub(crate) fn run(args: &Clean, defaults: &Defaults) -> anyhow::Result<Answer> {
             crate::args::state::look_at(state, defaults.state())?;
             vec![state.clone()]
         }
-        None => all_states(defaults.state()),
+        None if args.all => all_states(defaults.state()),
+        None => Vec::new(),
     };
-    let rows: Vec<Row> = states.iter().map(|state| args.clean(state)).collect();
+    // Files that are no histories are refused before anything is removed.
+    let histories = args.histories(defaults)?;
+    let mut rows: Vec<Row> = states.iter().map(|state| args.clean(state)).collect();
+    for history in &histories {
+        rows.push(args.forget(history)?);
+    }
     let text = match args.output.form() {
         Form::Table => args.table(&rows, &out::view(args.output.file())),
         Form::Csv => csv(&rows),
@@ -89,12 +106,53 @@ pub(crate) fn run(args: &Clean, defaults: &Defaults) -> anyhow::Result<Answer> {
     Ok(if refused { Answer::No } else { Answer::Yes })
 }
 
+/// What a row of a history says instead of where the run is.
+const HISTORY: &str = "history";
+
 impl Clean {
+    /// The histories that are meant.
+    fn histories(&self, defaults: &Defaults) -> anyhow::Result<Vec<HistoryStore>> {
+        let named = match &self.histories {
+            None => Vec::new(),
+            Some(named) if named.is_empty() => {
+                let usual = defaults
+                    .history()
+                    .context("--histories: found no file, expected one, or a history in the defaults file")?;
+                vec![usual.to_owned()]
+            }
+            Some(named) => named.clone(),
+        };
+        let stores: Vec<HistoryStore> = named.iter().map(|path| HistoryStore::existing(path)).collect();
+        stores.iter().try_for_each(|store| store.runs().map(drop))?;
+        Ok(stores)
+    }
+
+    /// Removes of a history what is to be removed.
+    fn forget(&self, store: &HistoryStore) -> anyhow::Result<Row> {
+        let now = clock::unix_micros();
+        let before = self.older_than.map(|age| now.saturating_sub((age * 1e6) as u64));
+        let forgotten = if self.dry_run {
+            store.forgettable(before, self.larger_than)?
+        } else {
+            store.forget(before, self.larger_than)?
+        };
+        let Forgotten { runs, of, bytes, latest, .. } = forgotten;
+        let of = counted(of as u64, "run");
+        let what = match runs {
+            0 => format!("stays: none of {of} is to go"),
+            _ if self.dry_run => format!("{runs} of {of} would be removed"),
+            _ => format!("{runs} of {of} removed"),
+        };
+        let age = latest.map(|at| now.saturating_sub(at) as f64 / 1e6);
+        let place = store.path().display().to_string();
+        Ok(Row { place, stage: HISTORY, age, bytes: Some(bytes), goes: runs > 0, what })
+    }
+
     /// Removes what is to be removed of a run, if it is to be.
     fn clean(&self, state: &Path) -> Row {
         let (name, now) = (state.display().to_string(), clock::unix_micros());
         let stays = |stage, what: String| Row {
-            state: name.clone(),
+            place: name.clone(),
             stage,
             age: None,
             bytes: None,
@@ -149,7 +207,7 @@ impl Clean {
         ]);
         for (row, size) in rows.iter().zip(column(&sizes, Unit::Measure)) {
             let age = row.age.map_or_else(String::new, duration);
-            table.row([row.state.clone(), row.stage.to_owned(), age, size, row.what.clone()]);
+            table.row([row.place.clone(), row.stage.to_owned(), age, size, row.what.clone()]);
         }
         let sum: u64 = rows.iter().filter(|row| row.goes).filter_map(|row| row.bytes).sum();
         let sum = column(&[megabytes(Some(sum))], Unit::Measure).concat();
@@ -162,7 +220,7 @@ fn csv(rows: &[Row]) -> String {
     let row = |row: &Row| {
         let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
         vec![
-            row.state.clone(),
+            row.place.clone(),
             row.stage.to_owned(),
             exact(row.age),
             bytes,
@@ -176,10 +234,18 @@ fn csv(rows: &[Row]) -> String {
 fn json(rows: &[Row], is_dry: bool) -> String {
     let row = |row: &Row| {
         json!({
-            "state": row.state, "run": row.stage, "age": row.age, "bytes": row.bytes, "removed": row.goes,
+            "state": row.place, "run": row.stage, "age": row.age, "bytes": row.bytes, "removed": row.goes,
             "what": row.what,
         })
     };
-    let states: Vec<_> = rows.iter().map(row).collect();
-    format!("{:#}\n", json!({ "slackline": 1, "dry_run": is_dry, "states": states }))
+    let (histories, states): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.stage == HISTORY);
+    let history = |row: &&Row| {
+        json!({
+            "history": row.place, "age": row.age, "bytes": row.bytes, "removed": row.goes, "what": row.what,
+        })
+    };
+    let states: Vec<_> = states.into_iter().map(row).collect();
+    let histories: Vec<_> = histories.iter().map(history).collect();
+    let document = json!({ "slackline": 1, "dry_run": is_dry, "states": states, "histories": histories });
+    format!("{document:#}\n")
 }

@@ -1,14 +1,17 @@
 //! `logs`: what the attempts of a job said on standard error, and why they failed.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use slackline::names::unknown;
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{Attempt, Ended, Look};
-use slackline_model::PhaseKind;
+use slackline_local::clock;
+use slackline_local::layout::Layout;
+use slackline_model::{PhaseKind, Start};
 
 use super::Answer;
 use crate::args::state::Named;
@@ -68,29 +71,27 @@ fn task(text: &str) -> Result<Task, String> {
 pub(crate) fn run(args: &Logs, defaults: &Defaults) -> anyhow::Result<Answer> {
     let named = Named { workload: args.workload.as_deref(), state: args.state.as_deref() };
     let look = named.look(defaults.state())?;
-    let job = job_named(&look, &args.flow, &args.job)?;
-    let plan = &look.jobs[job as usize];
+    let job = Asked::named(&look, &args.flow, &args.job)?;
     if let Some(Task { phase, number: Some(number) }) = args.task
-        && number >= plan.tasks(phase)
+        && number >= job.tasks(phase)
     {
-        let has = counted(plan.tasks(phase).into(), phase.name());
+        let has = counted(job.tasks(phase).into(), phase.name());
         bail!(
             "found {phase} {number}, expected a task of {}/{}, which has {has} from 0",
             args.flow,
             args.job
         );
     }
-    let of_job = look.attempts.iter().filter(|attempt| attempt.id.job == job);
-    let wanted: Vec<Told<'_>> = numbered(of_job).filter(|told| args.wants(told)).collect();
+    let wanted: Vec<Told<'_>> = numbered(&job.attempts).filter(|told| args.wants(told)).collect();
     let mut silent = 0;
     out::data(None, |out| {
         for told in &wanted {
-            silent += u64::from(!told.write(&look, out)?);
+            silent += u64::from(!told.write(&look.layout, &job, out)?);
         }
         Ok(())
     })?;
     if wanted.is_empty() {
-        out::talk(if args.failed { "no attempt failed" } else { "no attempt has ended yet" });
+        out::talk(job.nothing(args.failed));
     } else if silent > 0 {
         out::talk(format_args!("{} said nothing", counted(silent, "attempt")));
     }
@@ -107,6 +108,77 @@ impl Logs {
     }
 }
 
+/// The job that is asked for, with its attempts in the run that does it or has done it.
+struct Asked<'a> {
+    flow: &'a str,
+    job: &'a str,
+    maps: u32,
+    reduces: u32,
+    attempts: Vec<&'a Attempt>,
+    /// When second 0 of its attempts is.
+    start: Option<Start>,
+    /// Whether an earlier run has done it.
+    is_kept: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn named(look: &'a Look, flow: &str, job: &str) -> anyhow::Result<Self> {
+        let own = (0u32..).zip(&look.jobs).find(|(_, plan)| plan.flow == flow && plan.job == job);
+        if let Some((index, plan)) = own {
+            return Ok(Self {
+                flow: &plan.flow,
+                job: &plan.job,
+                maps: plan.maps(),
+                reduces: plan.reducers,
+                attempts: look.attempts.iter().filter(|attempt| attempt.id.job == index).collect(),
+                start: look.head.workload.start.clone(),
+                is_kept: false,
+            });
+        }
+        let kept = look.head.kept.iter().find(|kept| kept.flow == flow && kept.job == job);
+        let kept = kept.ok_or_else(|| not_there(look, flow, job))?;
+        Ok(Self {
+            flow: &kept.flow,
+            job: &kept.job,
+            maps: kept.maps,
+            reduces: kept.reduces,
+            attempts: kept.attempts.iter().collect(),
+            start: Some(clock::local(kept.started)),
+            is_kept: true,
+        })
+    }
+
+    fn tasks(&self, phase: PhaseKind) -> u32 {
+        match phase {
+            PhaseKind::Map => self.maps,
+            PhaseKind::Reduce => self.reduces,
+        }
+    }
+
+    /// What to say if no attempt of it is wanted.
+    fn nothing(&self, failed: bool) -> &'static str {
+        match (self.is_kept, failed) {
+            (true, _) if self.attempts.is_empty() => {
+                "an earlier run has done it, and nothing is known of its attempts any more"
+            }
+            (_, true) => "no attempt failed",
+            _ => "no attempt has ended yet",
+        }
+    }
+}
+
+/// What to say of a job that there is not.
+fn not_there(look: &Look, flow: &str, job: &str) -> anyhow::Error {
+    let own = look.jobs.iter().map(|plan| (plan.flow.as_str(), plan.job.as_str()));
+    let all = own.chain(look.head.kept.iter().map(|kept| (kept.flow.as_str(), kept.job.as_str())));
+    let jobs: Vec<&str> = all.clone().filter(|(of, _)| *of == flow).map(|(_, job)| job).collect();
+    if jobs.is_empty() {
+        let flows: BTreeSet<&str> = all.map(|(flow, _)| flow).collect();
+        return anyhow!("{}", unknown("flow", flow, &flows.into_iter().collect::<Vec<_>>()));
+    }
+    anyhow!("flow {flow}: {}", unknown("job", job, &jobs))
+}
+
 /// An attempt, and which of its task's it is, from 1.
 struct Told<'a> {
     attempt: &'a Attempt,
@@ -114,8 +186,8 @@ struct Told<'a> {
 }
 
 /// The attempts by task, each with its place among those of its task.
-fn numbered<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> impl Iterator<Item = Told<'a>> {
-    let mut attempts: Vec<&Attempt> = attempts.collect();
+fn numbered<'a>(attempts: &[&'a Attempt]) -> impl Iterator<Item = Told<'a>> {
+    let mut attempts = attempts.to_vec();
     attempts.sort_by_key(|attempt| (attempt.id, attempt.number));
     let (mut last, mut nth) = (None, 0);
     attempts.into_iter().map(move |attempt| {
@@ -127,10 +199,10 @@ fn numbered<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> impl Iterator<It
 
 impl Told<'_> {
     /// Writes what an attempt said, under a line that names it; says whether there was anything.
-    fn write(&self, look: &Look, out: &mut dyn Write) -> io::Result<bool> {
+    fn write(&self, layout: &Layout, asked: &Asked<'_>, out: &mut dyn Write) -> io::Result<bool> {
         let Attempt { id, number, end, .. } = *self.attempt;
-        let plan = &look.jobs[id.job as usize];
-        let path = look.layout.log(plan, id, number);
+        let Asked { flow, job, start, .. } = asked;
+        let path = layout.log(flow, job, id, number);
         let said = match std::fs::read(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(e) => format!("(its log {} cannot be read: {e})\n", path.display()).into_bytes(),
@@ -145,16 +217,13 @@ impl Told<'_> {
             Ended::Failed(message) if said.is_empty() => ("failed", message.as_str()),
             Ended::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
         };
-        let start = look.head.workload.start.as_ref();
         writeln!(
             out,
-            "── {}/{} {} {}, attempt {}, {how} at {} after {}",
-            plan.flow,
-            plan.job,
+            "── {flow}/{job} {} {}, attempt {}, {how} at {} after {}",
             id.phase.name(),
             id.task,
             self.nth,
-            instant(end as f64 / 1e6, start),
+            instant(end as f64 / 1e6, start.as_ref()),
             duration(self.attempt.micros() as f64 / 1e6)
         )?;
         for line in message.lines() {
@@ -166,19 +235,4 @@ impl Told<'_> {
         }
         Ok(true)
     }
-}
-
-/// The job of that name, by its place in the run.
-fn job_named(look: &Look, flow: &str, job: &str) -> anyhow::Result<u32> {
-    let plans = || (0u32..).zip(&look.jobs);
-    if let Some((index, _)) = plans().find(|(_, plan)| plan.flow == flow && plan.job == job) {
-        return Ok(index);
-    }
-    let jobs: Vec<&str> =
-        plans().filter(|(_, plan)| plan.flow == flow).map(|(_, plan)| plan.job.as_str()).collect();
-    if jobs.is_empty() {
-        let flows: Vec<&str> = look.head.workload.flows.iter().map(|flow| flow.id.as_str()).collect();
-        bail!("{}", unknown("flow", flow, &flows));
-    }
-    bail!("flow {flow}: {}", unknown("job", job, &jobs));
 }

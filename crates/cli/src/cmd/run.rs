@@ -115,6 +115,9 @@ pub(crate) struct Run {
     #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
     on_end: Option<String>,
     /// Command to run when a flow has failed, once for each
+    ///
+    /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with what its
+    /// commands said) in its environment.
     #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
     on_failure: Option<String>,
     /// Command to run when a flow is expected to miss its deadline, once for each

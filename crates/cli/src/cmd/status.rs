@@ -11,7 +11,7 @@ use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Table, View};
-use slackline::run::{FlowState, FlowStatus, JobFigures, Stage, StateOfRun, TaskAtWork};
+use slackline::run::{FlowState, FlowStatus, JobFigures, KeptJob, Stage, StateOfRun, TaskAtWork};
 use slackline_local::clock;
 
 use super::Answer;
@@ -101,7 +101,18 @@ fn table(state: &StateOfRun, view: &View) -> String {
     let figures: Vec<JobFigures> =
         state.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| job.figures.clone())).collect();
     let mut out = fitted(&headline(state), view.width);
-    out.extend(["\n", &flows(state, view), "\n", &jobs::table(&figures, view)]);
+    if !state.flows.is_empty() {
+        out.extend(["\n", &flows(state, view), "\n"]);
+        let has_ended = |job: &JobFigures| job.phases().iter().any(|phase| phase.ended.is_some());
+        if figures.iter().any(has_ended) {
+            out.push_str(&jobs::table(&figures, view));
+        } else {
+            out.push_str("no task has ended yet\n");
+        }
+    }
+    if !state.kept.is_empty() {
+        out.extend(["\ndone by earlier runs:\n", &kept(state, view)]);
+    }
     if !state.at_work.is_empty() {
         out.extend(["\n", &at_work(state)]);
     }
@@ -122,6 +133,9 @@ fn headline(state: &StateOfRun) -> String {
         _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
     };
     let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));
+    if state.flows.is_empty() {
+        return format!("{name}: {stage}{policy}\nnothing was left to do in it: all jobs were done before\n");
+    }
     let tasks = state.tasks();
     let failed: u64 = state.flows.iter().map(FlowState::failed).sum();
     let failed = if failed > 0 { format!(", {} failed", counted(failed, "attempt")) } else { String::new() };
@@ -177,6 +191,22 @@ fn flows(state: &StateOfRun, view: &View) -> String {
     table.render(view)
 }
 
+/// The jobs that earlier runs have done.
+fn kept(state: &StateOfRun, view: &View) -> String {
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("job", Align::Left),
+        ("maps", Align::Right),
+        ("reduces", Align::Right),
+        ("run begun at", Align::Left),
+    ]);
+    for job in &state.kept {
+        let begun = instant(0.0, Some(&clock::local(job.started)));
+        table.row([job.flow.clone(), job.job.clone(), job.maps.to_string(), job.reduces.to_string(), begun]);
+    }
+    table.render(view)
+}
+
 /// The tasks at work.
 fn at_work(state: &StateOfRun) -> String {
     let line = |one: &TaskAtWork| {
@@ -227,8 +257,6 @@ fn csv(state: &StateOfRun) -> String {
 
 /// The document: everything, times in seconds since the start of the run.
 fn document(state: &StateOfRun) -> Value {
-    let started = i64::try_from(state.started).ok();
-    let started = started.and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
     let tasks = state.tasks();
     let flow = |flow: &FlowState| {
         let tasks = flow.tasks();
@@ -263,17 +291,33 @@ fn document(state: &StateOfRun) -> Value {
             "since": one.since,
         })
     };
+    let kept = |job: &KeptJob| {
+        json!({
+            "flow": job.flow,
+            "job": job.job,
+            "maps": job.maps,
+            "reduces": job.reduces,
+            "started": timestamp(job.started),
+        })
+    };
     json!({
         "slackline": 1,
         "state": state.state.display().to_string(),
         "status": state.stage.name(),
-        "started": started.map(|at| at.to_string()),
+        "started": timestamp(state.started),
         "policy": state.policy,
         "now": state.now,
         "recorded": state.recorded,
         "tasks": tasks.total,
         "done": tasks.done,
         "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),
+        "kept": state.kept.iter().map(kept).collect::<Vec<_>>(),
         "at_work": state.at_work.iter().map(task).collect::<Vec<_>>(),
     })
+}
+
+/// That many microseconds after 1970 as documents have it; none beyond all dates.
+fn timestamp(micros: u64) -> Option<String> {
+    let moment = jiff::Timestamp::from_microsecond(i64::try_from(micros).ok()?).ok()?;
+    Some(moment.to_string())
 }

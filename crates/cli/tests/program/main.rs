@@ -11,6 +11,7 @@
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
+//! - `profiles`: clusters that do not do everything at once;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
@@ -42,6 +43,7 @@ mod nightly_run;
 mod parameters;
 mod plans;
 mod processes;
+mod profiles;
 #[path = "../../../../testdata/real.rs"]
 mod real_data;
 mod reuse;

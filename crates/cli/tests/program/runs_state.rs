@@ -287,3 +287,82 @@ fn a_workflow_of_woha_with_commands_runs() {
     assert_eq!(counted, b" 1 ONE\n 2 TWO\n");
     checked(&dir);
 }
+
+/// A flow of two maps, the second of which waits for a file `go`, and of two reduces, the second of which does too.
+fn parted(test: &str) -> PathBuf {
+    let dir = scratch(test);
+    let waits = "test $SLACKLINE_TASK = 0 || until test -e go; do sleep 0.02; done";
+    let flow = format!(
+        r#"
+slackline = 1
+[[flows]]
+id = "f"
+jobs = [
+  {{ id = "maps", run = {{ mapper = "cat; echo m >> ran; {waits}", inputs = ["in.txt", "other.txt"], output = "maps" }} }},
+]
+[[flows]]
+id = "g"
+jobs = [
+  {{ id = "sums", run = {{ mapper = "cat", reducer = "cat; echo r >> ran; {waits}", inputs = ["in.txt"], output = "sums", reducers = 2 }} }},
+]
+"#
+    );
+    for (name, text) in [("flow.toml", flow.as_str()), ("in.txt", LINES), ("other.txt", "four\n")] {
+        fs::write(dir.join(name), text).expect("a file");
+    }
+    dir
+}
+
+#[test]
+fn a_staged_part_that_is_not_as_it_was_written_is_made_again() {
+    type Harm = fn(&Path);
+    let cases: [(&str, Harm, &str); 4] = [
+        ("cut", |path| cut(path, 3), "found 3 bytes in"),
+        ("removed", |path| fs::remove_file(path).expect("it is there"), "its output is gone: found no"),
+        ("edited", edited, "changed since it was written"),
+        ("left", |_| (), ""),
+    ];
+    let run = ["run", "flow.toml", "--slots", "4", "--state", "state", "--events", "e.jsonl"];
+    let good = parted("run-parted");
+    fs::write(good.join("go"), "").expect("a file");
+    assert_eq!(Family::new("run-parted").slackline(&good, &run).code, Some(0));
+    for (name, harm, words) in cases {
+        let test = format!("run-parted-{name}");
+        let (dir, family) = (parted(&test), Family::new(&test));
+        let mut first = family.start(&dir, &run);
+        let staged = ["maps", "sums"].map(|output| dir.join(output).join("_temporary/parts/part-00000"));
+        until("the first parts are done", || staged.iter().all(|path| path.exists()));
+        // They are recorded, as they were moved.
+        first.kill().expect("it can be killed");
+        first.wait().expect("it is gone");
+        family.is_gone();
+        for path in &staged {
+            harm(path);
+        }
+        fs::write(dir.join("go"), "").expect("a file");
+        fs::write(dir.join("ran"), "").expect("a file");
+        let rest = family.slackline(&dir, &run);
+        assert_eq!(rest.code, Some(0), "{name}: {}{}", rest.out, rest.err);
+        for output in ["maps", "sums"] {
+            assert!(parts(&dir.join(output)) == parts(&good.join(output)), "{name}: {output}");
+        }
+        let said = rest.err.lines().filter(|line| line.contains("counts as done no more")).count();
+        let told = fs::read_to_string(dir.join("e.jsonl")).expect("events");
+        let told = told.lines().filter(|line| line.contains("\"output_lost\"")).count();
+        let ran = fs::read_to_string(dir.join("ran")).expect("it is there").lines().count();
+        let (lost, expected) = if words.is_empty() { (0, 2) } else { (2, 4) };
+        assert_eq!((said, told, ran), (lost, lost, expected), "{name}: {}", rest.err);
+        assert!(rest.err.contains(words), "{name}: {words:?} in {}", rest.err);
+        checked(&dir);
+    }
+}
+
+fn cut(path: &Path, bytes: u64) {
+    fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(bytes)).expect("it is there");
+}
+
+/// Another content of the same length.
+fn edited(path: &Path) {
+    let len = fs::read(path).expect("it is there").len();
+    fs::write(path, vec![b'?'; len]).expect("it can be written");
+}

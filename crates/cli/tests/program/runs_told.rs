@@ -100,13 +100,49 @@ fn hooks_are_run_once_for_each_cause_and_their_failure_is_a_warning() {
     let text = fs::read_to_string(dir.join("hooks.txt")).expect("hooks wrote");
     let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(
-        [count("failure/bad/flow bad failed/"), count("late/good/flow good is"), count("end")],
+        [count("failure/bad/flow bad failed: job k, map 0: "), count("late/good/flow good is"), count("end")],
         [1, 1, 1]
     );
     let state = dir.join("state");
     assert!(text.contains(&format!("/{}\n", state.display())), "{text}");
     assert!(ran.err.contains("warning: --on-end: its command ended with exit status: 4"), "{}", ran.err);
     assert!(!ran.out.contains("hooks"), "{}", ran.out);
+}
+
+#[test]
+fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
+    let dir = scratch("run-hook-cause");
+    let mapper = "cat; echo disk 7 is broken >&2; exit 7";
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'bad'\njobs = [ {{ id = 'k', run = {{ mapper = '{mapper}', inputs = ['in.txt'], \
+         output = 'bad' }} }} ]\n[[flows]]\nid = 'reads'\njobs = [ {{ id = 'r', run = {{ mapper = 'cat', inputs = \
+         ['@bad/k'], output = 'reads' }} }} ]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let hook = "cd /; printf '%s|%s|%s|' \"$SLACKLINE_MESSAGE\" \"$SLACKLINE_JOB\" \"$SLACKLINE_CAUSE\" > \
+                \"$SLACKLINE_STATE.$SLACKLINE_FLOW\"; cat \"${SLACKLINE_LOG:-/dev/null}\" >> \
+                \"$SLACKLINE_STATE.$SLACKLINE_FLOW\"";
+    let more = ["--attempts", "2", "--on-failure", hook, "--events", "e.jsonl"];
+    let ran = slackline(&dir, &[&RUN[..], &more].concat());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let told = |flow: &str| {
+        let text = fs::read_to_string(dir.join(format!("state.{flow}"))).expect("the hook wrote");
+        text.split('|').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let bad = told("bad");
+    assert!(bad[0].starts_with("flow bad failed: job k, map 0: ") && bad[0].contains("status: 7"), "{bad:?}");
+    assert_eq!((bad[1].as_str(), bad[3].as_str()), ("k", "disk 7 is broken\n"));
+    assert!(bad[2].contains("exit status: 7"), "{bad:?}");
+    let reads = told("reads");
+    assert_eq!((reads[1].as_str(), reads[3].as_str()), ("bad/k", ""), "{reads:?}");
+    assert!(reads[2].contains("flow reads reads its output, which is never going to be there"), "{reads:?}");
+    let found = events(&dir.join("e.jsonl"));
+    let failed: Vec<&Value> = found.iter().filter(|event| event["event"] == "flow_failed").collect();
+    assert_eq!((failed.len(), &failed[0]["job"], &failed[1]["log"]), (2, &"k".into(), &Value::Null));
+    let log = dir.join(failed[0]["log"].as_str().expect("a log"));
+    assert_eq!(fs::read_to_string(log).expect("it is there"), "disk 7 is broken\n");
+    assert_eq!(failed[0]["message"].as_str(), Some(bad[2].as_str()));
 }
 
 #[test]
@@ -179,4 +215,107 @@ fn clean_removes_states_of_runs_that_have_ended_and_nothing_else() {
     let named = slackline(&dir, &["clean", "--state", "no/such"]);
     assert_eq!(named.code, Some(2), "{}", named.err);
     assert_eq!(slackline(&dir, &["clean"]).code, Some(2));
+}
+
+#[test]
+fn clean_takes_the_earliest_runs_out_of_histories() {
+    let dir = scratch("run-clean-histories");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { program = 'wordcount', inputs = \
+                ['in.txt'], output = 'out' } } ]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    for _ in 0..3 {
+        done(&dir, &["run", "flow.toml", "--again", "--history", "past"]);
+    }
+    let runs = || done(&dir, &["history", "past", "--format", "csv"]).lines().count() - 1;
+    let clean = |more: &[&str]| done(&dir, &[&["clean", "--histories", "past"], more].concat());
+    let before = fs::read(dir.join("past")).expect("the history");
+    assert!(clean(&["--dry-run"]).contains("3 of 3 runs would be removed"));
+    assert!(clean(&["--older-than", "1d"]).contains("stays: none of 3 runs is to go"));
+    assert!(clean(&["--larger-than", "1GiB"]).contains("stays: none of 3 runs is to go"));
+    assert!(fs::read(dir.join("past")).expect("the history") == before, "nothing was changed");
+    let small = format!("{}B", before.len() - 1);
+    let said = clean(&["--larger-than", &small, "--format", "json"]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(said["histories"][0]["what"], "1 of 3 runs removed", "{said:#}");
+    assert_eq!((runs(), said["states"].as_array().map(Vec::len)), (2, Some(0)));
+    // With the states, whose files have nothing to do with it.
+    let said = done(&dir, &["clean", "--all", "--histories", "past"]);
+    assert!(said.contains(".slackline/flow") && said.contains("2 of 2 runs removed"), "{said}");
+    assert!(!dir.join(".slackline/flow").exists());
+    let none = slackline(&dir, &["clean", "--histories"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.err.contains("--histories: found no file, expected one"), "{}", none.err);
+    let none = slackline(&dir, &["clean", "--all", "--histories", "in.txt"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(2), ""), "{}", none.err);
+}
+
+#[test]
+fn clean_leaves_alone_a_run_that_goes_on() {
+    let (dir, family) = (scratch("run-clean-at-work"), Family::new("run-clean-at-work"));
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = "slackline = 1\n[[flows]]\nid = 'g'\njobs = [ { id = 'j', run = { mapper = \
+                'cat; until test -e go; do sleep 0.02; done; echo more', reducer = 'cat', inputs = ['in.txt'], output = \
+                'out' } } ]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    let engine = family.start(&dir, &RUN);
+    family.awaits("sleep 0.02");
+    for more in [&[][..], &["--intermediates"], &["--older-than", "0s", "--larger-than", "1B"]] {
+        let said = done(&dir, &[&["clean", "--state", "state"], more].concat());
+        assert!(said.contains("stays: a process is at work on it"), "{more:?}: {said}");
+    }
+    fs::write(dir.join("go"), "").expect("a file");
+    let ran = ended(engine);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(done(&dir, &["status", "--state", "state"]).starts_with("state: done"));
+}
+
+/// A document that follows its schema.
+fn valid(name: &str, text: &str) -> Value {
+    let schema = format!("{}/../../docs/schema/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let document: Value = serde_json::from_str(text).expect("the document is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    validator.validate(&document).unwrap_or_else(|error| panic!("{document:#}: {error}"));
+    document
+}
+
+#[test]
+fn what_jobs_counted_is_in_the_document_of_the_run_and_in_the_history() {
+    let dir = scratch("run-counts");
+    fs::write(dir.join("in.txt"), "b\na\nb\n").expect("an input");
+    let mapper = "cat; echo reporter:counter:errors,parse,3 >&2; echo reporter:status:half >&2";
+    let flow = format!(
+        "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ {{ id = 'j', run = {{ mapper = '{mapper}', reducer = 'uniq', \
+         combiner = 'uniq', inputs = ['in.txt'], output = 'out' }} }} ]\n"
+    );
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    let ran = done(&dir, &[&RUN[..], &["--history", "past", "--format", "json"]].concat());
+    let counted = &valid("schedule", &ran)["jobs"][0];
+    assert_eq!((&counted["flow"], &counted["job"]), (&"f".into(), &"j".into()), "{counted:#}");
+    let (maps, reduces) = (&counted["maps"], &counted["reduces"]);
+    assert_eq!((&maps["records_in"], &maps["bytes_in"], &maps["skipped"]), (&3.into(), &6.into(), &0.into()));
+    assert_eq!((&maps["combine_in"], &maps["combine_out"]), (&3.into(), &2.into()));
+    assert_eq!((&reduces["records_in"], &reduces["records_out"]), (&2.into(), &2.into()));
+    assert_eq!((&maps["counters"]["errors,parse"], &maps["says"]), (&3.into(), &"half".into()));
+    for name in ["bytes_out", "spills", "spilled"] {
+        assert!(maps[name].is_u64(), "{name}: {maps:#}");
+    }
+    // The file of the state directory has them as well, and stays a schedule.
+    let file = fs::read_to_string(dir.join("state/schedule.json")).expect("the schedule");
+    assert_eq!(valid("schedule", &file)["jobs"][0], *counted);
+    done(&dir, &["check", "state/workload.json", "state/schedule.json"]);
+    let past = valid("history", &fs::read_to_string(dir.join("past")).expect("the history"));
+    let job = &past["runs"][0]["jobs"][0];
+    assert_eq!((&job["map_counts"], &job["reduce_counts"]), (maps, reduces));
+    // One of before is read, and what is counted now is added.
+    let mut before = past.clone();
+    for name in ["map_counts", "reduce_counts"] {
+        before["runs"][0]["jobs"][0].as_object_mut().expect("a job").remove(name).expect("it was there");
+    }
+    fs::write(dir.join("past"), valid("history", &before.to_string()).to_string()).expect("the history");
+    done(&dir, &[&RUN[..], &["--history", "past", "--again"]].concat());
+    let past = valid("history", &fs::read_to_string(dir.join("past")).expect("the history"));
+    assert_eq!(past["runs"][0], before["runs"][0]);
+    assert_eq!(past["runs"][1]["jobs"][0]["map_counts"], *maps);
 }

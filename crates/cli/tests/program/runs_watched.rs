@@ -126,6 +126,45 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
 }
 
 #[test]
+fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words() {
+    let (dir, family) = (scratch("run-empty"), Family::new("run-empty"));
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let write = |mapper: &str| {
+        let flow = format!(
+            "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ {{ id = 'j', run = {{ mapper = '{mapper}', inputs = \
+             ['in.txt'], output = 'out' }} }} ]\n"
+        );
+        fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    };
+    write(&format!("cat; test -e go || sleep {}", Family::long()));
+    let mut engine = family.start(&dir, &RUN);
+    family.awaits(&format!("sleep {}", Family::long()));
+    let text = || done(&dir, &["status", "--state", "state"]);
+    let seen = text();
+    assert!(seen.contains("0 of 1 task done") && seen.contains("\nno task has ended yet\n"), "{seen}");
+    assert!(!seen.contains("records"), "{seen}");
+    fs::write(dir.join("go"), "").expect("a file");
+    engine.kill().expect("it can be killed");
+    engine.wait().expect("it is gone");
+    family.is_gone();
+    done(&dir, &RUN);
+    let seen = text();
+    assert!(!seen.contains("no task has ended yet") && seen.contains("records"), "{seen}");
+    // What is turned back after it failed is done already, and the run that says so has no job of its own.
+    let good = fs::read(dir.join("flow.toml")).expect("the flow file");
+    write("exit 7");
+    assert_eq!(slackline(&dir, &RUN).code, Some(1));
+    fs::write(dir.join("flow.toml"), good).expect("a flow file");
+    done(&dir, &RUN);
+    let seen = text();
+    assert!(seen.starts_with("state: done: begun at"), "{seen}");
+    assert!(seen.contains("\nnothing was left to do in it: all jobs were done before\n"), "{seen}");
+    assert!(!seen.contains("deadline") && !seen.contains("0 of 0"), "{seen}");
+    let document = status(&dir);
+    assert_eq!((&document["status"], &document["flows"]), (&"done".into(), &Value::Array(Vec::new())));
+}
+
+#[test]
 fn logs_tell_failures_with_what_was_said() {
     let dir = scratch("run-logs");
     fs::write(dir.join("in.txt"), "one\n").expect("an input");
@@ -143,6 +182,91 @@ fn logs_tell_failures_with_what_was_said() {
     assert_eq!(second.out, failed);
     let none = slackline(&dir, &["logs", "f", "j", "reduce", "--state", "state"]);
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
+}
+
+/// A flow of jobs `a`, `b` and so on, each of which reads the one before, says its name and runs one of the commands.
+fn chain(dir: &Path, commands: &[&str]) {
+    let mut input = "in.txt".to_owned();
+    let jobs = ["a", "b", "c"].iter().zip(commands).map(|(id, command)| {
+        let mapper = format!("cat; echo this is {id} >&2; {command}");
+        let input = std::mem::replace(&mut input, format!("@{id}"));
+        format!(
+            "  {{ id = '{id}', run = {{ mapper = '{mapper}', inputs = ['{input}'], output = '{id}' }} }},\n"
+        )
+    });
+    let jobs: String = jobs.collect();
+    fs::write(dir.join("flow.toml"), format!("slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n{jobs}]\n"))
+        .expect("a flow file");
+}
+
+/// The names of the logs that there are.
+fn logs(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir.join("state/logs")).expect("logs");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("a log").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn jobs_that_earlier_runs_have_done_are_in_the_status() {
+    let dir = scratch("run-kept-status");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    chain(&dir, &["true", "true"]);
+    done(&dir, &RUN);
+    let first = status(&dir);
+    assert_eq!(first["kept"], Value::Array(Vec::new()));
+    let told = |dir: &Path| done(dir, &["status", "--state", "state"]);
+    assert!(!told(&dir).contains("earlier runs"), "{}", told(&dir));
+    // It stays so in the run after that, and in one in which nothing is to be done.
+    let expected = serde_json::json!([
+        { "flow": "f", "job": "a", "maps": 1, "reduces": 0, "started": first["started"] }
+    ]);
+    for command in ["sleep 0", "sleep 0.0", "sleep 0.0"] {
+        chain(&dir, &["true", command]);
+        done(&dir, &RUN);
+        let seen = status(&dir);
+        assert_eq!((&seen["kept"], &seen["tasks"]), (&expected, &1.into()), "{command}");
+        let told = told(&dir);
+        let (_, section) = told.split_once("\ndone by earlier runs:\n").expect("it is said");
+        let row = section.lines().last().expect("a row");
+        assert!(row.split_whitespace().collect::<Vec<_>>().starts_with(&["f", "a", "1", "0"]), "{section}");
+    }
+    done(&dir, &[&RUN[..], &["--force", "a"]].concat());
+    assert_eq!(status(&dir)["kept"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn the_logs_of_jobs_that_earlier_runs_have_done_stay() {
+    let dir = scratch("run-kept-logs");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    chain(&dir, &["true", "true", "true"]);
+    done(&dir, &RUN);
+    assert_eq!(logs(&dir), ["f.a.map-0.0.log", "f.b.map-0.1.log", "f.c.map-0.2.log"]);
+    let told =
+        |job: &str, more: &[&str]| done(&dir, &[&["logs", "f", job, "--state", "state"][..], more].concat());
+    let check = |expected: &[&str]| {
+        assert_eq!(logs(&dir), expected);
+        let of_first = told("a", &[]);
+        assert!(of_first.starts_with("── f/a map 0, attempt 1, done at "), "{of_first}");
+        assert!(of_first.ends_with("\nthis is a\n"), "{of_first}");
+    };
+    // A run of the others fails, goes on and ends; its numbers begin anew.
+    chain(&dir, &["true", "sleep 0", "mkdir begun && exit 3; exit 0"]);
+    let failed = slackline(&dir, &[&RUN[..], &["--attempts", "1"]].concat());
+    assert_eq!(failed.code, Some(1), "{}{}", failed.out, failed.err);
+    check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log"]);
+    done(&dir, &RUN);
+    check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log", "f.c.map-0.2.log"]);
+    assert!(told("c", &["--failed"]).contains("exit status: 3"));
+    // One more, of which the run before had not done the first job itself.
+    chain(&dir, &["true", "sleep 0.0", "exit 0"]);
+    done(&dir, &RUN);
+    check(&["f.a.map-0.0.log", "f.b.map-0.0.log", "f.c.map-0.1.log"]);
+    let refused = |job: &str, task: &str| slackline(&dir, &["logs", "f", job, task, "--state", "state"]).err;
+    assert!(refused("a", "map-7").contains("which has 1 map from 0"));
+    let other = refused("d", "map");
+    assert!(other.contains("found job \"d\", expected one of ") && other.contains(" a"), "{other}");
 }
 
 const FAILS: &str = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ { id = 'j', run = { mapper = 'exit 7', \

@@ -1,13 +1,12 @@
 //! What attempts say on standard error: that of failed ones is kept, and that of successful ones as far as there is room
 //! for it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Local, Running};
+use super::{Local, Running, Work};
 use crate::journal::{Attempt, Ended};
-use crate::layout::Layout;
 use crate::task::{self, Job};
 
 /// What successful attempts of a run may say altogether, bytes; what was said first is removed first.
@@ -22,22 +21,21 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What is there of earlier sessions of the run. O(files · log attempts).
-    pub(super) fn find(layout: &Layout, attempts: &[Attempt]) -> Self {
-        let Ok(entries) = fs::read_dir(layout.logs()) else { return Self::default() };
-        let done: BTreeSet<u64> =
-            attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|a| a.number).collect();
-        let of_done = |path: &Path| {
-            let number = path.file_stem()?.to_str()?.rsplit('.').next()?.parse().ok()?;
-            done.contains(&number).then_some(number)
-        };
-        let mut found: Vec<(u64, PathBuf, u64)> = entries
-            .flatten()
-            .filter_map(|entry| Some((of_done(&entry.path())?, entry.path(), entry.metadata().ok()?.len())))
-            .collect();
-        found.sort();
-        let bytes = found.iter().map(|(_, _, bytes)| bytes).sum();
-        Self { files: found.into_iter().map(|(_, path, bytes)| (path, bytes)).collect(), bytes }
+    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files + attempts · log).
+    pub(super) fn find(work: &Work<'_>) -> Self {
+        let is_done = |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_));
+        Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, (work.jobs, work.attempts), is_done))
+    }
+
+    /// Those of the paths that are in the directory, in their order.
+    fn of(directory: &Path, paths: Vec<PathBuf>) -> Self {
+        let Ok(entries) = fs::read_dir(directory) else { return Self::default() };
+        let size = |entry: fs::DirEntry| Some((entry.path(), entry.metadata().ok()?.len()));
+        let sizes: BTreeMap<PathBuf, u64> = entries.flatten().filter_map(size).collect();
+        let sized = paths.into_iter().filter_map(|path| sizes.get(&path).map(|&bytes| (path, bytes)));
+        let files: VecDeque<(PathBuf, u64)> = sized.collect();
+        let bytes = files.iter().map(|(_, bytes)| bytes).sum();
+        Self { files, bytes }
     }
 
     /// Takes note of a file, and removes the first ones where there are too many bytes.
@@ -81,7 +79,7 @@ impl Local<'_> {
             return None;
         }
         let job = &self.work.jobs[running.id.job as usize];
-        let path = self.work.layout.log(job, running.id, running.number);
+        let path = self.work.layout.log(&job.flow, &job.job, running.id, running.number);
         fs::create_dir_all(path.parent()?).ok()?;
         if fs::write(&path, text).is_err() {
             // The beginning of it would be taken for the whole.
@@ -95,6 +93,21 @@ impl Local<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_said_before_counts_and_is_removed_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in ["of-a-failed-one", "later", "sooner", "now"] {
+            fs::write(path(name), vec![b'x'; 10]).unwrap();
+        }
+        let mut said = Said::of(dir.path(), ["sooner", "said-nothing", "later"].map(path).to_vec());
+        assert_eq!(said.bytes, 20);
+        said.add(path("now"), 10, 20);
+        let there = ["of-a-failed-one", "sooner", "later", "now"].map(|name| path(name).exists());
+        assert_eq!((there, said.bytes), ([true, false, true, true], 20));
+        assert_eq!(Said::of(&path("nowhere"), vec![path("now")]).bytes, 0);
+    }
 
     #[test]
     fn what_was_said_first_is_removed_first() {

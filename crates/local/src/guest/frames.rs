@@ -66,7 +66,8 @@ impl<R: Read> Frames<R> {
         if self.take(HEAD)? == 0 {
             return Ok(None);
         }
-        let head = [0, HEAD / 2].map(|at| self.bytes[at..].first_chunk().copied().map(u32::from_be_bytes));
+        let number = |at: usize| self.bytes.get(at..)?.first_chunk().copied().map(u32::from_be_bytes);
+        let head = [0, HEAD / 2].map(number);
         let [Some(tag), Some(length)] = head else {
             let found = self.bytes.len();
             return Err(malformed(format!("found {found} bytes of a frame's head, expected {HEAD}")));

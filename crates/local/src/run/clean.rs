@@ -48,7 +48,9 @@ impl Look {
         let path = self.layout.journal();
         let journal = Journal::open(&path)?;
         // A run that was killed may have recorded what it has not moved to its place: what is here is needed then.
-        let has_ended = self.has_ended && journal.read()?.attempts.len() == self.attempts.len();
+        let now = journal.read()?;
+        let is_same = now.head.as_ref() == Some(&self.head) && now.attempts == self.attempts;
+        let has_ended = self.has_ended && is_same;
         if self.is_at_work || !has_ended {
             let state = path.display();
             return Err(EngineError::Stopped(format!(
@@ -61,6 +63,57 @@ impl Look {
             Clean::Intermediates => [self.layout.attempts(), self.layout.all_maps()]
                 .into_iter()
                 .try_for_each(|path| remove(&path).map_err(file(&path))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look;
+    use super::super::look::tests::{attempt, head};
+    use super::*;
+    use crate::journal::Head;
+    use crate::layout::Layout;
+
+    /// The run of a directory that has ended.
+    fn ended(state: &Path) -> Look {
+        let layout = Layout::new(state);
+        let journal = Journal::open(&layout.journal()).unwrap();
+        journal.begin(&head()).unwrap();
+        journal.record(&[attempt(0)]).unwrap();
+        fs::create_dir_all(layout.all_maps()).unwrap();
+        fs::write(layout.all_maps().join("a"), "1").unwrap();
+        fs::write(layout.schedule(), "{}").unwrap();
+        drop(journal);
+        let look = look::look(state).unwrap().unwrap();
+        assert!(look.has_ended);
+        look
+    }
+
+    #[test]
+    fn what_was_taken_up_since_it_was_looked_at_stays() {
+        for what in [Clean::State, Clean::Intermediates] {
+            let dir = tempfile::tempdir().unwrap();
+            let (before, layout) = (ended(dir.path()), Layout::new(dir.path()));
+            let stays = || {
+                let refused = before.clean(what).unwrap_err().to_string();
+                assert!(layout.journal().exists() && layout.all_maps().join("a").exists(), "{refused}");
+                refused
+            };
+            // A run that goes on has the lock.
+            let at_work = Journal::open(&layout.journal()).unwrap();
+            assert!(stays().contains("found another run at work on it"));
+            drop(at_work);
+            // One that was killed since has as many attempts as there were.
+            let next = Head { started: before.head.started + 1, ..head() };
+            drop(Journal::replace(&layout.journal(), &next, &[attempt(0)]).unwrap());
+            assert!(stays().contains("found a run that goes on, expected one that has ended"));
+            drop(Journal::replace(&layout.journal(), &before.head, &[attempt(0)]).unwrap());
+            before.clean(what).unwrap();
+            assert_eq!(
+                (layout.journal().exists(), layout.all_maps().exists()),
+                (what != Clean::State, false)
+            );
         }
     }
 }

@@ -29,8 +29,8 @@ pub struct Look {
     pub attempts: Vec<Attempt>,
     /// Whether a process is at work on it.
     pub is_at_work: bool,
-    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there. A run
-    /// that was stopped or killed has not.
+    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there, or
+    /// nothing was left to do in it. A run that was stopped or killed has not.
     pub has_ended: bool,
     /// When something was recorded the last time: microseconds since 1970.
     pub recorded: u64,
@@ -72,7 +72,9 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     }
     let last = content.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
     let recorded = head.started.saturating_add(last);
-    let has_ended = !is_at_work && written(&layout.schedule()).is_ok_and(|at| at >= recorded);
+    // Of a run in which nothing was left to do there is no schedule.
+    let is_over = || jobs.is_empty() || written(&layout.schedule()).is_ok_and(|at| at >= recorded);
+    let has_ended = !is_at_work && is_over();
     let pids = || at_work(state).map_err(file(&layout.pids()));
     let mut at_work = if is_at_work { pids()? } else { Vec::new() };
     at_work.retain(|one| is_known(one.id));
@@ -95,7 +97,7 @@ pub(super) fn written(path: &Path) -> io::Result<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use slackline_model::PhaseKind;
     use slackline_model::draft::TasksDraft;
     use slackline_trace::{ImportOptions, read_workload};
@@ -109,7 +111,7 @@ mod tests {
     const FLOW: &[u8] = b"slackline = 1\n[[flows]]\nid = 'f'\n[[flows.jobs]]\nid = 'j'\n\
                           run = { mapper = 'cat', inputs = ['in'], output = 'out' }\n";
 
-    fn head() -> Head {
+    pub(in crate::run) fn head() -> Head {
         let mut workload =
             read_workload("flow.toml", FLOW, Some("toml"), &ImportOptions::default()).unwrap().draft;
         workload.flows[0].jobs[0].map = Some(TasksDraft::Each(vec![1.0; 2]).into());
@@ -117,10 +119,10 @@ mod tests {
         let setup = Setup { version: "1".into(), directory: "/".into(), options, ..Setup::default() };
         let inputs = Inputs { maps: vec![Vec::new(); 2], ..Inputs::default() };
         let jobs = vec![KnownJob { inputs, definition: Definition::default() }];
-        Head { setup, owner: "7-1".into(), started: 7, workload, jobs }
+        Head { setup, owner: "7-1".into(), started: 7, workload, jobs, kept: Vec::new() }
     }
 
-    fn attempt(task: u32) -> Attempt {
+    pub(in crate::run) fn attempt(task: u32) -> Attempt {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task };
         let ended = Ended::Done(Outcome::default());
         Attempt { number: u64::from(task), id, slot: 0, start: 5, began: 6, end: 9, ended }

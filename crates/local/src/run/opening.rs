@@ -8,8 +8,9 @@ use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
 
 use super::error::file;
+use super::kept::kept_jobs;
 use super::settle::settle;
-use super::{EngineError, JobVerdict, Recovered, Session};
+use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
 use crate::files::remove;
 use crate::fleet;
@@ -100,12 +101,13 @@ pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, Engine
     let mut begun = Begun::of(&layout, content)?;
     let (made_log, mut made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
-    if let Some(Begun(run)) = &mut begun {
-        settle(run, &journal, &layout, (&mut made, &made_log))?;
-    }
+    let lost = match &mut begun {
+        Some(Begun(run)) => settle(run, &journal, &layout, (&mut made, &made_log))?,
+        None => Vec::new(),
+    };
     let is_first = begun.is_none();
     let left = layout.clone();
-    let new = New { layout, setup, started, choices, made, made_log, cut_short };
+    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -137,6 +139,7 @@ struct New {
     made: MadeJobs,
     made_log: MadeLog,
     cut_short: usize,
+    lost: Vec<LostOutput>,
 }
 
 impl New {
@@ -162,10 +165,9 @@ impl New {
             return Err(EngineError::Another { path: self.layout.journal().display().to_string() });
         }
         let verdicts = verdicts(resolved, &decisions);
-        let is_idle = |decision: &Decision| {
-            decision.resumed.is_none() && matches!(decision.verdict, Verdict::Kept | Verdict::Left)
-        };
-        if decisions.iter().all(is_idle)
+        let earlier = finished.as_ref().or(unfinished.as_ref());
+        let kept_jobs = kept_jobs(resolved, &decisions, earlier, &self.made);
+        if decisions.iter().all(Decision::is_idle)
             && let Some(last) = finished
         {
             return Ok(self.idle(journal, last, verdicts));
@@ -176,9 +178,14 @@ impl New {
         let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
         let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
         let started = kept.as_ref().map_or(self.started, |run| run.head.started);
-        let known = chosen.plans.iter().map(JobPlan::known).collect();
-        let head =
-            Head { setup: self.setup.clone(), owner, started, workload: chosen.draft.clone(), jobs: known };
+        let head = Head {
+            setup: self.setup.clone(),
+            owner,
+            started,
+            workload: chosen.draft.clone(),
+            jobs: chosen.plans.iter().map(JobPlan::known).collect(),
+            kept: kept_jobs,
+        };
         let asked = asked(resolved, &decisions, &self.made);
         let earlier = Earlier { is_first, kept, dropped, asked };
         self.begin(journal, earlier, chosen, head, verdicts)
@@ -198,6 +205,7 @@ impl New {
             recovered: Recovered::default(),
             obstacles: Vec::new(),
             verdicts,
+            lost: self.lost,
         }
     }
 
@@ -238,6 +246,7 @@ impl New {
             },
             obstacles,
             verdicts,
+            lost: self.lost,
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover()?;

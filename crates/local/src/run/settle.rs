@@ -1,35 +1,37 @@
 //! What an earlier session recorded is brought to its place before anything is decided: what is done already follows from
 //! what is there.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use super::EngineError;
 use super::error::file;
-use crate::journal::{Ended, Journal, done_tasks};
+use super::{EngineError, LostOutput};
+use crate::job_plan::JobPlan;
+use crate::journal::{Attempt, Ended, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::{OutputLocks, staged};
 use crate::publish::{Place, Publisher};
 use crate::reuse::Unfinished;
+use crate::task::Source;
 use crate::task_id::TaskId;
 
 /// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs whose tasks are
-/// all done. Jobs that cannot be finished stay as they are.
+/// all done. Jobs that cannot be finished stay as they are. Gives what is lost.
 pub(super) fn settle(
     run: &mut Unfinished,
     journal: &Journal,
     layout: &Layout,
     (made, log): (&mut MadeJobs, &MadeLog),
-) -> Result<(), EngineError> {
+) -> Result<Vec<LostOutput>, EngineError> {
     let directory = run.head.setup.directory.clone();
     let layout = layout.clone().of_jobs(&run.jobs);
     run.jobs =
         std::mem::take(&mut run.jobs).into_iter().map(|job| job.based(Path::new(&directory))).collect();
     let lost = roll_forward(run, &layout)?;
     if !lost.is_empty() {
-        journal.lost(&lost)?;
+        journal.lost(&lost.keys().copied().collect())?;
         run.attempts = journal.read()?.attempts;
         run.done = done_tasks(&run.attempts);
     }
@@ -50,28 +52,53 @@ pub(super) fn settle(
             }
         }
     }
-    Ok(())
+    let told = |(id, problem): (TaskId, String)| {
+        let JobPlan { flow, job, .. } = &run.jobs[id.job as usize];
+        LostOutput { flow: flow.clone(), job: job.clone(), phase: id.phase, task: id.task, problem }
+    };
+    Ok(lost.into_iter().map(told).collect())
 }
 
-/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place; of a job whose output is whole
-/// and in its place there are none.
-fn roll_forward(run: &Unfinished, layout: &Layout) -> Result<BTreeSet<TaskId>, EngineError> {
-    let mut lost = BTreeSet::new();
+/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it was written,
+/// and what was found; of a job whose output is whole and in its place there are none.
+fn roll_forward(run: &Unfinished, layout: &Layout) -> Result<BTreeMap<TaskId, String>, EngineError> {
+    let mut lost = BTreeMap::new();
     for attempt in run.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
         let (id, job) = (attempt.id, &run.jobs[attempt.id.job as usize]);
         let is_complete = job.is_complete(id.job, &run.done);
         if is_complete && !(job.is_final(id) && staged(&job.output).exists()) {
             continue;
         }
-        let place = layout.committed(job, id);
+        let mut place = layout.committed(job, id);
         match layout.commit(job, id, attempt.number) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                // Parts are moved one by one once they are all there.
-                let is_moved = is_complete && job.output.join(job.part(id.task)).exists();
-                lost.extend((!is_moved).then_some(id));
+                if is_complete {
+                    // Parts are moved one by one once they are all there.
+                    place = job.output.join(job.part(id.task));
+                }
             }
             other => other.map_err(file(&place))?,
         }
+        lost.extend(damage(attempt, &place).map(|problem| (id, problem)));
     }
     Ok(lost)
+}
+
+/// What is wrong with the output of an attempt at its place, if anything is. Map output has check sums, which are looked
+/// at when it is read; of attempts that earlier versions recorded nobody knows what they wrote.
+fn damage(attempt: &Attempt, place: &Path) -> Option<String> {
+    let name = place.display();
+    let Ok(now) = Source::now(place) else {
+        return Some(format!("its output is gone: found no {name}"));
+    };
+    let Ended::Done(outcome) = &attempt.ended else { return None };
+    let then = outcome.written.as_ref().filter(|then| !now.is_same(then))?;
+    Some(if now.bytes == then.bytes {
+        format!("its output was touched: found {name} changed since it was written")
+    } else {
+        let (found, wrote) = (now.bytes, then.bytes);
+        format!(
+            "its output is damaged: found {found} bytes in {name}, expected the {wrote} that were written"
+        )
+    })
 }

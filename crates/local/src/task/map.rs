@@ -311,10 +311,7 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
             outcome.combine_out = counted.combine_out;
             Ok(())
         }
-        Sink::Part(part) => {
-            (outcome.records_out, outcome.bytes_out) = part.finish(spec.durable)?;
-            Ok(())
-        }
+        Sink::Part(part) => part.finish(spec.durable, outcome),
         Sink::Sample(_) => Ok(()),
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::codec::Packer;
 use super::error::at;
-use super::{Codec, TaskError};
+use super::source::Source;
+use super::{Codec, Outcome, TaskError};
 
 /// The most parts a job may have: with more their names would not sort as their numbers do.
 pub const PARTS_MAX: u32 = 100_000;
@@ -124,14 +125,17 @@ impl Part {
         }
     }
 
-    /// Ends the file; `durable` waits until it is on the disk. Gives the records and bytes written.
-    pub(super) fn finish(mut self, durable: bool) -> Result<(u64, u64), TaskError> {
+    /// Ends the file; `durable` waits until it is on the disk. The outcome is told what was written.
+    pub(super) fn finish(mut self, durable: bool, outcome: &mut Outcome) -> Result<(), TaskError> {
         self.flush()?;
         let Part { out, path, records, bytes, .. } = self;
         let file = out.finish().map_err(at("cannot write", &path))?;
         if durable {
             file.sync_all().map_err(at("cannot write", &path))?;
         }
-        Ok((records, bytes))
+        let meta = file.metadata().map_err(at("cannot look at", &path))?;
+        (outcome.records_out, outcome.bytes_out) = (records, bytes);
+        outcome.written = Some(Source::of(&meta));
+        Ok(())
     }
 }

@@ -63,7 +63,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
     }
     // A command that stopped reading early has seen nothing of what is wrong behind that.
     merge.verify()?;
-    (outcome.records_out, outcome.bytes_out) = part.finish(spec.durable)?;
+    part.finish(spec.durable, &mut outcome)?;
     fs::remove_dir_all(&scratch).map_err(at("cannot remove", &scratch))?;
     Ok(outcome)
 }

@@ -85,7 +85,7 @@ impl Source {
             }
     }
 
-    fn of(meta: &Metadata) -> Self {
+    pub(super) fn of(meta: &Metadata) -> Self {
         let since = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = since.and_then(|d| u64::try_from(d.as_micros()).ok()).unwrap_or(0);
         Self { bytes: meta.len(), modified, sha256: None, stamp: None }

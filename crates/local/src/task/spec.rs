@@ -264,4 +264,8 @@ pub struct Outcome {
     /// The last of what they said by `reporter:status:TEXT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// The part file, as it was when it was written: what a run that is resumed finds must be the same. None for map
+    /// output, which carries check sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<Source>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use slackline_local::task::Codec;
+use slackline_local::task::{Codec, Outcome};
 
 use crate::job::{Trial, text};
 
@@ -372,7 +372,10 @@ fn compressed_map_output_and_parts_hold_the_same() {
                 })
                 .collect();
             let size = output.parts.concat().len();
-            (next.run(&parts).unwrap().text(), size, output.reduces.clone())
+            // When the parts were written differs.
+            let counts: Vec<Outcome> =
+                output.reduces.iter().map(|of| Outcome { written: None, ..of.clone() }).collect();
+            (next.run(&parts).unwrap().text(), size, counts)
         };
         let plain = run(None, None);
         for codec in [Codec::Gzip, Codec::Zstd, Codec::Lz4] {

@@ -202,6 +202,6 @@ impl Loaded {
     /// The same of a schedule that is still to come, without its status.
     pub fn meta_before(&self, options: RecordedOptions, seed: u64) -> Meta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Meta { version, sha256: self.sha256.clone(), options, seed, status: String::new() }
+        Meta { version, sha256: self.sha256.clone(), options, seed, ..Meta::default() }
     }
 }

@@ -95,7 +95,7 @@ impl StreamedWorkload {
     /// [`Self::finish`].
     pub fn meta(&self, options: RecordedOptions, seed: u64) -> Meta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Meta { version, sha256: String::new(), options, seed, status: String::new() }
+        Meta { version, options, seed, ..Meta::default() }
     }
 
     fn next_arrival(&mut self) -> Result<Option<Arrival>, ImportError> {

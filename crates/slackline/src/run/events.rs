@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use slackline_local::run::LostOutput;
 use slackline_local::{Attempt, Ended, Happening, JobVerdict, TaskId, Verdict};
 use slackline_model::Time;
 
@@ -28,6 +29,8 @@ pub struct Events<W: Write> {
     is_resumed: bool,
     /// What becomes of each job.
     verdicts: Vec<JobVerdict>,
+    /// What earlier sessions made and is gone.
+    lost: Vec<LostOutput>,
     now: f64,
     /// By job: its flow and its name.
     jobs: Vec<(String, String)>,
@@ -49,6 +52,7 @@ impl<W: Write> Events<W> {
             workload: request.name.clone(),
             is_resumed: false,
             verdicts: Vec::new(),
+            lost: Vec::new(),
             now: 0.0,
             jobs: Vec::new(),
             turns: Turns::default(),
@@ -98,7 +102,9 @@ impl<W: Write> Events<W> {
             said.insert("number".to_owned(), attempt.number.into());
             said.insert("slot".to_owned(), attempt.slot.into());
             said.insert("seconds".to_owned(), (attempt.micros() as f64 / 1e6).into());
-            if let Ended::Done(outcome) = &attempt.ended {
+            if let Ended::Done(mut outcome) = attempt.ended {
+                // What a resumed run compares is no count.
+                outcome.written = None;
                 // Whatever is counted, in the words of the journal.
                 said.insert("counters".to_owned(), serde_json::to_value(outcome).unwrap_or_default());
             }
@@ -117,7 +123,13 @@ impl<W: Write> Events<W> {
             Turn::Done { late, .. } => {
                 self.say("flow_done", json!({ "flow": flow, "deadline": deadline, "late": late }));
             }
-            Turn::Failed => self.say("flow_failed", json!({ "flow": flow })),
+            Turn::Failed => {
+                let cause = self.turns.flows().get(index).and_then(|flow| flow.cause.clone());
+                let log = cause.as_ref().and_then(|cause| cause.log.as_deref().map(shown));
+                let (job, message) = cause.map(|cause| (cause.job, cause.message)).unzip();
+                let said = json!({ "flow": flow, "job": job, "message": message, "log": log });
+                self.say("flow_failed", said);
+            }
             Turn::DeadlinePassed => self.say("flow_late", json!({ "flow": flow, "deadline": deadline })),
             Turn::LikelyLate { at } | Turn::LikelyInTime { at } => {
                 let late = matches!(turn, Turn::LikelyLate { .. });
@@ -129,8 +141,14 @@ impl<W: Write> Events<W> {
 }
 
 impl<W: Write> Events<W> {
-    /// Says of each job of the flow file whether it is done again, after the line that says which run it is.
+    /// Says what is lost of earlier sessions, and of each job of the flow file whether it is done again, after the line
+    /// that says which run it is.
     fn say_verdicts(&mut self) {
+        for LostOutput { flow, job, phase, task, problem, .. } in std::mem::take(&mut self.lost) {
+            let phase = phase.name();
+            let said = json!({ "flow": flow, "job": job, "phase": phase, "task": task, "attempt": 0, "message": problem });
+            self.say("output_lost", said);
+        }
         for JobVerdict { flow, job, verdict, .. } in std::mem::take(&mut self.verdicts) {
             match verdict {
                 Verdict::Kept => {
@@ -157,6 +175,7 @@ impl<W: Write> Sink for Events<W> {
             Note::Unrunnable { flow, job, problem } => {
                 self.say("job_refused", json!({ "flow": flow, "job": job, "message": problem }));
             }
+            Note::Lost(lost) => self.lost.push((*lost).clone()),
             Note::Job(job) => self.verdicts.push((*job).clone()),
             Note::NothingLeft => {
                 self.say_verdicts();

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::{Attempt, Ended, TaskId};
+use slackline_local::history::CountsOfJobs;
+use slackline_local::{Attempt, Ended, JobName, TaskId};
 use slackline_model::{Draft, PhaseKind};
+use slackline_trace::{JobCounts, PhaseCounts};
 
 use super::sink::{Progress, count};
 
@@ -144,9 +146,43 @@ impl JobFigures {
     pub fn skipped(&self) -> u64 {
         self.maps.skipped + self.reduces.skipped
     }
+
+    /// What it counted, as documents have it.
+    pub fn counts(&self) -> JobCounts {
+        let (flow, job) = (self.flow.clone(), self.job.clone());
+        JobCounts { flow, job, maps: self.maps.counts(), reduces: self.reduces.counts() }
+    }
+}
+
+/// What the jobs counted all of whose tasks are done; recurrences of a flow together.
+pub(super) fn finished_counts(jobs: &[JobFigures]) -> CountsOfJobs {
+    let mut finished = CountsOfJobs::new();
+    for job in jobs.iter().filter(|job| job.is_done()) {
+        let known = finished.entry(JobName::new(&job.flow, &job.job)).or_default();
+        let [maps, reduces] = std::mem::take(known);
+        *known = [maps.and(job.maps.counts()), reduces.and(job.reduces.counts())];
+    }
+    finished
 }
 
 impl PhaseFigures {
+    /// What it counted, as documents have it.
+    pub fn counts(&self) -> PhaseCounts {
+        PhaseCounts {
+            records_in: self.records_in,
+            bytes_in: self.bytes_in,
+            records_out: self.records_out,
+            bytes_out: self.bytes_out,
+            skipped: self.skipped,
+            spills: self.spills,
+            spilled: self.spilled,
+            combine_in: self.combine_in,
+            combine_out: self.combine_out,
+            counters: self.counters.clone(),
+            says: self.status.clone(),
+        }
+    }
+
     /// Adds an attempt; `counts` if it is the one by which its task is done.
     fn add(&mut self, attempt: &Attempt, counts: bool) {
         let seconds = attempt.micros() as f64 / 1e6;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use slackline_local::{Happening, clock};
 use slackline_model::Time;
 
-use super::turns::{Turn, Turns};
+use super::turns::{Cause, Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};
 
 /// The longest that commands are waited for at the end of a run.
@@ -50,22 +50,29 @@ impl<F: FnMut(&str)> Hooks<F> {
         Self { commands, state, turns: Turns::default(), told: Vec::new(), children: Vec::new(), warn }
     }
 
-    /// Starts the command of an event.
-    fn start(&mut self, event: &'static str, flow: &str, message: &str) {
+    /// Starts the command of an event; of a failure with what is known of its cause.
+    fn start(&mut self, event: &'static str, flow: &str, message: &str, cause: Option<&Cause>) {
         let line = match event {
             "end" => &self.commands.on_end,
             "failure" => &self.commands.on_failure,
             _ => &self.commands.on_late,
         };
         let Some(line) = line else { return };
+        // A variable ends at the first byte 0.
+        let whole = |text: &str| text.replace('\0', " ");
+        let log = cause.and_then(|cause| cause.log.as_deref());
+        // The command may go elsewhere.
+        let log = log.map(|log| std::path::absolute(log).unwrap_or_else(|_| log.to_owned()));
         let mut command = Command::new("sh");
         command
             .args(["-c", line])
             .env("SLACKLINE_EVENT", event)
             .env("SLACKLINE_FLOW", flow)
             .env("SLACKLINE_STATE", &self.state)
-            // A variable ends at the first byte 0.
-            .env("SLACKLINE_MESSAGE", message.replace('\0', " "))
+            .env("SLACKLINE_MESSAGE", whole(message))
+            .env("SLACKLINE_JOB", cause.map_or_else(String::new, |cause| whole(&cause.job)))
+            .env("SLACKLINE_CAUSE", cause.map_or_else(String::new, |cause| whole(&cause.message)))
+            .env("SLACKLINE_LOG", log.unwrap_or_default())
             .stdin(Stdio::null())
             // Standard output is the result of the run alone.
             .stdout(Stdio::from(std::io::stderr()));
@@ -104,18 +111,22 @@ impl<F: FnMut(&str)> Hooks<F> {
         let Some(flow) = self.turns.flows().get(index) else { return };
         let (id, deadline) = (flow.id.clone(), flow.deadline.unwrap_or_default());
         match turn {
-            Turn::Failed => self.start("failure", &id, &format!("flow {id} failed")),
+            Turn::Failed => {
+                let cause = flow.cause.clone();
+                let why = cause.as_ref().map_or_else(String::new, |cause| format!(": {}", cause.sentence()));
+                self.start("failure", &id, &format!("flow {id} failed{why}"), cause.as_ref());
+            }
             Turn::LikelyLate { at } if !std::mem::replace(&mut self.told[index], true) => {
                 let message = format!(
                     "flow {id} is expected to be done {at:.1} s after the start of the run, its deadline is at {deadline:.1} s"
                 );
-                self.start("late", &id, &message);
+                self.start("late", &id, &message, None);
             }
             Turn::DeadlinePassed if !std::mem::replace(&mut self.told[index], true) => {
                 let message = format!(
                     "flow {id} is not done at its deadline, {deadline:.1} s after the start of the run"
                 );
-                self.start("late", &id, &message);
+                self.start("late", &id, &message, None);
             }
             _ => {}
         }
@@ -125,7 +136,10 @@ impl<F: FnMut(&str)> Hooks<F> {
 impl<F: FnMut(&str)> Sink for Hooks<F> {
     fn note(&mut self, note: &Note<'_>) {
         if let Note::Unrunnable { flow, job, problem } = note {
-            self.start("failure", flow, &format!("flow {flow} fails: job {job}: {problem}"));
+            let (job, message) = ((*job).to_owned(), (*problem).to_owned());
+            let cause = Cause { job, task: None, message, log: None };
+            let message = format!("flow {flow} fails: {}", cause.sentence());
+            self.start("failure", flow, &message, Some(&cause));
         }
     }
 
@@ -144,7 +158,7 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
     }
 
     fn end(&mut self, ending: &Ending) {
-        self.start("end", "", &ending.sentence());
+        self.start("end", "", &ending.sentence(), None);
         let mut left = PATIENCE;
         loop {
             self.collect();

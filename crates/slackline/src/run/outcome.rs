@@ -11,6 +11,7 @@ use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, Schedule};
 use slackline_trace::{Format, Meta, atomic_file, schedule::status, sha256, write_schedule, write_workload};
 
+use super::figures::JobFigures;
 use super::{Run, RunError, policy, session};
 use crate::simulate::Simulated;
 
@@ -65,12 +66,14 @@ impl Run {
         let metrics = slackline_judge::check(&instance, &schedule).map_err(RunError::Infeasible)?.metrics;
         schedule.metrics = claims(&schedule, &metrics);
         let document = write_workload(&draft, Format::Json);
+        let did = JobFigures::all(session.workload(), session.attempts());
         let meta = Meta {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: sha256(document.as_bytes()),
             options: BTreeMap::new(),
             seed: 0,
             status: status(schedule.cost, None),
+            jobs: did.iter().map(JobFigures::counts).collect(),
         };
         let layout = Layout::new(&request.state);
         let (schedule_file, workload_file) = (layout.schedule(), layout.workload());

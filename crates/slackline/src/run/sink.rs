@@ -1,6 +1,6 @@
 //! Where the progress of a run is reported.
 
-use slackline_local::run::{JobVerdict, Recovered};
+use slackline_local::run::{JobVerdict, LostOutput, Recovered};
 use slackline_local::{Happening, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
@@ -122,6 +122,8 @@ pub enum Note<'a> {
     StartsOver,
     /// An earlier run is resumed.
     Resumed(Recovered),
+    /// Output of an earlier session is gone or was changed, so that its task counts as done no more.
+    Lost(&'a LostOutput),
     /// What becomes of a job of the flow file.
     Job(&'a JobVerdict),
     /// A flow fails from the start.

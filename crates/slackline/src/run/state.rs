@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::{Attempt, TaskId, clock};
+use slackline_local::{Attempt, KeptJob, TaskId, clock};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 
@@ -89,6 +89,8 @@ pub struct StateOfRun {
     pub recorded: f64,
     /// Its flows.
     pub flows: Vec<FlowState>,
+    /// The jobs of the flow file that earlier runs have done and this one leaves as they are.
+    pub kept: Vec<KeptJob>,
     /// Processes at work.
     pub at_work: Vec<TaskAtWork>,
 }
@@ -213,6 +215,7 @@ impl StateOfRun {
             now: now.seconds(),
             recorded: recorded.seconds(),
             flows,
+            kept: look.head.kept.clone(),
             at_work,
         }
     }

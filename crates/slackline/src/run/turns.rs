@@ -1,6 +1,8 @@
 //! What becomes of flows while a run goes on: done, failed, past their deadline, likely to miss it. Sinks that tell of
 //! flows share it.
 
+use std::path::PathBuf;
+
 use slackline_local::{Happening, TaskId};
 use slackline_model::Time;
 use slackline_model::cost::is_late;
@@ -34,6 +36,29 @@ pub enum Turn {
     },
 }
 
+/// Why a flow failed: the last failure in it that no other attempt could mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cause {
+    /// The job.
+    pub job: String,
+    /// The task; none where the flow could not begin.
+    pub task: Option<TaskId>,
+    /// What was found, in one or several lines.
+    pub message: String,
+    /// The file that has what the commands of the attempt said, if they did.
+    pub log: Option<PathBuf>,
+}
+
+impl Cause {
+    /// Where it happened and what, in a line: `job j, map 3: found exit status: 7`.
+    pub fn sentence(&self) -> String {
+        let task = self.task.map_or_else(String::new, |id| format!(", {} {}", id.phase.name(), id.task));
+        let first = self.message.lines().next().unwrap_or_default();
+        format!("job {}{task}: {first}", self.job)
+    }
+}
+
 /// A flow as it is watched.
 #[derive(Clone, Debug)]
 pub struct WatchedFlow {
@@ -41,6 +66,8 @@ pub struct WatchedFlow {
     pub id: String,
     /// Its deadline, seconds since the start of the run.
     pub deadline: Option<f64>,
+    /// Why it failed, if it did and that is known.
+    pub cause: Option<Cause>,
     left: usize,
     is_over: bool,
     is_past: bool,
@@ -51,8 +78,8 @@ pub struct WatchedFlow {
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
     flows: Vec<WatchedFlow>,
-    /// By job: its flow.
-    flow_of: Vec<usize>,
+    /// By job: its flow and its name.
+    jobs: Vec<(usize, String)>,
 }
 
 impl Turns {
@@ -62,10 +89,11 @@ impl Turns {
         for (index, flow) in overview.flows.iter().enumerate() {
             let phases = || flow.jobs.iter().flat_map(|job| [job.maps, job.reduces]);
             let left = phases().map(|phase| phase.total - phase.done.min(phase.total)).sum();
-            turns.flow_of.extend(flow.jobs.iter().map(|_| index));
+            turns.jobs.extend(flow.jobs.iter().map(|job| (index, job.id.clone())));
             turns.flows.push(WatchedFlow {
                 id: flow.id.clone(),
                 deadline: flow.deadline,
+                cause: None,
                 left,
                 is_over: left == 0,
                 is_past: false,
@@ -82,11 +110,33 @@ impl Turns {
 
     /// The flow of a task.
     fn of(&self, id: TaskId) -> Option<usize> {
-        self.flow_of.get(id.job as usize).copied()
+        self.jobs.get(id.job as usize).map(|(flow, _)| *flow)
+    }
+
+    /// Remembers why a flow fails.
+    fn note_cause(&mut self, what: Happening<'_>) {
+        match what {
+            Happening::Failed { id, message, log, is_final: true, .. } => {
+                let Some((flow, job)) = self.jobs.get(id.job as usize) else { return };
+                let (message, log) = (message.to_owned(), log.map(Into::into));
+                self.flows[*flow].cause = Some(Cause { job: job.clone(), task: Some(id), message, log });
+            }
+            Happening::NeverComes { flow, job } => {
+                let Some((other, job)) = self.jobs.get(job as usize) else { return };
+                let message = format!("flow {flow} reads its output, which is never going to be there");
+                let job = format!("{}/{job}", self.flows[*other].id);
+                let cause = Cause { job, task: None, message, log: None };
+                if let Some(flow) = self.flows.iter_mut().find(|watched| watched.id == flow) {
+                    flow.cause = Some(cause);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Takes in what happened; gives what it means for flows, by their places. O(flows).
     pub fn take(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) -> Vec<(usize, Turn)> {
+        self.note_cause(what);
         let mut turns = Vec::new();
         let now = now.seconds();
         if let Happening::Done(id, _) = what

@@ -3,29 +3,32 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Stop};
-use slackline_local::elsewhere::Elsewhere;
 use slackline_local::guest;
-use slackline_local::run::{self, Drive, EngineError, JobVerdict, Opening, Recovered, RunEnd};
-use slackline_local::{Attempt, InputRules, JobHistory, Obstacle, Resolved, WorkerCommand, resolve};
+use slackline_local::layout::Layout;
+use slackline_local::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
+use slackline_local::{
+    Attempt, InputRules, JobHistory, Obstacle, Reason, Resolved, Verdict, WorkerCommand, resolve,
+};
 use slackline_model::Draft;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
 
 use super::cluster::Cluster;
-use super::guest::{Guest, Rules, Submit};
-use super::jobs::{OwnJob, uri};
+use super::guest::{Guest, Rules};
+use super::mirror::Mirror;
+use super::remote::Files;
+use super::submission::Submission;
 use crate::http::{self, Address};
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{Node, ResourceManager};
-use crate::submitter::{JobRequest, Launch, Submitter};
+use crate::submitter::{Launch, Submitter};
 use crate::table::Table;
 
 /// What the table of engines says of it.
@@ -84,27 +87,37 @@ const TABLE_PROPERTY: &str = "slackline.table";
 
 /// What a run needs of a cluster.
 #[derive(Clone, Debug)]
-struct Site {
+pub(super) struct Site {
     address: Address,
-    queue: String,
+    pub(super) queue: String,
     table: Option<PathBuf>,
     java: PathBuf,
     class_path: Vec<PathBuf>,
     /// Memory of a container as the cluster grants it, MiB.
-    slot_mb: u64,
+    pub(super) slot_mb: u64,
     am_share: f64,
     by_cluster: bool,
     split_bytes: u64,
-    memory_bytes: u64,
+    pub(super) memory_bytes: u64,
     hash: bool,
-    worker: WorkerCommand,
+    pub(super) worker: WorkerCommand,
 }
 
 /// A cluster that was asked for its machines.
-#[derive(Debug)]
 struct Yarn {
     site: Site,
     machines: Vec<MachineDraft>,
+    /// Its file systems, once something is prepared.
+    remote: Mutex<Option<Arc<Remote>>>,
+}
+
+/// The file systems of a cluster, as a run sees them.
+pub(super) struct Remote {
+    submitter: Arc<Submitter>,
+    pub(super) files: Arc<dyn Files>,
+    pub(super) mirror: Arc<Mirror>,
+    /// The state directory, absolute.
+    state: PathBuf,
 }
 
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
@@ -128,7 +141,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         hash: settings.choice("hash") == "on",
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
     };
-    Ok(Box::new(Yarn { site, machines }))
+    Ok(Box::new(Yarn { site, machines, remote: Mutex::default() }))
 }
 
 /// The memory of a container as the cluster grants it, MiB, if one of so many bytes is asked for; and its machines.
@@ -237,7 +250,12 @@ impl Backend for Yarn {
         self.machines.clone()
     }
 
-    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        state: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
         let rules =
             InputRules { split_bytes: self.site.split_bytes, hash: self.site.hash, directory: &directory };
@@ -245,14 +263,60 @@ impl Backend for Yarn {
         if !faults.is_empty() {
             return Err(faults);
         }
-        match resolve(workload, rules, past) {
-            Ok(resolved) => Ok(Box::new(PreparedThere { resolved, site: self.site.clone() })),
-            Err(error) => Err(vec![Fault { path: error.path, problem: error.problem }]),
+        let fault = |error: EngineError| vec![Fault { path: "flows".to_owned(), problem: error.to_string() }];
+        let remote = self.remote(state).map_err(fault)?;
+        let mut workload = workload.clone();
+        remote.mirror.make(&mut workload)?;
+        let words =
+            |(path, problem): (String, String)| Fault { path, problem: remote.mirror.words(&problem) };
+        let mut resolved =
+            resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
+        resolved.mirror = Some(remote.mirror.root().to_owned());
+        let faults = self.site.unfit_there(&resolved, &remote.mirror);
+        if !faults.is_empty() {
+            return Err(faults);
         }
+        Ok(Box::new(PreparedThere { resolved, site: self.site.clone(), remote }))
     }
 
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         run::unfinished_since(state)
+    }
+}
+
+impl Yarn {
+    /// The file systems of the cluster, for the run of a state directory.
+    fn remote(&self, state: &Path) -> Result<Arc<Remote>, EngineError> {
+        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(remote) = &*remote {
+            return Ok(remote.clone());
+        }
+        let made = Arc::new(Remote::new(&self.site, state)?);
+        Ok(remote.insert(made).clone())
+    }
+}
+
+impl Remote {
+    fn new(site: &Site, state: &Path) -> Result<Self, EngineError> {
+        let submitter = Arc::new(site.submitter()?);
+        let about = submitter.about().map_err(EngineError::other)?;
+        let file = |problem| EngineError::File { path: state.display().to_string(), problem };
+        let state = std::path::absolute(state).map_err(file)?;
+        let directory = Layout::new(&state).mirror();
+        let files: Arc<dyn Files> = submitter.clone();
+        let mirror = Arc::new(Mirror::new(directory, files.clone(), (&about.default_fs, &about.user)));
+        Ok(Self { submitter, files, mirror, state })
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let layout = Layout::new(&self.state);
+        if layout.mirror().exists() && !layout.journal().exists() {
+            // Nothing was begun. What cannot be removed does no harm.
+            let _ = slackline_local::elsewhere::clear(&layout.mirror());
+            let _ = fs::remove_dir(&self.state);
+        }
     }
 }
 
@@ -284,6 +348,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
 struct PreparedThere {
     resolved: Resolved,
     site: Site,
+    remote: Arc<Remote>,
 }
 
 impl Prepared for PreparedThere {
@@ -292,20 +357,53 @@ impl Prepared for PreparedThere {
     }
 
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
-        run::preview(opening, &self.resolved)
+        let mut verdicts = run::preview(opening, &self.resolved)?;
+        for it in &mut verdicts {
+            say_in_words(&mut it.verdict, &self.remote.mirror);
+        }
+        Ok(verdicts)
     }
 
     fn open(
         self: Box<Self>,
         opening: Opening<'_>,
     ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
-        let Self { resolved, site } = *self;
+        let Self { resolved, site, remote } = *self;
         let state = opening.state.to_owned();
-        let session = run::open(opening, &resolved)?;
+        let session = run::open(opening, &resolved).map_err(|error| in_words(error, &remote.mirror))?;
         // The submitter and the containers know no directory of ours.
         let state = fs::canonicalize(&state)
             .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
-        Ok(Box::new(SessionThere { session, site, state }))
+        let words = |it: &Obstacle| Obstacle { job: it.job, problem: remote.mirror.words(&it.problem) };
+        let obstacles = session.obstacles().iter().map(words).collect();
+        let mut verdicts = session.verdicts().to_vec();
+        for it in &mut verdicts {
+            say_in_words(&mut it.verdict, &remote.mirror);
+        }
+        Ok(Box::new(SessionThere { session, site, state, remote, obstacles, verdicts }))
+    }
+}
+
+/// Has what becomes of a job say the names of files that the reader knows.
+fn say_in_words(verdict: &mut Verdict, mirror: &Mirror) {
+    match verdict {
+        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => *text = mirror.words(text),
+        Verdict::Run(Reason::Input(path, _)) => *path = mirror.words(&path.display().to_string()).into(),
+        _ => {}
+    }
+}
+
+/// What prevents a run, with the names of files that the reader knows.
+fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
+    match error {
+        EngineError::Unrunnable(mut jobs) => {
+            for job in &mut jobs {
+                job.fault.problem = mirror.words(&job.fault.problem);
+            }
+            EngineError::Unrunnable(jobs)
+        }
+        EngineError::Claimed { path } => EngineError::Claimed { path: mirror.words(&path) },
+        other => other,
     }
 }
 
@@ -314,6 +412,9 @@ struct SessionThere {
     session: run::Session,
     site: Site,
     state: PathBuf,
+    remote: Arc<Remote>,
+    obstacles: Vec<Obstacle>,
+    verdicts: Vec<JobVerdict>,
 }
 
 impl slackline_local::backend::Session for SessionThere {
@@ -334,11 +435,15 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn verdicts(&self) -> &[JobVerdict] {
-        self.session.verdicts()
+        &self.verdicts
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
     }
 
     fn obstacles(&self) -> &[Obstacle] {
-        self.session.obstacles()
+        &self.obstacles
     }
 
     fn finished_jobs(&self) -> JobHistory {
@@ -346,28 +451,56 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, site, state } = self;
+        let Self { session, site, state, remote, .. } = self;
         let table = site.table.as_deref().map(|path| Table::open(path, VALID)).transpose();
         let table = table.map_err(EngineError::other)?;
-        let submitter = Arc::new(site.submitter()?);
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
-        let submit = Submission { site, state, slowstart: drive.config.slowstart };
-        session.run_elsewhere(drive, |left, policy, config| {
+        let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
+        let submit = Submission { site, remote, state, slowstart, worker };
+        let mut owner = String::new();
+        let end = session.run_elsewhere(drive, |left, policy, config| {
             // What fails is looked at again with the next look.
             let settings = http::Settings { retries: 0, ..http::Settings::default() };
             let manager = ResourceManager::new(&site.address, settings);
             let observer = Observer::new(Rhythm::default());
-            let mut cluster = Cluster::new(manager, observer, table, VALID, submitter, left.owner());
+            let mut cluster =
+                Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
+            left.owner().clone_into(&mut owner);
             cluster.expect_earlier().map_err(EngineError::other)?;
             let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
             Guest::new(left, cluster, &submit, rules, asked).run(policy, config)
-        })
+        })?;
+        submit.close(session.jobs(), &owner).map_err(EngineError::other)?;
+        Ok(end)
     }
 }
 
 impl Site {
+    /// What jobs whose files are elsewhere ask for that cannot be done.
+    fn unfit_there(&self, resolved: &Resolved, mirror: &Mirror) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
+            let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
+            let Some(input) = inputs.next() else { continue };
+            let mut fault = |problem: String| {
+                faults.push(Fault { path: format!("{place}.inputs"), problem });
+            };
+            if plan.prepare {
+                fault(format!(
+                    "found {input} for a job that looks at all of its input first, expected file:///PATH"
+                ));
+            }
+            if self.hash {
+                fault(format!(
+                    "found {input} where inputs are compared by content (--hash), expected file:///PATH"
+                ));
+            }
+        }
+        faults
+    }
+
     fn submitter(&self) -> Result<Submitter, EngineError> {
         let launch = Launch::java(&self.java, &self.class_path, SUBMITTER_OPTIONS);
         Submitter::start(launch.map_err(EngineError::other)?).map_err(EngineError::other)
@@ -376,57 +509,3 @@ impl Site {
 
 /// Options of the submitter's virtual machine: it starts soon and stays small.
 const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
-
-/// How jobs are submitted.
-struct Submission<'a> {
-    site: &'a Site,
-    state: &'a Path,
-    slowstart: f64,
-}
-
-impl Submit for Submission<'_> {
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<JobRequest> {
-        let plan = &left.jobs()[job as usize];
-        let directory = self.absolute(&own.directory).join(&own.ticket);
-        let (spec, pieces) = (directory.join("job.json"), directory.join("pieces"));
-        let described = left.describe(job, self.site.memory_bytes)?;
-        fs::write(&spec, serde_json::to_vec(&described)?)?;
-        let mut out = BufWriter::new(fs::File::create(&pieces)?);
-        guest::pieces::write(&mut out, plan, left.base(), |_| Vec::new())?;
-        io::Write::flush(&mut out)?;
-        let mb = self.site.slot_mb.to_string();
-        let property = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let properties = BTreeMap::from([
-            property("yarn.app.mapreduce.am.resource.mb", &mb),
-            property("mapreduce.job.reduce.slowstart.completedmaps", &self.slowstart.to_string()),
-        ]);
-        Ok(JobRequest {
-            name: format!("{}/{}", plan.flow, plan.job),
-            queue: Some(self.site.queue.clone()),
-            priority: None,
-            tags: Vec::new(),
-            spec: uri(&spec),
-            pieces: uri(&pieces),
-            worker: uri(&self.site.worker.program),
-            destination: uri(&self.absolute(&own.destination())),
-            maps: plan.maps(),
-            reducers: plan.reducers,
-            attempts: u32::from(left.attempts_of(job)),
-            memory_mb: self.site.slot_mb,
-            cores: 1,
-            files: Vec::new(),
-            properties,
-        })
-    }
-}
-
-impl Submission<'_> {
-    /// A path of the state directory, for processes that work elsewhere.
-    fn absolute(&self, path: &Path) -> PathBuf {
-        if path.is_absolute() {
-            path.to_owned()
-        } else {
-            std::path::absolute(path).unwrap_or(self.state.join(path))
-        }
-    }
-}

@@ -14,7 +14,7 @@ use std::time::Duration;
 use slackline_local::elsewhere::{CannotFinish, Elsewhere, FailedTask, MadeTask, Over};
 use slackline_local::run::EngineError;
 use slackline_local::worker::Report as Said;
-use slackline_local::{Happening, TaskId};
+use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::schedule::NewRow;
 use slackline_model::{Instance, PhaseId, PhaseKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
@@ -24,7 +24,7 @@ use slackline_policy::{Config, Driver, Engine, Policy};
 use super::books::{Books, Verdict};
 use super::cluster::{Answer, Cluster, JOB_TAG, Ticket};
 use super::jobs::{OwnJob, Places, Stage, made_task};
-use super::reports::{AttemptEnded, phase_kind};
+use super::reports::{AttemptEnded, Destination, phase_kind};
 use super::wishes::{Plans, Wishes, priorities};
 use crate::clock::pause;
 use crate::id::AppId;
@@ -34,6 +34,9 @@ use crate::submitter::JobRequest;
 
 /// How long the engine waits between two looks.
 pub(super) const CYCLE: Duration = Duration::from_millis(250);
+
+/// How often reports on other file systems than that of this machine are looked for, in looks.
+const THERE_EVERY: u32 = 4;
 
 /// The most priorities that are changed after a look: each is written to the ResourceManager's state store.
 pub(super) const CHANGES_MAX: usize = 5;
@@ -55,6 +58,19 @@ const PRIORITY: u64 = 1000;
 pub(super) trait Submit {
     /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
     fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<JobRequest>;
+
+    /// Where the attempts of its submission write.
+    fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination;
+
+    /// Puts the output of a job in its place, here by `publish`.
+    fn publish(
+        &self,
+        job: (&JobPlan, &OwnJob),
+        publish: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()>;
+
+    /// A text in which files have the names that the reader knows.
+    fn words(&self, text: &str) -> String;
 }
 
 /// What is set of the engine.
@@ -86,6 +102,7 @@ pub(super) struct Guest<'a, 's> {
     wakes: BTreeSet<Time>,
     now: Time,
     is_first: bool,
+    looks: u32,
     troubled: bool,
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
@@ -122,6 +139,7 @@ impl<'a, 's> Guest<'a, 's> {
             wakes: BTreeSet::new(),
             now: Time::ZERO,
             is_first: true,
+            looks: 0,
             troubled: false,
             fatal: None,
             asked_to_stop,
@@ -319,9 +337,15 @@ impl<'a, 's> Guest<'a, 's> {
     }
 
     fn read_reports(&mut self) {
+        self.looks += 1;
+        let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
         for job in 0..self.jobs.len() as u32 {
             let Stage::Runs(app) = self.jobs[job as usize].stage else { continue };
-            self.read_reports_of(job);
+            let destination =
+                self.submit.destination(&self.left.jobs()[job as usize], &self.jobs[job as usize]);
+            if is_turn_of_all || matches!(destination, Destination::Here(_)) {
+                self.read_reports_of(job);
+            }
             // What a container did that ended without a row of its own.
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
                 if let Some(phase) = self.books.phase_of(job, kind) {
@@ -340,9 +364,13 @@ impl<'a, 's> Guest<'a, 's> {
         if matches!(own.stage, Stage::Done | Stage::Failed) {
             return;
         }
-        let destination = own.destination();
+        let destination = self.submit.destination(&self.left.jobs()[job as usize], own);
         let news = match own.reports.read(&destination) {
             Ok(news) => news,
+            // What does not answer now may do so later, as the cluster does.
+            Err(error) if matches!(destination, Destination::There { .. }) => {
+                return self.trouble(Some(&error.to_string()));
+            }
             Err(error) => return self.fail(job, &error.to_string()),
         };
         for attempt in news.begun {
@@ -444,7 +472,9 @@ impl<'a, 's> Guest<'a, 's> {
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
         let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
-        match self.left.finish(job, tasks) {
+        let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
+        let own = &self.jobs[job as usize];
+        match self.left.finish(job, tasks, |publish| submit.publish((plan, own), publish)) {
             Ok(()) => {
                 self.jobs[job as usize].end();
                 if let Some((id, seconds)) = last {
@@ -467,6 +497,7 @@ impl<'a, 's> Guest<'a, 's> {
         let kind = if self.left.jobs()[job as usize].maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
         self.say_started(job, (kind, 0));
+        let message = &self.submit.words(message);
         let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
         if let Err(error) = self.left.record_failed(&failed, true) {
             self.fatal.get_or_insert(error.to_string());
@@ -703,6 +734,8 @@ impl Engine for Guest<'_, '_> {
             faults: Faults::Tasks,
             offers: Offers::Immediate,
             lengths: Lengths::Guessed,
+            // Those that there are hold slots that are not the driver's.
+            masters: None,
         }
     }
 

@@ -6,10 +6,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use slackline_local::worker::Report;
 
+use super::mirror::{Mirror, escaped};
 use crate::id::{ContainerId, TaskAttemptId, TaskKind};
+use crate::submitter::Entry;
 
 /// What an attempt writes when it begins.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,6 +29,21 @@ struct Ended {
     report: Report,
 }
 
+/// Where the attempts of a submission write, each into a directory with its name.
+pub(super) enum Destination {
+    /// A directory that this machine and the nodes see.
+    Here(PathBuf),
+    /// A directory of another file system.
+    There {
+        /// Through which it is seen.
+        mirror: Arc<Mirror>,
+        /// The directory.
+        uri: String,
+        /// Where placeholders of parts are made.
+        here: PathBuf,
+    },
+}
+
 /// An attempt that has ended. Times are milliseconds since 1970.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptEnded {
@@ -34,7 +53,7 @@ pub(super) struct AttemptEnded {
     pub(super) started: u64,
     pub(super) ended: u64,
     pub(super) report: Report,
-    /// The part file, if it wrote one.
+    /// The part file, if it wrote one, or its placeholder.
     pub(super) part: Option<PathBuf>,
 }
 
@@ -59,19 +78,19 @@ impl Reports {
     ///
     /// # Errors
     /// It cannot be read, or a document in it is none.
-    pub(super) fn read(&mut self, destination: &Path) -> io::Result<News> {
+    pub(super) fn read(&mut self, destination: &Destination) -> io::Result<News> {
         let mut news = News::default();
-        for (attempt, directory) in attempts(destination)? {
-            if !self.begun.contains(&attempt) && document::<Begun>(&directory.join("begun.json"))?.is_some() {
+        for (attempt, written) in attempts(destination)? {
+            if !self.begun.contains(&attempt) && written.document::<Begun>("begun.json")?.is_some() {
                 self.begun.insert(attempt);
                 news.begun.push(attempt);
             }
             if !self.ended.contains(&attempt)
                 && let Some(Ended { container, host, started, ended, report }) =
-                    document(&directory.join("report.json"))?
+                    written.document("report.json")?
             {
                 self.ended.insert(attempt);
-                let part = Some(directory.join("part")).filter(|part| part.exists());
+                let part = written.part()?;
                 let container = container.parse().ok();
                 news.ended.push(AttemptEnded { attempt, container, host, started, ended, report, part });
             }
@@ -80,8 +99,77 @@ impl Reports {
     }
 }
 
+/// What an attempt has written.
+enum Written<'a> {
+    /// In its directory here.
+    Here(PathBuf),
+    /// There, by name; `here` is where its placeholders are made.
+    There { mirror: &'a Mirror, entries: BTreeMap<String, Entry>, here: PathBuf },
+}
+
+impl Written<'_> {
+    /// A document that is there as a whole or not at all.
+    fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> io::Result<Option<T>> {
+        let (path, text) = match self {
+            Self::Here(directory) => {
+                let path = directory.join(name);
+                match fs::read(&path) {
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    text => (path.display().to_string(), text?),
+                }
+            }
+            Self::There { mirror, entries, .. } => {
+                let Some(entry) = entries.get(name) else { return Ok(None) };
+                (entry.path.clone(), mirror.read(entry)?)
+            }
+        };
+        let read = serde_json::from_slice(&text);
+        read.map(Some).map_err(|error| io::Error::other(format!("{path}: {error}")))
+    }
+
+    /// The part, or a placeholder of it.
+    fn part(&self) -> io::Result<Option<PathBuf>> {
+        match self {
+            Self::Here(directory) => Ok(Some(directory.join("part")).filter(|part| part.exists())),
+            Self::There { mirror, entries, here } => {
+                let Some(entry) = entries.get("part") else { return Ok(None) };
+                fs::create_dir_all(here)?;
+                let part = here.join("part");
+                mirror.make_placeholder(&part, entry)?;
+                Ok(Some(part))
+            }
+        }
+    }
+}
+
+/// What each attempt has written.
+fn attempts(destination: &Destination) -> io::Result<BTreeMap<TaskAttemptId, Written<'_>>> {
+    match destination {
+        Destination::Here(directory) => attempts_here(directory),
+        Destination::There { mirror, uri, here } => attempts_there(mirror, uri, here),
+    }
+}
+
+fn attempts_there<'a>(
+    mirror: &'a Mirror,
+    uri: &str,
+    here: &Path,
+) -> io::Result<BTreeMap<TaskAttemptId, Written<'a>>> {
+    let mut attempts: BTreeMap<TaskAttemptId, BTreeMap<String, Entry>> = BTreeMap::new();
+    for entry in mirror.list(&format!("{}/*/*", escaped(uri)))? {
+        let mut names = entry.path.rsplit('/');
+        if let (Some(name), Some(Ok(attempt))) = (names.next(), names.next().map(str::parse)) {
+            attempts.entry(attempt).or_default().insert(name.to_owned(), entry);
+        }
+    }
+    let written = |(attempt, entries): (TaskAttemptId, _)| {
+        (attempt, Written::There { mirror, entries, here: here.join(attempt.to_string()) })
+    };
+    Ok(attempts.into_iter().map(written).collect())
+}
+
 /// The directories of attempts, by their names.
-fn attempts(destination: &Path) -> io::Result<BTreeMap<TaskAttemptId, PathBuf>> {
+fn attempts_here<'a>(destination: &Path) -> io::Result<BTreeMap<TaskAttemptId, Written<'a>>> {
     let entries = match fs::read_dir(destination) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         entries => entries?,
@@ -90,20 +178,10 @@ fn attempts(destination: &Path) -> io::Result<BTreeMap<TaskAttemptId, PathBuf>> 
     for entry in entries {
         let entry = entry?;
         if let Some(attempt) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-            attempts.insert(attempt, entry.path());
+            attempts.insert(attempt, Written::Here(entry.path()));
         }
     }
     Ok(attempts)
-}
-
-/// A document that is there as a whole or not at all.
-fn document<T: for<'de> Deserialize<'de>>(path: &Path) -> io::Result<Option<T>> {
-    let text = match fs::read(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text?,
-    };
-    let read = serde_json::from_slice(&text);
-    read.map(Some).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
 }
 
 /// The phase of the run that a kind of Hadoop's tasks is.
@@ -117,6 +195,10 @@ pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn here(path: &Path) -> Destination {
+        Destination::Here(path.to_owned())
+    }
 
     const ATTEMPT: &str = "attempt_1_0001_m_000003_0";
 
@@ -146,7 +228,7 @@ mod tests {
         let directory = with(&[]);
         let mut reports = Reports::default();
         for place in [directory.path().join("missing"), directory.path().to_owned()] {
-            let news = reports.read(&place).unwrap();
+            let news = reports.read(&here(&place)).unwrap();
             assert!(news.begun.is_empty() && news.ended.is_empty());
         }
     }
@@ -157,15 +239,15 @@ mod tests {
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("begun.json"), "{}"), (&named("part"), "x")]);
         let mut reports = Reports::default();
-        let news = reports.read(directory.path()).unwrap();
+        let news = reports.read(&here(directory.path())).unwrap();
         assert_eq!((news.begun, news.ended.len()), (vec![ATTEMPT.parse().unwrap()], 0));
         fs::write(directory.path().join(named("report.json")), text).unwrap();
-        let news = reports.read(directory.path()).unwrap();
+        let news = reports.read(&here(directory.path())).unwrap();
         assert!(news.begun.is_empty());
         let [ended] = news.ended.as_slice() else { panic!("found {news:?}, expected one report") };
         assert_eq!((&ended.report, ended.container), (&done, "container_1_0001_01_000002".parse().ok()));
         assert_eq!(ended.part, Some(directory.path().join(named("part"))));
-        assert!(reports.read(directory.path()).unwrap().ended.is_empty());
+        assert!(reports.read(&here(directory.path())).unwrap().ended.is_empty());
     }
 
     #[test]
@@ -181,7 +263,7 @@ mod tests {
         fs::create_dir_all(directory.path().join(ATTEMPT)).unwrap();
         // A document is written under another name before it is there.
         fs::write(directory.path().join(named(".report.json.tmp")), &text[..20]).unwrap();
-        let news = Reports::default().read(directory.path()).unwrap();
+        let news = Reports::default().read(&here(directory.path())).unwrap();
         assert!(news.begun.is_empty() && news.ended.is_empty(), "{news:?}");
     }
 
@@ -189,7 +271,7 @@ mod tests {
     fn a_container_without_a_name_is_none() {
         let text = report("", DONE);
         let directory = with(&[(&named("report.json"), &text)]);
-        let news = Reports::default().read(directory.path()).unwrap();
+        let news = Reports::default().read(&here(directory.path())).unwrap();
         assert_eq!(news.ended[0].container, None);
         assert_eq!(news.ended[0].part, None);
     }
@@ -207,7 +289,7 @@ mod tests {
         ];
         for text in texts {
             let directory = with(&[(&named("report.json"), text)]);
-            let error = Reports::default().read(directory.path()).unwrap_err().to_string();
+            let error = Reports::default().read(&here(directory.path())).unwrap_err().to_string();
             assert!(error.contains("attempt_1_0001_m_000003_0/report.json: "), "{text:?}: {error}");
         }
     }

@@ -1,5 +1,6 @@
 //! The client of the submitter, against a process that plays it: this program, started again.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -152,8 +153,10 @@ fn every_verb() {
 
 #[test]
 fn the_documents_of_jobs_are_those_of_the_protocol() {
-    let keys =
-        |request: Value| request.as_object().unwrap().keys().cloned().collect::<Vec<String>>().join(" ");
+    let keys = |request: Value| {
+        let keys: BTreeSet<String> = request.as_object().unwrap().keys().cloned().collect();
+        keys.into_iter().collect::<Vec<_>>().join(" ")
+    };
     let job = JobRequest { queue: Some("jobs".to_owned()), priority: Some(7), ..JobRequest::default() };
     assert_eq!(
         keys(json!(job)),

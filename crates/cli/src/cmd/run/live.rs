@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
-    Forecast, Happening, JobOverview, JobVerdict, Note, Overview, Progress, Prospect, Reason, Request, Sink,
-    Stop, TaskId, Verdict,
+    Forecast, Happening, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason,
+    Request, Sink, Stop, TaskId, Verdict,
 };
 use slackline_model::cost::is_late;
 use slackline_model::{PhaseKind, Span, Start, Time};
@@ -288,6 +288,10 @@ impl Sink for Live {
                 "{}: the earlier run counts no more, and everything is done again",
                 self.state.display()
             )),
+            Note::Lost(LostOutput { flow, job, phase, task, problem, .. }) => {
+                let phase = phase.name();
+                out::warn(format_args!("{flow}/{job} {phase} {task} counts as done no more: {problem}"));
+            }
             Note::Job(job) => self.verdict(job),
             Note::Resumed(recovered) => {
                 out::talk(format_args!(

@@ -612,6 +612,8 @@ impl Engine for Driven<'_> {
             faults: Faults::Tasks,
             offers: Offers::Immediate,
             lengths: Lengths::Guessed,
+            // Those that there are hold slots that are not the driver's.
+            masters: None,
         }
     }
 

@@ -424,6 +424,7 @@ impl Engine for Guest<'_> {
             faults: Faults::Tasks,
             offers: Offers::Immediate,
             lengths: Lengths::Guessed,
+            masters: None,
         }
     }
 

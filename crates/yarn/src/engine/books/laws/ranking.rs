@@ -29,6 +29,7 @@ impl Engine for Joining {
             faults: Faults::Tasks,
             offers: Offers::Immediate,
             lengths: Lengths::Guessed,
+            masters: None,
         }
     }
 
