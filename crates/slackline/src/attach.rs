@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use slackline_local::history::{Note, PastRun};
+use slackline_local::history::{CountsOfJobs, Note, PastRun};
 use slackline_local::job_cost::records;
 use slackline_local::{HistoryStore, clock};
 use slackline_model::{History, Objective};
@@ -62,7 +62,8 @@ pub fn drive(
     })?;
     if let Some(store) = store.filter(|_| !jobs.is_empty()) {
         let note = Note { workload: "attach".to_owned(), policy: request.policy.spec().to_owned() };
-        store.remember(&PastRun { started, note, jobs })?;
+        // Its tasks are none of ours: nobody tells what they counted.
+        store.remember(&PastRun { started, note, jobs, counts: CountsOfJobs::new() })?;
     }
     Ok(())
 }

@@ -388,7 +388,9 @@ impl Books {
         if let Some(known) = self.phases.get_mut(&row.phase) {
             known.pending.insert(row.task);
         }
-        row.container.into_iter().for_each(|container| self.disown(container));
+        if let Some(container) = row.container {
+            self.disown(container);
+        }
     }
 
     /// Takes a row out, and frees its slot.
@@ -617,7 +619,9 @@ impl Books {
                 rows.map(|(&id, row)| (id, row.container)).collect();
             for (id, container) in rows {
                 self.end(id, Verdict::Done);
-                container.into_iter().for_each(|container| self.disown(container));
+                if let Some(container) = container {
+                    self.disown(container);
+                }
             }
             let Some(known) = self.phases.get_mut(&phase) else { continue };
             // Those that are offered are reported by themselves.
@@ -633,7 +637,9 @@ impl Books {
         if let Some(id) = rows.map(|(&id, _)| id).next() {
             let container = self.rows.get(&id).and_then(|row| row.container);
             self.end(id, Verdict::Final);
-            container.into_iter().for_each(|container| self.disown(container));
+            if let Some(container) = container {
+                self.disown(container);
+            }
             return;
         }
         self.failed.insert(job);

@@ -16,6 +16,7 @@ use slackline_local::run::EngineError;
 use slackline_local::worker::Report as Said;
 use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::schedule::NewRow;
+use slackline_model::tasks::Tasks;
 use slackline_model::{Instance, PhaseId, PhaseKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
@@ -24,7 +25,7 @@ use slackline_policy::{Config, Driver, Engine, Policy};
 use super::books::{Books, Verdict};
 use super::cluster::{Answer, Cluster, JOB_TAG, Ticket};
 use super::jobs::{OwnJob, Places, Stage, made_task};
-use super::reports::{AttemptEnded, Destination, phase_kind};
+use super::reports::{AttemptEnded, Destination, Reports, phase_kind};
 use super::wishes::{Plans, Wishes, priorities};
 use crate::clock::pause;
 use crate::id::AppId;
@@ -193,7 +194,9 @@ impl<'a, 's> Guest<'a, 's> {
         match self.cluster.look() {
             Ok(changes) => {
                 self.trouble(None);
-                changes.into_iter().for_each(|change| self.take_in(change));
+                for change in changes {
+                    self.take_in(change);
+                }
                 self.count_others();
             }
             Err(error) => self.trouble(Some(&error.to_string())),
@@ -537,12 +540,14 @@ impl<'a, 's> Guest<'a, 's> {
             for phase in instance.flow(flow).phases() {
                 let info = instance.phase(phase);
                 let id = self.left.id(phase, 0);
-                let tasks = info.tasks().map_or(0, |tasks| tasks.count());
+                let tasks = info.tasks().map_or(0, Tasks::count);
                 self.books.add_phase(PhaseId(self.next_phase), (id.job, id.phase), tasks);
                 self.next_phase += 1;
                 jobs.insert(id.job);
             }
-            jobs.into_iter().for_each(|job| self.tell_of_earlier(job));
+            for job in jobs {
+                self.tell_of_earlier(job);
+            }
         }
     }
 
@@ -596,7 +601,7 @@ impl<'a, 's> Guest<'a, 's> {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
         own.submissions += 1;
-        own.reports = Default::default();
+        own.reports = Reports::default();
         own.made.clear();
         let before = own.directory.clone();
         own.ticket = format!("{:013x}-{job}", crate::clock::unix_millis());

@@ -21,7 +21,7 @@ struct Begun {}
 
 /// What an attempt writes when it ends.
 #[derive(Clone, Debug, Deserialize)]
-struct Ended {
+struct EndReport {
     container: String,
     host: String,
     started: u64,
@@ -86,7 +86,7 @@ impl Reports {
                 news.begun.push(attempt);
             }
             if !self.ended.contains(&attempt)
-                && let Some(Ended { container, host, started, ended, report }) =
+                && let Some(EndReport { container, host, started, ended, report }) =
                     written.document("report.json")?
             {
                 self.ended.insert(attempt);

@@ -6,7 +6,7 @@
 //! milliseconds, before the driver has heard of it. Slots of tasks that have no application yet, or one that does not ask for
 //! their containers yet, are lent to the others in the same way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{Lane, PhaseId, PhaseKind};
 use slackline_policy::policy::Style;
@@ -81,7 +81,7 @@ impl Wishes {
         for (&job, &app) in apps {
             let Some(app) = app else { continue };
             let phase = |kind| books.phase_of(job, kind);
-            let cap = |kind| phase(kind).map_or(Some(0), |phase| cap(phase, (books, plans), &extra));
+            let cap = |kind| phase(kind).map_or(0, |phase| cap(phase, (books, plans), &extra));
             let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, books, plans));
             let asked = pending(app);
             // Maps that are made again are no business of the driver's.
@@ -89,8 +89,8 @@ impl Wishes {
             let (maps, reduces) = (PhaseKind::Map, PhaseKind::Reduce);
             let row = Row {
                 hold: false,
-                maps: cap(maps).filter(|_| !again(maps, asked.maps + asked.failed_maps)),
-                reduces: cap(reduces).filter(|_| !again(reduces, asked.reduces)),
+                maps: Some(cap(maps)).filter(|_| !again(maps, asked.maps + asked.failed_maps)),
+                reduces: Some(cap(reduces)).filter(|_| !again(reduces, asked.reduces)),
                 map_hosts: hosts(maps),
                 reduce_hosts: hosts(reduces),
             };
@@ -151,19 +151,19 @@ fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
 }
 
 /// The most containers that a phase may have now.
-fn cap(phase: PhaseId, (books, plans): (&Books, &Plans), extra: &BTreeMap<PhaseId, u32>) -> Option<u32> {
+fn cap(phase: PhaseId, (books, plans): (&Books, &Plans), extra: &BTreeMap<PhaseId, u32>) -> u32 {
     let (live, unbound) = (books.live(phase), books.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
     let started = if more > 0 { live + more } else { 0 };
     let target =
         plans.targets.get(&phase).filter(|_| books.may_work(phase)).map_or(0, |target| *target as u32);
-    Some(started.max(target))
+    started.max(target)
 }
 
 /// Where containers of a phase may be: where the driver started tasks, if there is room, else anywhere.
 fn hosts(phase: PhaseId, books: &Books, plans: &Plans) -> Hosts {
     let is_placed = plans.style == Some(Style::Placements);
-    let wanted = if is_placed { books.wanted_hosts(phase) } else { Default::default() };
+    let wanted = if is_placed { books.wanted_hosts(phase) } else { BTreeSet::new() };
     if wanted.is_empty() { Hosts::Any } else { Hosts::Only(wanted) }
 }
 

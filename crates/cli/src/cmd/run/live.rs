@@ -389,7 +389,7 @@ impl Sink for Live {
                 self.say(now, &format!("{flow} failed: it reads from {from}, which failed"));
             }
             Happening::Troubled(Some(message)) => {
-                self.say(now, &format!("no answer: {message}; trying again"))
+                self.say(now, &format!("no answer: {message}; trying again"));
             }
             Happening::Troubled(None) => self.say(now, "answers again"),
             Happening::JobDone { .. } if self.voice == Voice::Quiet => {}

@@ -133,8 +133,7 @@ impl Trial {
 }
 
 fn draft(inputs: &[&str], output: &str) -> Draft {
-    let mut run =
-        RunDraft::new(RunWork::Program { name: "wordcount".into(), args: Default::default() }, output);
+    let mut run = RunDraft::new(RunWork::Program { name: "wordcount".into(), args: Vec::new() }, output);
     run.inputs = inputs.iter().map(|&input| input.to_owned()).collect();
     let job = JobDraft { id: "job".into(), run: Some(run), ..JobDraft::default() };
     Draft { flows: vec![FlowDraft::new("flow", vec![job])], ..Draft::default() }

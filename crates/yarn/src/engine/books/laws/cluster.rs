@@ -271,7 +271,9 @@ impl Cluster {
             let here: Vec<ContainerId> =
                 app.containers.iter().filter(|(_, c)| c.host == host).map(|(&id, _)| id).collect();
             let lost_master = app.master.is_some_and(|master| here.contains(&master));
-            here.into_iter().for_each(|name| app.lose(name));
+            for name in here {
+                app.lose(name);
+            }
             // Output of maps that lay there: some of them are made again.
             if !app.is_made() {
                 let maps = app.tasks[0].len() as u64;
@@ -295,7 +297,9 @@ impl Cluster {
             return;
         }
         let all: Vec<ContainerId> = app.containers.keys().copied().collect();
-        all.into_iter().for_each(|name| app.lose(name));
+        for name in all {
+            app.lose(name);
+        }
         app.master = None;
         if !keeps {
             app.tasks.iter_mut().flatten().for_each(|task| *task = Task::Pending);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use slackline_local::worker::Report as Reported;
 use slackline_model::schedule::{NewRow, Outcome};
+use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
@@ -119,7 +120,9 @@ impl<'y> Guest<'y> {
         self.arrive(reports);
         // What is known of these flows has to be heard before anything of them is started.
         self.books.report(reports);
-        reports.iter().for_each(|report| self.belief.hear(report));
+        for report in reports {
+            self.belief.hear(report);
+        }
     }
 
     /// What changed, application by application: what ended, then what started.
@@ -213,7 +216,7 @@ impl<'y> Guest<'y> {
             host: String::new(),
             started: 0,
             ended: 0,
-            report: Reported::Done(Default::default()),
+            report: Reported::Done(slackline_local::task::Outcome::default()),
             part: None,
         };
         own.made.insert((kind, number), made);
@@ -251,7 +254,9 @@ impl<'y> Guest<'y> {
             if !matches!(own.stage, Stage::Done | Stage::Failed) {
                 let app = own.app();
                 own.stage = Stage::Failed;
-                app.into_iter().for_each(|app| self.cluster.kill(app));
+                if let Some(app) = app {
+                    self.cluster.kill(app);
+                }
             }
         }
         self.books.fail_job(job);
@@ -264,12 +269,14 @@ impl<'y> Guest<'y> {
             let mut jobs = BTreeSet::new();
             for phase in self.instance.flow(flow).phases() {
                 let info = self.instance.phase(phase);
-                let (job, tasks) = (info.job.0, info.tasks().map_or(0, |tasks| tasks.count()));
+                let (job, tasks) = (info.job.0, info.tasks().map_or(0, Tasks::count));
                 self.books.add_phase(PhaseId(self.next_phase), (job, info.kind), tasks);
                 self.next_phase += 1;
                 jobs.insert(job);
             }
-            jobs.into_iter().for_each(|job| self.tell_of_earlier(job));
+            for job in jobs {
+                self.tell_of_earlier(job);
+            }
         }
     }
 
@@ -324,7 +331,9 @@ pub(super) fn agree(driver: &mut Driver<'_, '_, Guest<'_>>) {
     let state = driver.view().state;
     assert_eq!(state.alive(Lane::Any), slots - belief.down.len() as u32, "slots that are there");
     let mut running: BTreeMap<PhaseId, u32> = BTreeMap::new();
-    belief.rows.values().for_each(|&(phase, _)| *running.entry(phase).or_default() += 1);
+    for &(phase, _) in belief.rows.values() {
+        *running.entry(phase).or_default() += 1;
+    }
     for (phase, _) in driver.view().instance.phases().iter_enumerated() {
         let of_phase = running.remove(&phase).unwrap_or(0);
         assert_eq!(driver.view().state.phase(phase).running(), of_phase, "running tasks of {phase:?}");
@@ -340,7 +349,9 @@ impl Guest<'_> {
     fn audit(&self) {
         let Belief { rows, down } = &self.belief;
         let mut soon = Belief { rows: rows.clone(), down: down.clone() };
-        self.books.ends.iter().chain(&self.books.machines).for_each(|report| soon.hear(report));
+        for report in self.books.ends.iter().chain(&self.books.machines) {
+            soon.hear(report);
+        }
         let mut by_slot: BTreeMap<u32, RowId> = BTreeMap::new();
         for (&row, &(_, slot)) in &soon.rows {
             assert_eq!(by_slot.insert(slot, row), None, "slot {slot} has two rows");
@@ -412,7 +423,7 @@ fn kind_of(role: Role) -> Option<PhaseKind> {
 fn tasks(instance: &Instance, job: u32) -> (u32, u32) {
     let of = |kind| {
         let phase = instance.job(JobId(job)).phase(kind)?;
-        instance.phase(phase).tasks().map(|tasks| tasks.count())
+        instance.phase(phase).tasks().map(Tasks::count)
     };
     (of(PhaseKind::Map).unwrap_or(0), of(PhaseKind::Reduce).unwrap_or(0))
 }
