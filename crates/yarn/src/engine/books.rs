@@ -110,8 +110,16 @@ enum Why {
     Runs(ContainerId),
     /// It was done before the driver knew of it.
     WasDone,
-    /// It never will be: its job has failed.
+    /// It never will be: its flow has failed.
     Failed,
+}
+
+/// A flow that has failed, of which the driver does not know.
+#[derive(Clone, Debug)]
+struct FailedFlow {
+    jobs: Vec<u32>,
+    /// Phases of which the driver was not told yet that a task runs.
+    phases: BTreeSet<PhaseId>,
 }
 
 /// The books.
@@ -129,8 +137,8 @@ pub(super) struct Books {
     uncounted: BTreeSet<ContainerId>,
     /// Phases with tasks that are done and that the driver does not know of yet.
     behind: BTreeSet<PhaseId>,
-    /// Jobs that have failed, of which the driver does not know.
-    failed: BTreeSet<u32>,
+    /// Flows that have failed, of which the driver does not know.
+    failed: Vec<FailedFlow>,
     free: BTreeSet<u32>,
     ends: Vec<Report>,
     machines: Vec<Report>,
@@ -349,6 +357,9 @@ impl Books {
         }
         self.set(slot, Slot::Row(id));
         self.rows.insert(id, Row { phase, task, slot, container });
+        if let Some(failed) = self.failed_with(phase) {
+            return self.end_flow(failed, id);
+        }
         match offer.map(|offer| offer.why) {
             Some(Why::Runs(container)) if !self.live.contains_key(&container) => {
                 self.end(id, Verdict::Failed);
@@ -359,7 +370,6 @@ impl Books {
                 }
                 self.end(id, Verdict::Done);
             }
-            Some(Why::Failed) => self.end(id, Verdict::Final),
             _ => {}
         }
     }
@@ -370,11 +380,10 @@ impl Books {
         self.set(slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&phase) {
             known.pending.insert(task);
-            if why == Why::WasDone {
-                known.told -= 1;
-                known.behind += 1;
-                self.behind.insert(phase);
-            }
+            known.told -= u32::from(why == Why::WasDone);
+        }
+        if why == Why::WasDone {
+            self.done_before(phase, 1);
         }
         if let Why::Runs(container) = why {
             self.disown(container);
@@ -577,6 +586,9 @@ impl Books {
 
     /// More tasks of a phase are done than the driver knows of: it is told of them as slots allow.
     pub(super) fn done_before(&mut self, phase: PhaseId, more: u32) {
+        if self.failed_with(phase).is_some() {
+            return;
+        }
         if let Some(known) = self.phases.get_mut(&phase) {
             known.behind += more;
             self.behind.insert(phase);
@@ -630,31 +642,56 @@ impl Books {
         }
     }
 
-    /// A job has failed for good, and its flow with it.
-    pub(super) fn fail_job(&mut self, job: u32) {
-        let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind));
-        let rows = self.rows.iter().filter(|(_, row)| phases.contains(&Some(row.phase)));
-        if let Some(id) = rows.map(|(&id, _)| id).next() {
-            let container = self.rows.get(&id).and_then(|row| row.container);
-            self.end(id, Verdict::Final);
-            if let Some(container) = container {
-                self.disown(container);
-            }
+    /// A flow of these jobs has failed for good: the driver hears it of one of their rows, and all else that it could hear of
+    /// them is of no interest any more.
+    pub(super) fn fail_flow(&mut self, jobs: &[u32]) {
+        let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
+        if phases.is_empty() || self.failed.iter().any(|failed| failed.jobs == jobs) {
+            // It has not arrived, or the driver knows or is being told.
             return;
         }
-        self.failed.insert(job);
+        for phase in &phases {
+            self.behind.remove(phase);
+        }
+        let row = self.rows.iter().find(|(_, row)| phases.contains(&row.phase)).map(|(&id, _)| id);
+        self.failed.push(FailedFlow { jobs: jobs.to_owned(), phases });
+        if let Some(id) = row {
+            self.end_flow(self.failed.len() - 1, id);
+        }
     }
 
-    /// Tells the driver of jobs that have failed and have no row: of one of their tasks, which will never be done.
+    /// The phases of a job, if its flow has arrived and it is not over.
+    fn phases_of(&self, job: u32) -> impl Iterator<Item = PhaseId> + use<> {
+        [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind)).into_iter().flatten()
+    }
+
+    /// Which of the flows that have failed a phase is of.
+    fn failed_with(&self, phase: PhaseId) -> Option<usize> {
+        let job = self.job_of(phase)?;
+        self.failed.iter().position(|failed| failed.jobs.contains(&job))
+    }
+
+    /// A flow that has failed has a row: with it the driver hears of that, and gives up the others.
+    fn end_flow(&mut self, failed: usize, id: RowId) {
+        let container = self.rows.get(&id).and_then(|row| row.container);
+        self.end(id, Verdict::Final);
+        if let Some(container) = container {
+            self.disown(container);
+        }
+        for job in self.failed.swap_remove(failed).jobs {
+            self.forget_job(job);
+        }
+    }
+
+    /// Tells the driver of flows that have failed and have no row: of a task which will never be done, of one phase after the
+    /// other, as it wants none of those that wait for others.
     fn tell_of_failed(&mut self) {
-        for job in std::mem::take(&mut self.failed) {
-            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind));
-            let task = |phase| Some((phase, self.may_offer(phase)?));
-            let Some((phase, task)) = phases.into_iter().flatten().find_map(task) else { continue };
-            match self.make_free("", None) {
-                Some(slot) => self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now),
-                None => drop(self.failed.insert(job)),
-            }
+        for n in 0..self.failed.len() {
+            let task = |&phase: &PhaseId| Some((phase, self.may_offer(phase)?));
+            let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
+            let Some(slot) = self.make_free("", None) else { return };
+            self.failed[n].phases.remove(&phase);
+            self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now);
         }
     }
 

@@ -36,6 +36,9 @@ use crate::submitter::JobRequest;
 /// How long the engine waits between two looks.
 pub(super) const CYCLE: Duration = Duration::from_millis(250);
 
+/// The shortest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(200);
+
 /// How often reports on other file systems than that of this machine are looked for, in looks.
 const THERE_EVERY: u32 = 4;
 
@@ -511,8 +514,8 @@ impl<'a, 's> Guest<'a, 's> {
     /// A job has failed for good: what runs of its flow is stopped.
     fn give_up(&mut self, job: u32) {
         self.left.fail(job);
-        let flow = &self.left.jobs()[job as usize].flow;
-        for (other, _) in (0_u32..).zip(self.left.jobs()).filter(|(_, plan)| plan.flow == *flow) {
+        let jobs = self.jobs_of_flow_of(job);
+        for &other in &jobs {
             let own = &mut self.jobs[other as usize];
             if !matches!(own.stage, Stage::Done | Stage::Failed) {
                 let app = own.app();
@@ -520,7 +523,14 @@ impl<'a, 's> Guest<'a, 's> {
                 self.kill(app);
             }
         }
-        self.books.fail_job(job);
+        self.books.fail_flow(&jobs);
+    }
+
+    /// A job and the others of its flow.
+    fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
+        let flow = &self.left.jobs()[job as usize].flow;
+        let of_flow = (0..).zip(self.left.jobs()).filter(|(_, plan)| plan.flow == *flow);
+        of_flow.map(|(other, _)| other).collect()
     }
 
     fn kill(&mut self, app: Option<AppId>) {
@@ -545,22 +555,23 @@ impl<'a, 's> Guest<'a, 's> {
                 self.next_phase += 1;
                 jobs.insert(id.job);
             }
-            for job in jobs {
-                self.tell_of_earlier(job);
-            }
+            self.tell_of_earlier(&jobs);
         }
     }
 
-    /// What is known already of a job whose flow has arrived: it went on while nobody drove it.
-    fn tell_of_earlier(&mut self, job: u32) {
-        match self.jobs[job as usize].stage {
-            Stage::Done => self.books.finish_job(job),
-            Stage::Failed => self.books.fail_job(job),
-            _ => {
-                for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-                    if let Some(phase) = self.books.phase_of(job, kind) {
-                        self.hear_of_done(job, kind, phase);
-                    }
+    /// What is known already of the jobs of a flow that has arrived: they went on while nobody drove them.
+    fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job as usize].stage == Stage::Failed) {
+            return self.books.fail_flow(&self.jobs_of_flow_of(failed));
+        }
+        for &job in jobs {
+            if self.jobs[job as usize].stage == Stage::Done {
+                self.books.finish_job(job);
+                continue;
+            }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
                 }
             }
         }
@@ -706,10 +717,16 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let next = [self.left.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
-        let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
-        until.map_or(CYCLE, |until| until.min(CYCLE))
+        let due = [self.left.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
+        until_next_look(self.now, due, CYCLE)
     }
+}
+
+/// How long to wait for the next look, if something is due by itself or nothing is: policies that want to be woken again
+/// and again have the ResourceManager asked no more often than others.
+pub(super) fn until_next_look(now: Time, due: Option<Time>, cycle: Duration) -> Duration {
+    let until = due.map_or(cycle, |at| Duration::from_micros(at.since(now.min(at)).0));
+    until.clamp(SHORTEST.min(cycle), cycle)
 }
 
 /// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
@@ -762,11 +779,6 @@ impl Engine for Guest<'_, '_> {
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
         self.books.start(row, (phase, first), places[0].first, reported_as);
-        // A job that has failed fails its flow as soon as the driver has a row of it.
-        let job = self.books.job_of(phase);
-        if let Some(job) = job.filter(|&job| self.jobs[job as usize].stage == Stage::Failed) {
-            self.books.fail_job(job);
-        }
     }
 
     fn order(&mut self, order: Order) {
@@ -804,6 +816,19 @@ impl Sink for Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_due_at_once_waits_for_a_look_that_is_not_too_soon() {
+        let until = |now, due: Option<u64>| until_next_look(Time(now), due.map(Time), CYCLE).as_millis();
+        assert_eq!(until(1_000_000, None), 250);
+        assert_eq!(until(1_000_000, Some(9_000_000)), 250);
+        assert_eq!(until(1_000_000, Some(1_220_000)), 220);
+        assert_eq!(until(1_000_000, Some(1_000_001)), 200);
+        assert_eq!(until(1_000_000, Some(0)), 200);
+        // Who asks for more looks gets them.
+        let quick = Duration::from_millis(5);
+        assert_eq!(until_next_look(Time::ZERO, Some(Time(1)), quick), quick);
+    }
 
     #[test]
     fn masters_leave_a_slot_for_tasks() {

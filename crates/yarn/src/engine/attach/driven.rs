@@ -23,7 +23,7 @@ use super::told::{Application, Happened, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::engine::books::{Books, Verdict};
 use crate::engine::control::Control;
-use crate::engine::guest::{CHANGES_MAX, Rules, masters_max, pending, phase_of};
+use crate::engine::guest::{CHANGES_MAX, Rules, masters_max, pending, phase_of, until_next_look};
 use crate::engine::wishes::{Plans, Wishes, priorities};
 use crate::id::AppId;
 use crate::mapreduce::Job;
@@ -323,7 +323,7 @@ impl<'w> Driven<'w> {
         };
         let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
         for number in failed {
-            self.books.fail_job(number);
+            self.books.fail_flow(&[number]);
         }
     }
 
@@ -587,8 +587,7 @@ impl<'w> Driven<'w> {
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let until = self.wakes.first().map(|at| Duration::from_micros(at.since(self.now.min(*at)).0));
-        until.map_or(self.manner.cycle, |until| until.min(self.manner.cycle))
+        until_next_look(self.now, self.wakes.first().copied(), self.manner.cycle)
     }
 
     fn is_over_now(&self) -> bool {

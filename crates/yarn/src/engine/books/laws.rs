@@ -18,7 +18,7 @@ use slackline_model::random::{ChaCha8Rng, chance, integer, rng};
 use slackline_model::{Instance, Seed};
 use slackline_policy::{Config, Driver};
 
-use self::cluster::{Cluster, Host, Weather};
+use self::cluster::{Cluster, Host, SECOND, Weather};
 use self::guest::{Guest, Left, agree};
 use super::super::wishes::Plans;
 
@@ -182,6 +182,14 @@ fn a_driver_takes_over_what_runs_already() {
     check(300..330, STORM, &[40, 40]);
 }
 
+/// Of the flow of the first job nothing is done any more; all the others end, every task finished once.
+fn check_all_but_the_first(left: &Left, instance: &Instance, what: &str) {
+    let failed = instance.jobs().iter().next().unwrap().flow;
+    let others = instance.flows().iter_enumerated().filter(|(id, _)| *id != failed);
+    assert_eq!(left.flows_done, others.map(|(_, flow)| flow.id.clone()).collect(), "{what}");
+    assert!(left.done.values().all(|&times| times == 1), "{what}: {:?}", left.done);
+}
+
 #[test]
 fn a_job_that_fails_for_good_fails_its_flow_and_no_other() {
     for (entry, seed) in POLICIES.iter().flat_map(|entry| (400..415).map(move |seed| (entry, seed))) {
@@ -189,10 +197,26 @@ fn a_job_that_fails_for_good_fails_its_flow_and_no_other() {
         let mut cluster = cluster(seed, &case, Weather::default());
         cluster.cursed = Some(0);
         let left = session((&case, entry), &mut cluster, &mut BTreeSet::new(), LOOKS_MAX);
-        let what = format!("{}, seed {seed}", entry.name);
-        let failed = case.instance.jobs().iter().next().unwrap().flow;
-        let others = case.instance.flows().iter_enumerated().filter(|(id, _)| *id != failed);
-        assert_eq!(left.flows_done, others.map(|(_, flow)| flow.id.clone()).collect(), "{what}");
-        assert!(left.done.values().all(|&times| times == 1), "{what}: {:?}", left.done);
+        check_all_but_the_first(&left, &case.instance, &format!("{}, seed {seed}", entry.name));
+    }
+}
+
+#[test]
+fn a_job_that_fails_while_nobody_drives_it_fails_its_flow_and_no_other() {
+    for (entry, seed) in POLICIES.iter().flat_map(|entry| (400..415).map(move |seed| (entry, seed))) {
+        let case = Case::draw(seed);
+        for looks in [10, 30] {
+            let mut cluster = cluster(seed, &case, Weather::default());
+            cluster.cursed = Some(0);
+            let mut published = BTreeSet::new();
+            session((&case, entry), &mut cluster, &mut published, looks);
+            // The last table has expired, and the job has failed before there is a driver again.
+            cluster.table.clear();
+            let until = cluster.now + u64::from(looks) * 4 * SECOND;
+            cluster.advance(until);
+            let left = session((&case, entry), &mut cluster, &mut published, LOOKS_MAX);
+            let what = format!("{}, seed {seed}, {looks} looks before", entry.name);
+            check_all_but_the_first(&left, &case.instance, &what);
+        }
     }
 }

@@ -55,7 +55,7 @@ fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
 #[test]
 fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail() {
     let mut books = books();
-    books.fail_job(7);
+    books.fail_flow(&[7]);
     let [Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut books)[..] else {
         panic!("one task is reported as running");
     };

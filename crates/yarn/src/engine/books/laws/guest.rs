@@ -247,9 +247,8 @@ impl<'y> Guest<'y> {
     }
 
     fn give_up(&mut self, job: u32) {
-        let flow = |job: u32| self.instance.job(JobId(job)).flow;
-        let of_flow = (0..self.jobs.len() as u32).filter(|&other| flow(other) == flow(job));
-        for other in of_flow.collect::<Vec<_>>() {
+        let jobs = self.jobs_of_flow_of(job);
+        for &other in &jobs {
             let own = &mut self.jobs[other as usize];
             if !matches!(own.stage, Stage::Done | Stage::Failed) {
                 let app = own.app();
@@ -259,7 +258,12 @@ impl<'y> Guest<'y> {
                 }
             }
         }
-        self.books.fail_job(job);
+        self.books.fail_flow(&jobs);
+    }
+
+    fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
+        let flow = |job: u32| self.instance.job(JobId(job)).flow;
+        (0..self.jobs.len() as u32).filter(|&other| flow(other) == flow(job)).collect()
     }
 
     fn arrive(&mut self, reports: &mut Vec<Report>) {
@@ -274,21 +278,22 @@ impl<'y> Guest<'y> {
                 self.next_phase += 1;
                 jobs.insert(job);
             }
-            for job in jobs {
-                self.tell_of_earlier(job);
-            }
+            self.tell_of_earlier(&jobs);
         }
     }
 
-    fn tell_of_earlier(&mut self, job: u32) {
-        match self.jobs[job as usize].stage {
-            Stage::Done => self.books.finish_job(job),
-            Stage::Failed => self.books.fail_job(job),
-            _ => {
-                for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-                    if let Some(phase) = self.books.phase_of(job, kind) {
-                        self.hear_of_done(job, kind, phase);
-                    }
+    fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job as usize].stage == Stage::Failed) {
+            return self.books.fail_flow(&self.jobs_of_flow_of(failed));
+        }
+        for &job in jobs {
+            if self.jobs[job as usize].stage == Stage::Done {
+                self.books.finish_job(job);
+                continue;
+            }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
                 }
             }
         }
@@ -456,10 +461,6 @@ impl Engine for Guest<'_> {
         let Start { row, phase, first, places, reported_as, .. } = *start;
         self.belief.rows.insert(row, (phase, places[0].first));
         self.books.start(row, (phase, first), places[0].first, reported_as);
-        let job = self.books.job_of(phase);
-        if let Some(job) = job.filter(|&job| self.jobs[job as usize].stage == Stage::Failed) {
-            self.books.fail_job(job);
-        }
     }
 
     fn order(&mut self, order: Order) {
