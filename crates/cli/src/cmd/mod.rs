@@ -107,7 +107,7 @@ enum Verb {
     Status(status::Status),
     /// Print what the attempts of a job said, and why they failed
     Logs(logs::Logs),
-    /// Remove what runs that have ended keep and histories know, but not outputs
+    /// Remove what ended runs keep and histories know, but not outputs
     Clean(clean::Clean),
     /// Show what jobs took in earlier runs
     History(history::History),
