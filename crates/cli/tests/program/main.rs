@@ -8,6 +8,7 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
@@ -30,6 +31,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod cluster;
 mod command;
 mod config;
 mod edges;
