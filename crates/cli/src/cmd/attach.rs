@@ -65,7 +65,7 @@ pub(crate) struct Attach {
     every: f64,
     /// Write everything that happens to FILE, a line of JSON each
     ///
-    /// What is there already stays: lines are added.
+    /// What is there already stays: lines are added. Their schema is docs/schema/attach-events.schema.json.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     events: Option<PathBuf>,
     /// Say also what is seen, and what gets its ApplicationMaster

@@ -1,4 +1,5 @@
-//! Everything that happens, a line of JSON each. Each line is written at once and as a whole.
+//! Everything that happens, a line of JSON each, whose schema is `docs/schema/attach-events.schema.json`. Each line is written
+//! at once and as a whole.
 
 use std::io::{self, Write};
 
@@ -90,4 +91,66 @@ fn application(one: &Application) -> Value {
     let [maps, reduces] = one.phases.map(phase);
     json!({ "application": one.id.to_string(), "flow": one.flow, "job": one.job, "stage": one.stage.name(), "maps": maps,
         "reduces": reduces, "priority": one.priority, "deadline": one.deadline, "weight": one.weight })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attach::Stage;
+
+    /// Everything that can be told, once.
+    fn all() -> (Vec<Happened>, Status) {
+        let id = "application_1700000000000_0001".parse().unwrap();
+        let text = || "text".to_owned();
+        let happened = vec![
+            Happened::Troubled(Some(text())),
+            Happened::Troubled(None),
+            Happened::Seen(id),
+            Happened::WrongTag(id, text()),
+            Happened::Released(id),
+            Happened::Arrived { app: id, flow: text(), job: text(), tasks: [3, 0] },
+            Happened::LeftAlone(id, text()),
+            Happened::Done(id),
+            Happened::Failed(id, text()),
+        ];
+        let application = |stage, cap, deadline| Application {
+            id,
+            flow: String::new(),
+            job: text(),
+            stage,
+            phases: [Some(Phase { total: 3, done: 1, running: 1, cap, seconds: 0.5 }), None],
+            priority: 1000,
+            deadline,
+            weight: 1.0,
+        };
+        let applications = vec![
+            application(Stage::Held, None, None),
+            application(Stage::Starting, Some(0), Some(-3.0)),
+            application(Stage::Runs, Some(2), Some(60.0)),
+        ];
+        (happened, Status { now: Time(1_500_000), slots: 8, taken: 1, applications })
+    }
+
+    #[test]
+    fn every_line_follows_the_schema_and_every_kind_of_line_is_in_it() {
+        let schema = include_str!("../../../../docs/schema/attach-events.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let (happened, status) = all();
+        let mut out = Vec::new();
+        let mut events = Events::new(&mut out, "127.0.0.1:8088", &["etl".to_owned()], "edf", true);
+        for what in &happened {
+            events.happened(Time(1_000_000), what);
+        }
+        events.status(&status);
+        assert!(events.problem().is_none());
+        let mut names = std::collections::BTreeSet::new();
+        for line in String::from_utf8(out).unwrap().lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            validator.validate(&event).unwrap_or_else(|error| panic!("{line}: {error}"));
+            names.insert(format!("#/$defs/{}", event["event"].as_str().unwrap()));
+        }
+        let known = schema["oneOf"].as_array().unwrap().iter();
+        assert_eq!(names, known.map(|of| of["$ref"].as_str().unwrap().to_owned()).collect());
+    }
 }
