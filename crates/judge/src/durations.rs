@@ -1,17 +1,19 @@
 //! Durations under the exact clock: seconds / speed, from the later of the start and the last map.
 
-use slackline_model::Instance;
 use slackline_model::schedule::{Outcome, TaskRow};
+use slackline_model::{Instance, Profile};
 
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
 use crate::tolerance;
 use crate::violation::{First, Place, Subject, Violation};
 
-/// Offers attempts that finished after more or less than seconds / speed, and others that lasted
-/// longer than that. How long one computed that was stopped after it waited for maps the rows do not say: behind
+/// Offers attempts that computed for more or less time than their task takes, seconds / speed or, under a profile with
+/// stragglers, so many times that; and others that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say: behind
 /// heartbeats it need not have heard of the last one at once.
-pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, first: &mut First) {
+pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, profile: Option<&Profile>, first: &mut First) {
+    let straggler = profile.filter(|profile| profile.straggler_share() > 0.0);
+    let straggler = straggler.map_or(1.0, Profile::straggler_factor);
     for &i in ledger.by_start() {
         let row = ledger.row(i);
         // Reduces whose maps never are complete wait as long as they like.
@@ -26,10 +28,11 @@ pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, first: &mut First)
         let at_once = row.end > from && progress.ends_with_barrier(ledger.instance, row);
         for_each_stretch(ledger, row, |task, slot, expected| {
             let wrong = if outright {
-                let right = tolerance::same_amount(found, expected);
+                let mut may_take = [expected, straggler * expected].into_iter();
+                let right = may_take.any(|expected| tolerance::same_amount(found, expected));
                 !(right || at_once && tolerance::same_amount(0.0, expected))
             } else {
-                found > expected + tolerance::amount(expected)
+                found > straggler * expected + tolerance::amount(straggler * expected)
             };
             if wrong {
                 let at = row.end.seconds();

@@ -142,6 +142,11 @@ pub(crate) fn fault(instance: &Instance, row: &TaskRow, places: &[SlotRange]) ->
     if row.end < row.start {
         return Some(RowProblem::Backwards { start: row.start.seconds(), end: row.end.seconds() });
     }
+    let length = row.end.since(row.start);
+    if row.startup > length {
+        let [startup, length] = [row.startup, length].map(slackline_model::Span::seconds);
+        return Some(RowProblem::Startup { startup, length });
+    }
     // Half of the range is 290,000 years and keeps every later addition from overflowing.
     (row.end.0 > u64::MAX / 2).then_some(RowProblem::NotFinite(row.end.seconds()))
 }

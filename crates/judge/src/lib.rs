@@ -14,6 +14,7 @@
 //! - `slots`: no slot twice, no phase above its cap (`occupancy` finds the first excess);
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
+//! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;
 //! - `guarantee`, `minima`: slots that are promised;
 //! - `plan`: all of this for allocations;
 //! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
@@ -29,6 +30,7 @@ mod coverage;
 mod durations;
 mod guarantee;
 mod ledger;
+mod masters;
 pub mod metrics;
 mod minima;
 mod occupancy;
@@ -36,6 +38,7 @@ pub mod open_stream;
 mod order;
 mod plan;
 mod slots;
+mod startups;
 pub mod stream;
 mod summary;
 mod tolerance;
@@ -133,11 +136,14 @@ fn check_tasks(
     failed: impl Fn(FlowId) -> bool + Copy,
 ) -> Result<Summary, Violation> {
     coverage::check_rows(instance, &schedule.tasks)?;
+    masters::check_rows(instance, schedule)?;
     let ledger = Ledger::new(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, failed)?;
+    masters::check_jobs(&ledger, schedule, failed)?;
     let progress = Progress::new(&ledger, schedule.slowstart);
     let mut first = First::default();
     slots::check_overlaps(&ledger, &mut first);
+    masters::check_times(&ledger, &progress, schedule, &mut first);
     check_each_flow(&ledger, &progress, schedule, &mut first);
     if schedule.minima {
         minima::check(&ledger, &progress, failed, &mut first);
@@ -151,8 +157,9 @@ fn check_each_flow(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule
     slots::check_caps(ledger, first);
     order::check_precedence(ledger, progress, first);
     order::check_reduces(ledger, progress, schedule.slowstart, first);
+    startups::check(ledger, schedule.profile.as_ref(), first);
     if schedule.clock == Clock::Exact {
-        durations::check(ledger, progress, first);
+        durations::check(ledger, progress, schedule.profile.as_ref(), first);
     }
 }
 
@@ -162,6 +169,7 @@ fn check_allocations(
     failed: impl Fn(FlowId) -> bool + Copy,
 ) -> Result<Summary, Violation> {
     plan::check_rows(instance, &schedule.allocations)?;
+    masters::check_none(schedule)?;
     let plan = Plan::new(instance, &schedule.allocations);
     plan.check_work(failed)?;
     let mut first = First::default();

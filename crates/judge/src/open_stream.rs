@@ -86,7 +86,7 @@ impl OpenStream {
     /// came about: its rows and claims are not looked at.
     ///
     /// `None` for schedules that only [`crate::check`] can judge: those whose reduces take universal slots early, those
-    /// under another objective than the instance's; and those on millions of slots.
+    /// under another objective than the instance's, or a profile; and those on millions of slots.
     pub fn new(empty: &Instance, head: &Schedule) -> Option<Self> {
         let combine = empty.objective().combine;
         let sums = Sums {

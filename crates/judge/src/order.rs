@@ -188,12 +188,12 @@ pub(crate) fn waits(ledger: &Ledger<'_>, progress: &Progress) -> Vec<Hold> {
     waits
 }
 
-/// Since when an attempt computed rather than waited for maps; `None` if it never did.
+/// Since when an attempt computed rather than began or waited for maps; `None` if it never did.
 pub(crate) fn computes_from(instance: &Instance, progress: &Progress, row: &TaskRow) -> Option<Time> {
     let phase = instance.phase(row.phase);
     match (&progress.barriers[phase.job], phase.kind) {
-        (Some(barrier), PhaseKind::Reduce) => Some(barrier.closed(row.end)?.max(row.start)),
-        _ => Some(row.start),
+        (Some(barrier), PhaseKind::Reduce) => Some(barrier.closed(row.end)?.max(row.start + row.startup)),
+        _ => Some(row.start + row.startup),
     }
 }
 

@@ -37,7 +37,7 @@ impl<'a> Stream<'a> {
     ///
     /// `None` for schedules that only [`crate::check`] can judge, because flows depend on each other by more than slots:
     /// those that promise minima which a phase has, those whose reduces take universal slots early, those under another
-    /// objective than the instance's; and those on millions of slots.
+    /// objective than the instance's; those under a profile, whose masters share slots; and those on millions of slots.
     pub fn new(instance: &'a Instance, head: &Schedule) -> Option<Self> {
         let has_minima = || instance.phases().keys().any(|phase| guarantee::at_most(instance, phase) > 0);
         if head.minima && has_minima() {
@@ -118,6 +118,7 @@ impl Passing {
     pub(crate) fn new(instance: &Instance, head: &Schedule) -> Option<Self> {
         let cluster = instance.cluster();
         let is_bound = head.slowstart < 1.0 && !cluster.is_typed()
+            || head.profile.is_some()
             || head.objective != instance.objective()
             || cluster.lanes().iter().any(|&lane| cluster.slots(lane) > DENSE_SLOTS);
         if is_bound {

@@ -73,6 +73,8 @@ pub enum Table {
     Tasks,
     /// `allocations`.
     Allocations,
+    /// `masters`.
+    Masters,
 }
 
 impl fmt::Display for Table {
@@ -81,6 +83,7 @@ impl fmt::Display for Table {
             Self::Flows => "flows",
             Self::Tasks => "tasks",
             Self::Allocations => "allocations",
+            Self::Masters => "masters",
         })
     }
 }
@@ -95,6 +98,28 @@ pub enum RowProblem {
     /// The phase does not exist.
     #[error("found phase number {0}, expected one of the workload")]
     UnknownPhase(u32),
+    /// The job does not exist.
+    #[error("found job number {0}, expected one of the workload")]
+    UnknownJob(u32),
+    /// The master of a job where the profile of the cluster, if there is one, has none.
+    #[error("found the master of a job, expected a `profile` that has them, and tasks")]
+    NoMasters,
+    /// A master without a slot, or with one where masters need none.
+    #[error("found {} slot, expected {}", if *.0 { "a" } else { "no" }, if *.0 { "none (am-share=0)" } else { "one" })]
+    MasterSlot(bool),
+    /// A master that was up before its start or after its end.
+    #[error("found a master that is up at {0} s, expected that between its start and its end")]
+    MasterUp(f64),
+    /// Tasks that begin after their end.
+    #[error(
+        "found {startup} s from the start to the tasks' own code, expected at most the {length} s to the end"
+    )]
+    Startup {
+        /// Seconds.
+        startup: f64,
+        /// Seconds from start to end.
+        length: f64,
+    },
     /// A task row of a phase that is not cut into tasks.
     #[error("found tasks of a phase that is not cut into tasks, expected allocations")]
     NoTasks,
@@ -331,6 +356,37 @@ pub enum Violation {
         /// Whether the attempt finished, so that it takes exactly so long; others at most so long.
         outright: bool,
     },
+    /// Tasks whose own code begins sooner or later after they took their slots than the profile of the cluster says.
+    #[error(
+        "at {at} s: {task} takes a slot and begins after {found} s, expected {least} to {most} s{}",
+        if *.profile { " (container-start and am-heartbeat of the profile)" } else { ", as there is no profile" }
+    )]
+    Startup {
+        /// When it takes the slot.
+        at: f64,
+        /// The task.
+        task: Subject,
+        /// Seconds to its own code.
+        found: f64,
+        /// At least.
+        least: f64,
+        /// At most.
+        most: f64,
+        /// Whether there is a profile.
+        profile: bool,
+    },
+    /// Something is wrong with the master of a job.
+    #[error("at {at} s: flow {flow}, job {job}: {problem}")]
+    Master {
+        /// When.
+        at: f64,
+        /// Name of the flow.
+        flow: Box<str>,
+        /// Name of the job.
+        job: Box<str>,
+        /// What is wrong.
+        problem: MasterProblem,
+    },
     /// A phase below its guarantee.
     #[error("at {at} s: {phase} holds {found} slots, expected its minimum of {minimum}{}", taken_by(taker.as_deref()))]
     Minimum {
@@ -421,6 +477,72 @@ pub enum Violation {
     },
 }
 
+/// What is wrong with the master of a job. Times are seconds.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MasterProblem {
+    /// Tasks of the job ran, and no master.
+    #[error("found tasks and no master, expected one")]
+    Missing,
+    /// A second one.
+    #[error("found a second master, expected one")]
+    Twice,
+    /// It was stopped although its flow is done, or is done although its job is not.
+    #[error("found a master that is {found}, expected {expected}")]
+    Outcome {
+        /// How it ended.
+        found: &'static str,
+        /// How it should have.
+        expected: &'static str,
+    },
+    /// It started before its job can have been submitted.
+    #[error(
+        "its master starts, expected that not before {earliest} s, when the job can have been submitted (submit)"
+    )]
+    Early {
+        /// When it may at the earliest.
+        earliest: f64,
+    },
+    /// It took less or more time to start than the profile says.
+    #[error("its master is up after {found} s, expected {least} to {most} s (am-start)")]
+    Start {
+        /// Seconds from its start to when it was up.
+        found: f64,
+        /// At least.
+        least: f64,
+        /// At most.
+        most: f64,
+    },
+    /// It left its slot sooner or later after its job than the profile says.
+    #[error("its master ends, expected that at {expected} s, after the end of the job (am-linger)")]
+    End {
+        /// When it should have.
+        expected: f64,
+    },
+    /// A task had a slot when the master was not up.
+    #[error("{task} has a slot while the master of its job is not up")]
+    Without {
+        /// The task.
+        task: Subject,
+    },
+    /// It holds the slot of something else.
+    #[error("its master on {place} overlaps {}", .other.as_ref().map_or_else(|| "the master of another job".to_owned(), ToString::to_string))]
+    Overlap {
+        /// The slot.
+        place: Place,
+        /// The task it overlaps; none if it is another master.
+        other: Option<Box<Subject>>,
+    },
+    /// Masters hold more slots than they may.
+    #[error("its master starts, found {found} slots held by masters, expected at most {most} (am-share)")]
+    TooMany {
+        /// How many there are then.
+        found: u64,
+        /// How many there may be.
+        most: u32,
+    },
+}
+
 /// What a reduce does too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -486,6 +608,8 @@ impl Violation {
             Self::MapBeforeReduce { .. } => "map-before-reduce",
             Self::EarlyReduce { .. } => "early-reduce",
             Self::Duration { .. } => "duration",
+            Self::Startup { .. } => "startup",
+            Self::Master { .. } => "master",
             Self::Minimum { .. } => "minimum",
             Self::FlowRelease { .. } => "flow-release",
             Self::Start { .. } => "start",

@@ -50,11 +50,17 @@ pub trait Backend {
     fn machines(&self) -> Vec<MachineDraft>;
 
     /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier runs of
-    /// the jobs took. Nothing is written.
+    /// the jobs took, and `state` the state directory of the run. Nothing is written, but for what stands in the state
+    /// directory for files that are elsewhere.
     ///
     /// # Errors
     /// What is wrong with the workload, and where.
-    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>>;
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        state: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>>;
 
     /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
     ///

@@ -6,7 +6,7 @@
 //! together.
 
 mod admission;
-mod coming;
+pub(crate) mod coming;
 mod ending;
 mod logs;
 mod lost;
@@ -14,7 +14,6 @@ mod spares;
 mod speculation;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +23,7 @@ use slackline_model::{Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
+use self::coming::{Arriving, Coming};
 use crate::clock::RunClock;
 use crate::fleet::{Assignment, Capacity, Fleet, Waker};
 use crate::job_plan::JobPlan;
@@ -32,7 +32,7 @@ use crate::layout::Layout;
 use crate::process::WorkerCommand;
 use crate::publish::Publisher;
 use crate::remaining::Numbers;
-use crate::task::{self, Spec, Task};
+use crate::task::{Spec, Task};
 use crate::task_id::TaskId;
 
 use spares::Spares;
@@ -133,6 +133,8 @@ pub enum Happening<'a> {
         /// The job.
         job: u32,
     },
+    /// What runs the tasks does not answer, and why; or it does again.
+    Troubled(Option<&'a str>),
     /// Time goes by.
     Tick,
 }
@@ -151,6 +153,8 @@ pub(crate) struct Work<'a> {
     pub(crate) layout: &'a Layout,
     /// What the run has done.
     pub(crate) journal: &'a Journal,
+    /// The name by which its outputs are known.
+    pub(crate) owner: &'a str,
     /// Its tasks in the run.
     pub(crate) numbers: Numbers,
     /// The jobs of the run.
@@ -242,7 +246,7 @@ pub(crate) struct Local<'a> {
     queue: VecDeque<RowId>,
     /// Attempts that were stopped and are not gone yet.
     leaving: BTreeMap<u64, TaskId>,
-    coming: coming::Coming,
+    coming: Coming,
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
@@ -289,7 +293,7 @@ impl<'a> Local<'a> {
         observer: &'a mut dyn Observer,
         fleet: Box<dyn Fleet>,
     ) -> Self {
-        let coming = coming::Coming::new(work.instance, &work.waits);
+        let coming = Coming::new(work.instance, &work.waits);
         let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
@@ -390,7 +394,7 @@ impl<'a> Local<'a> {
                 maps: job.maps(),
                 splits: job.splits(id.task, |path| self.work.publisher.part(path)),
                 partitions: job.reducers,
-                prepared: self.prepared(job, id.job)?,
+                prepared: self.work.layout.prepare(job, id.job)?,
             },
         };
         Ok(Spec {
@@ -401,20 +405,6 @@ impl<'a> Local<'a> {
             memory_limit: job.limits.memory,
             ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         })
-    }
-
-    /// What a job's program wants to know of all input; made before its first map.
-    fn prepared(&self, job: &JobPlan, index: u32) -> io::Result<Option<std::path::PathBuf>> {
-        if !job.prepare {
-            return Ok(None);
-        }
-        let path = self.work.layout.prepared(index);
-        if !path.exists() {
-            let beside = path.with_extension("part");
-            task::prepare(&job.work, &job.inputs.maps, job.reducers, &beside).map_err(io::Error::other)?;
-            fs::rename(&beside, &path)?;
-        }
-        Ok(Some(path))
     }
 
     /// Time until something is due by itself.
@@ -429,7 +419,14 @@ impl<'a> Local<'a> {
     fn due(&mut self, reports: &mut Vec<Report>) {
         self.now = self.clock.now();
         reports.append(&mut self.due);
-        for flow in self.arriving() {
+        let Self { coming, work, open, now, .. } = self;
+        let is_done = |job: u32| open[job as usize] == 0;
+        let Arriving { flows, never } = coming.arriving(*now, (work.instance, work.jobs), is_done);
+        for (flow, job) in never {
+            let flow = self.work.instance.flow(flow).id.as_str();
+            self.observer.happened(self.now, Happening::NeverComes { flow, job });
+        }
+        for flow in flows {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
@@ -445,6 +442,7 @@ impl Engine for Local<'_> {
             batch: Batch::Task,
             faults: Faults::Never,
             offers: Offers::Immediate,
+            masters: None,
             lengths: Lengths::Guessed,
         }
     }

@@ -147,7 +147,7 @@ mod tests {
 
     fn plan(job: &str, reads: &[(&str, Option<u64>)], reducers: u32) -> JobPlan {
         let split = |&(path, length): &(&str, Option<u64>)| {
-            vec![Split { path: path.into(), offset: 0, length, input: 0, source: None }]
+            vec![Split { path: path.into(), offset: 0, length, input: 0, source: None, copy: None }]
         };
         JobPlan {
             flow: "nightly#4".into(),

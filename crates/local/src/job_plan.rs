@@ -182,7 +182,7 @@ impl JobPlan {
     }
 
     /// The name of a part file.
-    pub(crate) fn part(&self, number: u32) -> String {
+    pub fn part(&self, number: u32) -> String {
         task::part_file(number, self.compress)
     }
 

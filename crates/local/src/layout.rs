@@ -16,6 +16,7 @@ use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, KeptJob};
 use crate::made::{self, MadeJobs};
 use crate::output_lock::{others, staged, temporaries, temporary};
+use crate::task;
 use crate::task_id::TaskId;
 
 /// The mark of a complete output.
@@ -118,6 +119,20 @@ impl Layout {
         self.maps(job).join(task.to_string())
     }
 
+    /// What is made of a job by an engine that runs it as a whole.
+    pub(crate) fn elsewhere(&self, job: u32) -> PathBuf {
+        self.all_elsewhere().join(&self.names[job as usize])
+    }
+
+    /// What stands for files that are elsewhere.
+    pub fn mirror(&self) -> PathBuf {
+        self.root.join("remote")
+    }
+
+    pub(crate) fn all_elsewhere(&self) -> PathBuf {
+        self.root.join("elsewhere")
+    }
+
     /// The committed maps of a job.
     pub(crate) fn maps(&self, job: u32) -> PathBuf {
         self.all_maps().join(&self.names[job as usize])
@@ -137,9 +152,16 @@ impl Layout {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
-        let named =
-            [self.attempts(), self.all_maps(), self.logs(), self.pids(), self.workload(), self.schedule()];
-        let named = named.into_iter().chain(Some(self.made()).filter(|made| made::is_begun(made)));
+        let named = [
+            self.attempts(),
+            self.all_maps(),
+            self.all_elsewhere(),
+            self.logs(),
+            self.pids(),
+            self.workload(),
+        ];
+        let named = named.into_iter().chain(Some(self.schedule()));
+        let named = named.chain(Some(self.made()).filter(|made| made::is_begun(made)));
         Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
@@ -156,7 +178,8 @@ impl Layout {
     /// # Errors
     /// Whatever the file system says.
     pub(crate) fn remove_all(&self) -> Result<(), (PathBuf, io::Error)> {
-        let large = [self.attempts(), self.all_maps(), self.logs(), self.pids()];
+        let large =
+            [self.attempts(), self.all_maps(), self.all_elsewhere(), self.mirror(), self.logs(), self.pids()];
         let beside = self.journal().with_extension("next");
         let beside_made = self.made().with_extension("next");
         let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];
@@ -172,6 +195,23 @@ impl Layout {
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
         self.root.join(format!("prepared-{}", self.names[job as usize]))
+    }
+
+    /// What a job's program wants to know of all input, made before its first map; none if it does not.
+    ///
+    /// # Errors
+    /// Input that cannot be read; whatever the file system says.
+    pub(crate) fn prepare(&self, job: &JobPlan, index: u32) -> io::Result<Option<PathBuf>> {
+        if !job.prepare {
+            return Ok(None);
+        }
+        let path = self.prepared(index);
+        if !path.exists() {
+            let beside = path.with_extension("part");
+            task::prepare(&job.work, &job.inputs.maps, job.reducers, &beside).map_err(io::Error::other)?;
+            fs::rename(&beside, &path)?;
+        }
+        Ok(Some(path))
     }
 
     /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the attempt.
@@ -276,6 +316,7 @@ impl Layout {
             remove_busy(&path)?;
         }
         remove(&self.maps(index))?;
+        remove(&self.elsewhere(index))?;
         remove(&self.prepared(index))
     }
 }

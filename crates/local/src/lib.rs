@@ -3,7 +3,8 @@
 //! # Modules
 //!
 //! In reading order:
-//! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in;
+//! - [`task`]: what one attempt of one task does; [`worker`]: the process it does it in; [`guest`]: the same inside a
+//!   container of another system;
 //! - [`task_id`], [`job_plan`]: tasks and jobs of a run; [`job_cost`]: what jobs took;
 //! - [`resolve`](mod@resolve): from a flow file to tasks; [`preflight`](mod@preflight): what keeps a flow from being run at all;
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
@@ -15,6 +16,7 @@
 //!   [`limits`]: what a job says of its attempts; [`neighbours`]: other runs of the same user on this machine; [`clock`]:
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
+//! - [`elsewhere`]: what an engine of another kind needs of a run;
 //! - [`run`]: a run, opened and driven to its end;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one;
@@ -23,10 +25,12 @@
 pub mod backend;
 pub mod clock;
 mod definition;
+pub mod elsewhere;
 pub mod engine;
 mod estimate;
 mod files;
 pub mod fleet;
+pub mod guest;
 pub mod history;
 pub mod job_cost;
 pub mod job_plan;
@@ -51,6 +55,7 @@ pub mod this_machine;
 pub mod worker;
 
 pub use definition::Definition;
+pub use elsewhere::Elsewhere;
 pub use engine::{Happening, Interrupt, Observer, Settings};
 pub use fleet::AtWork;
 pub use history::HistoryStore;

@@ -43,6 +43,11 @@ impl<'a> Publisher<'a> {
         Self { layout, jobs, made, log, directory, started, parts: RefCell::default() }
     }
 
+    /// The directory that relative paths start from.
+    pub(crate) fn directory(&self) -> &'a Path {
+        self.directory
+    }
+
     /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
     /// short.
     ///

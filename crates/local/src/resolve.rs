@@ -31,6 +31,8 @@ pub struct Resolved {
     pub places: Vec<String>,
     /// By job: the jobs whose output it reads.
     pub reads: Vec<Vec<usize>>,
+    /// The directory in the state directory whose files stand for others that are elsewhere, if there are such.
+    pub mirror: Option<PathBuf>,
 }
 
 /// How jobs find their input.
@@ -103,7 +105,7 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
     let places = (0..plans.len()).flat_map(places);
     let places = places.map(|(f, at)| format!("flows[{}].jobs[{at}].run", origins[f])).collect();
     let reads = read_jobs(&draft.flows);
-    Ok(Resolved { draft, jobs: plans.into_iter().flatten().collect(), places, reads })
+    Ok(Resolved { draft, jobs: plans.into_iter().flatten().collect(), places, reads, mirror: None })
 }
 
 /// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
@@ -233,7 +235,8 @@ pub(crate) fn refuse_state(resolved: &Resolved, state: &Path) -> Result<(), Reso
     let state = plain(state);
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let output = plain(&plan.output);
-        if output.starts_with(&state) || state.starts_with(&output) {
+        let is_elsewhere = resolved.mirror.as_deref().is_some_and(|mirror| output.starts_with(plain(mirror)));
+        if !is_elsewhere && (output.starts_with(&state) || state.starts_with(&output)) {
             return Err(ResolveError {
                 path: format!("{place}.output"),
                 problem: format!(
@@ -408,7 +411,7 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
 }
 
 fn whole(path: PathBuf, input: u32) -> Split {
-    Split { path, offset: 0, length: None, input, source: None }
+    Split { path, offset: 0, length: None, input, source: None, copy: None }
 }
 
 fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {

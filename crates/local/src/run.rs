@@ -22,6 +22,7 @@ pub use look::{Look, look};
 pub use opening::{Opening, open, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
+use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
 use crate::fleet::Processes;
@@ -208,6 +209,7 @@ impl Session {
         self.recovered.done = done.len();
         remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
         self.remove_unrecorded(&done)?;
+        self.remove_elsewhere(&done)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
         self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
         let logs = self.layout.logs_of(&self.head.kept, (&self.jobs, &self.attempts), |_| true);
@@ -246,6 +248,18 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Removes what was made elsewhere of jobs that are not among those of the run any more, or are done.
+    fn remove_elsewhere(&self, done: &BTreeSet<TaskId>) -> Result<(), EngineError> {
+        let is_open = |(index, job): &(u32, &JobPlan)| !job.is_complete(*index, done);
+        let open = (0..).zip(&self.jobs).filter(is_open).map(|(index, _)| self.layout.elsewhere(index));
+        let open: BTreeSet<PathBuf> = open.collect();
+        let entries = entries(&self.layout.all_elsewhere())?;
+        entries
+            .iter()
+            .filter(|path| !open.contains(*path))
+            .try_for_each(|path| remove(path).map_err(file(path)))
     }
 
     /// Gives up the outputs of an earlier run of the state directory that are none of this one.
@@ -323,11 +337,49 @@ impl Session {
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
+        let work = self.work(instance, &mut config);
+        let pids = self.layout.pids();
+        let fleet = Processes::new(settings.worker.clone(), pids.clone()).map_err(file(&pids))?;
+        let mut engine = Local::new(work, settings, self.clock(), observer, Box::new(fleet));
+        stop(engine.interrupt());
+        let run = slackline_policy::run(instance, policy, &mut engine, config);
+        engine.close();
+        let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
+        drop(engine);
+        if let Some(reason) = fatal {
+            self.attempts = self.journal.read()?.attempts;
+            return Err(EngineError::Stopped(reason));
+        }
+        let all_done = run.completions.iter().all(Option::is_some);
+        self.over(Over { all_done, interrupted, policy_failed: run.figures.failure })
+    }
+
+    /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what its driver is
+    /// told, and says how it ended.
+    ///
+    /// # Errors
+    /// The engine could not continue; finished jobs stay finished.
+    pub fn run_elsewhere(
+        &mut self,
+        drive: Drive<'_>,
+        run: impl FnOnce(Elsewhere<'_>, &mut dyn Policy, Config<'_>) -> Result<Over, EngineError>,
+    ) -> Result<RunEnd, EngineError> {
+        let Drive { instance, policy, mut config, observer } = drive;
+        let work = self.work(instance, &mut config);
+        let left = Elsewhere::new(work, (self.clock(), self.head.started), observer);
+        let over = run(left, policy, config);
+        self.attempts = self.journal.read()?.attempts;
+        self.over(over?)
+    }
+
+    /// What an engine works on. It knows the limits of jobs, and says which failure is the last.
+    fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
         let done = self.done();
-        let work = Work {
+        Work {
             instance,
             layout: &self.layout,
             journal: &self.journal,
+            owner: &self.head.owner,
             numbers: Numbers::new(instance, &self.jobs, &done),
             jobs: &self.jobs,
             publisher: self.publisher(),
@@ -335,32 +387,27 @@ impl Session {
             done,
             attempts: &self.attempts,
             kept: &self.head.kept,
-            // The engine knows the limits of jobs, and says which failure is the last.
             attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
-        };
-        let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
-        let clock = RunClock::since(self.head.started, Time(seen));
-        let pids = self.layout.pids();
-        let fleet = Processes::new(settings.worker.clone(), pids.clone()).map_err(file(&pids))?;
-        let mut engine = Local::new(work, settings, clock, observer, Box::new(fleet));
-        stop(engine.interrupt());
-        let run = slackline_policy::run(instance, policy, &mut engine, config);
-        engine.close();
-        let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
-        drop(engine);
-        self.attempts = self.journal.read()?.attempts;
-        if let Some(reason) = fatal {
-            return Err(EngineError::Stopped(reason));
         }
-        if let Some(failure) = run.figures.failure {
+    }
+
+    fn clock(&self) -> RunClock {
+        let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
+        RunClock::since(self.head.started, Time(seen))
+    }
+
+    /// What the end of an engine means for the run.
+    fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
+        self.attempts = self.journal.read()?.attempts;
+        if let Some(failure) = over.policy_failed {
             return Err(EngineError::Policy(failure));
         }
-        if !interrupted {
+        if !over.interrupted {
             self.release();
         }
-        Ok(match run.completions.iter().all(Option::is_some) {
+        Ok(match over.all_done {
             true if self.obstacles.is_empty() => RunEnd::Done,
-            false if interrupted => RunEnd::Interrupted,
+            false if over.interrupted => RunEnd::Interrupted,
             _ => RunEnd::Failed,
         })
     }

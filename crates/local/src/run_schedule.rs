@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, Record};
 use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
-use slackline_model::{Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Time};
+use slackline_model::{
+    Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Span, Time,
+};
 
 use crate::job_cost::{GROUP, JobCost, JobHistory, JobName};
 use crate::job_plan::JobPlan;
@@ -64,6 +66,7 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
             count: 1,
             start: Time(attempt.start),
             end: Time(attempt.end),
+            startup: Span::ZERO,
             attempt: *next,
             outcome: match attempt.ended {
                 Ended::Done(_) => Outcome::Done,
@@ -76,7 +79,8 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
         tasks.push(row, &[SlotRange { first: attempt.slot, len: 1 }]);
         flows[instance.flow_of(phase).index()].note(&row);
     }
-    let origin = Origin { policy: policy.to_owned(), minima: false, clock: Clock::Measured, slowstart };
+    let origin =
+        Origin { policy: policy.to_owned(), minima: false, clock: Clock::Measured, slowstart, profile: None };
     let times = |flow: FlowId| times(instance, flow, &flows[flow.index()]);
     Schedule::from_rows(instance, origin, Rows::Tasks(tasks), times)
 }

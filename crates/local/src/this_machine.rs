@@ -147,7 +147,12 @@ impl Backend for LocalEngine {
         vec![MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: self.slots, rack: None }]
     }
 
-    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        _: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
         let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
         match resolve(workload, rules, past) {

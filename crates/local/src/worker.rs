@@ -10,6 +10,7 @@
 //! starts it as leader of a process group of its own (a worker that is not makes itself one).
 
 use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::guest;
 use crate::task::{self, Outcome, Spec, TaskError};
 
 /// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
@@ -50,6 +52,11 @@ pub enum Report {
 }
 
 impl Report {
+    /// What is said of an attempt.
+    pub(crate) fn of(ended: Result<Outcome, TaskError>) -> Self {
+        ended.map_or_else(|error| failure(&error), Self::Done)
+    }
+
     /// An attempt that failed, and may not if it is made again.
     pub(crate) fn failed(message: String) -> Self {
         Self::Failed { message, is_final: false, lost: None, exit: None }
@@ -59,10 +66,10 @@ impl Report {
 /// The only argument of a program that is started as a worker of itself.
 pub const ARGUMENT: &str = "worker";
 
-/// Runs the worker to its end if this program was started as one. A program that runs flows on this machine begins
+/// Runs the worker to its end if this program was started as one, also as a [`guest`]. A program that runs flows on this machine begins
 /// with it, and ends with what it gives.
 pub fn main_if_asked() -> Option<ExitCode> {
-    std::env::args_os().skip(1).eq([ARGUMENT]).then(main)
+    std::env::args_os().skip(1).eq([ARGUMENT]).then(main).or_else(guest::main_if_asked)
 }
 
 /// What a worker is doing.
@@ -76,9 +83,7 @@ const ENDING: u8 = 2;
 
 /// Runs the worker to its end.
 pub fn main() -> ExitCode {
-    system::prepare();
-    // Its end is the process's; there is nothing to wait for.
-    thread::spawn(end_with_input);
+    end_with(io::stdin());
     let (mut input, mut line, mut is_first) = (io::stdin().lock(), String::new(), true);
     loop {
         line.clear();
@@ -101,12 +106,9 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs an attempt, and ends what its commands leave behind.
-fn attempt(spec: &Spec) -> Report {
+pub(crate) fn attempt(spec: &Spec) -> Report {
     DOING.store(AN_ATTEMPT, Ordering::SeqCst);
-    let report = match task::run(spec) {
-        Ok(outcome) => Report::Done(outcome),
-        Err(error) => failure(&error),
-    };
+    let report = Report::of(task::run(spec));
     let begun = DOING.compare_exchange(AN_ATTEMPT, NOTHING, Ordering::SeqCst, Ordering::SeqCst);
     if begun.is_err() {
         // The other thread ends the process: nothing is reported any more.
@@ -139,10 +141,17 @@ fn short(message: &str) -> String {
     format!("{head} [... some of it is left out here ...] {tail}")
 }
 
-/// Waits until nobody can write to standard input any more, then ends everything. Meanwhile it takes note of the end of
-/// processes that lost their parent.
-fn end_with_input() {
-    while !system::input_is_closed() {
+/// From now on this process ends, with everything that it started, as soon as nobody has the other end of a pipe.
+pub(crate) fn end_with(pipe: impl AsFd + Send + 'static) {
+    system::prepare();
+    // Its end is the process's; there is nothing to wait for.
+    thread::spawn(move || watch(pipe));
+}
+
+/// Waits until nobody has the other end, then ends everything. Meanwhile it takes note of the end of processes that lost
+/// their parent.
+fn watch(pipe: impl AsFd) {
+    while !system::is_closed(&pipe) {
         if DOING.load(Ordering::SeqCst) == AN_ATTEMPT {
             system::reap_orphans();
         }
@@ -153,7 +162,7 @@ fn end_with_input() {
 }
 
 mod system {
-    use std::io;
+    use std::os::fd::AsFd;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, Signal, WaitOptions};
@@ -180,10 +189,9 @@ mod system {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 
-    /// Waits for a while; true as soon as nobody can write to standard input any more.
-    pub(super) fn input_is_closed() -> bool {
-        let stdin = io::stdin();
-        let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+    /// Waits for a while; true as soon as nobody has the other end of a pipe any more.
+    pub(super) fn is_closed(pipe: impl AsFd) -> bool {
+        let mut fds = [PollFd::new(&pipe, PollFlags::empty())];
         let is_ready = poll(&mut fds, Some(&EVERY)).is_ok_and(|ready| ready > 0);
         is_ready && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
     }

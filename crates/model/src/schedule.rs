@@ -6,9 +6,10 @@
 
 use crate::cluster::SlotRange;
 use crate::cost::Objective;
-use crate::id::{FlowId, PhaseId};
+use crate::id::{FlowId, JobId, PhaseId};
 use crate::instance::Instance;
-use crate::time::Time;
+use crate::profile::Profile;
+use crate::time::{Span, Time};
 
 /// A schedule with the claims that go with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Schedule {
     pub clock: Clock,
     /// The fraction of maps after which reduces could take slots; 1 for none early.
     pub slowstart: f64,
+    /// How the simulated cluster behaved, if not plainly; the judge then holds the rows to it.
+    pub profile: Option<Profile>,
     /// What was to be small.
     pub objective: Objective,
     /// Claimed cost; `None` if a flow failed or nothing is claimed.
@@ -35,6 +38,8 @@ pub struct Schedule {
     pub flows: Vec<FlowRow>,
     /// Task rows: what really ran.
     pub tasks: TaskRows,
+    /// Masters of jobs, where the profile has them, in any order.
+    pub masters: Vec<MasterRow>,
     /// Piecewise constant allocations of a plan; ignored if there are task rows.
     pub allocations: Vec<Allocation>,
 }
@@ -50,6 +55,8 @@ pub struct Origin {
     pub clock: Clock,
     /// The fraction of maps after which reduces could take slots; 1 for none early.
     pub slowstart: f64,
+    /// How the simulated cluster behaved, if not plainly.
+    pub profile: Option<Profile>,
 }
 
 /// The rows of a schedule, in one of its two forms.
@@ -88,6 +95,7 @@ impl Schedule {
             minima: origin.minima,
             clock: origin.clock,
             slowstart: origin.slowstart,
+            profile: origin.profile,
             objective: instance.objective(),
             cost: None,
             lower_bound: None,
@@ -95,6 +103,7 @@ impl Schedule {
             metrics: Vec::new(),
             flows: Vec::new(),
             tasks,
+            masters: Vec::new(),
             allocations,
         };
         schedule.claim_times(instance, times);
@@ -235,6 +244,8 @@ pub struct TaskRow {
     pub start: Time,
     /// When they left them.
     pub end: Time,
+    /// How long after `start` their own code began to run, as far as that is known.
+    pub startup: Span,
     /// Which attempt of its tasks this is, from 0.
     pub attempt: u16,
     /// How they ended.
@@ -272,9 +283,10 @@ impl TaskRows {
         let places_start =
             u32::try_from(self.places.len()).expect("invariant: fewer than 2^32 ranges of slots");
         self.places.extend_from_slice(places);
-        let NewRow { phase, first, count, start, end, attempt, outcome } = row;
+        let NewRow { phase, first, count, start, end, startup, attempt, outcome } = row;
         let n_places = places.len() as u32;
-        let row = TaskRow { phase, first, count, start, end, attempt, outcome, places_start, n_places };
+        let row =
+            TaskRow { phase, first, count, start, end, startup, attempt, outcome, places_start, n_places };
         if index >= self.rows.len() {
             self.rows.resize(index + 1, TaskRow { count: 0, n_places: 0, ..row });
         }
@@ -316,8 +328,8 @@ impl TaskRows {
 
 impl From<&TaskRow> for NewRow {
     fn from(row: &TaskRow) -> Self {
-        let TaskRow { phase, first, count, start, end, attempt, outcome, .. } = *row;
-        Self { phase, first, count, start, end, attempt, outcome }
+        let TaskRow { phase, first, count, start, end, startup, attempt, outcome, .. } = *row;
+        Self { phase, first, count, start, end, startup, attempt, outcome }
     }
 }
 
@@ -334,8 +346,27 @@ pub struct NewRow {
     pub start: Time,
     /// When they left them.
     pub end: Time,
+    /// How long after `start` their own code began to run, as far as that is known.
+    pub startup: Span,
     /// Which attempt, from 0.
     pub attempt: u16,
     /// How they ended.
+    pub outcome: Outcome,
+}
+
+/// The master of a job: what asks for the slots of its tasks, and holds one itself (the ApplicationMaster of Hadoop).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MasterRow {
+    /// Its job.
+    pub job: JobId,
+    /// Its slot, of the lane of universal slots; `None` where masters need none.
+    pub slot: Option<u32>,
+    /// When it was begun.
+    pub start: Time,
+    /// From when on tasks of the job could take slots; `None` if it was stopped before.
+    pub up: Option<Time>,
+    /// When it left its slot.
+    pub end: Time,
+    /// [`Outcome::Done`] with its job, or stopped with it.
     pub outcome: Outcome,
 }

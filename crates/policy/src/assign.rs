@@ -52,6 +52,11 @@ impl Assigner {
         }
     }
 
+    /// How many slots a phase should hold ([`Style::Targets`]).
+    pub(crate) fn target(&self, phase: PhaseId) -> f64 {
+        self.targets.of(phase)
+    }
+
     /// Gives up what is known of the phases of a flow that is over.
     pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
         self.locality.forget(phases.clone());
@@ -128,6 +133,13 @@ impl Assigner {
             }
             let Some((phase, tasks)) = self.choose(spot, slots, ledger, deciding) else { return };
             self.decisions += 1;
+            if !ledger.admits(phase, spot, engine) {
+                self.skip.push(phase);
+                if self.style == Style::Targets {
+                    self.targets.served(phase, ledger, 0);
+                }
+                continue;
+            }
             let runnable = ledger.state.runnable(&ledger.instance, phase);
             assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
             let n = tasks.min(slots).min(runnable).max(1);

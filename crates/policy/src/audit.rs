@@ -2,9 +2,9 @@
 //! forgotten. For tests; O(rows of the log + tasks + slots) an instant.
 
 use slackline_model::schedule::Outcome;
-use slackline_model::{PhaseId, PhaseKind, Table};
+use slackline_model::{Lane, PhaseId, PhaseKind, SlotRange, Table};
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Masters};
 use crate::slots::SlotSet;
 
 #[derive(Clone, Default)]
@@ -52,6 +52,11 @@ pub(crate) fn audit(ledger: &Ledger) {
         } else {
             counts.done += row.count;
         }
+    }
+    for slot in ledger.masters.iter().flat_map(Masters::slots) {
+        let (busy, range) = (&mut busy[Lane::Any.index()], SlotRange { first: slot, len: 1 });
+        assert_eq!(busy.count_in(range), 0, "a slot runs a master and a task");
+        busy.insert(range);
     }
     audit_phases(ledger, &counts);
     audit_slots(ledger, &busy);
@@ -106,7 +111,9 @@ fn passed(ledger: &Ledger, phase: PhaseId) -> u32 {
     let job = instance.job(info.job);
     // Its maps were done then, and nobody needs them again.
     let maps = job.map.filter(|_| info.kind == PhaseKind::Reduce);
-    let is_ready = !(state.has_failed(job.flow) && state.phase(phase).done() == 0)
+    let is_submitted = ledger.masters.as_ref().is_none_or(|masters| !masters.is_submitting(info.job));
+    let is_ready = is_submitted
+        && !(state.has_failed(job.flow) && state.phase(phase).done() == 0)
         && job.after.iter().all(|&before| state.is_job_done(before))
         && maps.is_none_or(|map| state.phase(map).is_done());
     if is_ready { state.phase(phase).total() } else { 0 }
@@ -128,6 +135,8 @@ fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
                 lane.name()
             );
         }
+        let masters = ledger.masters.iter().flat_map(Masters::slots).count() as u32;
+        let alive = alive - masters;
         assert_eq!(ledger.state.alive(lane), alive, "slots of the {} lane that are up", lane.name());
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowTimes, Origin, Rows, TaskRows};
-use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, Span, Time};
+use slackline_model::schedule::{Clock, FlowTimes, MasterRow, Origin, Rows, TaskRows};
+use slackline_model::{FlowId, History, Instance, Lane, MachineId, PhaseId, Schedule, Span, Time};
 
 use crate::assign::{Assigner, Deciding};
 use crate::audit;
@@ -14,7 +14,7 @@ use crate::kept::Kept;
 use crate::learning::Learning;
 use crate::ledger::{Ledger, Rules};
 use crate::log::Sink;
-use crate::policy::{Action, Policy, Style};
+use crate::policy::{Action, Ask, Policy, Style};
 use crate::spot::Scope;
 use crate::view::{Estimates, View, mean_of};
 
@@ -135,6 +135,8 @@ impl<'a> Config<'a> {
 pub struct Run {
     /// Everything that ran, in the order in which it started.
     pub tasks: TaskRows,
+    /// The masters of jobs, where they need them, in the order in which they went.
+    pub masters: Vec<MasterRow>,
     /// First start of each flow.
     pub started: TiVec<FlowId, Option<Time>>,
     /// Completion of each flow; `None` if it could not be finished.
@@ -233,9 +235,9 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if policy.style() == Style::Placements {
             ledger.freed = Some(BTreeSet::new());
         }
-        // Behind heartbeats, and while a phase waits for local slots, a slot may go elsewhere although
+        // Behind heartbeats and masters, and while a phase waits for local slots, a slot may go elsewhere although
         // some phase is below its minimum: then no policy can promise to keep them.
-        let is_prompt = capabilities.offers == Offers::Immediate && config.locality_wait == Span::ZERO;
+        let is_prompt = capabilities.is_prompt() && config.locality_wait == Span::ZERO;
         let mut driver = Self {
             assigner: Assigner::new(policy, config.locality_wait),
             minima: policy.keeps_minima() && is_prompt,
@@ -274,6 +276,29 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     pub fn view(&self) -> View<'_> {
         let Ledger { instance, state, now, .. } = &self.ledger;
         View { instance, state, estimates: &self.estimates, now: *now }
+    }
+
+    /// How many slots the policy wants a phase to hold; none if it decides in another way ([`Style::Targets`]).
+    pub fn target(&self, phase: PhaseId) -> Option<f64> {
+        (self.policy.style() == Style::Targets).then(|| self.assigner.target(phase))
+    }
+
+    /// The phases of a lane that would get slots next if some became free now, the first one first, at most `most` of them: by
+    /// asking a copy of the policy again and again ([`Style::Priorities`]). None if it decides in another way or cannot be
+    /// copied.
+    pub fn ranking(&self, lane: Lane, most: usize) -> Vec<PhaseId> {
+        let is_asked = self.policy.style() == Style::Priorities && self.policy.failure().is_none();
+        let Some(mut policy) = self.policy.copy().filter(|_| is_asked) else { return Vec::new() };
+        let mut ranking = Vec::new();
+        while ranking.len() < most {
+            let ask = Ask { lane, machine: None, slots: 1, skip: &ranking };
+            let Some(grant) = policy.next(&ask, &self.view()) else { break };
+            if ranking.contains(&grant.phase) {
+                break;
+            }
+            ranking.push(grant.phase);
+        }
+        ranking
     }
 
     /// A copy of the run as it is now, to look ahead with: what runs is handed to another engine, which brings what is
@@ -468,12 +493,13 @@ impl Run {
     /// The schedule of the run with its claims: completions and costs, no lower bound yet.
     pub fn schedule(self, instance: &Instance, policy: &str, clock: Clock) -> Schedule {
         let Figures { minima, slowstart, .. } = self.figures;
-        let origin = Origin { policy: policy.to_owned(), minima, clock, slowstart };
+        let origin = Origin { policy: policy.to_owned(), minima, clock, slowstart, profile: None };
         let times = |flow: FlowId| FlowTimes {
             start: self.started[flow].map(Time::seconds),
             completion: self.completions[flow].map(Time::seconds),
         };
-        Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times)
+        let masters = self.masters;
+        Schedule { masters, ..Schedule::from_rows(instance, origin, Rows::Tasks(self.tasks), times) }
     }
 }
 

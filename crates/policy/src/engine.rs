@@ -5,7 +5,7 @@
 
 use slackline_model::cluster::Group;
 use slackline_model::instance::Arrival;
-use slackline_model::{Instance, MachineId, PhaseId, SlotRange, Time};
+use slackline_model::{Instance, JobId, MachineId, PhaseId, SlotRange, Span, Time};
 
 /// A batch of equal tasks that started together, counted over the whole run: at most 2^32 of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +40,12 @@ pub trait Engine {
     /// Changes a running batch now.
     fn order(&mut self, order: Order);
 
+    /// Has something done for a job as a whole; only where jobs need it ([`Capabilities::masters`]).
+    fn master(&mut self, order: MasterOrder, live: &Instance) {
+        let _ = live;
+        unreachable!("an engine without masters was told {order:?}");
+    }
+
     /// Asks for [`Report::Woken`] at that time.
     fn wake_at(&mut self, at: Time);
 
@@ -58,6 +64,25 @@ pub struct Capabilities {
     pub offers: Offers,
     /// What the lengths of the instance's tasks are to the engine.
     pub lengths: Lengths,
+    /// What jobs need beside slots for their tasks, if they do.
+    pub masters: Option<Masters>,
+}
+
+impl Capabilities {
+    /// Whether a free slot is used as soon as a phase may have it: only then can a policy promise minima.
+    pub fn is_prompt(&self) -> bool {
+        self.offers == Offers::Immediate && self.masters.is_none()
+    }
+}
+
+/// Each job is submitted first, then has a master that must be up while its tasks run, as the applications of Hadoop
+/// have. A policy that gives a slot to a job without a master gives it to the master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masters {
+    /// How many slots masters may hold at a time, fewer than there are; `None` if they need no slot.
+    pub most: Option<u32>,
+    /// How long a master keeps its slot after the end of its job.
+    pub linger: Span,
 }
 
 /// What a machine that dies takes with it.
@@ -144,9 +169,44 @@ pub enum Order {
     Refuse(u64),
 }
 
+/// What is to be done for a job as a whole. Closed by design, as [`Order`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MasterOrder {
+    /// The job may start: make it known to the cluster. The answer is [`Report::Submitted`].
+    Submit(JobId),
+    /// Start its master, on that slot of the lane of universal slots if it needs one. The answer is
+    /// [`Report::MasterUp`].
+    Start {
+        /// The job.
+        job: JobId,
+        /// The slot.
+        slot: Option<u32>,
+        /// When it was started: now, or earlier if it was by another engine.
+        since: Time,
+    },
+    /// The job ended then, not later than now. The answer is [`Report::MasterGone`], when the slot is free.
+    End {
+        /// The job.
+        job: JobId,
+        /// The slot.
+        slot: Option<u32>,
+        /// When it ended.
+        at: Time,
+    },
+    /// The job was abandoned: its master goes at once, and nothing more is reported of it.
+    Kill(JobId),
+}
+
 /// What happened. Closed by design: the driver has to believe every report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
+    /// A batch that ends with the next report had taken so long to begin with its own work.
+    Began {
+        /// The batch.
+        row: RowId,
+        /// How long after it took its slots.
+        startup: Span,
+    },
     /// All tasks of a batch finished at `at`, not later than now.
     Finished {
         /// The batch.
@@ -176,6 +236,12 @@ pub enum Report {
     Left(MachineId),
     /// A flow arrived. It gets the next id, and its jobs and phases the next of theirs.
     Arrived(Box<Arrival>),
+    /// A job is known to the cluster.
+    Submitted(JobId),
+    /// The master of a job is there: its tasks may start.
+    MasterUp(JobId),
+    /// The master of a job that is over has left its slot.
+    MasterGone(JobId),
     /// A machine asks for work ([`Offers::Heartbeat`]).
     Offer(MachineId),
     /// The time of a [`Engine::wake_at`] has come.

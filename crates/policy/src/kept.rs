@@ -1,7 +1,7 @@
 //! A run of a whole instance that keeps all its rows, under the instance's own ids.
 
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{NewRow, TaskRows};
+use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, SlotRange, Time};
 
 use crate::driver::{Figures, Run};
@@ -12,6 +12,7 @@ use crate::log::{FlowEnd, Sink};
 pub(crate) struct Kept<'a> {
     instance: &'a Instance,
     tasks: TaskRows,
+    masters: Vec<MasterRow>,
     started: TiVec<FlowId, Option<Time>>,
     completions: TiVec<FlowId, Option<Time>>,
 }
@@ -20,13 +21,19 @@ impl<'a> Kept<'a> {
     /// For a run that flows of `instance` arrive in.
     pub(crate) fn new(instance: &'a Instance) -> Self {
         let none: TiVec<FlowId, Option<Time>> = vec![None; instance.flows().len()].into();
-        Self { instance, tasks: TaskRows::new(), started: none.clone(), completions: none }
+        Self {
+            instance,
+            tasks: TaskRows::new(),
+            masters: Vec::new(),
+            started: none.clone(),
+            completions: none,
+        }
     }
 
     /// The rows in the order in which they started.
     pub(crate) fn into_run(self, figures: Figures) -> Run {
-        let Self { tasks, started, completions, .. } = self;
-        Run { tasks, started, completions, figures }
+        let Self { tasks, masters, started, completions, .. } = self;
+        Run { tasks, masters, started, completions, figures }
     }
 }
 
@@ -34,6 +41,10 @@ impl Sink for Kept<'_> {
     fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
         let phase = live.phase_in(self.instance, row.phase);
         self.tasks.set(id.into(), NewRow { phase, ..*row }, places);
+    }
+
+    fn master(&mut self, row: &MasterRow, live: &Instance) {
+        self.masters.push(MasterRow { job: live.job_in(self.instance, row.job), ..*row });
     }
 
     fn flow(&mut self, end: &FlowEnd, live: &Instance) {

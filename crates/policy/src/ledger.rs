@@ -1,12 +1,14 @@
 //! The books of a run: the state, the log of everything that ran, the free slots, and the orders
 //! that follow from reports whatever the policy thinks (early reduces go, lost tasks are stopped).
 
+mod masters;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::cluster::Group;
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::{
-    Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Time,
+    Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Span, Time,
 };
 
 use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, Running, Start};
@@ -15,6 +17,7 @@ use crate::grown::Grown;
 use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
 use crate::slots::SlotSet;
 use crate::state::{Finished, State, Taken};
+pub(crate) use masters::Masters;
 
 /// The rules of a run that no policy may bend.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,8 @@ pub(crate) struct Ledger {
     failures: BTreeMap<(PhaseId, u32), u16>,
     /// Times at which somebody wants to be woken and that have not come.
     wakes: BTreeSet<Time>,
+    /// The masters of jobs, where they need them.
+    pub(crate) masters: Option<Masters>,
     /// Machines on which slots became free; kept for placements.
     pub(crate) freed: Option<BTreeSet<MachineId>>,
     /// Scratch: the places of the batch being cut.
@@ -83,7 +88,10 @@ impl Ledger {
         }
         let may_die = capabilities.faults != Faults::Never;
         Self {
-            state: State::new(cluster, rules.slowstart).with_lengths(capabilities.lengths),
+            state: State::new(cluster, rules.slowstart)
+                .with_lengths(capabilities.lengths)
+                .with_submission(capabilities.masters.is_some()),
+            masters: capabilities.masters.map(Masters::new),
             log: Log::new(),
             free,
             now: Time::ZERO,
@@ -130,13 +138,22 @@ impl Ledger {
             // A batch that was killed may have ended before the engine heard of it.
             Report::Finished { row, .. } | Report::Failed { row, .. }
                 if !self.log.get(row).is_some_and(Row::is_running) => {}
+            Report::Began { row, startup } => {
+                if let Some(row) = self.log.get_mut(row) {
+                    row.task.startup = startup;
+                }
+            }
             Report::Finished { row, at } => self.finished(row, at, engine, events),
             Report::Failed { row, at, is_final } => self.failed((row, at, is_final), engine, events),
             Report::Running(running) => self.runs_already(running, engine, events),
             Report::Arrived(arrival) => {
                 let flow = self.instance.admit(*arrival);
                 self.state.arrive(&self.instance, flow, self.now, events);
+                self.submit(engine);
             }
+            Report::Submitted(job) => self.submitted(job, events),
+            Report::MasterUp(job) => self.master_up(job, events),
+            Report::MasterGone(job) => self.master_gone(job, events),
             Report::Down(machine) => self.machine_down(machine, engine, events),
             Report::Up(machine) => self.machine_up(machine, events),
             Report::Joined(group) => self.machines_join(group, events),
@@ -184,6 +201,9 @@ impl Ledger {
         for (id, row) in self.leaving.drain(..) {
             sink.row(id, &row.task, row.places(), &self.instance);
         }
+        if let Some(masters) = &mut self.masters {
+            masters.take_over().iter().for_each(|row| sink.master(row, &self.instance));
+        }
     }
 
     /// Gives up a flow that is over, or that will never be: its rows leave, and nothing of it is known any more.
@@ -211,12 +231,15 @@ impl Ledger {
     fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
         let row = self.log[id].task;
         let machine = self.free_places(id);
-        let began = self.went.get(&id).copied().unwrap_or(row.start);
+        let began = self.went.get(&id).copied().unwrap_or(row.start).max(row.start + row.startup);
         self.end_row(id, at, Outcome::Done);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
         events.push(done);
         let finished = Finished { phase: row.phase, count: row.count, at, now: self.now };
+        let heard = events.len();
         self.state.finish(&self.instance, finished, events);
+        self.end_masters(&events[heard..], engine);
+        self.submit(engine);
         let info = self.instance.phase(row.phase);
         if info.kind == PhaseKind::Map && self.state.phase(row.phase).is_done() {
             self.release_reduces(info.job, engine);
@@ -256,6 +279,7 @@ impl Ledger {
             self.free_places(id);
             self.kill(id, engine, events);
         }
+        self.kill_masters(flow, engine, events);
         self.state.give_up(&self.instance, flow, events);
     }
 
@@ -321,6 +345,7 @@ impl Ledger {
         let may_run = |ledger: &Self| {
             let lane = ledger.instance.lane_of(phase);
             slot < ledger.instance.cluster().slot_numbers(lane)
+                && ledger.has_master(ledger.instance.phase(phase).job)
                 && ledger.state.runnable(&ledger.instance, phase) > 0
                 && ledger.state.phase(phase).is_pending(task)
                 && ledger.free[lane.index()].count_in(place) == 1
@@ -381,7 +406,8 @@ impl Ledger {
     /// Enters tasks that were taken and run on the slots of `piece`.
     fn open_row(&mut self, phase: PhaseId, taken: Taken, start: Time) -> RowId {
         let Taken { first, count, attempt } = taken;
-        let new = NewRow { phase, first, count, start, end: RUNNING, attempt, outcome: Outcome::Done };
+        let (startup, outcome) = (Span::ZERO, Outcome::Done);
+        let new = NewRow { phase, first, count, start, end: RUNNING, startup, attempt, outcome };
         let row = self.log.push(Row::new(new, &self.piece));
         let info = self.instance.phase(phase);
         if let Some(reduces) = &mut self.reduces
@@ -473,6 +499,7 @@ impl Ledger {
         events: &mut Vec<Event>,
     ) {
         assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
+        assert!(self.masters.is_none(), "what becomes of masters on a machine that went is not known");
         if !self.down.insert(machine) {
             return;
         }
@@ -555,6 +582,7 @@ impl Ledger {
         for (id, _) in self.log.iter_enumerated().filter(|(_, row)| row.is_running()) {
             self.start_row(id, None, engine);
         }
+        self.hand_over_masters(engine);
         self.wakes.iter().for_each(|&at| engine.wake_at(at));
     }
 
@@ -564,6 +592,9 @@ impl Ledger {
             self.log.iter_enumerated().filter_map(|(id, row)| row.is_running().then_some(id)).collect();
         for id in running {
             self.end_row(id, self.now, Outcome::Killed);
+        }
+        if let Some(masters) = &mut self.masters {
+            masters.abandon(self.now);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What runs and what ran, as far as it may still change: rows leave when nothing can happen to them any more.
 
-use slackline_model::schedule::NewRow;
+use slackline_model::schedule::{MasterRow, NewRow};
 use slackline_model::{FlowId, Instance, SlotRange, Table, Time};
 
 use crate::engine::RowId;
@@ -13,6 +13,11 @@ pub trait Sink {
     /// A row that will not change any more. Rows of a run come in any order; `id` says in which they started. `live`
     /// still has the row's flow.
     fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance);
+
+    /// The master of a job that is over or was stopped; `live` still has the job. Only of engines whose jobs need them.
+    fn master(&mut self, row: &MasterRow, live: &Instance) {
+        let _ = (row, live);
+    }
 
     /// A flow that is done or was abandoned, or that has not ended when the run does; its rows have come before.
     /// `live` still has it.

@@ -146,6 +146,12 @@ pub struct State {
     guaranteed: [BTreeSet<PhaseId>; 2],
     /// Ready reduce phases whose maps are not all done.
     early: BTreeSet<PhaseId>,
+    /// Phases that would be ready if the master of their job were up.
+    stopped: BTreeSet<PhaseId>,
+    /// Whether jobs have to be submitted before their phases are ready.
+    submits: bool,
+    /// Jobs that are to be submitted now; empty between calls of the ledger.
+    to_submit: Vec<JobId>,
     waiting: [u32; 2],
     alive: [u32; 2],
     /// What early reduces were ranked by when [`State::drain_touched`] was called last.
@@ -180,6 +186,9 @@ impl State {
             ready: [BTreeSet::new(), BTreeSet::new()],
             guaranteed: [BTreeSet::new(), BTreeSet::new()],
             early: BTreeSet::new(),
+            stopped: BTreeSet::new(),
+            submits: false,
+            to_submit: Vec::new(),
             waiting: [0; 2],
             alive,
             bar: ([0; 2], [0; 2]),
@@ -193,6 +202,13 @@ impl State {
     #[must_use]
     pub(crate) fn with_lengths(mut self, lengths: Lengths) -> Self {
         self.lengths = lengths;
+        self
+    }
+
+    /// The same where jobs have to be submitted, or not.
+    #[must_use]
+    pub(crate) fn with_submission(mut self, submits: bool) -> Self {
+        self.submits = submits;
         self
     }
 
@@ -258,7 +274,7 @@ impl State {
         self.hopeless
     }
 
-    /// Slots of `lane` on machines that are up.
+    /// Slots of `lane` on machines that are up and that no master of a job holds.
     pub fn alive(&self, lane: Lane) -> u32 {
         self.alive[lane.index()]
     }
@@ -343,6 +359,7 @@ impl State {
     pub(crate) fn retire(&mut self, instance: &Instance, flow: FlowId) {
         for phase in instance.flow(flow).phases() {
             self.phases.remove(phase);
+            self.stopped.remove(&phase);
         }
         for job in instance.flow(flow).jobs() {
             self.jobs.remove(job);
@@ -350,7 +367,50 @@ impl State {
         self.flows.remove(flow);
     }
 
+    /// A job may start: it is to be submitted, where jobs are and something of it has to run.
     fn open_job(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
+        if self.submits && instance.job(job).phases().any(|phase| !self.is_instant(instance, phase)) {
+            self.to_submit.push(job);
+        } else {
+            self.open_phases(instance, job, now, events);
+        }
+    }
+
+    /// Jobs that are to be submitted.
+    pub(crate) fn take_to_submit(&mut self) -> Vec<JobId> {
+        std::mem::take(&mut self.to_submit)
+    }
+
+    /// A job was submitted: its phases are ready. Nothing is known any more of a flow that was abandoned meanwhile.
+    pub(crate) fn submitted(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
+        if self.jobs.contains(job) && !self.flows[instance.job(job).flow].failed {
+            self.open_phases(instance, job, now, events);
+            self.pass_instants(instance, now, events);
+        }
+    }
+
+    /// A phase that is ready has to wait for the master of its job.
+    pub(crate) fn stop(&mut self, instance: &Instance, phase: PhaseId) {
+        let state = &mut self.phases[phase];
+        if state.ready {
+            state.ready = false;
+            self.unlist(instance, phase);
+            self.early.remove(&phase);
+            self.stopped.insert(phase);
+            self.touched.push(phase);
+        }
+    }
+
+    /// A phase that was stopped is ready again, since when it was. One of a flow that is over never was stopped.
+    pub(crate) fn resume(&mut self, instance: &Instance, phase: PhaseId, now: Time, events: &mut Vec<Event>) {
+        if self.stopped.remove(&phase) {
+            let since = self.phases[phase].ready_since;
+            self.set_ready(instance, phase, now, events);
+            self.phases[phase].ready_since = since;
+        }
+    }
+
+    fn open_phases(&mut self, instance: &Instance, job: JobId, now: Time, events: &mut Vec<Event>) {
         let info = instance.job(job);
         if let Some(map) = info.map {
             self.set_ready(instance, map, now, events);
@@ -559,6 +619,7 @@ impl State {
             self.phases[phase].ready = false;
             self.unlist(instance, phase);
             self.early.remove(&phase);
+            self.stopped.remove(&phase);
             self.touched.push(phase);
         }
         events.push(Event::FlowFailed(flow));
@@ -644,7 +705,7 @@ impl State {
         *started = Some(started.map_or(at, |before| before.min(at)));
     }
 
-    /// Slots of a lane went down or came up with their machine.
+    /// Slots of a lane went down or came up with their machine, or a master took or left one.
     pub(crate) fn set_alive(&mut self, lane: Lane, slots: u32) {
         self.alive[lane.index()] = slots;
     }

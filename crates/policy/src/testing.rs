@@ -93,6 +93,7 @@ impl Scripted {
                 faults: if faults { Faults::TasksAndOutput } else { Faults::Never },
                 offers: Offers::Immediate,
                 lengths: Lengths::Known,
+                masters: None,
             },
             may_bring_flows: false,
             script: VecDeque::new(),

@@ -7,15 +7,18 @@ use slackline_model::instance::Arrival;
 use slackline_model::random;
 use slackline_model::tasks::Tasks;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, Span, Time};
 use slackline_policy::Engine;
-use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
+use slackline_policy::engine::{
+    Batch, Capabilities, Faults, Lengths, MasterOrder, Masters, Offers, Order, Report, RowId, Start,
+};
 
 use crate::crashes::{Crashes, Failures};
 use crate::heartbeat::Heartbeats;
 use crate::membership::Membership;
 use crate::noise;
 use crate::options::Options;
+use crate::profile::Starts;
 use crate::queue::{Pending, Queue};
 
 /// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every machine, or
@@ -31,7 +34,10 @@ const WAKES_IN_VAIN: u32 = 100_000;
 /// A batch that is followed one by one, because it waits, or its machine may die or reports late.
 #[derive(Clone, Copy, Debug)]
 struct Tracked {
+    /// When it took its slots.
     started: Time,
+    /// How long after that its own work begins.
+    startup: Span,
     duration: Span,
     /// When it ends and when that is reported, unless it waits.
     ends: Option<(Time, Time)>,
@@ -64,10 +70,14 @@ pub struct Sim<'a> {
     /// what ends beyond that makes up for output that was lost with a machine.
     due: BTreeMap<PhaseId, u32>,
     wakes_in_vain: u32,
-    /// Batches that will end; those that wait for maps do not count.
+    /// Batches that will end, those that wait for maps not counted, and answers about masters that will come.
     ending: u32,
     /// Recoveries in the queue.
     recoveries: u32,
+    /// What the cluster takes to start things, and what the driver knows of that.
+    starts: Option<(Starts, Masters)>,
+    /// Machines on which masters hold slots.
+    master_on: BTreeMap<JobId, MachineId>,
 }
 
 impl<'a> Sim<'a> {
@@ -103,7 +113,14 @@ impl<'a> Sim<'a> {
         let arrivals: Box<dyn Iterator<Item = Arrival> + 'a> = Box::new(arrivals);
         let heartbeats =
             (options.heartbeat > Span::ZERO).then(|| Heartbeats::new(cluster, options.heartbeat));
-        Self {
+        let starts = options.profile.clone().map(|profile| {
+            let starts = Starts::new(profile, options.seed, cluster);
+            let masters = starts.masters(cluster);
+            (starts, masters)
+        });
+        let sim = Self {
+            starts,
+            master_on: BTreeMap::new(),
             options,
             now: Time::ZERO,
             queue,
@@ -119,7 +136,9 @@ impl<'a> Sim<'a> {
             wakes_in_vain: 0,
             ending: 0,
             recoveries,
-        }
+        };
+        assert!(sim.starts.is_none() || !sim.machines_may_go(), "machines of a profile never go");
+        sim
     }
 
     /// The same simulation, at a later time: what a copy of a run goes on with ([`slackline_policy::Driver::fork`]).
@@ -131,7 +150,7 @@ impl<'a> Sim<'a> {
 
     /// Whether every batch must be followed.
     fn tracks_all(&self) -> bool {
-        self.heartbeats.is_some() || self.machines_may_go()
+        self.heartbeats.is_some() || self.starts.is_some() || self.machines_may_go()
     }
 
     fn machines_may_go(&self) -> bool {
@@ -163,6 +182,18 @@ impl<'a> Sim<'a> {
                     }
                 }
                 Pending::Recovery(machine) => self.recover(machine, reports),
+                Pending::Submitted(job) => {
+                    self.ending -= 1;
+                    reports.push(Report::Submitted(job));
+                }
+                Pending::MasterUp(job) => {
+                    self.ending -= 1;
+                    if let Some((starts, _)) = &mut self.starts {
+                        starts.note_up(job, self.now);
+                    }
+                    reports.push(Report::MasterUp(job));
+                }
+                Pending::MasterGone(job) => self.master_gone(job, reports),
                 Pending::Wake => {
                     let alone = self.ending == 0 && self.recoveries == 0;
                     let hopeless = alone && self.next_arrival().is_none();
@@ -211,7 +242,31 @@ impl<'a> Sim<'a> {
             self.in_vain = 0;
         }
         self.ending -= 1;
+        if tracked.startup > Span::ZERO {
+            reports.push(Report::Began { row, startup: tracked.startup });
+        }
         reports.push(Report::Finished { row, at });
+    }
+
+    /// The master of a job has left its slot.
+    fn master_gone(&mut self, job: JobId, reports: &mut Vec<Report>) {
+        self.ending -= 1;
+        if let Some(machine) = self.master_on.remove(&job)
+            && let Some(heartbeats) = &mut self.heartbeats
+        {
+            heartbeats.freed(machine, 1);
+        }
+        reports.push(Report::MasterGone(job));
+    }
+
+    /// A batch or a master was stopped: its machine offers what came free, even if nothing else happens.
+    fn killed_on(&mut self, machine: MachineId, slots: u32) {
+        if let Some(heartbeats) = &mut self.heartbeats
+            && heartbeats.killed(machine, slots)
+        {
+            let at = heartbeats.next(machine, self.now);
+            self.queue.push(at, Pending::Offer(machine));
+        }
     }
 
     /// When the master hears, now or later, of something that happens on `machine` at `at`.
@@ -321,12 +376,33 @@ impl<'a> Sim<'a> {
         }
     }
 
+    /// The master of a job holds a slot, if it does not already.
+    fn hold_for_master(&mut self, job: JobId, slot: Option<u32>, live: &Instance) {
+        let Some(slot) = slot.filter(|_| !self.master_on.contains_key(&job)) else { return };
+        let (machine, _) = live.cluster().machine_of(Lane::Any, slot);
+        self.master_on.insert(job, machine);
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.started(machine, 1);
+        }
+    }
+
+    /// How long after it took its slots the work of a batch begins.
+    fn startup(&self, start: &Start<'_>, live: &Instance) -> Span {
+        let Some((starts, _)) = &self.starts else { return Span::ZERO };
+        let job = live.phase(start.phase).job;
+        starts.container(job, (start.phase, start.first, start.attempt), start.since)
+    }
+
     /// How long a batch computes.
     fn duration(&self, start: &Start<'_>, live: &Instance) -> Span {
         let tasks = live.phase(start.phase).tasks().expect("invariant: flows are cut before they arrive");
         let (span, _) = tasks.run_at(start.first);
         let (speed, _) = live.cluster().speed_of(live.lane_of(start.phase), start.places[0].first);
-        let exact = span.at_speed_nearest(speed);
+        let mut exact = span.at_speed_nearest(speed);
+        if let Some((starts, _)) = &self.starts {
+            let factor = starts.factor((start.phase, start.first, start.attempt));
+            exact = Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX));
+        }
         if self.options.jitter == 0.0 {
             return exact;
         }
@@ -344,7 +420,8 @@ fn jitter(options: &Options, phase: PhaseId, task: u32, attempt: u16) -> f64 {
 
 impl Engine for Sim<'_> {
     fn capabilities(&self) -> Capabilities {
-        let batch = if self.options.jitter > 0.0 {
+        let starts_apart = self.starts.as_ref().is_some_and(|(starts, _)| starts.are_drawn());
+        let batch = if self.options.jitter > 0.0 || starts_apart {
             Batch::Task
         } else if self.tracks_all() {
             Batch::Machine
@@ -357,7 +434,8 @@ impl Engine for Sim<'_> {
             (true, true) => Faults::Tasks,
             (true, false) => Faults::TasksAndOutput,
         };
-        Capabilities { batch, faults, offers, lengths: Lengths::Known }
+        let masters = self.starts.as_ref().map(|&(_, masters)| masters);
+        Capabilities { batch, faults, offers, lengths: Lengths::Known, masters }
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
@@ -383,7 +461,8 @@ impl Engine for Sim<'_> {
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         self.ending += u32::from(!start.held);
         let duration = self.duration(start, live);
-        let ends = (!start.held).then(|| (start.since + duration).max(self.now));
+        let startup = self.startup(start, live);
+        let ends = (!start.held).then(|| (start.since + startup + duration).max(self.now));
         let mut report = ends;
         if start.held || self.tracks_all() {
             let (machine, _) = live.cluster().machine_of(live.lane_of(start.phase), start.places[0].first);
@@ -394,7 +473,8 @@ impl Engine for Sim<'_> {
             report = ends.map(|(_, reported)| reported);
             let info = live.phase(start.phase);
             let (slots, job, phase) = (start.count, info.job, start.phase);
-            let tracked = Tracked { started: start.since, duration, ends, machine, slots, job, phase };
+            let started = start.since;
+            let tracked = Tracked { started, startup, duration, ends, machine, slots, job, phase };
             if self.machines_may_go() {
                 self.due.entry(phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));
             }
@@ -409,7 +489,7 @@ impl Engine for Sim<'_> {
         match order {
             Order::Go { row, since } => {
                 let Some(&tracked) = self.tracked.get(&row).filter(|t| t.ends.is_none()) else { return };
-                let at = since.max(tracked.started) + tracked.duration;
+                let at = since.max(tracked.started + tracked.startup) + tracked.duration;
                 let reported = self.reported(tracked.machine, at);
                 self.tracked.insert(row, Tracked { ends: Some((at, reported)), ..tracked });
                 self.ending += 1;
@@ -429,15 +509,42 @@ impl Engine for Sim<'_> {
             Order::Kill(row) => {
                 let Some(tracked) = self.tracked.remove(&row) else { return };
                 self.ending -= u32::from(tracked.ends.is_some());
-                if let Some(heartbeats) = &mut self.heartbeats
-                    && heartbeats.killed(tracked.machine, tracked.slots)
-                {
-                    // Nothing else may ever happen that would make the machine offer what came free.
-                    let at = heartbeats.next(tracked.machine, self.now);
-                    self.queue.push(at, Pending::Offer(tracked.machine));
-                }
+                self.killed_on(tracked.machine, tracked.slots);
             }
         }
+    }
+
+    fn master(&mut self, order: MasterOrder, live: &Instance) {
+        let Some((starts, masters)) = &mut self.starts else {
+            unreachable!("a simulation without a profile was told {order:?}");
+        };
+        match order {
+            MasterOrder::Submit(job) => {
+                self.queue.push(self.now + starts.submission(job), Pending::Submitted(job));
+            }
+            MasterOrder::Start { job, slot, since } => {
+                let up = (since + starts.master(job)).max(self.now);
+                self.queue.push(up, Pending::MasterUp(job));
+                self.hold_for_master(job, slot, live);
+            }
+            MasterOrder::End { job, slot, at } => {
+                starts.forget(job);
+                let mut gone = (at + masters.linger).max(self.now);
+                self.hold_for_master(job, slot, live);
+                if let Some(&machine) = self.master_on.get(&job) {
+                    gone = self.reported(machine, gone);
+                }
+                self.queue.push(gone, Pending::MasterGone(job));
+            }
+            MasterOrder::Kill(job) => {
+                starts.forget(job);
+                if let Some(machine) = self.master_on.remove(&job) {
+                    self.killed_on(machine, 1);
+                }
+                return;
+            }
+        }
+        self.ending += 1;
     }
 
     fn wake_at(&mut self, at: Time) {

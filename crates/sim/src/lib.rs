@@ -9,6 +9,7 @@
 //! - `heartbeat`: machines that report only now and then;
 //! - [`crashes`]: machine failures from a script or a rate;
 //! - [`membership`]: machines that join and leave;
+//! - `profile`: what starting takes on a cluster of Hadoop: masters, containers;
 //! - [`noise`]: estimates with errors.
 //!
 //! Equal tasks that start together are one event, whatever their number: a run takes time per
@@ -21,6 +22,7 @@ mod heartbeat;
 pub mod membership;
 pub mod noise;
 pub mod options;
+mod profile;
 mod queue;
 
 pub use crashes::{Crash, Crashes};

@@ -1,6 +1,6 @@
 //! What may be simulated.
 
-use slackline_model::{Seed, Span};
+use slackline_model::{Profile, Seed, Span};
 
 use crate::crashes::Crashes;
 use crate::membership::Membership;
@@ -22,6 +22,10 @@ pub struct Options {
     pub membership: Vec<Membership>,
     /// Whether the output of finished tasks outlives their machine, as on a shared file system.
     pub shared_output: bool,
+    /// How the cluster differs from one that does everything at once. Its machines have universal slots, at least two
+    /// in all if masters of jobs hold slots, and never go. Its heartbeat and its spread
+    /// are [`Options::heartbeat`] and [`Options::jitter`].
+    pub profile: Option<Profile>,
 }
 
 impl Options {
@@ -34,6 +38,7 @@ impl Options {
             crashes: Crashes::Never,
             membership: Vec::new(),
             shared_output: false,
+            profile: None,
         }
     }
 
@@ -69,6 +74,17 @@ impl Options {
     #[must_use]
     pub fn with_membership(mut self, membership: Vec<Membership>) -> Self {
         self.membership = membership;
+        self
+    }
+
+    /// With a cluster that behaves so, heartbeat and jitter included.
+    #[must_use]
+    pub fn with_profile(mut self, profile: Option<Profile>) -> Self {
+        if let Some(profile) = &profile {
+            self.heartbeat = profile.heartbeat();
+            self.jitter = profile.spread();
+        }
+        self.profile = profile;
         self
     }
 

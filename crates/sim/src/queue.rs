@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use slackline_model::{MachineId, Time};
+use slackline_model::{JobId, MachineId, Time};
 use slackline_policy::engine::RowId;
 
 /// What will happen. The order of the variants is the order within an instant: a task that ends when
@@ -18,6 +18,12 @@ pub(crate) enum Pending {
     Recovery(MachineId),
     /// Machines join or leave: which change of the membership.
     Member(u32),
+    /// A job is known to the cluster.
+    Submitted(JobId),
+    /// The master of a job is up.
+    MasterUp(JobId),
+    /// The master of a job has left its slot, or that is reported.
+    MasterGone(JobId),
     /// The driver asked to be woken.
     Wake,
     /// A machine asks for work.
@@ -32,8 +38,11 @@ impl Pending {
             Self::Crash(machine) => (1, machine.0),
             Self::Recovery(machine) => (2, machine.0),
             Self::Member(change) => (3, change),
-            Self::Wake => (4, 0),
-            Self::Offer(machine) => (5, machine.0),
+            Self::Submitted(job) => (4, job.0),
+            Self::MasterUp(job) => (5, job.0),
+            Self::MasterGone(job) => (6, job.0),
+            Self::Wake => (7, 0),
+            Self::Offer(machine) => (8, machine.0),
         };
         class << 32 | u64::from(id)
     }
@@ -46,7 +55,10 @@ impl Pending {
             1 => Self::Crash(MachineId(id)),
             2 => Self::Recovery(MachineId(id)),
             3 => Self::Member(id),
-            4 => Self::Wake,
+            4 => Self::Submitted(JobId(id)),
+            5 => Self::MasterUp(JobId(id)),
+            6 => Self::MasterGone(JobId(id)),
+            7 => Self::Wake,
             _ => Self::Offer(MachineId(id)),
         }
     }

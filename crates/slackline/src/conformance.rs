@@ -252,6 +252,7 @@ pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> 
         return Err(failure);
     }
     let mut schedule = run.schedule(instance, &name, setup.clock());
+    schedule.profile.clone_from(&setup.sim.profile);
     // No policy can promise what a cluster gives away by itself, nor does the judge know which machines were there.
     schedule.minima &= setup.refills == 0.0 && setup.sim.membership.is_empty();
     Ok(schedule)

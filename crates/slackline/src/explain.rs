@@ -184,6 +184,8 @@ pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, Flo
 struct Facts<'a> {
     instance: &'a Instance,
     held: Rows,
+    /// From when to when masters of jobs held slots.
+    masters: Vec<(f64, f64)>,
     /// Whether these are allocations, whose tasks are not told apart.
     is_plan: bool,
     extents: TiVec<PhaseId, Extent>,
@@ -196,7 +198,9 @@ impl<'a> Facts<'a> {
         let extents = held::extents(instance, &held);
         let flows = instance.flows().keys().map(|flow| times(instance, &extents, flow)).collect();
         let is_plan = held::is_plan(&held);
-        let mut facts = Self { instance, held: Rows::new(held), is_plan, extents, flows };
+        let on_slots = schedule.masters.iter().filter(|row| row.slot.is_some());
+        let masters = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
+        let mut facts = Self { instance, held: Rows::new(held), masters, is_plan, extents, flows };
         for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
             if let Some(times) = facts.flows.get_mut(row.flow) {
                 times.completed = None;

@@ -15,6 +15,7 @@
 //! - [`conformance`]: what every policy is held to (feature `import`);
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
+//! - [`attach`](mod@attach): jobs that others submit to a Hadoop cluster (feature `yarn`);
 //! - [`offered_load`]: how much work arrives for each slot;
 //! - [`woha`]: progress plans made elsewhere, in files;
 //! - [`parallel`], [`names`]: work on several threads; names that were mistyped; `atomic_file`: whole files (feature `import`).
@@ -22,6 +23,8 @@
 //! **Never knows**: arguments, terminals.
 #![deny(clippy::unwrap_used)]
 
+#[cfg(feature = "yarn")]
+pub mod attach;
 pub mod capabilities;
 pub mod capacity;
 #[cfg(feature = "command")]

@@ -201,6 +201,7 @@ fn schedule(instance: &Instance, policy: &PolicySpec, rows: Rows, bound: f64) ->
         minima: policy.capabilities().minima,
         clock: Clock::Exact,
         slowstart: 1.0,
+        profile: None,
     };
     // The judge says when flows complete, which it does from the rows alone.
     let mut schedule = Schedule::from_rows(instance, origin, rows, |_| FlowTimes::default());

@@ -261,7 +261,7 @@ impl Opener<'_> {
         let source = imported.source;
         let placed =
             |faults: Vec<Fault>| source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
-        let prepared = self.backend.prepare(&draft, &past).map_err(placed)?;
+        let prepared = self.backend.prepare(&draft, &past, &request.state).map_err(placed)?;
         let workload = prepared.workload();
         if workload.flows.is_empty() {
             return Err(RunError::NoFlows { name: request.name.clone() });

@@ -9,7 +9,7 @@ use slackline_judge::{FlowFacts, Metrics, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Clock;
 use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
-use slackline_policy::{Admission, Config, Figures, Learning};
+use slackline_policy::{Admission, Config, Figures, Learning, Policy, Style};
 use slackline_sim::noise;
 
 use crate::policy_spec::PolicySpec;
@@ -155,6 +155,16 @@ impl Options {
     pub fn clock(&self) -> Clock {
         if self.sim.jitter > 0.0 { Clock::Measured } else { Clock::Exact }
     }
+
+    /// Why a policy cannot be simulated so, if it cannot.
+    fn refuses(&self, policy: &dyn Policy) -> Option<String> {
+        let hold_slots = self.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
+        (hold_slots && policy.style() == Style::Placements).then(|| {
+            "found a policy that places each task on a machine, expected one that leaves slots to ApplicationMasters \
+             (or a profile with am-share=0, in which they hold none)"
+                .to_owned()
+        })
+    }
 }
 
 /// Who looks on while a simulation runs, and may stop it.
@@ -211,6 +221,9 @@ pub enum SimulateError {
     /// The judge found the schedule wrong: then a part of this program is.
     #[error("not feasible: {0}")]
     Infeasible(Violation),
+    /// The policy cannot be simulated with these options.
+    #[error("{0}")]
+    Refused(String),
     /// The policy could not go on ([`slackline_policy::Policy::failure`]).
     #[error("{0}")]
     Policy(String),

@@ -3,7 +3,7 @@
 use slackline_model::id::TiVec;
 use slackline_model::instance::{Flow, Phase};
 use slackline_model::schedule::{NewRow, Outcome, TaskRows};
-use slackline_model::{FlowId, GroupId, Instance, JobId, SlotRange, Time};
+use slackline_model::{FlowId, GroupId, Instance, JobId, SlotRange, Span, Time};
 
 use super::list::{List, Placed};
 use super::lp::{self, Form};
@@ -177,6 +177,7 @@ fn rows(placed: &[Placed]) -> TaskRows {
             count: together.len() as u32,
             start: task.start,
             end: task.end,
+            startup: Span::ZERO,
             attempt: 0,
             outcome: Outcome::Done,
         };

@@ -205,6 +205,7 @@ fn judged(instance: &Instance, plan: &Plan) {
         minima: false,
         clock: Clock::Exact,
         slowstart: 1.0,
+        profile: None,
         objective: instance.objective(),
         cost: Some(plan.cost),
         lower_bound: plan.lower_bound,
@@ -212,6 +213,7 @@ fn judged(instance: &Instance, plan: &Plan) {
         metrics: Vec::new(),
         flows: flows.collect(),
         tasks: plan.tasks.clone(),
+        masters: Vec::new(),
         allocations: Vec::new(),
     };
     slackline_judge::check(instance, &schedule).unwrap();

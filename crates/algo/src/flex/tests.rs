@@ -18,7 +18,13 @@ use simplex::{Is, minimise};
 
 /// The plan as a schedule document's content, with its claims.
 fn schedule(instance: &Instance, plan: &ModelPlan) -> Schedule {
-    let origin = Origin { policy: "flex".to_owned(), minima: true, clock: Clock::Exact, slowstart: 1.0 };
+    let origin = Origin {
+        policy: "flex".to_owned(),
+        minima: true,
+        clock: Clock::Exact,
+        slowstart: 1.0,
+        profile: None,
+    };
     let rows = Rows::Allocations(plan.allocations.clone());
     let mut schedule = Schedule::from_rows(instance, origin, rows, |flow| {
         let own = plan.allocations.iter().filter(|row| instance.flow_of(row.phase) == flow);

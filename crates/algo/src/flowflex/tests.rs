@@ -66,6 +66,7 @@ fn schedule(instance: &Instance, allocations: Vec<Allocation>, (cost, bound): (f
         minima: false,
         clock: Clock::Exact,
         slowstart: 1.0,
+        profile: None,
         objective: instance.objective(),
         cost: Some(cost),
         lower_bound: Some(bound),
@@ -73,6 +74,7 @@ fn schedule(instance: &Instance, allocations: Vec<Allocation>, (cost, bound): (f
         metrics: Vec::new(),
         flows: instance.flows().iter_enumerated().map(row).collect(),
         tasks: TaskRows::new(),
+        masters: Vec::new(),
         allocations,
     }
 }

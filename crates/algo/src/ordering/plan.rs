@@ -79,7 +79,13 @@ impl Plan {
             let done = instance.flow(flow).jobs().map(|job| self.completion[job]).max().unwrap_or_default();
             FlowTimes { start: start[flow.index()].map(Time::seconds), completion: Some(done.seconds()) }
         };
-        let origin = Origin { policy: policy.to_owned(), minima: false, clock: Clock::Exact, slowstart: 1.0 };
+        let origin = Origin {
+            policy: policy.to_owned(),
+            minima: false,
+            clock: Clock::Exact,
+            slowstart: 1.0,
+            profile: None,
+        };
         Schedule::from_rows(instance, origin, schedule::Rows::Tasks(self.tasks), times)
     }
 }
@@ -136,8 +142,16 @@ impl Slots for Recorder<'_> {
             let end = start + Span(batch.span).at_speed_nearest(speed);
             self.free.push(Reverse((end, range)));
             let first = first.task + batch.tasks - started.left;
-            let row =
-                NewRow { phase, first, count: range.len, start, end, attempt: 0, outcome: Outcome::Done };
+            let row = NewRow {
+                phase,
+                first,
+                count: range.len,
+                start,
+                end,
+                startup: Span::ZERO,
+                attempt: 0,
+                outcome: Outcome::Done,
+            };
             self.rows.push(row, range);
             started = Started { left: started.left - range.len, last: start.0, end: end.0.max(started.end) };
         }

@@ -17,6 +17,8 @@ pub(crate) enum Table {
     Engines,
     /// An importer.
     Importers,
+    /// A cluster whose jobs others submit.
+    Attach,
 }
 
 impl Table {
@@ -25,6 +27,7 @@ impl Table {
         match self {
             Self::Engines => "Engine",
             Self::Importers => "Import options",
+            Self::Attach => "Cluster",
         }
     }
 }

@@ -46,7 +46,12 @@ pub(crate) fn with_engines(verb: Command, engines: &Engines) -> Command {
     let declared =
         engines.params().map(|(entry, param)| Declared { owner: entry.name, params: entry.params, param });
     let verb = verb.mut_arg("engine", |engine| engine.value_parser(parser(engines.clone())));
-    declared::with_flags(verb, Table::Engines, declared)
+    let verb = declared::with_flags(verb, Table::Engines, declared);
+    // The summary has the flags of the usual engine.
+    let usual = engines.all()[0];
+    let is_other = |name: &str| usual.params.iter().all(|param| param.name != name);
+    let others = engines.params().map(|(_, param)| param.name).filter(|name| is_other(name));
+    others.fold(verb, |verb, name| verb.mut_arg(name, |flag| flag.hide_short_help(true)))
 }
 
 impl Args for EngineFlags {
@@ -114,6 +119,6 @@ mod tests {
             "engine local: found map-slots=2, expected reduce-slots with it"
         );
         assert!(error(&["--engine=local:slots=1", "--slots=2"]).contains("slots a second time"));
-        assert!(error(&["--engine=yarn"]).contains(r#"found engine "yarn", expected local"#));
+        assert!(error(&["--engine=mesos"]).contains(r#"found engine "mesos", expected "#));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`shape`]: what makes a workload what it is: import, cluster, objective, deadlines; recorded in
 //!   schedules;
-//! - [`declared`]: flags of parameters that a table declares; [`import`], [`engine`]: those of importers and engines;
+//! - [`declared`]: flags of parameters that a table declares; [`import`], [`engine`], [`attach`]: those of importers,
+//!   of engines and of a cluster whose jobs others submit;
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`policy`]: policies, read by a registry;
 //! - [`parameters`]: values of the parameters that a document declares;
@@ -12,6 +13,7 @@
 //! - [`output`]: in which form, where to, and how tables look;
 //! - [`value`]: values and what is said when they are wrong.
 
+pub(crate) mod attach;
 pub(crate) mod declared;
 pub(crate) mod engine;
 pub(crate) mod import;

@@ -7,7 +7,7 @@ use clap::Args;
 use slackline::PolicySpec;
 use slackline::import::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 
-use super::value;
+use super::value::{self, ProfileArg};
 
 /// Flags of the simulator.
 #[derive(Args, Clone, Debug)]
@@ -56,6 +56,9 @@ pub(crate) struct SimulationArgs {
     /// How long a machine that died by --crash-rate is away
     #[arg(long, hide_short_help = true, value_name = "DURATION", requires = "crash_rate", value_parser = value::seconds_above_zero)]
     pub(crate) repair: Option<f64>,
+    /// How the cluster behaves: plain or hadoop[:PARAMETER=VALUE]...
+    #[arg(long, hide_short_help = true, value_name = "PROFILE", default_value = "plain", value_parser = value::profile, long_help = value::profile_help())]
+    pub(crate) profile: ProfileArg,
     /// A task whose input lies on certain machines waits this long for one of them
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
@@ -82,6 +85,7 @@ impl SimulationArgs {
         options.locality_wait = self.locality_wait;
         options.plan_files = self.plan_file.iter().map(|path| path.display().to_string()).collect();
         options.timings = self.timings;
+        options.profile.clone_from(&self.profile.0);
         options
     }
 

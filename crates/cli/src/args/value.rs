@@ -3,6 +3,7 @@
 use clap::builder::PossibleValue;
 use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
+use slackline_model::profile::{self, Profile};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, duration};
 
@@ -11,6 +12,30 @@ use super::listed::Listed;
 fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
     // Comparisons with NaN are false, so it is in no range.
     text.parse().ok().filter(|x| range.contains(x)).ok_or_else(|| format!("expected {expected}"))
+}
+
+/// How a cluster behaves, if not plainly.
+#[derive(Clone, Debug)]
+pub(crate) struct ProfileArg(pub(crate) Option<Profile>);
+
+/// A profile with its parameters.
+pub(crate) fn profile(text: &str) -> Result<ProfileArg, String> {
+    Profile::parse(text).map(ProfileArg).map_err(|problem| problem.to_string())
+}
+
+/// What help says of profiles: all parameters with their defaults.
+pub(crate) fn profile_help() -> String {
+    let wide = profile::PARAMS.iter().map(|param| param.name.len() + param.default.len()).max().unwrap_or(0);
+    let line = |param: &slackline_model::params::Param| {
+        let pad = " ".repeat(wide - param.name.len() - param.default.len());
+        format!("\n  {}={}{pad}  {}", param.name, param.default, param.help)
+    };
+    let lines: String = profile::PARAMS.iter().map(line).collect();
+    format!(
+        "How the cluster behaves: plain or hadoop[:PARAMETER=VALUE]...\n\nA plain cluster does everything at once. One of \
+         Hadoop submits jobs, starts an ApplicationMaster for each on a slot of its own, and starts a container for \
+         each task, as was measured (docs/profiles.md). Its parameters and their defaults, in seconds:{lines}"
+    )
 }
 
 /// A number of seconds or a duration such as 1h30m, in seconds.

@@ -16,7 +16,7 @@ use slackline::report::number::{Unit, counted, number};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, View, comparison, headline, spread, write_schedule};
 use slackline::simulate::SimulateError;
-use slackline_model::schedule::TaskRows;
+use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
 
 use super::Answer;
@@ -201,7 +201,7 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
-    let bound = bounds(instance).best.filter(|_| args.simulation.jitter == 0.0);
+    let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
     let stopwatches = Stopwatches::new(policies.len());
     let unwritten = OnceLock::new();
     let cancel = |k: usize| {
@@ -299,7 +299,7 @@ fn write(
     let runs = || by_policy(policies, rounds);
     let mut head = rounds[0].headlines.clone();
     // A bound holds for the durations of the workload, not for distorted ones.
-    let no_bound = (args.simulation.jitter > 0.0)
+    let no_bound = (args.simulation.options().distorts())
         .then_some("no lower bound and no gaps, because --jitter makes durations others than the workload's");
     if let [only] = rounds {
         let bound = no_bound.map_or_else(|| headline::bound(only.bound), str::to_owned);

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod attach;
 mod bound;
 mod capacity;
 mod check;
@@ -100,11 +101,13 @@ enum Verb {
     Generate(generate::Generate),
     /// Really run flows under any policy, on this machine or elsewhere
     Run(run::Run),
+    /// Drive the jobs that others submit to a Hadoop cluster
+    Attach(attach::Attach),
     /// Show how far a run is, while it goes on or after it was stopped
     Status(status::Status),
     /// Print what the attempts of a job said, and why they failed
     Logs(logs::Logs),
-    /// Remove what runs that have ended keep and histories know, but not outputs
+    /// Remove what ended runs keep and histories know, but not outputs
     Clean(clean::Clean),
     /// Show what jobs took in earlier runs
     History(history::History),
@@ -208,6 +211,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Import(verb) => import::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb, tables, defaults),
+        Verb::Attach(verb) => attach::run(&verb),
         Verb::Status(verb) => status::run(&verb, tables, defaults),
         Verb::Logs(verb) => logs::run(&verb, defaults),
         Verb::Clean(verb) => clean::run(&verb, defaults),

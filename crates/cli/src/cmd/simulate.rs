@@ -5,7 +5,7 @@ mod stream;
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::import::{Loaded, RecordedOptions, bounds};
@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     drop(progress);
     let mut simulated = match result {
         Ok(simulated) => simulated,
+        Err(problem @ SimulateError::Refused(_)) => bail!("{}: {problem}", args.policy.spec()),
         Err(problem) => {
             out::error(&anyhow!("{}: {problem}", args.policy.spec()));
             return Ok(Answer::No);

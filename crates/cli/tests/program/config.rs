@@ -90,7 +90,7 @@ fn a_file_that_is_wrong_is_refused_with_its_place() {
         ("unknown", "polcy = 'edf'\n", "config.toml:1:1: unknown field `polcy`"),
         ("unknown", "polcy = 'edf'\n", "did you mean `policy`?"),
         ("policy", "\npolicy = 'EDF'\n", "config.toml:2:10: policy: found policy \"EDF\""),
-        ("engine", "engine = 'yarn'\n", "config.toml:1:10: engine: found engine \"yarn\""),
+        ("engine", "engine = 'mesos'\n", "config.toml:1:10: engine: found engine \"mesos\""),
         ("type", "state = 3\n", "config.toml:1:9: state: found 3, expected text"),
         ("syntax", "state = \n", "config.toml:1:"),
     ] {

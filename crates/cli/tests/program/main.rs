@@ -8,10 +8,12 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
+//! - `profiles`: clusters that do not do everything at once;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
@@ -30,6 +32,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
 
 mod checks;
+mod cluster;
 mod command;
 mod config;
 mod edges;
@@ -43,6 +46,7 @@ mod nightly_run;
 mod parameters;
 mod plans;
 mod processes;
+mod profiles;
 #[path = "../../../../testdata/real.rs"]
 mod real_data;
 mod reuse;

@@ -23,7 +23,7 @@ fn told(test: &str) -> PathBuf {
 }
 
 /// The events of a file, each of which follows the schema.
-fn events(file: &Path) -> Vec<Value> {
+pub(crate) fn events(file: &Path) -> Vec<Value> {
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/events.schema.json");
     let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("a schema");

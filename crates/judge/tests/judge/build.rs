@@ -6,7 +6,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, Task
 use slackline_model::schedule::{
     Allocation, Clock, FlowRow, FlowStatus, NewRow, Outcome, Schedule, TaskRows,
 };
-use slackline_model::{Draft, FlowId, Instance, PhaseId, SlotRange, Time};
+use slackline_model::{Draft, FlowId, Instance, PhaseId, SlotRange, Span, Time};
 
 pub(crate) fn machines(name: &str, count: u32, slots: Slots) -> MachineDraft {
     MachineDraft { name: name.into(), count, speed: 1.0, slots, rack: None }
@@ -95,6 +95,7 @@ pub(crate) fn rows(instance: &Instance, runs: &[Run]) -> TaskRows {
             count: places.iter().map(|p| p.len).sum(),
             start: Time::from_seconds_nearest(r.start),
             end: Time::from_seconds_nearest(r.end),
+            startup: Span::ZERO,
             attempt: r.attempt,
             outcome: r.outcome,
         };
@@ -104,7 +105,7 @@ pub(crate) fn rows(instance: &Instance, runs: &[Run]) -> TaskRows {
 }
 
 /// Claims that follow from the rows, however wrong those are; flows in `failed` have failed.
-fn claim(instance: &Instance, mut schedule: Schedule, failed: &[u32]) -> Schedule {
+pub(crate) fn claim(instance: &Instance, mut schedule: Schedule, failed: &[u32]) -> Schedule {
     let done = completions(instance, &schedule);
     for (id, flow) in instance.flows().iter_enumerated() {
         let of = |phase: PhaseId| instance.flow_of(phase) == id;
@@ -126,12 +127,13 @@ fn claim(instance: &Instance, mut schedule: Schedule, failed: &[u32]) -> Schedul
     schedule
 }
 
-fn empty(instance: &Instance) -> Schedule {
+pub(crate) fn empty(instance: &Instance) -> Schedule {
     Schedule {
         policy: "by-hand".into(),
         minima: false,
         clock: Clock::Exact,
         slowstart: 1.0,
+        profile: None,
         objective: instance.objective(),
         cost: None,
         lower_bound: None,
@@ -139,6 +141,7 @@ fn empty(instance: &Instance) -> Schedule {
         metrics: Vec::new(),
         flows: Vec::new(),
         tasks: TaskRows::new(),
+        masters: Vec::new(),
         allocations: Vec::new(),
     }
 }

@@ -4,6 +4,7 @@
 mod build;
 mod claims;
 mod failures;
+mod masters;
 mod minima;
 mod plans;
 mod property;

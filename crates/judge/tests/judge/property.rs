@@ -5,7 +5,7 @@ use slackline_judge::check;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, TasksDraft};
 use slackline_model::schedule::{NewRow, Outcome, TaskRow, TaskRows};
-use slackline_model::{Instance, Schedule, SlotRange, Time};
+use slackline_model::{Instance, Schedule, SlotRange, Span, Time};
 
 use crate::build::*;
 
@@ -56,7 +56,16 @@ fn list_schedule(instance: &Instance) -> Schedule {
                 let end = start + tasks.run_at(first).0.at_speed_nearest(speed);
                 free[slot] = end;
                 last = last.max(end);
-                let row = NewRow { phase, first, count: 1, start, end, attempt: 0, outcome: Outcome::Done };
+                let row = NewRow {
+                    phase,
+                    first,
+                    count: 1,
+                    start,
+                    end,
+                    startup: Span::ZERO,
+                    attempt: 0,
+                    outcome: Outcome::Done,
+                };
                 rows.push(row, &[SlotRange { first: slot as u32, len: 1 }]);
             }
             ready = last;
@@ -79,6 +88,7 @@ fn reclaimed(instance: &Instance, rows: &[(TaskRow, SlotRange)]) -> Schedule {
             count: row.count,
             start: row.start,
             end: row.end,
+            startup: Span::ZERO,
             attempt: row.attempt,
             outcome: row.outcome,
         };

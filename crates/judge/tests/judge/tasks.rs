@@ -4,7 +4,7 @@ use slackline_judge::check;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, PerPhase, Repeat, TasksDraft};
 use slackline_model::schedule::{Clock, NewRow, Outcome};
-use slackline_model::{Instance, PhaseId, Schedule, SlotRange, Time};
+use slackline_model::{Instance, PhaseId, Schedule, SlotRange, Span, Time};
 
 use crate::build::*;
 
@@ -96,6 +96,7 @@ fn rows_that_mean_nothing() {
             count,
             start: Time(0),
             end: Time(end),
+            startup: Span::ZERO,
             attempt: 0,
             outcome: Outcome::Done,
         };

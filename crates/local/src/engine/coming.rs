@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use slackline_model::{FlowId, Instance, Time};
 
-use super::{Happening, Local};
+use crate::job_plan::JobPlan;
 
 /// Flows that have not arrived.
-pub(super) struct Coming {
+pub(crate) struct Coming {
     /// By release, then id.
     by_release: VecDeque<FlowId>,
     /// Released, and waiting for jobs of other flows.
@@ -20,7 +20,7 @@ pub(super) struct Coming {
 
 impl Coming {
     /// All flows of an instance; some wait for jobs, by their names.
-    pub(super) fn new(instance: &Instance, waits: &BTreeMap<String, BTreeSet<u32>>) -> Self {
+    pub(crate) fn new(instance: &Instance, waits: &BTreeMap<String, BTreeSet<u32>>) -> Self {
         let mut by_release: Vec<FlowId> = instance.flows().keys().collect();
         by_release.sort_by_key(|&flow| (instance.flow(flow).release, flow));
         let of = |&flow: &FlowId| Some((flow, waits.get(&instance.flow(flow).id)?.clone()));
@@ -29,59 +29,65 @@ impl Coming {
     }
 
     /// When the next flow is released.
-    pub(super) fn next_release(&self, instance: &Instance) -> Option<Time> {
+    pub(crate) fn next_release(&self, instance: &Instance) -> Option<Time> {
         self.by_release.front().map(|&flow| instance.flow(flow).release)
     }
 
     /// Whether a flow comes by itself, with time.
-    pub(super) fn is_due_some_day(&self) -> bool {
+    pub(crate) fn is_due_some_day(&self) -> bool {
         !self.by_release.is_empty()
     }
 
     /// Whether a flow may still come.
-    pub(super) fn may_come(&self) -> bool {
+    pub(crate) fn may_come(&self) -> bool {
         !self.by_release.is_empty() || !self.waiting.is_empty()
     }
 
     /// A flow has failed.
-    pub(super) fn fail(&mut self, flow: &str) {
+    pub(crate) fn fail(&mut self, flow: &str) {
         if !self.failed.contains(flow) {
             self.failed.insert(flow.to_owned());
         }
     }
+
+    /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says whether a job is,
+    /// by its index in `jobs`. O(waiting flows · what they wait for).
+    pub(crate) fn arriving(
+        &mut self,
+        now: Time,
+        (instance, jobs): (&Instance, &[JobPlan]),
+        is_done: impl Fn(u32) -> bool,
+    ) -> Arriving {
+        let mut flows = Vec::new();
+        while self.next_release(instance).is_some_and(|at| at <= now) {
+            let Some(flow) = self.by_release.pop_front() else { break };
+            if self.waits.contains_key(&flow) {
+                self.waiting.push(flow);
+            } else {
+                flows.push(flow);
+            }
+        }
+        let mut never = Vec::new();
+        for flow in std::mem::take(&mut self.waiting) {
+            let waits = &self.waits[&flow];
+            let has_failed = |job: &&u32| self.failed.contains(&jobs[**job as usize].flow);
+            if waits.iter().all(|&job| is_done(job)) {
+                flows.push(flow);
+            } else if let Some(&job) = waits.iter().find(has_failed) {
+                self.fail(&instance.flow(flow).id);
+                never.push((flow, job));
+            } else {
+                self.waiting.push(flow);
+            }
+        }
+        Arriving { flows, never }
+    }
 }
 
-impl Local<'_> {
-    /// The flows that arrive now. Those that wait for a flow that has failed never do. O(waiting flows · what they wait
-    /// for).
-    pub(super) fn arriving(&mut self) -> Vec<FlowId> {
-        let mut arriving = Vec::new();
-        while self.coming.next_release(self.work.instance).is_some_and(|at| at <= self.now) {
-            let Some(flow) = self.coming.by_release.pop_front() else { break };
-            if self.coming.waits.contains_key(&flow) {
-                self.coming.waiting.push(flow);
-            } else {
-                arriving.push(flow);
-            }
-        }
-        for flow in std::mem::take(&mut self.coming.waiting) {
-            let waits = &self.coming.waits[&flow];
-            let has_failed = |job: &&u32| self.coming.failed.contains(&self.work.jobs[**job as usize].flow);
-            if waits.iter().all(|&job| self.open[job as usize] == 0) {
-                arriving.push(flow);
-            } else if let Some(&job) = waits.iter().find(has_failed) {
-                self.never_comes(flow, job);
-            } else {
-                self.coming.waiting.push(flow);
-            }
-        }
-        arriving
-    }
-
-    /// A flow waited for a job that is never going to be done.
-    fn never_comes(&mut self, flow: FlowId, job: u32) {
-        let flow = self.work.instance.flow(flow).id.as_str();
-        self.coming.fail(flow);
-        self.observer.happened(self.now, Happening::NeverComes { flow, job });
-    }
+/// What comes of the flows that are to come.
+pub(crate) struct Arriving {
+    /// They arrive now.
+    pub(crate) flows: Vec<FlowId>,
+    /// They never will, each with a job that it waits for and that is never going to be done.
+    pub(crate) never: Vec<(FlowId, u32)>,
 }

@@ -14,7 +14,7 @@ use super::error::at;
 use super::segment::Section;
 
 /// Bytes of an entry.
-const ENTRY: usize = 44;
+pub(super) const ENTRY: usize = 44;
 /// Bytes of it that its check sum covers.
 const COVERED: usize = ENTRY - 4;
 
@@ -39,12 +39,21 @@ pub(super) fn of(sections: &[Section]) -> Vec<u8> {
     index
 }
 
-/// The entry of one partition in a map's output.
+/// What the entry of one partition in a map's output says.
 ///
 /// # Errors
 ///
 /// The file cannot be read, or holds no such entry.
 pub(super) fn read(path: &Path, partition: u32) -> Result<Section, TaskError> {
+    entry(path, partition).map(|(_, section)| section)
+}
+
+/// The same with the entry as it is stored.
+///
+/// # Errors
+///
+/// The file cannot be read, or holds no such entry.
+pub(super) fn entry(path: &Path, partition: u32) -> Result<([u8; ENTRY], Section), TaskError> {
     let file = File::open(path).map_err(at("cannot read", path))?;
     let mut entry = [0; ENTRY];
     let damaged = || {
@@ -55,10 +64,12 @@ pub(super) fn read(path: &Path, partition: u32) -> Result<Section, TaskError> {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged()),
         other => other.map_err(at("cannot read", path))?,
     }
-    section(&entry, partition).ok_or_else(damaged)
+    let section = section(&entry, partition).ok_or_else(damaged)?;
+    Ok((entry, section))
 }
 
-fn section(entry: &[u8; ENTRY], partition: u32) -> Option<Section> {
+/// What an entry says; none if it is not that of this partition.
+pub(super) fn section(entry: &[u8; ENTRY], partition: u32) -> Option<Section> {
     let long = |at: usize| entry[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let short = |at: usize| entry[at..].first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
     if short(COVERED)? != sum(&entry[..COVERED], partition) {

@@ -156,21 +156,26 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn open(split: &Split, format: Format, limit: usize) -> Result<Self, TaskError> {
-        let path = &split.path;
-        let mut file = File::open(path).map_err(at("cannot read", path))?;
+        let (path, begin) = (&split.path, split.file_offset());
+        let mut file = File::open(split.file()).map_err(at("cannot read", split.file()))?;
         let watched = watch(split, &file)?;
-        let end = split.length.map(|length| split.offset + length);
+        let end = split.length.map(|length| split.offset.saturating_add(length));
         let meta = file.metadata().map_err(at("cannot read", path))?;
-        let (source, position) = match encoding(path, &file, &meta)? {
+        // Only what is not compressed is cut, and the first bytes of a piece say nothing of it.
+        let opened = if split.is_excerpt() { Opened::Plain } else { encoding(path, &file, &meta)? };
+        let (source, position) = match opened {
             Opened::Encoded(encoding) => (encoding.reader(file), 0),
             Opened::Piped(source) => (source, 0),
             Opened::Plain => {
-                check_size(path, &meta, end)?;
+                check_size(path, &meta, end.map(|end| end - begin))?;
                 let position = match format {
                     Format::Lines => split.offset,
+                    Format::Fixed(_) if split.is_excerpt() => {
+                        return Err(needs_all(path, "records of a fixed length"));
+                    }
                     Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
                 };
-                file.seek(SeekFrom::Start(position)).map_err(at("cannot read", path))?;
+                file.seek(SeekFrom::Start(position - begin)).map_err(at("cannot read", path))?;
                 (Box::new(file) as Box<dyn Read + Send>, position)
             }
         };
@@ -242,6 +247,11 @@ impl Records {
     fn wrong(&self, source: io::Error) -> TaskError {
         wrong(&self.path, self.position, self.watched.as_ref(), source)
     }
+}
+
+/// Says that an excerpt of a file is not enough: it ends with a line.
+pub(super) fn needs_all(path: &Path, what: &str) -> TaskError {
+    TaskError::Job(format!("{}: found a copy of a part, expected all of it for {what}", path.display()))
 }
 
 /// Refuses a file that has changed since the run began. One that another job makes has no earlier state.
@@ -395,6 +405,9 @@ mod tests {
             let expected: Vec<_> = text.split_terminator('\n').map(|l| l.as_bytes().to_vec()).collect();
             prop_assert_eq!(&found, &expected);
             let found: Vec<_> = maps.iter().flatten().flat_map(read_blocks).collect();
+            prop_assert_eq!(&found, &expected);
+            let copied = |split: &Split| read_blocks(&excerpt(split, text.as_bytes(), &dir.path().join("copy")));
+            let found: Vec<_> = maps.iter().flatten().flat_map(copied).collect();
             prop_assert_eq!(found, expected);
         }
 
@@ -411,11 +424,39 @@ mod tests {
         }
     }
 
+    /// The same split, with its part of the text in a file of its own.
+    fn excerpt(split: &Split, text: &[u8], copy: &Path) -> Split {
+        let end = (split.offset + split.length.unwrap()) as usize;
+        let line = text[end..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| end + at + 1);
+        fs::write(copy, &text[split.offset.saturating_sub(1) as usize..line]).unwrap();
+        Split { path: "nowhere/x.gz".into(), source: None, copy: Some(copy.to_owned()), ..split.clone() }
+    }
+
+    #[test]
+    fn an_excerpt_is_text_whatever_it_begins_with_and_of_lines_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let split = |offset| {
+            let split =
+                Split { path: PathBuf::new(), offset, length: Some(9), input: 0, source: None, copy: None };
+            excerpt(&split, b"first\n\x1f\x8bsecond\nthird\nfourth\n", &dir.path().join("copy"))
+        };
+        assert_eq!(read(&split(3), Format::Lines), [b"\x1f\x8bsecond".to_vec()]);
+        assert_eq!(read(&split(7), Format::Lines), [b"third"]);
+        let Err(error) = Records::open(&split(7), Format::Fixed(3), 9) else { panic!("read") };
+        let expected =
+            "nowhere/x.gz: found a copy of a part, expected all of it for records of a fixed length";
+        assert_eq!(error.to_string(), expected);
+        let short = split(7);
+        fs::write(dir.path().join("copy"), "short").unwrap();
+        let Err(error) = Records::open(&short, Format::Lines, 9) else { panic!("read") };
+        assert!(error.to_string().contains("nowhere/x.gz: the file has 5 bytes, expected 10"), "{error}");
+    }
+
     fn compressed(name: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TaskError> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let split = Split { path, offset: 0, length: None, input: 0, source: None };
+        let split = Split { path, offset: 0, length: None, input: 0, source: None, copy: None };
         let mut records = Records::open(&split, Format::Lines, 1 << 20)?;
         let mut found = Vec::new();
         while let Some(record) = records.next()? {
@@ -467,7 +508,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         fs::write(&path, "abc").unwrap();
-        let split = Split { path, offset: 0, length: Some(10), input: 0, source: None };
+        let split = Split { path, offset: 0, length: Some(10), input: 0, source: None, copy: None };
         let Err(error) = Records::open(&split, Format::Lines, 1 << 20) else { panic!("read") };
         assert!(
             error
@@ -510,8 +551,14 @@ mod tests {
         for hashed in [false, true] {
             fs::write(&path, "one\ntwo\nthree\n").unwrap();
             let source = if hashed { Source::hashed(&path) } else { Source::now(&path) }.unwrap();
-            let split =
-                Split { path: path.clone(), offset: 0, length: Some(14), input: 0, source: Some(source) };
+            let split = Split {
+                path: path.clone(),
+                offset: 0,
+                length: Some(14),
+                input: 0,
+                source: Some(source),
+                copy: None,
+            };
             let mut records = Records::open(&split, Format::Lines, 1 << 20).unwrap();
             while records.next().unwrap().is_some() {}
             records.close().unwrap();

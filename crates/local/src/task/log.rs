@@ -6,12 +6,15 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::Spec;
 use super::reported::{Filter, Reported};
 
 /// The beginning is kept up to this size, bytes.
 const HEAD: usize = 1 << 17;
 /// The end is kept at least up to this size, in two files that take turns, bytes.
 const TAIL: usize = 1 << 17;
+/// The longest line that is passed on as one, bytes.
+const LINE_MAX: usize = 1 << 16;
 /// Names of the files in an attempt's directory, in the order of their content.
 const FILES: [&str; 3] = ["stderr.log", "stderr.tail.1", "stderr.tail"];
 /// The last lines that an error message quotes.
@@ -51,22 +54,34 @@ pub(super) fn last_lines(directory: &Path) -> String {
 
 /// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.
 #[derive(Clone, Debug)]
-pub(super) struct Log(Arc<Mutex<(Files, Reported)>>);
+pub(super) struct Log {
+    shared: Arc<Mutex<(Files, Reported)>>,
+    /// Whether all of it is passed on.
+    echo: bool,
+}
 
 impl Log {
-    pub(super) fn new(directory: &Path) -> Self {
+    pub(super) fn of(spec: &Spec) -> Self {
+        Self::new(&spec.directory, spec.echo)
+    }
+
+    fn new(directory: &Path, echo: bool) -> Self {
         let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, resources: HEAD };
-        Log(Arc::new(Mutex::new((files, Reported::default()))))
+        Log { shared: Arc::new(Mutex::new((files, Reported::default()))), echo }
     }
 
     /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is full
     /// loses the log, not the command: the rest is read and dropped.
     pub(super) fn keep(&self, mut source: impl Read) {
         let (mut block, mut filter, mut text) = (vec![0; 1 << 16], Filter::default(), Vec::new());
+        let mut echo = self.echo.then(|| Lines { held: Vec::new(), out: io::stderr() });
         loop {
             match source.read(&mut block) {
                 Ok(0) => break,
                 Ok(read) => {
+                    if let Some(echo) = &mut echo {
+                        echo.pass(&block[..read]);
+                    }
                     let (files, reported) = &mut *self.locked();
                     filter.pass(&block[..read], reported, &mut text);
                     drop(files.write(&text));
@@ -75,6 +90,9 @@ impl Log {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
+        }
+        if let Some(echo) = &mut echo {
+            echo.end();
         }
         let (files, reported) = &mut *self.locked();
         filter.end(reported, &mut text);
@@ -87,7 +105,32 @@ impl Log {
     }
 
     fn locked(&self) -> MutexGuard<'_, (Files, Reported)> {
-        self.0.lock().expect("invariant: no thread panics while holding the lock")
+        self.shared.lock().expect("invariant: no thread panics while holding the lock")
+    }
+}
+
+/// Passes on whole lines, so that those of several commands do not mix. Nobody may listen: that is no error.
+struct Lines<W> {
+    /// The beginning of a line.
+    held: Vec<u8>,
+    out: W,
+}
+
+impl<W: Write> Lines<W> {
+    fn pass(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+        let whole = memchr::memrchr(b'\n', &self.held).map_or(0, |at| at + 1);
+        // A line without end goes in pieces.
+        let whole = if self.held.len() - whole > LINE_MAX { self.held.len() } else { whole };
+        drop(self.out.write_all(&self.held[..whole]));
+        self.held.drain(..whole);
+    }
+
+    /// At the end: the last line may lack its newline.
+    fn end(&mut self) {
+        if !self.held.is_empty() {
+            self.pass(b"\n");
+        }
     }
 }
 
@@ -146,7 +189,7 @@ mod tests {
     fn head_and_tail_of_a_flood_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let text = (0..200_000).map(|i| format!("line {i}")).collect::<Vec<_>>().join("\n") + "\n";
-        Log::new(dir.path()).keep(text.as_bytes());
+        Log::new(dir.path(), false).keep(text.as_bytes());
         let kept = String::from_utf8(read(dir.path()).unwrap()).unwrap();
         assert!(kept.len() <= HEAD + 2 * TAIL + 100, "{} bytes", kept.len());
         assert!(kept.starts_with("line 0\nline 1\n") && kept.contains("left out"));
@@ -157,14 +200,14 @@ mod tests {
     #[test]
     fn many_noisy_commands_stay_within_the_bound() {
         let dir = tempfile::tempdir().unwrap();
-        let (shared, noise) = (Log::new(dir.path()), vec![b'x'; 100_000]);
+        let (shared, noise) = (Log::new(dir.path(), false), vec![b'x'; 100_000]);
         for round in 0..20 {
             // One after the other, side by side, and in an attempt that is made again.
             std::thread::scope(|scope| {
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));
             });
-            Log::new(dir.path()).keep(format!("round {round}\n").as_bytes());
+            Log::new(dir.path(), false).keep(format!("round {round}\n").as_bytes());
             let kept = read(dir.path()).unwrap().len();
             assert!(kept <= HEAD + 2 * TAIL + 100, "round {round}: {kept} bytes");
         }
@@ -172,11 +215,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_passed_on_as_wholes() {
+        let mut lines = Lines { held: Vec::new(), out: Vec::new() };
+        let mut passed = |bytes: &[u8]| {
+            lines.pass(bytes);
+            lines.out.len()
+        };
+        assert_eq!([&b"on"[..], b"e\ntw", b"o", b"\n\nthree"].map(&mut passed), [0, 4, 4, 9]);
+        assert_eq!(passed(&vec![b'x'; LINE_MAX]), 14 + LINE_MAX);
+        passed(b"four");
+        lines.end();
+        lines.end();
+        assert!(lines.out.starts_with(b"one\ntwo\n\nthreex") && lines.out.ends_with(b"xfour\n"));
+    }
+
+    #[test]
     fn short_logs_are_whole() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).unwrap().is_empty());
-        Log::new(dir.path()).keep("one\n".as_bytes());
-        Log::new(dir.path()).keep(b"two \xff\n".as_slice());
+        Log::new(dir.path(), false).keep("one\n".as_bytes());
+        Log::new(dir.path(), false).keep(b"two \xff\n".as_slice());
         assert_eq!(read(dir.path()).unwrap(), b"one\ntwo \xff\n");
         assert_eq!(last_lines(dir.path()), "one\ntwo \u{fffd}");
     }

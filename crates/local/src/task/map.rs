@@ -104,7 +104,7 @@ impl Map<'_> {
 
     /// Runs the mapper once for each file, one after the other, so that each knows the file that it reads.
     fn run_commands(&self, mapper: &str, combiner: Option<&str>) -> Result<Outcome, TaskError> {
-        let log = Log::new(&self.spec.directory);
+        let log = Log::of(self.spec);
         let combiner = match combiner {
             // Where keys are cut into ranges it would move them, see [`super::ranges`].
             Some(command) if self.partitions > 0 && !self.spec.shuffle.is_ranged() => {
@@ -130,7 +130,7 @@ impl Map<'_> {
             return Err(TaskError::Job(problem.to_owned()));
         }
         let watched = self.splits.iter().map(opened).collect::<Result<Vec<_>, _>>()?;
-        let log = Log::new(&self.spec.directory);
+        let log = Log::of(self.spec);
         let inputs = ("SLACKLINE_INPUTS", self.inputs()?);
         let command = self.streaming("command", command, &log, vec![inputs])?;
         let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;
@@ -148,7 +148,7 @@ impl Map<'_> {
 
     /// The paths of a plain command's inputs, one a line.
     fn inputs(&self) -> Result<String, TaskError> {
-        let paths: Vec<String> = self.splits.iter().map(|split| self.path(&split.path)).collect();
+        let paths: Vec<String> = self.splits.iter().map(|split| self.path(split.file())).collect();
         if let Some(path) = paths.iter().find(|path| path.contains('\n')) {
             return Err(TaskError::Job(format!(
                 "found the input {path:?}, expected a name without newlines"
@@ -223,7 +223,7 @@ const INPUT_FILE: &str = "mapreduce_map_input_file";
 fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
     let length = match split.length {
         Some(length) => length,
-        None => fs::metadata(&split.path).map_err(at("cannot read", &split.path))?.len(),
+        None => fs::metadata(split.file()).map_err(at("cannot read", split.file()))?.len(),
     };
     Ok(vec![
         ("SLACKLINE_INPUT", split.input.to_string()),
@@ -235,7 +235,7 @@ fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
 
 /// Looks whether a file is what it was when the run began, for somebody else to read it.
 fn opened(split: &Split) -> Result<Option<Watched>, TaskError> {
-    let file = File::open(&split.path).map_err(at("cannot read", &split.path))?;
+    let file = File::open(split.file()).map_err(at("cannot read", split.file()))?;
     watch(split, &file)
 }
 

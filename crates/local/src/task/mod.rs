@@ -46,9 +46,11 @@ mod segment;
 mod source;
 mod spec;
 mod split;
+pub(crate) mod transfer;
 
 pub use codec::Codec;
 pub use error::TaskError;
+pub(crate) use error::at;
 pub use input::check_format;
 pub use map::MAP_OUTPUT;
 pub use part::{PARTS_MAX, part_file, part_name};

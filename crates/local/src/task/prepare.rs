@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn whole(path: impl Into<PathBuf>) -> Split {
-        Split { path: path.into(), offset: 0, length: None, input: 0, source: None }
+        Split { path: path.into(), offset: 0, length: None, input: 0, source: None, copy: None }
     }
 
     #[test]

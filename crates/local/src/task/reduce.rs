@@ -101,7 +101,7 @@ impl Reduce<'_> {
             }
             return Ok(());
         };
-        let (spec, log) = (self.spec, Log::new(&self.spec.directory));
+        let (spec, log) = (self.spec, Log::of(self.spec));
         let reducer = Streaming {
             role: "reducer",
             command: command.to_owned(),

@@ -1,7 +1,7 @@
 //! What an attempt is told and what it reports: the two documents between an engine and its workers.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use slackline_trace::PhaseCounts;
@@ -114,6 +114,27 @@ pub struct Split {
     /// The file as it was when the run began; none if an earlier job of the run makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+    /// Where its bytes are read, if not in `path`, which then is a name and no more: a copy of the whole file, or where
+    /// there is a length of its bytes from the one before `offset` to the end of the line that `offset + length` is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<PathBuf>,
+}
+
+impl Split {
+    /// The file that is opened.
+    pub(super) fn file(&self) -> &Path {
+        self.copy.as_deref().unwrap_or(&self.path)
+    }
+
+    /// Whether that is a copy of a part of the input.
+    pub(super) fn is_excerpt(&self) -> bool {
+        self.copy.is_some() && self.length.is_some()
+    }
+
+    /// The byte of the input at which the file begins that is opened.
+    pub(super) fn file_offset(&self) -> u64 {
+        if self.is_excerpt() { self.offset.saturating_sub(1) } else { 0 }
+    }
 }
 
 impl Shuffle {
@@ -156,6 +177,9 @@ pub struct Spec {
     /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
+    /// Whether what commands say on standard error is passed on, line by line, to that of this process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub echo: bool,
 }
 
 impl Spec {
@@ -171,6 +195,7 @@ impl Spec {
             shuffle: Shuffle::default(),
             compress: None,
             memory_limit: None,
+            echo: false,
         }
     }
 

@@ -115,8 +115,14 @@ fn of_file(path: &Path, source: Source, input: u32, split_bytes: u64) -> Result<
     let bytes = source.bytes;
     // Pipes and devices are not what they were as soon as somebody reads them.
     let source = path.is_file().then_some(source);
-    let split =
-        |offset, length| Split { path: path.to_owned(), offset, length, input, source: source.clone() };
+    let split = |offset, length| Split {
+        path: path.to_owned(),
+        offset,
+        length,
+        input,
+        source: source.clone(),
+        copy: None,
+    };
     if !can_be_cut(path)? {
         return Ok(vec![split(0, None)]);
     }

@@ -95,7 +95,7 @@ impl Trial {
 
     /// The attempt of a job's only map, over one file.
     pub(crate) fn map_of(&self, file: &str) -> Spec {
-        let split = Split { path: file.into(), offset: 0, length: None, input: 0, source: None };
+        let split = Split { path: file.into(), offset: 0, length: None, input: 0, source: None, copy: None };
         let task =
             Task::Map { index: 0, maps: 1, splits: vec![split], partitions: self.reducers, prepared: None };
         self.spec(task, &self.path("map-0"))

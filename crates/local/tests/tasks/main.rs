@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of tests")]
 
 mod failures;
+mod guest;
 mod job;
 mod process;
 mod programs;

@@ -21,14 +21,14 @@ fn start(spec: &Spec) -> Child {
     start_as(Command::new(env!("CARGO_BIN_EXE_slackline-worker")), spec)
 }
 
-fn start_as(mut command: Command, spec: &Spec) -> Child {
+pub(crate) fn start_as(mut command: Command, spec: &Spec) -> Child {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn().unwrap();
     let line = serde_json::to_string(spec).unwrap() + "\n";
     child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     child
 }
 
-fn report(child: &mut Child) -> Report {
+pub(crate) fn report(child: &mut Child) -> Report {
     serde_json::from_str(&answer(child)).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn tell(child: &mut Child, spec: &Spec) {
 }
 
 /// Waits until a condition holds.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
@@ -57,7 +57,7 @@ fn eventually(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// Whether a process still runs: it is there and no zombie.
-fn runs(pid: &str) -> bool {
+pub(crate) fn runs(pid: &str) -> bool {
     let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let state = String::from_utf8(output.stdout).unwrap();
     !state.trim().is_empty() && !state.starts_with('Z')

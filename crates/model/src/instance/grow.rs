@@ -150,6 +150,12 @@ impl Instance {
         let flow = &self.flows[self.flow_of(phase)];
         PhaseId(phase.0 - flow.phases.start + other.flows[flow.place].phases.start)
     }
+
+    /// The same of a job.
+    pub fn job_in(&self, other: &Self, job: JobId) -> JobId {
+        let flow = &self.flows[self.job(job).flow];
+        JobId(job.0 - flow.jobs.start + other.flows[flow.place].jobs.start)
+    }
 }
 
 #[cfg(test)]

@@ -150,6 +150,9 @@ fn serve<E: Engine + ?Sized>(
         if early || runnable == 0 {
             break;
         }
+        if !ledger.admits(phase, spot, engine) {
+            break;
+        }
         let taken = Taken { count: next.count.min(free).min(runnable), ..next };
         head.first += taken.count;
         head.count -= taken.count;

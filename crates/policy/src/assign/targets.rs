@@ -75,6 +75,11 @@ impl Targets {
         self.phases.forget(phases);
     }
 
+    /// How many slots a phase should hold.
+    pub(super) fn of(&self, phase: PhaseId) -> f64 {
+        self.phases[phase].target
+    }
+
     pub(super) fn set(&mut self, phase: PhaseId, slots: f64) {
         assert!(slots >= 0.0 && slots.is_finite(), "a target of {slots} slots");
         self.phases[phase].target = slots;

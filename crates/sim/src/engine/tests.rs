@@ -206,6 +206,7 @@ fn what_can_be_done_follows_from_what_is_simulated() {
         faults: Faults::Never,
         offers: Offers::Immediate,
         lengths: Lengths::Known,
+        masters: None,
     };
     assert_eq!(of(Options::exact()), plain);
     let jitter = Options { jitter: 0.1, ..Options::exact() };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Add;
 
 use slackline_model::schedule::Outcome;
-use slackline_model::{JobId, PhaseId};
+use slackline_model::{JobId, Lane, PhaseId};
 
 use super::Facts;
 use super::held::{Held, Spans};
@@ -81,6 +81,8 @@ pub struct Blocked {
     pub seconds: f64,
     /// Slot-seconds that were idle meanwhile.
     pub idle: f64,
+    /// Slot-seconds that masters of jobs held, its own included (`ApplicationMasters`, under a profile).
+    pub masters: f64,
     /// Slot-seconds that it held itself.
     pub own: f64,
     /// Slot-seconds of the others, most first; ties by id.
@@ -101,7 +103,7 @@ pub struct Blocker {
 impl Blocked {
     /// All slot-seconds meanwhile.
     pub fn slot_seconds(&self) -> f64 {
-        self.idle + self.own + self.others.iter().map(|other| other.slot_seconds).sum::<f64>()
+        self.idle + self.masters + self.own + self.others.iter().map(|other| other.slot_seconds).sum::<f64>()
     }
 
     /// Of times that do not overlap.
@@ -110,6 +112,7 @@ impl Blocked {
         for part in parts {
             sum.seconds += part.seconds;
             sum.idle += part.idle;
+            sum.masters += part.masters;
             sum.own += part.own;
             for other in &part.others {
                 add(&mut others, *other);
@@ -228,7 +231,11 @@ impl Facts<'_> {
         blocked.others = sorted(others);
         let all = blocked.seconds * f64::from(self.instance.cluster().slots(lane));
         let held: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
-        blocked.idle = all - blocked.own - held;
+        if lane == Lane::Any {
+            let during = self.masters.iter().filter(|held| held.0 < to && held.1 > from);
+            blocked.masters = during.map(|held| wanting.within(held.0, held.1)).sum();
+        }
+        blocked.idle = all - blocked.own - blocked.masters - held;
         // What the sums are off by is no idle slot.
         if blocked.idle < 1e-9 * all {
             blocked.idle = 0.0;

@@ -3,7 +3,7 @@
 use slackline_model::cluster::SlotRange;
 use slackline_model::cost::Objective;
 use slackline_model::schedule::{Allocation, Clock, FlowRow, NewRow, TaskRows};
-use slackline_model::{PhaseKind, Time};
+use slackline_model::{PhaseKind, Span, Time};
 use slackline_trace::{ImportOptions, read_workload};
 
 use super::*;
@@ -22,6 +22,7 @@ fn schedule() -> Schedule {
         minima: false,
         clock: Clock::Exact,
         slowstart: 1.0,
+        profile: None,
         objective: Objective::default(),
         cost: None,
         lower_bound: None,
@@ -29,6 +30,7 @@ fn schedule() -> Schedule {
         metrics: Vec::new(),
         flows: Vec::new(),
         tasks: TaskRows::new(),
+        masters: Vec::new(),
         allocations: Vec::new(),
     }
 }
@@ -46,7 +48,7 @@ fn ran(instance: &Instance, rows: &[Row<'_>]) -> Schedule {
         let [start, end] = [start, end].map(|s| Time(s * 1_000_000));
         let phase = phase(instance, name);
         schedule.tasks.push(
-            NewRow { phase, first, count, start, end, attempt, outcome },
+            NewRow { phase, first, count, start, end, startup: Span::ZERO, attempt, outcome },
             &[SlotRange { first: slot, len: count }],
         );
     }
@@ -93,7 +95,7 @@ fn a_flow_behind_another_is_late_because_of_it() {
     assert_eq!(found.waits, waits(20.0, 0.0, 15.0, 0.0, 20.0));
     let job = instance.flow(flow(&instance, "a")).jobs().next().unwrap();
     let others = vec![Blocker { job, slot_seconds: 40.0, waiting: 0.0 }];
-    assert_eq!(found.blocked, Blocked { seconds: 20.0, idle: 0.0, own: 0.0, others });
+    assert_eq!(found.blocked, Blocked { seconds: 20.0, idle: 0.0, masters: 0.0, own: 0.0, others });
     let deadline = found.deadline.unwrap();
     assert_eq!((deadline.verdict, deadline.lateness), (Verdict::Slots, Some(15.0)));
     assert_eq!((deadline.least, deadline.alone, deadline.start_by), (15.0, 15.0, Some(5.0)));

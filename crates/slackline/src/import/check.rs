@@ -147,7 +147,8 @@ impl<'a> ScheduleDocument<'a> {
                 }
                 (ScheduleLine::Row(row, places), Some(stream)) => stream.row(row, &places).is_ok(),
                 (ScheduleLine::Flow(row), Some(stream)) => stream.flow(&row).is_ok(),
-                (_, None) => false,
+                // Masters of different jobs share slots, which the stream says before it begins.
+                (ScheduleLine::Master(_), _) | (_, None) => false,
             };
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };

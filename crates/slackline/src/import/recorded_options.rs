@@ -18,7 +18,7 @@ use super::workload_options::{SlotOptions, WorkloadOptions};
 pub type RecordedOptions = BTreeMap<String, Value>;
 
 /// Options of simulations and plans, which a schedule records for its reader and nothing reads back.
-const FOR_READERS: [&str; 12] = [
+const FOR_READERS: [&str; 13] = [
     "budget",
     "crash",
     "crash-rate",
@@ -29,6 +29,7 @@ const FOR_READERS: [&str; 12] = [
     "locality-wait",
     "noise",
     "plan-file",
+    "profile",
     "repair",
     "slowstart",
 ];

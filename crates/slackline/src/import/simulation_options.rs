@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use slackline_model::{FlowId, History, Instance, MachineId, Seed, Span, Time};
+use slackline_model::{FlowId, History, Instance, Lane, MachineId, Profile, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};
 
 use super::error::ImportError;
@@ -36,6 +36,8 @@ pub struct SimulationOptions {
     pub plan_files: Vec<String>,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
+    /// How the cluster behaves, if not plainly. Schedules record it by itself.
+    pub profile: Option<Profile>,
 }
 
 /// What a policy may know of durations.
@@ -84,6 +86,7 @@ impl Default for SimulationOptions {
             locality_wait: 0.0,
             plan_files: Vec::new(),
             timings: false,
+            profile: None,
         }
     }
 }
@@ -122,21 +125,29 @@ impl SimulationOptions {
         put(options, "crash-rate", self.crash_rate.map(|rate| rate.between));
         put(options, "repair", self.crash_rate.map(|rate| rate.repair));
         put(options, "locality-wait", above_zero(self.locality_wait));
+        put(options, "profile", self.profile.as_ref());
         put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
+    }
+
+    /// Whether durations are others than the workload's.
+    pub fn distorts(&self) -> bool {
+        self.jitter > 0.0 || self.profile.as_ref().is_some_and(|profile| profile.spread() > 0.0)
     }
 
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
-        self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some()
+        let profile = self.profile.as_ref().is_some_and(Profile::draws);
+        self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some() || profile
     }
 
     /// The options for an instance that was cut into tasks; `history` counts with [`KnowledgeOption::Learned`].
     ///
     /// # Errors
     /// A crash of a machine that the cluster does not have, or that is down; plans that cannot be read or are
-    /// of other flows.
+    /// of other flows; what does not go with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
-        Ok(Options {
+        self.check_profile(instance)?;
+        let mut options = Options {
             knowledge: match self.knowledge {
                 KnowledgeOption::Mean => Knowledge::Mean,
                 KnowledgeOption::Exact => Knowledge::Exact,
@@ -152,7 +163,41 @@ impl SimulationOptions {
             locality_wait: Span::from_seconds_nearest(self.locality_wait),
             timings: self.timings,
             plans: self.plans(instance)?,
-        })
+        };
+        if self.profile.is_some() {
+            options.sim = options.sim.with_profile(self.profile.clone());
+        }
+        Ok(options)
+    }
+
+    /// Whether the profile goes with everything else.
+    fn check_profile(&self, instance: &Instance) -> Result<(), ImportError> {
+        let Some(profile) = &self.profile else { return Ok(()) };
+        let refused = |option, found: String| Err(ImportError::option(option, found));
+        let own = [("heartbeat", self.heartbeat, "heartbeat"), ("jitter", self.jitter, "spread")];
+        if let Some((option, value, param)) = own.into_iter().find(|own| own.1 > 0.0) {
+            let found = format!(
+                "found {value} with --profile, expected it as a parameter of the profile ({}:{param}={value})",
+                profile.name()
+            );
+            return refused(option, found);
+        }
+        if !self.crashes.is_empty() || self.crash_rate.is_some() {
+            let found = "found machines that die, expected none: what becomes of ApplicationMasters on them is not simulated";
+            return refused("profile", found.to_owned());
+        }
+        let cluster = instance.cluster();
+        if profile.am_share() > 0.0 && cluster.is_typed() {
+            let found = "found map slots and reduce slots, expected universal ones, which ApplicationMasters can hold too \
+                         (or am-share=0)";
+            return refused("profile", found.to_owned());
+        }
+        if profile.am_share() > 0.0 && cluster.slots(Lane::Any) < 2 {
+            let found = "found 1 slot, expected at least 2: one is the ApplicationMaster's (or am-share=0)"
+                .to_owned();
+            return refused("profile", found);
+        }
+        Ok(())
     }
 
     /// The plans of all plan files.

@@ -289,7 +289,7 @@ impl Told<'_> {
         let values: Vec<Option<f64>> = shown
             .clone()
             .map(|other| other.slot_seconds)
-            .chain([rest, blocked.own, blocked.idle])
+            .chain([rest, blocked.masters, blocked.own, blocked.idle])
             .map(Some)
             .collect();
         let mut cells = column(&values, Unit::Measure).into_iter();
@@ -310,6 +310,7 @@ impl Told<'_> {
         let others = blocked.others.len().saturating_sub(BLOCKERS);
         let last = [
             (counted(others as u64, "other job"), rest, others > 0),
+            ("ApplicationMasters".to_owned(), blocked.masters, blocked.masters > 0.0),
             ("itself".to_owned(), blocked.own, blocked.own > 0.0),
             ("no job".to_owned(), blocked.idle, blocked.idle > 0.0),
         ];
@@ -355,7 +356,12 @@ impl Told<'_> {
         }
         let why = "Slots that no job holds while there are tasks to start are kept for minima or for input nearby, \
                    are less than the policy gives out, wait for a heartbeat, or are on machines that are down.";
-        fitted(why, view.width)
+        let masters = if blocked.masters > 0.0 {
+            " Tasks of a job whose ApplicationMaster is not up yet cannot use them."
+        } else {
+            ""
+        };
+        fitted(&format!("{why}{masters}"), view.width)
     }
 
     /// The phases: those that decide, then the others.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use slackline_model::cost::is_late;
-use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Origin};
+use slackline_model::schedule::{FlowRow, FlowStatus, MasterRow, NewRow, Origin};
 use slackline_model::{Instance, Schedule, SlotRange};
 
 use crate::report::comparison::Figures;
@@ -107,6 +107,10 @@ impl<W: Write> RowWriter for CsvWriter<W> {
     }
 
     fn row(&mut self, _: &Instance, _: &NewRow, _: &[SlotRange]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn master(&mut self, _: &Instance, _: &MasterRow) -> io::Result<()> {
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use slackline_model::schedule::{FlowRow, NewRow, Origin};
+use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin};
 use slackline_model::{Instance, SlotRange};
 use slackline_trace::schedule::status;
 use slackline_trace::{Diagnostic, Meta, ScheduleLines};
@@ -27,6 +27,10 @@ impl<W: Write> RowWriter for Lines<'_, W> {
 
     fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
         self.lines.row(live, row, places)
+    }
+
+    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
+        self.lines.master(live, row)
     }
 
     fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {

@@ -12,7 +12,11 @@ use slackline_model::params::{Param, ParamError, Settings};
 use crate::names::unknown;
 
 /// The engines of this library, the usual one first.
-const TABLE: &[EngineEntry] = &[this_machine::ENTRY];
+const TABLE: &[EngineEntry] = &[
+    this_machine::ENTRY,
+    #[cfg(feature = "yarn")]
+    slackline_yarn::engine::ENTRY,
+];
 
 /// The engines that can be named. The default is every engine of this library.
 #[derive(Clone, Debug)]
@@ -153,8 +157,13 @@ mod tests {
         make: |settings| Err(EngineError::other(format!("nobody at {}", settings.text(ADDRESS)))),
     };
 
+    /// The engines that every build has.
+    fn engines() -> Engines {
+        Engines(vec![this_machine::ENTRY])
+    }
+
     fn options(spec: &str) -> Result<String, String> {
-        let made = Engines::default().parse(spec).map_err(|e| e.to_string())?.make();
+        let made = engines().parse(spec).map_err(|e| e.to_string())?.make();
         made.map(|engine| format!("{:?}", engine.options())).map_err(|e| e.to_string())
     }
 
@@ -184,7 +193,7 @@ mod tests {
 
     #[test]
     fn one_of_your_own_is_named_like_any_other() {
-        let engines = Engines::default().with(FAR);
+        let engines = engines().with(FAR);
         assert_eq!(engines.names().collect::<Vec<_>>(), ["local", "far"]);
         let owner = |name| engines.params().find(|(_, param)| param.name == name).unwrap().0.name;
         assert_eq!((owner("slots"), owner(ADDRESS)), ("local", "far"));

@@ -235,6 +235,7 @@ impl<W: Write> Sink for Events<W> {
                 let reads = format!("{other}/{job}");
                 self.say("flow_never_comes", json!({ "flow": flow, "reads": reads }));
             }
+            Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
             Happening::JobDone { job, skipped } => {
                 let (flow, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
                 self.say("job_done", json!({ "flow": flow, "job": job, "skipped": skipped }));

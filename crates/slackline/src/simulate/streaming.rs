@@ -9,9 +9,9 @@ use std::io;
 
 use slackline_judge::{NotByStream, OpenStream, Report};
 use slackline_model::instance::Arrival;
-use slackline_model::schedule::{FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows};
 use slackline_model::{Combine, FlowId, InOrder, Instance, Schedule, SlotRange, Span, Time};
-use slackline_policy::engine::{Faults, Offers, RowId};
+use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
@@ -65,6 +65,8 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
         Some(
             "machines that take finished output with them (crashes) can only be judged as a whole".to_owned(),
         )
+    } else if options.sim.profile.is_some() {
+        Some("masters of jobs, which share slots (--profile), can only be judged with all others".to_owned())
     } else if !options.plans.is_empty() {
         Some("plans made elsewhere are of flows that are known beforehand".to_owned())
     } else {
@@ -102,6 +104,7 @@ pub fn simulate_stream<E>(
         minima: built.keeps_minima() && is_prompt(empty, options),
         clock: options.clock(),
         slowstart: options.slowstart,
+        profile: None,
     };
     out.begin(empty, &origin).map_err(NotWritten::Output)?;
     let minima = origin.minima;
@@ -145,7 +148,7 @@ pub fn simulate_stream<E>(
 /// Whether free slots are offered at once, as the driver has it: only then can minima be promised.
 fn is_prompt(empty: &Instance, options: &Options) -> bool {
     let engine = Sim::of_stream(empty.cluster(), std::iter::empty(), options.sim.clone());
-    engine.capabilities().offers == Offers::Immediate && options.locality_wait == Span::ZERO
+    engine.capabilities().is_prompt() && options.locality_wait == Span::ZERO
 }
 
 /// The combined cost of flows that end in any order.
@@ -300,6 +303,10 @@ impl RowWriter for Nowhere {
     }
 
     fn row(&mut self, _: &Instance, _: &NewRow, _: &[SlotRange]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn master(&mut self, _: &Instance, _: &MasterRow) -> io::Result<()> {
         Ok(())
     }
 

@@ -6,9 +6,9 @@ use std::io;
 
 use slackline_judge::{Report, Stream, Violation};
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowRow, FlowTimes, NewRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{Clock, FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows};
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
-use slackline_policy::engine::{Faults, Offers, RowId};
+use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
@@ -21,7 +21,7 @@ pub trait RowWriter {
     /// How the schedule comes about. `instance` has the cluster and the objective.
     ///
     /// # Errors
-    /// Whatever keeps it from being written, as with the other two; then the simulation stops.
+    /// Whatever keeps it from being written, as with the others; then the simulation stops.
     fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()>;
 
     /// A row that will not change any more; `live` has its flow.
@@ -29,6 +29,12 @@ pub trait RowWriter {
     /// # Errors
     /// See [`Self::begin`].
     fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()>;
+
+    /// The master of a job that is over; `live` has its flow. Only under a profile whose jobs have masters.
+    ///
+    /// # Errors
+    /// See [`Self::begin`].
+    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()>;
 
     /// A flow all of whose rows have come; `live` has it.
     ///
@@ -106,15 +112,19 @@ pub(crate) fn simulate_watched(
     let progress = watch.progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
     let mut built = policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
+    if let Some(why) = options.refuses(built.as_ref()) {
+        return Err(SimulateError::Refused(why).into());
+    }
     let mut engine = Sim::new(instance, options.sim.clone());
     let capabilities = engine.capabilities();
     // As the driver has it.
-    let is_prompt = capabilities.offers == Offers::Immediate && options.locality_wait == Span::ZERO;
+    let is_prompt = capabilities.is_prompt() && options.locality_wait == Span::ZERO;
     let origin = Origin {
         policy: policy.spec().to_owned(),
         minima: built.keeps_minima() && is_prompt,
         clock: options.clock(),
         slowstart: options.slowstart,
+        profile: options.sim.profile.clone(),
     };
     if let Leave::To(out) = &mut leave {
         out.begin(instance, &origin)?;
@@ -125,7 +135,7 @@ pub(crate) fn simulate_watched(
     let judged = Judged::new(instance, &schedule, &leave, capabilities.faults);
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
-    let mut leaving = Leaving { instance, leave, judged, times, failed: &failed };
+    let mut leaving = Leaving { instance, leave, judged, masters: Vec::new(), times, failed: &failed };
     let empty = instance.without_flows();
     let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
     while failed.get().is_none() {
@@ -141,7 +151,8 @@ pub(crate) fn simulate_watched(
     }
     let timings = options.timed_by(&stopwatch, &mut figures);
     leaving.flows_that_never_came();
-    let Leaving { leave, judged, times, .. } = leaving;
+    let Leaving { leave, judged, masters, times, .. } = leaving;
+    schedule.masters = masters;
     if let Some(error) = failed.into_inner() {
         return Err(error);
     }
@@ -152,6 +163,7 @@ pub(crate) fn simulate_watched(
     let Report { metrics, flows, .. } = judged;
     if !matches!(leave, Leave::Kept) {
         schedule.tasks = TaskRows::new();
+        schedule.masters = Vec::new();
     }
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let admissions = built.admissions().to_vec();
@@ -190,6 +202,8 @@ struct Leaving<'a, 'o, 'f> {
     instance: &'a Instance,
     leave: Leave<'o>,
     judged: Judged<'a>,
+    /// The masters so far, which are judged at the end.
+    masters: Vec<MasterRow>,
     /// When each flow ran that is over.
     times: TiVec<FlowId, Option<FlowTimes>>,
     failed: &'f OnceCell<NotWritten>,
@@ -218,6 +232,14 @@ impl Leaving<'_, '_, '_> {
         }
         match &mut self.leave {
             Leave::To(out) => Ok(out.row(live, row, places)?),
+            Leave::Kept | Leave::Dropped => Ok(()),
+        }
+    }
+
+    fn take_master(&mut self, row: &MasterRow, live: &Instance) -> Result<(), NotWritten> {
+        self.masters.push(MasterRow { job: live.job_in(self.instance, row.job), ..*row });
+        match &mut self.leave {
+            Leave::To(out) => Ok(out.master(live, row)?),
             Leave::Kept | Leave::Dropped => Ok(()),
         }
     }
@@ -251,6 +273,13 @@ impl Sink for Leaving<'_, '_, '_> {
     fn row(&mut self, id: RowId, row: &NewRow, places: &[SlotRange], live: &Instance) {
         if self.failed.get().is_none() {
             let taken = self.take_row(id, row, places, live);
+            self.note(taken);
+        }
+    }
+
+    fn master(&mut self, row: &MasterRow, live: &Instance) {
+        if self.failed.get().is_none() {
+            let taken = self.take_master(row, live);
             self.note(taken);
         }
     }

@@ -13,6 +13,7 @@
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
 //! - `figures`: what is not kept is judged as what is;
+//! - `profiles`: clusters that do not do everything at once;
 //! - `swarm`: cluster, workload, faults, policy and options drawn from a seed;
 //! - `common`: what several of them read.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
@@ -29,6 +30,7 @@ mod figures;
 mod laws;
 mod no_length;
 mod page_on_run;
+mod profiles;
 mod seam;
 mod small;
 mod swarm;

@@ -11,9 +11,11 @@ use crate::arb;
 use slackline::{PolicySpec, Registry, parallel};
 use slackline_model::cluster::{Group, Slots};
 use slackline_model::draft::{Draft, FlowDraft, PerPhase, SplitDraft, TasksDraft};
+use slackline_model::params::Values;
+use slackline_model::profile::{PARAMS, Profile};
 use slackline_model::random;
 use slackline_model::schedule::{NewRow, TaskRow, TaskRows};
-use slackline_model::{Instance, MachineId, Seed, SlotRange, Span, Time};
+use slackline_model::{Instance, Lane, MachineId, Seed, SlotRange, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_sim::{Crash, Crashes, Membership};
 use slackline_testkit::harness::{self, Setup};
@@ -54,6 +56,41 @@ pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
         setup.refills = random::uniform(rng, 0.05, 0.9);
     }
     setup
+}
+
+/// The same under a profile, whose machines never go; `None` where the cluster cannot have one.
+pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
+    let rng = &mut random::rng(seed, "profile", 0);
+    let cluster = instance.cluster();
+    if cluster.is_typed() || cluster.slots(Lane::Any) < 2 {
+        return None;
+    }
+    let mut setup = setup_of(seed, instance);
+    (setup.sim.crashes, setup.sim.membership) = (Crashes::Never, Vec::new());
+    let mut text = "hadoop".to_owned();
+    for param in PARAMS {
+        let seconds = |rng: &mut random::ChaCha8Rng| random::integer(rng, 0, 4_000_000) as f64 / 1e6;
+        let (one, other) = (seconds(rng), seconds(rng));
+        let value = match param.values {
+            Values::Real(least, most) => {
+                let above = (most.min(4.0) - least) * random::unit(rng);
+                (least + if random::chance(rng, 0.4) { 0.0 } else { above }).to_string()
+            }
+            _ if random::chance(rng, 0.4) => "0".to_owned(),
+            Values::SecondsRange(..) => format!("{}..{}", one.min(other), one.max(other)),
+            _ => one.to_string(),
+        };
+        text.extend([":", param.name, "=", &value]);
+    }
+    let profile = Profile::parse(&text).expect("drawn values are valid");
+    setup.sim = setup.sim.with_profile(profile);
+    Some(setup)
+}
+
+/// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to masters.
+pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
+    let hold_slots = setup.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
+    !hold_slots || policy.style() != Style::Placements
 }
 
 /// Machines that join like those of some group, and others of the group that leave after them, so that whatever could
@@ -101,21 +138,32 @@ fn script(rng: &mut random::ChaCha8Rng, instance: &Instance) -> Vec<Crash> {
 
 /// Draws everything from `seed`, runs one policy after the other, and says what went wrong.
 fn check_seed(seed: u64) -> Vec<String> {
-    let seed = Seed(seed);
-    let instance = Instance::new(&arb::draft_of(seed)).expect("drawn drafts are valid").cut(Span(3_000_000));
-    let setup = setup_of(seed, &instance);
+    let instance = instance_of(Seed(seed));
+    check_setup(seed, &instance, &setup_of(Seed(seed), &instance))
+}
+
+/// The same under a profile, if the cluster can have one.
+fn check_profile(seed: u64) -> Vec<String> {
+    let instance = instance_of(Seed(seed));
+    under_profile(Seed(seed), &instance).map_or_else(Vec::new, |setup| check_setup(seed, &instance, &setup))
+}
+
+fn instance_of(seed: Seed) -> Instance {
+    Instance::new(&arb::draft_of(seed)).expect("drawn drafts are valid").cut(Span(3_000_000))
+}
+
+fn check_setup(seed: u64, instance: &Instance, setup: &Setup) -> Vec<String> {
     let attempt = |policy: &PolicySpec| {
         let run = || {
-            harness::judged(
-                &instance,
-                policy.build(instance.cluster(), &instance.objective()).as_mut(),
-                &setup,
-            )
+            let mut policy = policy.build(instance.cluster(), &instance.objective());
+            goes_with(policy.as_ref(), setup)
+                .then(|| harness::judged(instance, policy.as_mut(), setup))
+                .transpose()
         };
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
             Err(panic) => Err(message_of(panic.as_ref())),
             Ok(Err(message)) => Err(message),
-            Ok(Ok((_, report))) if report.failed > 0 => {
+            Ok(Ok(Some((_, report)))) if report.failed > 0 => {
                 Err(format!("{} flows were not done although faults stop", report.failed))
             }
             Ok(Ok(_)) => Ok(()),
@@ -123,7 +171,7 @@ fn check_seed(seed: u64) -> Vec<String> {
     };
     let policies = harness::registered(&Registry::standard());
     let failed = policies.iter().filter_map(|policy| Some((policy, attempt(policy).err()?)));
-    failed.map(|(policy, what)| format!("seed {}, {policy:?}: {what}\n  {setup:?}", seed.0)).collect()
+    failed.map(|(policy, what)| format!("seed {seed}, {policy:?}: {what}\n  {setup:?}")).collect()
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {
@@ -133,16 +181,26 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 
 #[test]
 fn seeds() {
+    try_seeds(600, check_seed);
+}
+
+#[test]
+fn seeds_under_a_profile() {
+    try_seeds(200, check_profile);
+}
+
+#[expect(clippy::print_stdout, reason = "who asks for one seed wants to see its workload")]
+fn try_seeds(usually: u64, check: impl Fn(u64) -> Vec<String> + Sync) {
     let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
     let seeds = if let Some(seed) = number("SLACKLINE_SWARM_SEED") {
         println!("{:#?}", arb::draft_of(Seed(seed)));
         seed..seed + 1
     } else {
         let from = number("SLACKLINE_SWARM_FROM").unwrap_or(0);
-        from..from + number("SLACKLINE_SWARM").unwrap_or(600)
+        from..from + number("SLACKLINE_SWARM").unwrap_or(usually)
     };
     let checked = parallel::map((seeds.end - seeds.start) as usize, parallel::processors(), |k| {
-        Ok::<_, std::convert::Infallible>(check_seed(seeds.start + k as u64))
+        Ok::<_, std::convert::Infallible>(check(seeds.start + k as u64))
     });
     let failures = checked.expect("it cannot fail").concat();
     assert!(
@@ -263,8 +321,8 @@ fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'stati
     .unwrap();
     let mut rows = TaskRows::new();
     for (k, row) in schedule.tasks.rows().iter().enumerate() {
-        let TaskRow { phase, first, count, start, end, attempt, outcome, .. } = *row;
-        let mut new = NewRow { phase, first, count, start, end, attempt, outcome };
+        let TaskRow { phase, first, count, start, end, startup, attempt, outcome, .. } = *row;
+        let mut new = NewRow { phase, first, count, start, end, startup, attempt, outcome };
         let mut places = schedule.tasks.places(row).to_vec();
         change(k, &mut new, &mut places);
         rows.push(new, &places);

@@ -11,7 +11,7 @@ use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_testkit::harness::{self, Setup};
 
 use crate::arb;
-use crate::swarm::setup_of;
+use crate::swarm::{goes_with, setup_of, under_profile};
 
 /// A workload twice: as it is, and with another future after `until`.
 struct Futures {
@@ -89,16 +89,21 @@ fn difference(
 
 fn broken(seed: u64) -> Vec<String> {
     let futures = futures(Seed(seed));
-    let setup = setup_of(Seed(seed), &futures.one);
+    let mut setups = vec![setup_of(Seed(seed), &futures.one)];
+    setups.extend(under_profile(Seed(seed), &futures.one));
     let policies = harness::registered(&Registry::standard());
-    let breaks = |policy: &slackline::PolicySpec| {
+    let breaks = |(policy, setup): (&slackline::PolicySpec, &Setup)| {
         let make = |instance: &Instance| -> Box<dyn Policy> {
             policy.build(instance.cluster(), &instance.objective())
         };
-        let found = difference(&futures, &make, &setup)?;
+        if !goes_with(make(&futures.one).as_ref(), setup) {
+            return None;
+        }
+        let found = difference(&futures, &make, setup)?;
         Some(format!("seed {seed}, {policy:?}, until {}: {found}\n  {setup:?}", futures.until))
     };
-    policies.iter().filter_map(breaks).collect()
+    let runs = policies.iter().flat_map(|policy| setups.iter().map(move |setup| (policy, setup)));
+    runs.filter_map(breaks).collect()
 }
 
 #[test]

@@ -1,18 +1,19 @@
 //! Schedules as JSON lines, for schedules that are larger than memory: a first line that says how the schedule came
-//! about, a line for every row of tasks and for every flow as they end, and a last line with what it all amounts to.
+//! about, a line for every row of tasks, every master of a job and every flow as they end, and a last line with what it all amounts to.
 //!
-//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `flow` without `job`, `sha256`.
+//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `master`, `flow` without `job`,
+//! `sha256`.
 
 use std::io::{self, BufRead, Read, Write};
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use slackline_model::schedule::{FlowRow, NewRow, Origin, Schedule, TaskRows};
+use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Schedule, TaskRows};
 use slackline_model::{Instance, SlotRange};
 
-use super::read::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction};
-use super::wire::{FirstLine, Flow, LastLine, Task};
+use super::read::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction, profile};
+use super::wire::{FirstLine, Flow, LastLine, Master, MasterLine, Task};
 use super::{Head, Meta, gap_absolute, write};
 use crate::error::TraceError;
 use crate::format::{Format, ending};
@@ -58,6 +59,7 @@ impl<W: Write> ScheduleLines<W> {
             minima: origin.minima,
             clock: origin.clock.into(),
             slowstart: origin.slowstart,
+            profile: origin.profile.as_ref().map(write::values),
             objective: instance.objective().into(),
             cluster: from_cluster(instance.cluster()),
         };
@@ -72,6 +74,16 @@ impl<W: Write> ScheduleLines<W> {
     pub fn row(&mut self, instance: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
         write::task(&mut self.out, instance, row, places)?;
         self.out.write_all(b"\n")
+    }
+
+    /// The master of a job of a flow that has no line yet; `instance` has that flow.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn master(&mut self, instance: &Instance, row: &MasterRow) -> io::Result<()> {
+        self.out.write_all(b"{\"master\": ")?;
+        write::master(&mut self.out, instance, row)?;
+        self.out.write_all(b"}\n")
     }
 
     /// A flow all of whose rows were written; `instance` has it.
@@ -107,9 +119,11 @@ impl<W: Write> ScheduleLines<W> {
 #[derive(Clone, Debug)]
 pub enum ScheduleLine {
     /// The first line: how the schedule came about. Rows and claims are still missing.
-    First(Schedule),
+    First(Box<Schedule>),
     /// A row of tasks and the slots they are on.
     Row(NewRow, Vec<SlotRange>),
+    /// The master of a job.
+    Master(MasterRow),
     /// A flow.
     Flow(FlowRow),
 }
@@ -121,6 +135,7 @@ struct Keys {
     flows: Option<IgnoredAny>,
     job: Option<IgnoredAny>,
     flow: Option<IgnoredAny>,
+    master: Option<IgnoredAny>,
     sha256: Option<IgnoredAny>,
 }
 
@@ -158,15 +173,19 @@ pub(super) fn read_all(
     bytes: &[u8],
     instance: &Instance,
 ) -> Result<(Schedule, Meta), TraceError> {
-    let mut tasks = TaskRows::new();
+    let (mut tasks, mut masters) = (TaskRows::new(), Vec::new());
     let read = read_schedule_lines(name, bytes, instance, |line| {
-        if let ScheduleLine::Row(row, places) = line {
-            tasks.push(row, &places);
+        match line {
+            ScheduleLine::Row(row, places) => {
+                tasks.push(row, &places);
+            }
+            ScheduleLine::Master(row) => masters.push(row),
+            ScheduleLine::First(_) | ScheduleLine::Flow(_) => {}
         }
         ControlFlow::Continue(())
     })?;
     let (schedule, meta) = read.expect("invariant: it was read to its end");
-    Ok((Schedule { tasks, ..schedule }, meta))
+    Ok((Schedule { tasks, masters, ..schedule }, meta))
 }
 
 /// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the schedule
@@ -185,12 +204,13 @@ pub fn read_schedule_lines(
     let first = lines.first()?;
     let mut schedule = beginning(&first, instance).map_err(|wrong| lines.wrong(wrong))?;
     let mut names = Names::new(instance);
-    let mut seen = take(ScheduleLine::First(schedule.clone()));
+    let mut seen = take(ScheduleLine::First(Box::new(schedule.clone())));
     while seen.is_continue() && lines.next()? {
         let read = match lines.kind()? {
             Kind::Task(task) => {
                 names.task(instance, &task).map(|(row, places)| ScheduleLine::Row(row, places))
             }
+            Kind::Master(row) => names.master(instance, &row).map(ScheduleLine::Master),
             Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
             Kind::Last(last) => {
                 claim(&mut schedule, &last).map_err(|wrong| lines.wrong(wrong))?;
@@ -222,6 +242,7 @@ pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedu
         minima: first.minima,
         clock: first.clock.into(),
         slowstart: fraction("slowstart", first.slowstart)?,
+        profile: profile(first.profile.as_ref())?,
         objective: first.objective.into(),
         cost: None,
         lower_bound: None,
@@ -229,6 +250,7 @@ pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedu
         metrics: Vec::new(),
         flows: Vec::new(),
         tasks: TaskRows::new(),
+        masters: Vec::new(),
         allocations: Vec::new(),
     })
 }
@@ -255,6 +277,7 @@ pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
 /// A line after the first.
 pub(super) enum Kind<'a> {
     Task(Task<'a>),
+    Master(Master<'a>),
     Flow(Flow<'a>),
     Last(LastLine),
 }
@@ -316,13 +339,15 @@ impl<'a> Lines<'a> {
         let keys: Keys = self.parse()?;
         if keys.job.is_some() {
             self.parse().map(Kind::Task)
+        } else if keys.master.is_some() {
+            self.parse().map(|MasterLine { master }| Kind::Master(master))
         } else if keys.flow.is_some() {
             self.parse().map(Kind::Flow)
         } else if keys.sha256.is_some() {
             self.parse().map(Kind::Last)
         } else {
             Err(self
-                .input("found none of `job`, `flow` and `sha256`, expected a row, a flow or the last line"))
+                .input("found none of `job`, `master`, `flow` and `sha256`, expected a row, a master, a flow or the last line"))
         }
     }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use slackline_model::schedule::{
-    Allocation, Clock, FlowRow, FlowStatus, NewRow, Outcome, Schedule, TaskRows,
+    Allocation, Clock, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule, TaskRows,
 };
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::tolerance;
-use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotRange, Time};
+use slackline_model::{
+    Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, Profile, SlotRange, Span, Time,
+};
 
 use super::{Head, Meta, gap_absolute, lines, wire};
 use crate::error::{Fault, Faults, TraceError};
@@ -29,7 +31,8 @@ pub fn read_schedule_head(name: &str, bytes: &[u8]) -> Result<Head, TraceError> 
     }
     let text = text(name, bytes)?;
     let format = native(name, &text);
-    let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny> = parse(name, &text, format, SCHEDULE)?;
+    let head: wire::Document<IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny> =
+        parse(name, &text, format, SCHEDULE)?;
     check_version(name, &text, format, head.slackline)?;
     Ok(Head { meta: meta(&head), has_tasks: head.tasks.is_some(), is_in_lines: false })
 }
@@ -59,7 +62,7 @@ fn native(name: &str, text: &str) -> Format {
     Format::guess(name, text).unwrap_or(Format::Json)
 }
 
-fn meta<F, A, T>(document: &wire::Document<F, A, T>) -> Meta {
+fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
     Meta {
         version: document.version.clone(),
         sha256: document.workload.sha256.clone(),
@@ -114,6 +117,7 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         minima: document.minima,
         clock: document.clock.into(),
         slowstart: fraction("slowstart", document.slowstart)?,
+        profile: profile(document.profile.as_ref())?,
         objective: document.objective.into(),
         cost: document.cost,
         lower_bound: document.lower_bound,
@@ -121,6 +125,7 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         metrics: document.metrics.0,
         flows: Vec::with_capacity(document.flows.len()),
         tasks: TaskRows::new(),
+        masters: Vec::new(),
         allocations: Vec::new(),
     };
     check_gap_absolute(&schedule, document.gap_absolute)?;
@@ -137,6 +142,10 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         let row = names.task(instance, row).map_err(|wrong| wrong.within(&format!("tasks[{i}]")))?;
         schedule.tasks.push(row.0, &row.1);
     }
+    for (i, row) in document.masters.unwrap_or_default().iter().enumerate() {
+        let row = names.master(instance, row).map_err(|wrong| wrong.within(&format!("masters[{i}]")))?;
+        schedule.masters.push(row);
+    }
     Ok(schedule)
 }
 
@@ -145,6 +154,17 @@ impl From<wire::Clock> for Clock {
         match clock {
             wire::Clock::Exact => Self::Exact,
             wire::Clock::Measured => Self::Measured,
+        }
+    }
+}
+
+impl From<wire::Outcome> for Outcome {
+    fn from(outcome: wire::Outcome) -> Self {
+        match outcome {
+            wire::Outcome::Done => Self::Done,
+            wire::Outcome::Failed => Self::Failed,
+            wire::Outcome::Killed => Self::Killed,
+            wire::Outcome::Lost => Self::Lost,
         }
     }
 }
@@ -165,6 +185,16 @@ pub(super) fn check_start(start: Option<&Beginning>, instance: &Instance) -> Res
     };
     let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
     Err(Wrong::mismatch("start", format!("found {start}, but that of the workload is {real}")))
+}
+
+/// The profile that a schedule names, each parameter as a text or a number.
+pub(super) fn profile(values: Option<&wire::ProfileValues>) -> Result<Option<Profile>, Wrong> {
+    let Some(wire::ProfileValues { name, values }) = values else { return Ok(None) };
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let texts: Vec<(&str, String)> =
+        values.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
+    let profile = Profile::of(name, texts.iter().map(|(name, text)| (*name, text.as_str())));
+    profile.map(Some).map_err(|problem| Wrong::input("profile", problem.to_string()))
 }
 
 pub(super) fn fraction(path: &str, value: f64) -> Result<f64, Wrong> {
@@ -254,6 +284,13 @@ impl Names {
         })
     }
 
+    fn job(&self, flow: &Name<'_>, job: &Name<'_>) -> Result<JobId, Wrong> {
+        self.flow(flow)?.jobs.get(&*job.0).copied().ok_or_else(|| {
+            let what = format!("found job {:?}, which flow {:?} does not have", job.0, flow.0);
+            Wrong::mismatch("job", what)
+        })
+    }
+
     fn phase(
         &self,
         instance: &Instance,
@@ -261,10 +298,7 @@ impl Names {
         job: &Name<'_>,
         phase: PhaseName,
     ) -> Result<PhaseId, Wrong> {
-        let Some(&id) = self.flow(flow)?.jobs.get(&*job.0) else {
-            let what = format!("found job {:?}, which flow {:?} does not have", job.0, flow.0);
-            return Err(Wrong::mismatch("job", what));
-        };
+        let id = self.job(flow, job)?;
         let kind = PhaseKind::from(phase);
         instance.job(id).phase(kind).ok_or_else(|| {
             let what =
@@ -293,6 +327,30 @@ impl Names {
             start: seconds("start", row.start)?,
             end: seconds("end", row.end)?,
             slots: row.slots,
+        })
+    }
+
+    /// The master of a job.
+    pub(super) fn master(&mut self, instance: &Instance, row: &wire::Master<'_>) -> Result<MasterRow, Wrong> {
+        let job = self.job(&row.flow, &row.job)?;
+        let slot = match (&row.machine, row.slot) {
+            (Some(machine), Some(slot)) => {
+                let found = self.slot(instance.cluster(), PhaseKind::Map, &machine.0, slot);
+                Some(found.map_err(|what| Wrong::mismatch("slot", what))?)
+            }
+            (None, None) => None,
+            _ => {
+                return Err(Wrong::input("slot", "found one of `machine` and `slot`, expected both or none"));
+            }
+        };
+        let time = |path, value| seconds(path, value).map(Time::from_seconds_nearest);
+        Ok(MasterRow {
+            job,
+            slot,
+            start: time("start", row.start)?,
+            up: row.up.map(|up| time("up", up)).transpose()?,
+            end: time("end", row.end)?,
+            outcome: row.outcome.into(),
         })
     }
 
@@ -327,13 +385,9 @@ impl Names {
             count: row.count,
             start: time("start", row.start)?,
             end: time("end", row.end)?,
+            startup: Span::from_seconds_nearest(seconds("startup", row.startup)?),
             attempt: row.attempt,
-            outcome: match row.outcome {
-                wire::Outcome::Done => Outcome::Done,
-                wire::Outcome::Failed => Outcome::Failed,
-                wire::Outcome::Killed => Outcome::Killed,
-                wire::Outcome::Lost => Outcome::Lost,
-            },
+            outcome: row.outcome.into(),
         };
         Ok((row, places))
     }

@@ -88,6 +88,9 @@ impl ScheduleStream {
         match lines.kind()? {
             Kind::Task(task) => Ok(StreamedLine::Row(RowLine { lines, task })),
             Kind::Flow(flow) => Ok(StreamedLine::Flow(FlowLine { lines, flow })),
+            Kind::Master(_) => Err(lines.input(
+                "found the master of a job, expected a schedule without a profile to read as a stream",
+            )),
             Kind::Last(_) => Err(lines.cut_off()),
         }
     }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, NewRow, Origin, Outcome, TaskRows};
-use slackline_model::{FlowId, Instance, Objective, PhaseId, SlotRange, Time};
+use slackline_model::schedule::{Clock, FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome, TaskRows};
+use slackline_model::{FlowId, Instance, JobId, Objective, PhaseId, Profile, SlotRange, Span, Time};
 
 use super::*;
 use crate::{ImportOptions, TraceError, read_workload, sha256};
@@ -105,6 +105,7 @@ fn schedule(tasks: TaskRows) -> Schedule {
         minima: false,
         clock: Clock::Measured,
         slowstart: 0.05,
+        profile: None,
         objective: Objective::default(),
         cost: Some(3.0),
         lower_bound: Some(0.0),
@@ -119,13 +120,15 @@ fn schedule(tasks: TaskRows) -> Schedule {
             status: FlowStatus::Failed,
         }],
         tasks,
+        masters: Vec::new(),
         allocations: Vec::new(),
     }
 }
 
 fn row(phase: u32, first: u32, count: u32) -> NewRow {
     let (start, end) = (Time(1), Time(5_000_001));
-    NewRow { phase: PhaseId(phase), first, count, start, end, attempt: 1, outcome: Outcome::Lost }
+    let startup = Span::ZERO;
+    NewRow { phase: PhaseId(phase), first, count, start, end, startup, attempt: 1, outcome: Outcome::Lost }
 }
 
 #[test]
@@ -151,6 +154,43 @@ fn rows_name_their_slots_machine_by_machine() {
     );
     assert!(text.contains("\"gap\": null,\n  \"gap_absolute\": 3.0,"));
     assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap(), (schedule, meta));
+}
+
+/// The schedule under a profile, with a master on a slot and one that was stopped before it was up.
+fn under_profile() -> Schedule {
+    let mut tasks = TaskRows::new();
+    tasks.push(NewRow { startup: Span(500_000), ..row(0, 0, 1) }, &[SlotRange { first: 1, len: 1 }]);
+    let (start, end) = (Time(1), Time(9_000_000));
+    let done = MasterRow {
+        job: JobId(0),
+        slot: Some(13),
+        start,
+        up: Some(Time(2_500_000)),
+        end,
+        outcome: Outcome::Done,
+    };
+    let killed = MasterRow { slot: None, up: None, outcome: Outcome::Killed, ..done };
+    let profile = Profile::parse("hadoop:am-share=0.5:container-start=0.25..1").unwrap();
+    Schedule { profile, masters: vec![done, killed], ..schedule(tasks) }
+}
+
+#[test]
+fn profiles_masters_and_starts_come_back() {
+    let (instance, schedule) = (instance(), under_profile());
+    let text = written(&instance, &schedule, &Meta::default());
+    assert!(text.contains("\"am-linger\":5.2") && text.contains("\"container-start\":\"0.25..1\""), "{text}");
+    assert!(text.contains("\"startup\": 0.5, \"attempt\""), "{text}");
+    let master = "\"machine\": \"a/b\", \"slot\": 1, \"start\": 1e-6, \"up\": 2.5, \"end\": 9.0}";
+    assert!(text.contains(master), "{text}");
+    assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap().0, schedule);
+}
+
+#[test]
+fn a_profile_that_is_none_is_refused_where_it_stands() {
+    let (instance, schedule) = (instance(), under_profile());
+    let text = written(&instance, &schedule, &Meta::default()).replace("\"am-linger\"", "\"am-lingers\"");
+    let error = read_schedule("s.json", text.as_bytes(), &instance).unwrap_err().to_string();
+    assert!(error.contains("found parameter \"am-lingers\"") && error.contains("did you mean"), "{error}");
 }
 
 #[test]
@@ -224,7 +264,7 @@ fn what_the_workload_does_not_have_is_a_mismatch_with_its_row() {
 /// The same schedule as lines, each flow after the rows.
 fn in_lines(instance: &Instance, schedule: &Schedule, meta: &Meta) -> String {
     let Schedule { minima, clock, slowstart, .. } = *schedule;
-    let origin = Origin { policy: schedule.policy.clone(), minima, clock, slowstart };
+    let origin = Origin { policy: schedule.policy.clone(), minima, clock, slowstart, profile: None };
     let mut out = Vec::new();
     let mut lines = ScheduleLines::new(&mut out);
     lines.begin(instance, &origin, meta).unwrap();
@@ -366,7 +406,8 @@ proptest! {
         for (slot, len, first, at, attempt) in runs {
             let count = len.min(14 - slot);
             let (start, end) = (Time(at), Time(at + 7));
-            let row = NewRow { first, count, start, end, attempt, ..row(0, 0, 1) };
+            let startup = Span(at % 8);
+            let row = NewRow { first, count, start, end, startup, attempt, ..row(0, 0, 1) };
             tasks.push(row, &[SlotRange { first: slot, len: count }]);
         }
         let schedule = Schedule { cost, ..schedule(tasks) };

@@ -23,7 +23,7 @@ fn single() -> u32 {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline schedule", rename = "Schedule"))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document<Flows, Allocations, Tasks> {
+pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// Address of the schema, for editors.
     #[serde(rename = "$schema", default)]
     #[expect(dead_code, reason = "it is for editors alone")]
@@ -54,6 +54,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks> {
     /// Fraction of maps after which reduces could take slots; 1 for none early.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
+    /// How the simulated cluster behaved, if it did not do everything at once.
+    #[serde(default)]
+    pub(crate) profile: Option<ProfileValues>,
     /// What was to be small.
     pub(crate) objective: Aim,
     /// Claimed cost.
@@ -83,10 +86,13 @@ pub(crate) struct Document<Flows, Allocations, Tasks> {
     pub(crate) allocations: Option<Allocations>,
     /// Attempts of tasks.
     pub(crate) tasks: Option<Tasks>,
+    /// Masters of jobs, where the profile has them: what asks for the slots of a job's tasks, as the
+    /// ApplicationMasters of Hadoop do.
+    pub(crate) masters: Option<Masters>,
 }
 
 /// The document with its lists.
-pub(crate) type Whole<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>>;
+pub(crate) type Whole<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Master<'a>>>;
 
 /// The workload that a document is about.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -109,6 +115,18 @@ pub(crate) enum Clock {
     #[default]
     Exact,
     Measured,
+}
+
+/// A profile with the value of each of its parameters; durations in seconds, ranges as in `4..6`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Profile"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProfileValues {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its parameters; one that is missing has its default.
+    #[serde(default)]
+    pub(crate) values: BTreeMap<String, serde_json::Value>,
 }
 
 /// The first line of a schedule in lines: how it came about.
@@ -142,6 +160,9 @@ pub(crate) struct FirstLine {
     /// Fraction of maps after which reduces could take slots; 1 for none early.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
+    /// How the simulated cluster behaved, if it did not do everything at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<ProfileValues>,
     /// What was to be small.
     pub(crate) objective: Aim,
     /// The machines.
@@ -175,8 +196,8 @@ pub(crate) struct LastLine {
     pub(crate) metrics: Named,
 }
 
-/// A line of a schedule in lines: the first one, then rows of tasks and flows, each flow after its rows, then the last
-/// one.
+/// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its rows and
+/// masters, then the last one.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]
@@ -184,6 +205,7 @@ pub(crate) struct LastLine {
 pub(crate) enum Line<'a> {
     First(FirstLine),
     Task(Task<'a>),
+    Master(MasterLine<'a>),
     Flow(Flow<'a>),
     Last(LastLine),
 }
@@ -274,12 +296,53 @@ pub(crate) struct Task<'a> {
     pub(crate) start: f64,
     /// When they were left, in seconds.
     pub(crate) end: f64,
+    /// How long after the start the tasks' own code began, in seconds.
+    #[serde(default)]
+    pub(crate) startup: f64,
     /// Which attempt, from 0.
     #[serde(default)]
     pub(crate) attempt: u16,
     /// How it ended.
     #[serde(default)]
     pub(crate) outcome: Outcome,
+}
+
+/// The master of a job, on `slot` of `machine` if masters hold slots.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Master"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Master<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// The job of that flow.
+    pub(crate) job: Name<'a>,
+    /// The machine.
+    #[serde(default)]
+    pub(crate) machine: Option<Name<'a>>,
+    /// The slot, counted from 0 in the machine.
+    #[serde(default)]
+    pub(crate) slot: Option<u32>,
+    /// When it was begun, in seconds.
+    pub(crate) start: f64,
+    /// From when on tasks of the job could take slots, in seconds; none if it was stopped before.
+    #[serde(default)]
+    pub(crate) up: Option<f64>,
+    /// When it left its slot, in seconds.
+    pub(crate) end: f64,
+    /// How it ended: done with its job, or killed with it.
+    #[serde(default)]
+    pub(crate) outcome: Outcome,
+}
+
+/// The master of a job as a line.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MasterLine"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MasterLine<'a> {
+    /// The master.
+    #[serde(borrow)]
+    pub(crate) master: Master<'a>,
 }
 
 /// How an attempt ended: `lost` had finished, but its output was lost with its machine.

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, NewRow, Outcome, Schedule};
-use slackline_model::{Instance, Objective, PhaseId, SlotRange};
+use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule};
+use slackline_model::{Instance, JobId, Lane, Objective, PhaseId, Profile, SlotRange, Span};
 
+use super::wire::ProfileValues;
 use super::{COUNTS, Meta, gap_absolute};
 use crate::comparison::Figure;
 use crate::parse::VERSION;
@@ -35,6 +36,10 @@ pub fn write_schedule(
         let tasks = &schedule.tasks;
         list(out, "tasks", tasks.rows(), |out, row| task(out, instance, &row.into(), tasks.places(row)))?;
     }
+    if !schedule.masters.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "masters", &schedule.masters, |out, row| master(out, instance, row))?;
+    }
     out.write_all(b"\n}\n")?;
     out.flush()
 }
@@ -57,6 +62,9 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
     if schedule.slowstart < 1.0 {
         entry(out, "slowstart", &schedule.slowstart)?;
     }
+    if let Some(profile) = &schedule.profile {
+        entry(out, "profile", &values(profile))?;
+    }
     let Objective { metric, combine } = schedule.objective;
     let combine = combine.name();
     write!(out, ",\n  \"objective\": {{\"metric\": \"{metric}\", \"combine\": \"{combine}\"}}")?;
@@ -76,6 +84,16 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
         list(out, "jobs", &meta.jobs, |out, job| value(out, job))?;
     }
     out.write_all(b",\n")
+}
+
+/// A profile as documents write it: numbers as numbers, ranges as texts.
+pub(super) fn values(profile: &Profile) -> ProfileValues {
+    let value = |text: String| match serde_json::from_str(&text) {
+        Ok(number @ serde_json::Value::Number(_)) => number,
+        _ => text.into(),
+    };
+    let values = profile.pairs().map(|(name, text)| (name.to_owned(), value(text))).collect();
+    ProfileValues { name: profile.name().to_owned(), values }
 }
 
 /// A metric as documents write it: counts are whole numbers.
@@ -127,13 +145,42 @@ pub(super) fn flow(out: &mut impl Write, instance: &Instance, row: &FlowRow) -> 
 
 /// The beginning of a row: its phase.
 fn phase(out: &mut impl Write, instance: &Instance, phase: PhaseId) -> io::Result<()> {
-    let kind = instance.phase(phase).kind;
-    let job = instance.job(instance.phase(phase).job);
+    job(out, instance, instance.phase(phase).job)?;
+    write!(out, ", \"phase\": \"{}\"", instance.phase(phase).kind)
+}
+
+/// The beginning of a row: its job.
+fn job(out: &mut impl Write, instance: &Instance, job: JobId) -> io::Result<()> {
+    let job = instance.job(job);
     out.write_all(b"{\"flow\": ")?;
     value(out, &instance.flow(job.flow).id)?;
     out.write_all(b", \"job\": ")?;
-    value(out, &job.id)?;
-    write!(out, ", \"phase\": \"{kind}\"")
+    value(out, &job.id)
+}
+
+pub(super) fn master(out: &mut impl Write, instance: &Instance, row: &MasterRow) -> io::Result<()> {
+    job(out, instance, row.job)?;
+    if let Some(slot) = row.slot {
+        let (machine, slot) = instance.cluster().machine_of(Lane::Any, slot);
+        out.write_all(b", \"machine\": ")?;
+        value(out, &instance.cluster().machine_name(machine))?;
+        write!(out, ", \"slot\": {slot}")?;
+    }
+    out.write_all(b", \"start\": ")?;
+    value(out, &row.start.seconds())?;
+    out.write_all(b", \"up\": ")?;
+    value(out, &row.up.map(slackline_model::Time::seconds))?;
+    out.write_all(b", \"end\": ")?;
+    value(out, &row.end.seconds())?;
+    outcome(out, row.outcome)?;
+    out.write_all(b"}")
+}
+
+fn outcome(out: &mut impl Write, outcome: Outcome) -> io::Result<()> {
+    if outcome == Outcome::Done {
+        return Ok(());
+    }
+    write!(out, ", \"outcome\": \"{}\"", outcome.name())
 }
 
 fn span(out: &mut impl Write, start: f64, end: f64) -> io::Result<()> {
@@ -172,10 +219,12 @@ pub(super) fn task(
         out.write_all(b"]")?;
     }
     span(out, row.start.seconds(), row.end.seconds())?;
-    write!(out, ", \"attempt\": {}", row.attempt)?;
-    if row.outcome != Outcome::Done {
-        write!(out, ", \"outcome\": \"{}\"", row.outcome.name())?;
+    if row.startup > Span::ZERO {
+        out.write_all(b", \"startup\": ")?;
+        value(out, &row.startup.seconds())?;
     }
+    write!(out, ", \"attempt\": {}", row.attempt)?;
+    outcome(out, row.outcome)?;
     out.write_all(b"}")
 }
 

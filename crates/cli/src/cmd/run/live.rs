@@ -390,6 +390,10 @@ impl Sink for Live {
                 let from = &self.jobs[job as usize].name;
                 self.say(now, &format!("{flow} failed: it reads from {from}, which failed"));
             }
+            Happening::Troubled(Some(message)) => {
+                self.say(now, &format!("no answer: {message}; trying again"));
+            }
+            Happening::Troubled(None) => self.say(now, "answers again"),
             Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];

@@ -4,7 +4,7 @@
 
 use slackline_model::names::unknown;
 
-use super::super::input::{Format, Records};
+use super::super::input::{Format, Records, needs_all};
 use super::super::{Split, TaskError};
 use super::arguments::{Argument, Arguments};
 use super::fields::{is_space, words};
@@ -110,6 +110,9 @@ impl Column {
         self.at_header = self.has_header && split.offset == 0;
         if split.offset == 0 || matches!(self.wanted, Wanted::Number) || self.layout == Layout::Json {
             return Ok(());
+        }
+        if split.is_excerpt() {
+            return Err(needs_all(&split.path, "names of fields, which its first line has"));
         }
         let whole = Split { offset: 0, length: None, source: None, ..split.clone() };
         let mut records = Records::open(&whole, Format::Lines, HEADER_MAX)?;
@@ -445,7 +448,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.csv");
         std::fs::write(&path, "\u{feff}id,\"the name\"\r\n1,one\r\n2,two\r\n").unwrap();
-        let split = |offset| Split { path: path.clone(), offset, length: None, input: 0, source: None };
+        let split =
+            |offset| Split { path: path.clone(), offset, length: None, input: 0, source: None, copy: None };
         let mut column = column(json!({ "format": "csv", "field": "the name" })).unwrap();
         column.open(&split(0)).unwrap();
         assert!(column.is_header("\u{feff}id,\"the name\"\r".as_bytes()).unwrap());

@@ -83,12 +83,16 @@ fn blocked(told: &Told<'_>, blocked: &Blocked) -> Value {
             "place": told.flows[flow].place,
         })
     };
-    json!({
+    let mut document = json!({
         "seconds": blocked.seconds,
         "idle": blocked.idle,
         "own": blocked.own,
         "others": blocked.others.iter().map(other).collect::<Vec<_>>(),
-    })
+    });
+    if blocked.masters > 0.0 {
+        document["masters"] = blocked.masters.into();
+    }
+    document
 }
 
 fn deadline(deadline: &Deadline) -> Value {

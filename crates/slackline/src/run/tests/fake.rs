@@ -72,7 +72,12 @@ impl Backend for Fake {
         vec![MachineDraft { name: "local".to_owned(), count: 1, speed: 1.0, slots, rack: None }]
     }
 
-    fn prepare(&self, workload: &Draft, past: &JobHistory) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        _: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
         self.disk.borrow_mut().past = Some(past.clone());
         let mut draft = workload.clone();
         let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);

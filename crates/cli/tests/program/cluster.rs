@@ -1,0 +1,69 @@
+//! Flows on a Hadoop cluster, without Hadoop: its ResourceManager and its submitter are played, the tasks are real.
+
+mod hadoop;
+
+use std::fs;
+use std::path::Path;
+
+use crate::ran;
+use crate::runs::{command, parts};
+use crate::runs_told::events;
+use crate::scratch;
+
+use self::hadoop::Hadoop;
+
+const FLOW: &str = r#"
+slackline = 1
+[[flows]]
+id = "library"
+jobs = [
+  { id = "words", run = { program = "wordcount", inputs = ["in.txt"], output = "words", reducers = 2 } },
+  { id = "sorted", run = { program = "sort", inputs = ["@words"], output = "sorted" } },
+]
+"#;
+
+/// Some lines of words that are there more or less often.
+fn prepare(dir: &Path) {
+    let line =
+        |n: u32| format!("the {} of {} and {}\n", n % 7, n * n % 101, n.wrapping_mul(2_654_435_761) % 1009);
+    let lines: String = (0..3000).map(line).collect();
+    fs::write(dir.join("in.txt"), lines).unwrap();
+    fs::write(dir.join("flow.toml"), FLOW).unwrap();
+}
+
+#[test]
+fn a_flow_on_a_cluster_writes_what_it_writes_here() {
+    let (here, there) = (scratch("cluster-here"), scratch("cluster-there"));
+    for dir in [&here, &there] {
+        prepare(dir);
+    }
+    let local = ran(&command(&here, &["run", "flow.toml", "--split", "16KiB", "--quiet"]).output().unwrap());
+    assert_eq!(local.code, Some(0), "{}", local.err);
+
+    let hadoop = Hadoop::start(&there);
+    let mut run = command(&there, &["run", "flow.toml", "--split", "16KiB", "--memory", "512MiB"]);
+    run.args(["--policy", "fifo", "--state", "state", "--events", "events"]).args(hadoop.arguments());
+    let run = ran(&run.output().unwrap());
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    for output in ["words", "sorted"] {
+        assert_eq!(parts(&here.join(output)), parts(&there.join(output)), "{output}");
+    }
+
+    // An application each, the second after the first, with the maps that the splits say, and no table is left.
+    let apps = hadoop.applications();
+    let tasks: Vec<(&str, u32, u32)> =
+        apps.iter().map(|app| (app.name.as_str(), app.maps, app.reduces)).collect();
+    let maps = fs::metadata(there.join("in.txt")).unwrap().len().div_ceil(16 << 10) as u32;
+    assert_eq!(tasks, [("library/words", maps, 2), ("library/sorted", 2, 1)]);
+    assert!(maps > 3, "several maps run at a time");
+    assert!(apps[0].finished_ms <= apps[1].submitted_ms);
+    assert!(!hadoop.table().exists());
+
+    // After the first submission the ResourceManager did not answer for a while, and the run went on.
+    let troubles =
+        events(&there.join("events")).into_iter().filter(|event| event["event"] == "engine_troubled");
+    let messages: Vec<bool> = troubles.map(|event| event["message"].is_string()).collect();
+    assert_eq!(messages, [true, false], "it is said once, and once that all is well");
+    let checked = command(&there, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();
+    assert_eq!(ran(&checked).code, Some(0), "{}", ran(&checked).err);
+}

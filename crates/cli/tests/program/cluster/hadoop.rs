@@ -1,0 +1,291 @@
+//! As much of a Hadoop cluster as a run needs: the mock ResourceManager, a submitter on the socket that is named to a script in
+//! the place of Java, and ApplicationMasters that run the worker as the classes of `hadoop/submitter` do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::{Value, json};
+use slackline_local::clock::unix_micros;
+use slackline_yarn::mock::{Mock, MockApp, MockAttempt, Mood};
+use slackline_yarn::{AppId, AppState, TaskKind};
+
+use crate::processes::{pause, until};
+use crate::text;
+
+/// In the place of Java: says which socket is wanted, waits until it is there, and ends with its standard input.
+const JAVA: &str = r#"#!/bin/sh
+while [ $# -gt 1 ]; do
+  [ "$1" = --socket ] && socket=$2
+  shift
+done
+cd "$(dirname "$0")"
+echo "$socket" > wanted.new
+mv wanted.new wanted
+until [ -S "$socket" ]; do sleep 0.01; done
+echo ready 1
+cat > /dev/null
+"#;
+
+/// Tags of frames that hold no partition.
+const PART: u32 = u32::MAX - 1;
+const REPORT: u32 = u32::MAX;
+
+/// How often the ResourceManager does not answer after the first submission.
+const TROUBLES: usize = 2;
+
+/// A cluster of four hosts with two slots each.
+pub(super) struct Hadoop {
+    mock: Arc<Mock>,
+    dir: PathBuf,
+}
+
+impl Hadoop {
+    /// A cluster whose files are in a directory of the test's.
+    pub(super) fn start(of: &Path) -> Self {
+        let dir = of.join("hadoop");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(dir.join("java"), JAVA).unwrap();
+        fs::set_permissions(dir.join("java"), fs::Permissions::from_mode(0o700)).unwrap();
+        let mock = Mock::start().unwrap();
+        mock.with(|state| {
+            let minimum = ("yarn.scheduler.minimum-allocation-mb".to_owned(), "512".to_owned());
+            state.properties.extend([minimum]);
+        });
+        let hadoop = Self { mock: Arc::new(mock), dir };
+        let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
+        thread::spawn(move || submitter(&mock, &dir));
+        hadoop
+    }
+
+    /// What `run` has to be told of it.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let here = |name: &str| text(&self.dir.join(name)).to_owned();
+        let engine = format!("yarn://{}", self.mock.address());
+        let flags = [
+            ("--engine", engine),
+            ("--queue", "jobs".to_owned()),
+            ("--table", here("table")),
+            ("--java", here("java")),
+            // Nothing reads them.
+            ("--conf", here("")),
+            ("--submitter", here("java")),
+            ("--classpath", here("")),
+        ];
+        flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+
+    /// The table of the plug-in.
+    pub(super) fn table(&self) -> PathBuf {
+        self.dir.join("table")
+    }
+
+    /// The applications there were, in the order of their submission.
+    pub(super) fn applications(&self) -> Vec<MockApp> {
+        self.mock.with(|state| state.apps.values().cloned().collect())
+    }
+}
+
+/// Answers a driver until it hangs up.
+fn submitter(mock: &Arc<Mock>, dir: &Path) {
+    until("a submitter is wanted", || dir.join("wanted").exists());
+    let socket = fs::read_to_string(dir.join("wanted")).unwrap();
+    let listener = UnixListener::bind(socket.trim()).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    for line in BufReader::new(&stream).lines() {
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let done = match request["do"].as_str().unwrap() {
+            "about" => json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me" }),
+            "submit" => {
+                let id = submit(mock, &request["job"]);
+                let (mock, job, dir) = (mock.clone(), request["job"].clone(), dir.to_owned());
+                thread::spawn(move || Master { mock, id, job, dir }.run());
+                json!({ "application": id.to_string(), "job": id.job() })
+            }
+            other => panic!("found {other}, expected no more than jobs on files of this machine"),
+        };
+        (&stream)
+            .write_all(format!("{}\n", json!({ "id": request["id"], "done": done })).as_bytes())
+            .unwrap();
+    }
+}
+
+fn now_ms() -> u64 {
+    unix_micros() / 1000
+}
+
+fn submit(mock: &Mock, job: &Value) -> AppId {
+    let count = |name: &str| job[name].as_u64().unwrap() as u32;
+    let tags: Vec<&str> = job["tags"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    mock.with(|state| {
+        state.now_ms = now_ms();
+        let app = state.submit("root.jobs", count("maps"), count("reducers"));
+        app.name = job["name"].as_str().unwrap().to_owned();
+        app.tags = tags.join(",").to_lowercase();
+        app.priority = u64::from(count("priority"));
+        let id = app.id;
+        if id.number == 1 {
+            let away = Mood::Says(503, "text/html", "starting".to_owned());
+            state.moods.push(("cluster/apps?", TROUBLES, away));
+        }
+        id
+    })
+}
+
+/// An application and its ApplicationMaster.
+struct Master {
+    mock: Arc<Mock>,
+    id: AppId,
+    job: Value,
+    dir: PathBuf,
+}
+
+/// What a map made: its blobs with their partitions.
+type Blobs = Vec<(u32, Vec<u8>)>;
+
+impl Master {
+    fn with<T>(&self, change: impl FnOnce(&mut MockApp, u64) -> T) -> T {
+        self.mock.with(|state| {
+            state.now_ms = now_ms();
+            change(state.apps.get_mut(&self.id).unwrap(), now_ms())
+        })
+    }
+
+    /// Runs all tasks, as many at a time as the table allows.
+    fn run(&self) {
+        until("the table lets it start", || self.row().is_none_or(|row| row[0] == 0));
+        self.with(|app, _| app.start());
+        let mut maps: BTreeMap<u32, Blobs> = BTreeMap::new();
+        let tasks = |app: &mut MockApp, _| app.maps + app.reduces;
+        let (mut left, mut looks) = (self.with(tasks), 0);
+        while left > 0 {
+            let wave = self.granted();
+            looks += 1;
+            assert!(looks < 6000, "{}: found no more containers for a minute, expected {left}", self.id);
+            if wave.is_empty() {
+                pause(10);
+            }
+            let made: Vec<(MockAttempt, Blobs)> = thread::scope(|scope| {
+                let maps = &maps;
+                let run = |attempt: MockAttempt| {
+                    scope.spawn(move || (attempt.clone(), self.attempt(&attempt, maps)))
+                };
+                let running: Vec<_> = wave.into_iter().map(run).collect();
+                running.into_iter().map(|task| task.join().unwrap()).collect()
+            });
+            for (attempt, blobs) in made {
+                left -= 1;
+                self.with(|app, now| app.end_one("SUCCEEDED", now));
+                if attempt.id.task.kind == TaskKind::Map {
+                    maps.insert(attempt.id.task.number, blobs);
+                }
+            }
+        }
+        self.with(|app, now| {
+            app.end(AppState::Finished, now);
+            app.release();
+        });
+    }
+
+    /// Its row of the table: whether it waits, and the most maps and reduces.
+    fn row(&self) -> Option<[i64; 3]> {
+        let table = fs::read_to_string(self.dir.join("table")).ok()?;
+        let line = table.lines().find_map(|line| line.strip_prefix(&self.id.to_string()))?;
+        let columns: Vec<i64> = line.split_whitespace().take(3).map(|text| text.parse().unwrap()).collect();
+        columns.try_into().ok()
+    }
+
+    /// New containers, up to what the table allows.
+    fn granted(&self) -> Vec<MockAttempt> {
+        let row = self.row();
+        self.with(|app, now| {
+            let done = app.attempts.len() as u32;
+            let kind = if done < app.maps { 1 } else { 2 };
+            let most = row.map_or(i64::MAX, |row| if row[kind] < 0 { i64::MAX } else { row[kind] });
+            let left = if kind == 1 { app.maps - done } else { app.maps + app.reduces - done };
+            for n in 0..most.min(i64::from(left)) {
+                app.grant(&format!("127.0.0.{}", 2 + n % 4), now);
+            }
+            app.attempts[done as usize..].to_vec()
+        })
+    }
+
+    /// An attempt in its container: what its map made, for reduces.
+    fn attempt(&self, attempt: &MockAttempt, maps: &BTreeMap<u32, Blobs>) -> Blobs {
+        let local = |name: &str| self.job[name].as_str().unwrap().strip_prefix("file://").unwrap();
+        let directory = Path::new(local("destination")).join(attempt.id.to_string());
+        let work = self.dir.join(attempt.id.to_string());
+        fs::create_dir_all(&directory).unwrap();
+        fs::create_dir_all(&work).unwrap();
+        let mut identity = json!({ "container": attempt.container.to_string(), "host": attempt.host,
+            "started": now_ms() });
+        fs::write(directory.join("begun.json"), identity.to_string()).unwrap();
+        let task = attempt.id.task;
+        let mut worker = Command::new(local("worker"));
+        worker.arg("guest").arg(if task.kind == TaskKind::Map { "map" } else { "reduce" });
+        worker.args(["--spec", local("spec"), "--task", &task.number.to_string(), "--attempt", "0"]);
+        worker.arg("--directory").arg(&work).current_dir(&work);
+        let mut input = None;
+        if task.kind == TaskKind::Map {
+            worker.args(["--pieces", local("pieces")]);
+        } else {
+            let blobs = maps.iter().flat_map(|(map, blobs)| blobs.iter().map(move |blob| (map, blob)));
+            let mine = blobs.filter(|(_, (partition, _))| *partition == task.number);
+            input = Some(mine.flat_map(|(map, (_, bytes))| frame(*map, bytes)).collect());
+        }
+        let (mut blobs, mut part, mut report) = (Blobs::new(), Vec::new(), Value::Null);
+        for (tag, bytes) in frames(&output(&mut worker, input)) {
+            match tag {
+                PART => part.extend(bytes),
+                REPORT => report = serde_json::from_slice(bytes).unwrap(),
+                partition => blobs.push((partition, bytes.to_vec())),
+            }
+        }
+        assert!(report["done"].is_object(), "{}: {report}", attempt.id);
+        if task.kind == TaskKind::Reduce {
+            fs::write(directory.join("part"), part).unwrap();
+        }
+        identity["ended"] = now_ms().into();
+        identity["report"] = report;
+        fs::write(directory.join("report.new"), identity.to_string()).unwrap();
+        fs::rename(directory.join("report.new"), directory.join("report.json")).unwrap();
+        blobs
+    }
+}
+
+/// What a worker writes that reads this. The standard input of one that reads nothing stays open until then.
+fn output(worker: &mut Command, input: Option<Vec<u8>>) -> Vec<u8> {
+    let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = worker.stdin.take();
+    if let Some(input) = input {
+        stdin.take().unwrap().write_all(&input).unwrap();
+    }
+    let mut output = Vec::new();
+    worker.stdout.take().unwrap().read_to_end(&mut output).unwrap();
+    assert!(worker.wait().unwrap().success());
+    output
+}
+
+/// A frame of these bytes.
+fn frame(tag: u32, bytes: &[u8]) -> Vec<u8> {
+    [&tag.to_be_bytes(), &(bytes.len() as u32).to_be_bytes(), bytes].concat()
+}
+
+/// Frames: a tag, a length, and so many bytes.
+fn frames(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
+    let mut frames = Vec::new();
+    while let Some((head, rest)) = bytes.split_first_chunk::<8>() {
+        let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
+        let (frame, rest) = rest.split_at(number(4) as usize);
+        frames.push((number(0), frame));
+        bytes = rest;
+    }
+    frames
+}

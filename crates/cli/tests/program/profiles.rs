@@ -1,0 +1,61 @@
+//! Clusters that do not do everything at once: what is simulated passes `check`, what was tampered with does not, and
+//! what does not go with a profile is refused.
+
+use std::fs;
+
+use crate::{NIGHTLY, done, run, scratch, text};
+
+const FAIR: [&str; 6] =
+    ["--slots", "4", "--policy", "fair", "--profile", "hadoop:am-share=0.4:straggler-share=0.1"];
+
+#[test]
+fn what_was_simulated_under_a_profile_passes_and_is_the_same_again() {
+    let dir = scratch("profiles_pass");
+    for name in ["s.json", "s.jsonl"] {
+        let files = ["first-", "again-"].map(|which| dir.join(format!("{which}{name}")));
+        for file in &files {
+            done(&[&["simulate", NIGHTLY, "--output", text(file)][..], &FAIR].concat());
+        }
+        let [first, again] = files.each_ref().map(|file| fs::read_to_string(file).unwrap());
+        assert!(first.contains("\"am-share\":0.4") && first.contains("\"startup\""), "{name}");
+        assert!(first == again, "{name} differs the second time");
+        let ran = run(&["check", NIGHTLY, text(&files[0])]);
+        assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+        // A master that went a second later than its job allows.
+        let at = first.rfind("\"up\": ").unwrap();
+        let end = at + first[at..].find("\"end\": ").unwrap() + "\"end\": ".len();
+        fs::write(&files[1], format!("{}9{}", &first[..end], &first[end..])).unwrap();
+        let ran = run(&["check", NIGHTLY, text(&files[1])]);
+        assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("its master"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn explanations_tell_slots_of_masters_apart() {
+    let file = scratch("profiles_explain").join("s.json");
+    done(&[&["simulate", NIGHTLY, "--output", text(&file), "--machines", "2"][..], &FAIR].concat());
+    let ran = run(&["explain", text(&file), "reindex", "--workload", NIGHTLY]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("ApplicationMasters"), "{}", ran.out);
+}
+
+#[test]
+fn what_does_not_go_with_a_profile_is_refused() {
+    for (flags, expected) in [
+        (vec!["--profile", "hadop"], "did you mean \"hadoop\"?"),
+        (vec!["--profile", "hadoop"], "found map slots and reduce slots, expected universal ones"),
+        (vec!["--profile", "hadoop", "--slots", "4", "--heartbeat", "3"], "(hadoop:heartbeat=3)"),
+        (vec!["--profile", "hadoop", "--slots", "4", "--jitter", "0.5"], "(hadoop:spread=0.5)"),
+        (vec!["--profile", "hadoop", "--slots", "4", "--crash", "node-0@3"], "found machines that die"),
+        (
+            vec!["--profile", "hadoop", "--slots", "4", "--policy", "dmrs"],
+            "leaves slots to ApplicationMasters",
+        ),
+    ] {
+        let policy: &[&str] = if flags.contains(&"--policy") { &[] } else { &["--policy", "fifo"] };
+        let ran = run(&[&["simulate", NIGHTLY][..], &flags, policy].concat());
+        assert_eq!(ran.code, Some(2), "{flags:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(expected), "{flags:?}: {}", ran.err);
+    }
+}

@@ -1,0 +1,228 @@
+//! Masters of jobs: one for each job that ran, up while its tasks hold slots, and on a slot of its own itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::schedule::{MasterRow, Outcome, Schedule};
+use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, Profile, Time};
+
+use crate::ledger::Ledger;
+use crate::occupancy::{Hold, first_excess};
+use crate::order::Progress;
+use crate::tolerance;
+use crate::violation::{
+    First, MasterProblem, Place, RowProblem, Subject, Table, Violation, flow_name, job_name,
+};
+
+/// Allocations have none.
+pub(crate) fn check_none(schedule: &Schedule) -> Result<(), Violation> {
+    let none = schedule.masters.is_empty();
+    if none { Ok(()) } else { Err(unsound(0, RowProblem::NoMasters)) }
+}
+
+fn unsound(row: usize, problem: RowProblem) -> Violation {
+    Violation::Row { table: Table::Masters, row, problem }
+}
+
+/// The first row of a master that means nothing.
+pub(crate) fn check_rows(instance: &Instance, schedule: &Schedule) -> Result<(), Violation> {
+    let wrong = |(i, row): (usize, &MasterRow)| Some(unsound(i, fault(instance, schedule, row)?));
+    schedule.masters.iter().enumerate().find_map(wrong).map_or(Ok(()), Err)
+}
+
+fn fault(instance: &Instance, schedule: &Schedule, row: &MasterRow) -> Option<RowProblem> {
+    let Some(profile) = &schedule.profile else { return Some(RowProblem::NoMasters) };
+    if instance.jobs().get(row.job).is_none() {
+        return Some(RowProblem::UnknownJob(row.job.0));
+    }
+    if row.slot.is_some() != (profile.am_share() > 0.0) {
+        return Some(RowProblem::MasterSlot(row.slot.is_some()));
+    }
+    let slots = if instance.cluster().is_typed() { 0 } else { instance.cluster().slots(Lane::Any) };
+    if let Some(first) = row.slot.filter(|&slot| slot >= slots) {
+        return Some(RowProblem::SlotNumber { first, len: 1, slots });
+    }
+    if row.end < row.start {
+        return Some(RowProblem::Backwards { start: row.start.seconds(), end: row.end.seconds() });
+    }
+    if let Some(up) = row.up.filter(|&up| up < row.start || up > row.end) {
+        return Some(RowProblem::MasterUp(up.seconds()));
+    }
+    // As for task rows.
+    (row.end.0 > u64::MAX / 2).then_some(RowProblem::NotFinite(row.end.seconds()))
+}
+
+fn wrong(instance: &Instance, job: JobId, at: f64, problem: MasterProblem) -> Violation {
+    let flow = flow_name(instance, instance.job(job).flow);
+    Violation::Master { at, flow, job: job_name(instance, job), problem }
+}
+
+/// Under a profile, each job with tasks has one master, which is done with it unless its flow failed.
+pub(crate) fn check_jobs(
+    ledger: &Ledger<'_>,
+    schedule: &Schedule,
+    failed: impl Fn(FlowId) -> bool,
+) -> Result<(), Violation> {
+    let instance = ledger.instance;
+    let mut seen = BTreeSet::new();
+    for row in &schedule.masters {
+        let wrong = |problem| Err(wrong(instance, row.job, row.start.seconds(), problem));
+        if !seen.insert(row.job) {
+            return wrong(MasterProblem::Twice);
+        }
+        let flow_failed = failed(instance.job(row.job).flow);
+        match row.outcome {
+            Outcome::Done => {}
+            Outcome::Killed if flow_failed => {}
+            other => {
+                let expected = if flow_failed { "done or killed" } else { "done" };
+                return wrong(MasterProblem::Outcome { found: other.name(), expected });
+            }
+        }
+    }
+    if schedule.profile.is_none() {
+        return Ok(());
+    }
+    for &i in ledger.by_start() {
+        let row = ledger.row(i);
+        let job = instance.phase(row.phase).job;
+        if !seen.contains(&job) {
+            return Err(wrong(instance, job, row.start.seconds(), MasterProblem::Missing));
+        }
+    }
+    Ok(())
+}
+
+/// Offers whatever masters do at a wrong time or on a wrong slot.
+pub(crate) fn check_times(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
+    let Some(profile) = &schedule.profile else { return };
+    let of_job: BTreeMap<JobId, &MasterRow> = schedule.masters.iter().map(|row| (row.job, row)).collect();
+    for row in &schedule.masters {
+        check_life(ledger.instance, progress, profile, row, first);
+    }
+    for &i in ledger.by_start() {
+        let row = ledger.row(i);
+        let Some(master) = of_job.get(&ledger.instance.phase(row.phase).job) else { continue };
+        let is_up = master.up.is_some_and(|up| !tolerance::earlier_micros(row.start, up))
+            && !tolerance::earlier_micros(master.end, row.end);
+        if !is_up {
+            let task = Subject::task(ledger.instance, row.phase, row.first);
+            offer(ledger.instance, first, master.job, row.start, MasterProblem::Without { task });
+        }
+    }
+    check_share(ledger.instance, profile, &schedule.masters, first);
+    check_overlaps(ledger, &schedule.masters, first);
+}
+
+fn offer(instance: &Instance, first: &mut First, job: JobId, at: Time, problem: MasterProblem) {
+    let phase = instance.job(job).phases().next().unwrap_or(PhaseId(0));
+    first.offer(at.seconds(), phase, || wrong(instance, job, at.seconds(), problem));
+}
+
+/// It starts when its job is submitted, is up some time later, and goes some time after its job.
+fn check_life(
+    instance: &Instance,
+    progress: &Progress,
+    profile: &Profile,
+    row: &MasterRow,
+    first: &mut First,
+) {
+    let earliest = progress.job_ready(instance, row.job).map(|ready| ready + profile.submit().least);
+    if earliest.is_none_or(|earliest| tolerance::earlier_micros(row.start, earliest)) {
+        let earliest = earliest.map_or(f64::INFINITY, Time::seconds);
+        offer(instance, first, row.job, row.start, MasterProblem::Early { earliest });
+    }
+    let (least, most) = (profile.am_start().least.seconds(), profile.am_start().most.seconds());
+    if let Some(up) = row.up {
+        let found = up.since(row.start).seconds();
+        let is_right = found >= least - tolerance::amount(least) && found <= most + tolerance::amount(most);
+        if !is_right {
+            offer(instance, first, row.job, row.start, MasterProblem::Start { found, least, most });
+        }
+    }
+    let ended = progress.job_done(instance, row.job).map(|done| done + profile.am_linger());
+    let is_right = ended.is_some_and(|ended| tolerance::same_instant(row.end.seconds(), ended.seconds()));
+    if row.outcome == Outcome::Done && !is_right {
+        let expected = ended.map_or(f64::INFINITY, Time::seconds);
+        offer(instance, first, row.job, row.end, MasterProblem::End { expected });
+    }
+}
+
+/// Masters hold no more than their share of the slots: one always may, and one slot is always left.
+fn check_share(instance: &Instance, profile: &Profile, masters: &[MasterRow], first: &mut First) {
+    let cluster = instance.cluster();
+    if profile.am_share() == 0.0 || cluster.is_typed() {
+        return;
+    }
+    let slots = cluster.slots(Lane::Any);
+    let share = (profile.am_share() * f64::from(slots)).floor() as u32;
+    let most = share.max(1).min(slots - 1);
+    let hold = |(i, row): (usize, &MasterRow)| Hold {
+        start: row.start.seconds(),
+        end: row.end.seconds(),
+        slots: 1,
+        row: i as u32,
+    };
+    if let Some(excess) = first_excess(masters.iter().enumerate().map(hold).collect(), u64::from(most)) {
+        let row = &masters[excess.row as usize];
+        offer(instance, first, row.job, row.start, MasterProblem::TooMany { found: excess.held, most });
+    }
+}
+
+/// A slot that something holds from a time to a time.
+struct Taken {
+    slot: u32,
+    start: Time,
+    end: Time,
+    by: By,
+}
+
+#[derive(Clone, Copy)]
+enum By {
+    Master(JobId),
+    Task(PhaseId, u32),
+}
+
+/// Offers slots that a master and something else hold at once. O(n log n) in the attempts on slots of masters.
+fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First) {
+    let instance = ledger.instance;
+    let of_masters: BTreeSet<u32> = masters.iter().filter_map(|row| row.slot).collect();
+    let mut taken: Vec<Taken> = Vec::new();
+    for row in masters {
+        let by = By::Master(row.job);
+        taken.extend(row.slot.map(|slot| Taken { slot, start: row.start, end: row.end, by }));
+    }
+    for &i in ledger.by_start() {
+        let row = ledger.row(i);
+        let slots = ledger.rows.places(row).iter().flat_map(|place| place.first..place.end());
+        for (task, slot) in (row.first..).zip(slots).filter(|(_, slot)| of_masters.contains(slot)) {
+            taken.push(Taken { slot, start: row.start, end: row.end, by: By::Task(row.phase, task) });
+        }
+    }
+    taken.retain(|taken| tolerance::shrunk(taken.end) > taken.start);
+    taken.sort_by_key(|taken| (taken.slot, taken.start));
+    for (before, after) in latest_before(&taken) {
+        if tolerance::shrunk(before.end) <= after.start {
+            continue;
+        }
+        let (job, other) = match (before.by, after.by) {
+            (By::Master(job), By::Task(phase, task)) | (By::Task(phase, task), By::Master(job)) => {
+                (job, Some(Box::new(Subject::task(instance, phase, task))))
+            }
+            (By::Master(_), By::Master(job)) => (job, None),
+            // Tasks among themselves are looked at elsewhere.
+            (By::Task(..), By::Task(..)) => continue,
+        };
+        let place = Place::new(instance.cluster(), Lane::Any, after.slot);
+        offer(instance, first, job, after.start, MasterProblem::Overlap { place, other });
+    }
+}
+
+/// Each with what held its slot longest of those before it.
+fn latest_before(taken: &[Taken]) -> impl Iterator<Item = (&Taken, &Taken)> {
+    let mut last: Option<&Taken> = None;
+    taken.iter().filter_map(move |next| {
+        let before = last.filter(|last| last.slot == next.slot);
+        last = Some(before.filter(|before| before.end > next.end).unwrap_or(next));
+        before.map(|before| (before, next))
+    })
+}

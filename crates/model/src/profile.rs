@@ -1,0 +1,231 @@
+//! Profiles: how a simulated cluster differs from one that does everything at once.
+//!
+//! A profile is data: its parameters are declared once, a schedule records the value of each, and the simulator and the
+//! judge read them from there, each with rules of its own. Where the defaults were measured is told in
+//! `docs/profiles.md`.
+
+use std::fmt;
+
+use crate::names::{did_you_mean, one_of};
+use crate::params::{Param, ParamError, Settings, Values};
+use crate::time::Span;
+
+/// What nothing is called that a profile would change.
+pub const PLAIN: &str = "plain";
+
+/// The name of the one profile there is.
+pub const HADOOP: &str = "hadoop";
+
+/// The parameters of [`HADOOP`].
+pub const PARAMS: &[Param] = &[
+    Param::new("submit", "0.3..0.7", RANGE, "from when a job may start to when the cluster knows of it"),
+    Param::new("am-start", "5.4..7.2", RANGE, "from the slot of an ApplicationMaster to its first request"),
+    Param::new("am-linger", "5.2", PAUSE, "how long it keeps its slot after the end of its job"),
+    Param::new(
+        "am-share",
+        "1",
+        Values::Real(0.0, 1.0),
+        "most slots that ApplicationMasters hold; 0 if they need none",
+    ),
+    Param::new("heartbeat", "0.2", PAUSE, "machines report, and get work, this often"),
+    Param::new("am-heartbeat", "0.2", PAUSE, "an ApplicationMaster hears of its containers this often"),
+    Param::new("container-start", "4..6", RANGE, "from when a container is asked for to its task's own code"),
+    Param::new(
+        "spread",
+        "0",
+        Values::Real(0.0, 3.0),
+        "standard deviation of the logarithm of what tasks take",
+    ),
+    Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
+    Param::new("straggler-factor", "3", Values::Real(1.0, 1000.0), "how many times as long one takes"),
+];
+
+/// A day is more than anything here takes.
+const LONGEST: f64 = 86_400.0;
+const RANGE: Values = Values::SecondsRange(0.0, LONGEST);
+const PAUSE: Values = Values::Seconds(0.0, LONGEST);
+
+/// How a simulated cluster behaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    settings: Settings,
+}
+
+/// Something that is drawn, each value as likely as any other. Both ends are included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// The least it may be.
+    pub least: Span,
+    /// The most.
+    pub most: Span,
+}
+
+/// Why a text is no profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// None is called that.
+    #[error("found profile {found:?}, expected {}{}", one_of(&[PLAIN, HADOOP]), did_you_mean(.found, [PLAIN, HADOOP]))]
+    Unknown {
+        /// What was found.
+        found: String,
+    },
+    /// It does not take a setting.
+    #[error("profile {HADOOP}: {0}")]
+    Parameter(#[from] ParamError),
+}
+
+impl Profile {
+    /// The profile of a cluster of Hadoop, its parameters at their defaults.
+    pub fn hadoop() -> Self {
+        Self { settings: Settings::defaults(PARAMS) }
+    }
+
+    /// Reads `hadoop` or `hadoop:am-share=0.4:container-start=2..3`; `None` for `plain`.
+    ///
+    /// # Errors
+    /// A name that is none, a parameter that it does not have or that cannot be that.
+    pub fn parse(text: &str) -> Result<Option<Self>, ProfileError> {
+        if text == PLAIN {
+            return Ok(None);
+        }
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        Self::of(name, parts.map(|part| part.split_once('=').unwrap_or((part, "")))).map(Some)
+    }
+
+    /// The profile of that name with `(name, value)` settings.
+    ///
+    /// # Errors
+    /// As [`Self::parse`]; `plain` has no settings and is none here.
+    pub fn of<'a>(
+        name: &str,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ProfileError> {
+        if name != HADOOP {
+            return Err(ProfileError::Unknown { found: name.to_owned() });
+        }
+        Ok(Self { settings: Settings::parse(PARAMS, settings)? })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        HADOOP
+    }
+
+    /// Every parameter with its value, as [`Self::of`] reads them.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        self.settings.pairs()
+    }
+
+    /// Whether anything is drawn.
+    pub fn draws(&self) -> bool {
+        let ranges = [self.submit(), self.am_start(), self.container_start()];
+        let is_drawn = |range: &Between| range.least < range.most;
+        ranges.iter().any(is_drawn) || self.spread() > 0.0 || self.straggler_share() > 0.0
+    }
+
+    /// From when a job may start (its flow released, the jobs before it done) to when the cluster knows of it.
+    pub fn submit(&self) -> Between {
+        self.between("submit")
+    }
+
+    /// From when an ApplicationMaster takes its slot to when its job's tasks may take theirs.
+    pub fn am_start(&self) -> Between {
+        self.between("am-start")
+    }
+
+    /// How long an ApplicationMaster keeps its slot after the end of its job.
+    pub fn am_linger(&self) -> Span {
+        self.span("am-linger")
+    }
+
+    /// The part of all slots that ApplicationMasters hold at most; 0 if they need no slot.
+    pub fn am_share(&self) -> f64 {
+        self.settings.real("am-share")
+    }
+
+    /// How often a machine reports its ends and gets work; zero for at once.
+    pub fn heartbeat(&self) -> Span {
+        self.span("heartbeat")
+    }
+
+    /// How often an ApplicationMaster hears which slots its job has; zero for at once.
+    pub fn am_heartbeat(&self) -> Span {
+        self.span("am-heartbeat")
+    }
+
+    /// From when an ApplicationMaster asks for a task to be begun on a slot to when its code runs.
+    pub fn container_start(&self) -> Between {
+        self.between("container-start")
+    }
+
+    /// Standard deviation of the logarithm of a random factor (mean 1) on what a task computes; 0 for exact durations.
+    pub fn spread(&self) -> f64 {
+        self.settings.real("spread")
+    }
+
+    /// How likely an attempt takes [`Self::straggler_factor`] times as long.
+    pub fn straggler_share(&self) -> f64 {
+        self.settings.real("straggler-share")
+    }
+
+    /// How many times as long as others a straggler computes.
+    pub fn straggler_factor(&self) -> f64 {
+        self.settings.real("straggler-factor")
+    }
+
+    fn span(&self, name: &str) -> Span {
+        Span::from_seconds_nearest(self.settings.real(name))
+    }
+
+    fn between(&self, name: &str) -> Between {
+        let (least, most) = self.settings.reals(name);
+        Between { least: Span::from_seconds_nearest(least), most: Span::from_seconds_nearest(most) }
+    }
+}
+
+impl fmt::Display for Profile {
+    /// As [`Profile::parse`] reads it, with all parameters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.pairs().try_for_each(|(name, value)| write!(f, ":{name}={value}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_a_name_with_parameters() {
+        let profile = Profile::parse("hadoop:am-share=0.25:submit=1s..2s").unwrap().unwrap();
+        assert_eq!((profile.am_share(), profile.am_linger()), (0.25, Span(5_200_000)));
+        assert_eq!(profile.submit(), Between { least: Span(1_000_000), most: Span(2_000_000) });
+        assert_eq!(Profile::parse(&profile.to_string()), Ok(Some(profile)));
+        assert_eq!(Profile::parse("plain"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_profile_is_said() {
+        let error = |text: &str| Profile::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            error("hadop"),
+            r#"found profile "hadop", expected one of plain, hadoop; did you mean "hadoop"?"#
+        );
+        assert!(error("hadoop:am-shar=1").starts_with("profile hadoop: found parameter \"am-shar\""));
+        assert_eq!(
+            error("hadoop:am-share=2"),
+            "profile hadoop: found am-share=2, expected a number from 0 to 1"
+        );
+        assert!(error("plain:am-share=1").starts_with("found profile \"plain\""));
+    }
+
+    #[test]
+    fn nothing_need_take_any_time() {
+        // A factor of 1 is what takes no time.
+        for param in PARAMS.iter().filter(|param| !param.name.ends_with("-factor")) {
+            assert!(Profile::of(HADOOP, [(param.name, "0")]).is_ok(), "{}", param.name);
+        }
+    }
+}

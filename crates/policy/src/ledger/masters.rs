@@ -1,0 +1,225 @@
+//! Masters: jobs that have to be submitted, and whose tasks run only while a master of theirs does.
+//!
+//! A slot that a policy gives to a phase goes to the master of its job if that is not there yet: the phase is then no
+//! longer ready, and is again when the master is up. When masters hold all the slots that they may, phases of other jobs
+//! are no longer ready either, until one leaves its slot; then all of them are, and the policy says which job is next.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::schedule::{MasterRow, Outcome};
+use slackline_model::{FlowId, JobId, Lane, PhaseId, SlotRange, Time};
+
+use super::Ledger;
+use crate::engine::{self, Engine, MasterOrder};
+use crate::event::Event;
+use crate::spot::Spot;
+
+/// The masters of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Masters {
+    rules: engine::Masters,
+    /// Jobs that were ordered to be submitted.
+    submitting: BTreeSet<JobId>,
+    /// Masters of jobs that are not over, those that start included.
+    live: BTreeMap<JobId, Master>,
+    /// Masters of jobs that are over, with when those ended, until they leave their slots.
+    lingering: BTreeMap<JobId, (Option<u32>, Time)>,
+    /// How many slots they hold together.
+    held: u32,
+    /// Phases that wait until a master may have a slot.
+    parked: BTreeSet<PhaseId>,
+    /// Rows that will not change any more and were not given away.
+    over: Vec<MasterRow>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Master {
+    slot: Option<u32>,
+    start: Time,
+    up: Option<Time>,
+}
+
+impl Masters {
+    pub(super) fn new(rules: engine::Masters) -> Self {
+        Self {
+            rules,
+            submitting: BTreeSet::new(),
+            live: BTreeMap::new(),
+            lingering: BTreeMap::new(),
+            held: 0,
+            parked: BTreeSet::new(),
+            over: Vec::new(),
+        }
+    }
+
+    /// Slots that masters hold.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        let live = self.live.values().map(|master| master.slot);
+        live.chain(self.lingering.values().map(|&(slot, _)| slot)).flatten()
+    }
+
+    /// Whether a job is about to be submitted.
+    pub(crate) fn is_submitting(&self, job: JobId) -> bool {
+        self.submitting.contains(&job)
+    }
+
+    pub(super) fn take_over(&mut self) -> Vec<MasterRow> {
+        std::mem::take(&mut self.over)
+    }
+
+    /// Stops what is there when a run ends early.
+    pub(super) fn abandon(&mut self, now: Time) {
+        for (job, master) in std::mem::take(&mut self.live) {
+            self.close(job, master, now, Outcome::Killed);
+        }
+    }
+
+    fn close(&mut self, job: JobId, Master { slot, start, up }: Master, end: Time, outcome: Outcome) {
+        self.over.push(MasterRow { job, slot, start, up, end, outcome });
+    }
+}
+
+impl Ledger {
+    /// Has jobs submitted that may start.
+    pub(super) fn submit<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+        let Some(masters) = &mut self.masters else { return };
+        for job in self.state.take_to_submit() {
+            masters.submitting.insert(job);
+            engine.master(MasterOrder::Submit(job), &self.instance);
+        }
+    }
+
+    pub(super) fn submitted(&mut self, job: JobId, events: &mut Vec<Event>) {
+        if self.masters.as_mut().is_some_and(|masters| masters.submitting.remove(&job)) {
+            self.state.submitted(&self.instance, job, self.now, events);
+        }
+    }
+
+    /// Whether tasks of `phase`, which is ready, may take slots of a spot, of which one at least is free. If not, the
+    /// phase is not ready any more, and a slot of the spot may have gone to the master of its job.
+    pub(crate) fn admits<E: Engine + ?Sized>(&mut self, phase: PhaseId, spot: Spot, engine: &mut E) -> bool {
+        let has_room = self.has_room();
+        let Some(masters) = &mut self.masters else { return true };
+        let job = self.instance.phase(phase).job;
+        match masters.live.get(&job) {
+            Some(master) if master.up.is_some() => return true,
+            Some(_) => {}
+            None if has_room => self.start_master(job, spot, engine),
+            None => {
+                masters.parked.insert(phase);
+            }
+        }
+        self.state.stop(&self.instance, phase);
+        false
+    }
+
+    /// Whether the master of a job is up, where jobs need one.
+    pub(super) fn has_master(&self, job: JobId) -> bool {
+        let is_up = |masters: &Masters| masters.live.get(&job).is_some_and(|master| master.up.is_some());
+        self.masters.as_ref().is_none_or(is_up)
+    }
+
+    /// Whether one more master may have a slot: there must be one left then that no reduce waits on for maps.
+    fn has_room(&self) -> bool {
+        let Some(masters) = &self.masters else { return false };
+        let (alive, waiting) = (self.state.alive(Lane::Any), self.state.waiting(Lane::Any));
+        masters.rules.most.is_none_or(|most| masters.held < most && waiting + 1 < alive)
+    }
+
+    fn start_master<E: Engine + ?Sized>(&mut self, job: JobId, spot: Spot, engine: &mut E) {
+        let needs_slot = self.masters.as_ref().is_some_and(|masters| masters.rules.most.is_some());
+        let slot = needs_slot.then(|| {
+            let mut places = Vec::new();
+            spot.take(self, 1, &mut places);
+            self.state.set_alive(spot.lane, self.state.alive(spot.lane) - 1);
+            places[0].first
+        });
+        let since = self.now;
+        if let Some(masters) = &mut self.masters {
+            masters.held += u32::from(needs_slot);
+            masters.live.insert(job, Master { slot, start: since, up: None });
+        }
+        engine.master(MasterOrder::Start { job, slot, since }, &self.instance);
+    }
+
+    pub(super) fn master_up(&mut self, job: JobId, events: &mut Vec<Event>) {
+        let Some(master) = self.masters.as_mut().and_then(|masters| masters.live.get_mut(&job)) else {
+            return;
+        };
+        master.up = Some(self.now);
+        for phase in self.instance.job(job).phases() {
+            self.state.resume(&self.instance, phase, self.now, events);
+        }
+    }
+
+    /// Masters of the jobs that are done by these events begin to go.
+    pub(super) fn end_masters<E: Engine + ?Sized>(&mut self, events: &[Event], engine: &mut E) {
+        let Some(masters) = &mut self.masters else { return };
+        for event in events {
+            let Event::JobDone(job) = *event else { continue };
+            let Some(master) = masters.live.remove(&job) else { continue };
+            let ends = self.instance.job(job).phases().map(|phase| self.state.phase(phase).last_end());
+            let at = ends.fold(master.start, Time::max);
+            masters.close(job, master, at + masters.rules.linger, Outcome::Done);
+            masters.lingering.insert(job, (master.slot, at));
+            engine.master(MasterOrder::End { job, slot: master.slot, at }, &self.instance);
+        }
+    }
+
+    pub(super) fn master_gone(&mut self, job: JobId, events: &mut Vec<Event>) {
+        let gone = self.masters.as_mut().and_then(|masters| masters.lingering.remove(&job));
+        if let Some((slot, _)) = gone {
+            self.leave_slot(slot, events);
+        }
+    }
+
+    /// A master is no longer on its slot; another one may start.
+    fn leave_slot(&mut self, slot: Option<u32>, events: &mut Vec<Event>) {
+        let Some(slot) = slot else { return };
+        let cluster = self.instance.cluster();
+        self.free[Lane::Any.index()].insert(SlotRange { first: slot, len: 1 });
+        self.state.set_alive(Lane::Any, self.state.alive(Lane::Any) + 1);
+        if let Some(freed) = &mut self.freed {
+            freed.insert(cluster.machine_of(Lane::Any, slot).0);
+        }
+        let Some(masters) = &mut self.masters else { return };
+        masters.held -= 1;
+        for phase in std::mem::take(&mut masters.parked) {
+            self.state.resume(&self.instance, phase, self.now, events);
+        }
+    }
+
+    /// Stops the masters of a flow that is given up.
+    pub(super) fn kill_masters<E: Engine + ?Sized>(
+        &mut self,
+        flow: FlowId,
+        engine: &mut E,
+        events: &mut Vec<Event>,
+    ) {
+        for job in self.instance.flow(flow).jobs() {
+            let Some(masters) = &mut self.masters else { return };
+            masters.submitting.remove(&job);
+            if let Some(master) = masters.live.remove(&job) {
+                masters.close(job, master, self.now, Outcome::Killed);
+                engine.master(MasterOrder::Kill(job), &self.instance);
+                self.leave_slot(master.slot, events);
+            }
+        }
+    }
+
+    /// Another engine goes on with the masters that are there.
+    pub(super) fn hand_over_masters<E: Engine + ?Sized>(&self, engine: &mut E) {
+        let Some(masters) = &self.masters else { return };
+        for &job in &masters.submitting {
+            engine.master(MasterOrder::Submit(job), &self.instance);
+        }
+        for (&job, &Master { slot, start: since, .. }) in
+            masters.live.iter().filter(|(_, master)| master.up.is_none())
+        {
+            engine.master(MasterOrder::Start { job, slot, since }, &self.instance);
+        }
+        for (&job, &(slot, at)) in &masters.lingering {
+            engine.master(MasterOrder::End { job, slot, at }, &self.instance);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What starting takes on a cluster that does not do everything at once: jobs are submitted, have masters, and their
+//! tasks begin some time after they took their slots.
+
+use std::collections::BTreeMap;
+
+use slackline_model::profile::Between;
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Cluster, JobId, Lane, PhaseId, Profile, Seed, Span, Time};
+use slackline_policy::engine::Masters;
+
+/// The starts of one simulation. Each draws from a stream of its own, so that none moves another.
+#[derive(Clone, Debug)]
+pub(crate) struct Starts {
+    profile: Profile,
+    seed: Seed,
+    /// Since when the masters of jobs are up that are not over.
+    up: BTreeMap<JobId, Time>,
+}
+
+impl Starts {
+    /// # Panics
+    /// If masters hold slots and the cluster has typed slots, or fewer than two.
+    pub(crate) fn new(profile: Profile, seed: Seed, cluster: &Cluster) -> Self {
+        let starts = Self { profile, seed, up: BTreeMap::new() };
+        let is_possible = !cluster.is_typed() && cluster.slots(Lane::Any) > 1;
+        assert!(starts.profile.am_share() == 0.0 || is_possible, "slots for masters and tasks");
+        starts
+    }
+
+    /// What the driver has to know of masters on that cluster. One may always start, and a slot is always left.
+    pub(crate) fn masters(&self, cluster: &Cluster) -> Masters {
+        let (share, slots) = (self.profile.am_share(), cluster.slots(Lane::Any));
+        let most = (share > 0.0).then(|| ((share * f64::from(slots)) as u32).clamp(1, slots - 1));
+        Masters { most, linger: self.profile.am_linger() }
+    }
+
+    /// Whether tasks that start together may begin or end apart.
+    pub(crate) fn are_drawn(&self) -> bool {
+        let Between { least, most } = self.profile.container_start();
+        least < most || self.profile.straggler_share() > 0.0
+    }
+
+    /// How many times as long as its task says an attempt computes.
+    pub(crate) fn factor(&self, attempt: (PhaseId, u32, u16)) -> f64 {
+        let share = self.profile.straggler_share();
+        let is_straggler = share > 0.0 && random::chance(&mut self.of_attempt("straggler", attempt), share);
+        if is_straggler { self.profile.straggler_factor() } else { 1.0 }
+    }
+
+    /// The generator of an attempt, for one thing that is drawn.
+    fn of_attempt(&self, stream: &str, (phase, task, attempt): (PhaseId, u32, u16)) -> ChaCha8Rng {
+        let of_attempt = Seed(self.seed.stream(stream, u64::from(attempt)));
+        random::rng(of_attempt, "task", u64::from(phase.0) << 32 | u64::from(task))
+    }
+
+    /// How long it takes to submit a job.
+    pub(crate) fn submission(&self, job: JobId) -> Span {
+        self.draw(self.profile.submit(), "submit", u64::from(job.0))
+    }
+
+    /// How long it takes to start the master of a job.
+    pub(crate) fn master(&self, job: JobId) -> Span {
+        self.draw(self.profile.am_start(), "am-start", u64::from(job.0))
+    }
+
+    /// The master of a job is up.
+    pub(crate) fn note_up(&mut self, job: JobId, now: Time) {
+        self.up.insert(job, now);
+    }
+
+    /// A job is over.
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.up.remove(&job);
+    }
+
+    /// How long after it took its slot at `now` an attempt of a task begins: its master hears of the slot with its
+    /// next heartbeat, and then the container starts.
+    pub(crate) fn container(&self, job: JobId, attempt: (PhaseId, u32, u16), now: Time) -> Span {
+        let beat = self.profile.am_heartbeat().0;
+        let since = now.since(self.up.get(&job).copied().unwrap_or(Time::ZERO)).0;
+        let heard = if beat == 0 { 0 } else { since.next_multiple_of(beat) - since };
+        let rng = &mut self.of_attempt("container-start", attempt);
+        Span(heard + between(self.profile.container_start(), rng).0)
+    }
+
+    fn draw(&self, range: Between, stream: &str, index: u64) -> Span {
+        between(range, &mut random::rng(self.seed, stream, index))
+    }
+}
+
+fn between(Between { least, most }: Between, rng: &mut ChaCha8Rng) -> Span {
+    if least == most { least } else { Span(random::integer(rng, least.0, most.0)) }
+}

@@ -1,0 +1,69 @@
+//! Drives the MapReduce jobs that others submit to a Hadoop cluster, under any policy.
+//!
+//! - [`Cluster`], [`Wish`]: the cluster, and what is asked for; [`drive`]: the loop;
+//! - [`Watcher`], [`Happened`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
+//! - [`Events`]: all of it as lines of JSON.
+
+mod events;
+mod prospects;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use slackline_local::history::{CountsOfJobs, Note, PastRun};
+use slackline_local::job_cost::records;
+use slackline_local::{HistoryStore, clock};
+use slackline_model::{History, Objective};
+use slackline_policy::{Config, Learning};
+pub use slackline_yarn::engine::attach::{
+    Application, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
+};
+
+pub use self::events::Events;
+pub use self::prospects::prospects;
+use crate::policy_spec::PolicySpec;
+use crate::run::{EngineError, RunError};
+
+/// Who decides, and what is known.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The store of what jobs took in earlier runs; begun if it is not there.
+    pub history: Option<PathBuf>,
+}
+
+/// Drives the applications of a cluster until `stop` is set or the time is over, and tells the history what they took.
+///
+/// # Errors
+/// A history that is none; the table cannot be had; the policy fails.
+pub fn drive(
+    cluster: Cluster,
+    request: &Request,
+    stop: Arc<AtomicBool>,
+    watcher: &mut dyn Watcher,
+) -> Result<(), RunError> {
+    let started = clock::unix_micros();
+    let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
+    let known = store.as_ref().map(HistoryStore::latest).transpose()?;
+    let known = known.as_ref().map_or_else(History::new, records);
+    let machines = cluster.empty().cluster();
+    let mut policy = request.policy.build(machines, &Objective::default());
+    let learning = Learning::new(machines, &known).guessing();
+    // How often a task may fail is the business of its application.
+    let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning));
+    let driven = cluster.drive(policy.as_mut(), config, stop, watcher);
+    let jobs = driven.map_err(|error| match error {
+        EngineError::Policy(failure) => {
+            RunError::Policy { policy: request.policy.spec().to_owned(), failure }
+        }
+        error => error.into(),
+    })?;
+    if let Some(store) = store.filter(|_| !jobs.is_empty()) {
+        let note = Note { workload: "attach".to_owned(), policy: request.policy.spec().to_owned() };
+        // Its tasks are none of ours: nobody tells what they counted.
+        store.remember(&PastRun { started, note, jobs, counts: CountsOfJobs::new() })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! Simulations under a profile: small cases by hand, and laws on random workloads. The swarm draws the rest.
+
+use crate::arb::arb_draft;
+use proptest::prelude::*;
+use slackline::simulate::{Options, simulate};
+use slackline::{PolicySpec, Registry};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, TasksDraft};
+use slackline_model::schedule::{MasterRow, Outcome, TaskRow};
+use slackline_model::{Draft, Instance, JobId, Profile, Schedule, Seed, Span};
+use slackline_testkit::harness::{self, Setup};
+use slackline_testkit::instances::{job, machines};
+
+fn policy(spec: &str) -> PolicySpec {
+    Registry::standard().parse(spec).unwrap()
+}
+
+/// A judged simulation, audited.
+fn run(instance: &Instance, spec: &str, profile: &str, seed: u64) -> Schedule {
+    let mut setup = Setup::plain();
+    setup.sim.seed = Seed(seed);
+    setup.sim = setup.sim.with_profile(Profile::parse(profile).unwrap());
+    let mut policy = policy(spec).build(instance.cluster(), &instance.objective());
+    harness::judged(instance, policy.as_mut(), &setup).unwrap_or_else(|wrong| panic!("{wrong}\n{profile}")).0
+}
+
+/// A profile that draws nothing: 1 s to submit, 5 s for a master, 2 s for a container, and what is said.
+fn fixed(more: &str) -> String {
+    format!(
+        "hadoop:submit=1:am-start=5:am-linger=4:container-start=2{}{}{more}",
+        if more.contains(":heartbeat") { "" } else { ":heartbeat=0" },
+        if more.contains(":am-heartbeat") { "" } else { ":am-heartbeat=0" },
+    )
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a job takes its phases as options")]
+fn uniform(tasks: u32, seconds: f64) -> Option<TasksDraft> {
+    Some(TasksDraft::Uniform { tasks, seconds })
+}
+
+/// A flow of two maps of 10 s and a reduce of 5 s, and one of a map of a second, on one machine of two slots.
+fn two(n: usize) -> Instance {
+    let long = FlowDraft::new("f", vec![job("j", &[], uniform(2, 10.0), uniform(1, 5.0))]);
+    let short = FlowDraft::new("g", vec![job("j", &[], uniform(1, 1.0), None)]);
+    let flows = vec![long, short][..n].to_vec();
+    Instance::new(&Draft {
+        machines: vec![machines("m", 1, 1.0, Slots::Universal(2))],
+        flows,
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
+/// (slot, start, own code, end) of the rows, in the order of their starts.
+fn rows(schedule: &Schedule) -> Vec<(u32, f64, f64, f64)> {
+    let tasks = &schedule.tasks;
+    let row = |row: &TaskRow| {
+        let begun = row.start + row.startup;
+        (tasks.places(row)[0].first, row.start.seconds(), begun.seconds(), row.end.seconds())
+    };
+    let mut rows: Vec<_> = tasks.rows().iter().map(row).collect();
+    rows.sort_by(|a, b| a.1.total_cmp(&b.1));
+    rows
+}
+
+/// (job, slot, start, up, end) of the masters.
+fn masters(schedule: &Schedule) -> Vec<(JobId, Option<u32>, f64, f64, f64)> {
+    let of = |row: &MasterRow| {
+        assert_eq!(row.outcome, Outcome::Done);
+        (row.job, row.slot, row.start.seconds(), row.up.unwrap().seconds(), row.end.seconds())
+    };
+    schedule.masters.iter().map(of).collect()
+}
+
+#[test]
+fn a_job_is_submitted_and_its_master_started_before_its_tasks() {
+    let schedule = run(&two(1), "fifo", &fixed(""), 0);
+    // The master keeps one of the two slots, so that maps and reduce follow each other.
+    assert_eq!(rows(&schedule), [(1, 6.0, 8.0, 18.0), (1, 18.0, 20.0, 30.0), (1, 30.0, 32.0, 37.0)]);
+    assert_eq!(masters(&schedule), [(JobId(0), Some(0), 1.0, 6.0, 41.0)]);
+    assert_eq!((schedule.flows[0].start, schedule.flows[0].completion), (Some(6.0), Some(37.0)));
+}
+
+#[test]
+fn a_master_waits_until_another_has_gone() {
+    let schedule = run(&two(2), "fifo", &fixed(""), 0);
+    assert_eq!(masters(&schedule)[1], (JobId(1), Some(0), 41.0, 46.0, 53.0));
+    assert_eq!(rows(&schedule)[3], (1, 46.0, 48.0, 49.0));
+}
+
+#[test]
+fn masters_that_hold_no_slot_take_time_all_the_same() {
+    let schedule = run(&two(2), "fifo", &fixed(":am-share=0"), 0);
+    // Both maps at once, which is one row.
+    assert_eq!(rows(&schedule)[..2], [(0, 6.0, 8.0, 18.0), (0, 18.0, 20.0, 25.0)]);
+    assert_eq!(masters(&schedule)[1], (JobId(0), None, 1.0, 6.0, 29.0));
+}
+
+#[test]
+fn a_master_hears_of_slots_by_its_heartbeats() {
+    let schedule = run(&two(1), "fifo", &fixed(":am-heartbeat=5"), 0);
+    // It is up at 6 and hears at 6, 11, 16, 21, …; a container then starts in 2 s.
+    assert_eq!(rows(&schedule), [(1, 6.0, 8.0, 18.0), (1, 18.0, 23.0, 33.0), (1, 33.0, 38.0, 43.0)]);
+}
+
+#[test]
+fn machines_give_slots_by_their_heartbeats() {
+    let schedule = run(&two(1), "fifo", &fixed(":heartbeat=4"), 0);
+    assert_eq!(masters(&schedule), [(JobId(0), Some(0), 4.0, 9.0, 47.0)]);
+    assert_eq!(rows(&schedule), [(1, 12.0, 14.0, 24.0), (1, 24.0, 26.0, 36.0), (1, 36.0, 38.0, 43.0)]);
+}
+
+#[test]
+fn stragglers_take_so_many_times_as_long() {
+    let schedule = run(&two(1), "fifo", &fixed(":straggler-share=1:straggler-factor=3"), 0);
+    assert_eq!(rows(&schedule)[0], (1, 6.0, 8.0, 38.0));
+    let some = run(&two(1), "fifo", &fixed(":straggler-share=0.5:straggler-factor=3"), 1);
+    let computed: Vec<f64> = rows(&some).iter().map(|row| row.3 - row.2).collect();
+    assert!(computed.iter().all(|took| [10.0, 30.0, 5.0, 15.0].contains(took)), "{computed:?}");
+}
+
+#[test]
+fn a_reduce_that_took_its_slot_early_starts_its_container_meanwhile() {
+    let flow = FlowDraft::new("f", vec![job("j", &[], uniform(2, 10.0), uniform(1, 5.0))]);
+    let machines = vec![machines("m", 1, 1.0, Slots::Universal(4))];
+    let instance = Instance::new(&Draft { machines, flows: vec![flow], ..Draft::default() }).unwrap();
+    let mut setup = Setup::plain();
+    setup.slowstart = 0.0;
+    setup.sim = setup.sim.with_profile(Profile::parse(&fixed("")).unwrap());
+    let mut policy = policy("fifo").build(instance.cluster(), &instance.objective());
+    let schedule = harness::judged(&instance, policy.as_mut(), &setup).unwrap().0;
+    assert_eq!(rows(&schedule), [(1, 6.0, 8.0, 18.0), (3, 6.0, 8.0, 23.0)]);
+}
+
+#[test]
+fn a_policy_that_binds_tasks_to_machines_is_refused_where_masters_hold_slots() {
+    let refused = |profile: &str| {
+        let mut options = Options::exact();
+        options.sim = options.sim.with_profile(Profile::parse(profile).unwrap());
+        simulate(&two(1), &policy("dmrs"), &options, None, None).map(drop)
+    };
+    let said = refused("hadoop").unwrap_err().to_string();
+    assert!(said.contains("leaves slots to ApplicationMasters"), "{said}");
+    refused("hadoop:am-share=0").unwrap();
+}
+
+/// As many flows, one after the other, on a cluster that is always busy but never far behind.
+fn day(flows: u32) -> Instance {
+    let flow = |k: u32| FlowDraft {
+        release: f64::from(k) * 30.0,
+        ..FlowDraft::new(format!("f{k}"), vec![job("j", &[], uniform(8, 10.0), uniform(2, 5.0))])
+    };
+    let machines = vec![machines("m", 4, 1.0, Slots::Universal(2))];
+    Instance::new(&Draft { machines, flows: (0..flows).map(flow).collect(), ..Draft::default() }).unwrap()
+}
+
+#[test]
+fn what_there_is_to_do_grows_with_the_flows() {
+    let done = |flows: u32| {
+        let mut options = Options::exact();
+        options.sim = options.sim.with_profile(Some(Profile::hadoop()));
+        let simulated = simulate(&day(flows), &policy("fifo"), &options, None, None).unwrap();
+        simulated.decisions + simulated.reports
+    };
+    let (few, many) = (done(100), done(400));
+    assert!(many < 4 * few + few / 4, "{few} of 100 flows, {many} of 400");
+}
+
+#[test]
+fn a_profile_of_nothing_changes_nothing() {
+    let nothing =
+        "hadoop:submit=0:am-start=0:am-linger=0:am-share=0:heartbeat=0:am-heartbeat=0:container-start=0";
+    for instance in [two(1), two(2), day(9)] {
+        let [with, without] = [nothing, "plain"].map(|profile| run(&instance, "fifo", profile, 0));
+        assert_eq!(with.flows, without.flows);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The same seed gives the same schedule; every flow is done.
+    #[test]
+    fn the_same_seed_gives_the_same_schedule(draft in arb_draft(), seed in 0..100u64) {
+        let instance = Instance::new(&draft).unwrap().cut(Span(5_000_000));
+        let profile = "hadoop:am-share=0:straggler-share=0.1:spread=0.2";
+        let once = run(&instance, "fair", profile, seed);
+        prop_assert!(once.flows.iter().all(|row| row.completion.is_some()));
+        prop_assert_eq!(once, run(&instance, "fair", profile, seed));
+    }
+}

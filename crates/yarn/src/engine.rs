@@ -1,0 +1,26 @@
+//! A YARN cluster as an engine of flows.
+//!
+//! # Modules
+//!
+//! In reading order:
+//! - `backend`: the entry of the table of engines, and what a run needs; `mirror`: files of HDFS as a run sees them, `remote`:
+//!   how they are reached; `submission`: how jobs are submitted and their output is brought to its place;
+//! - `guest`: the engine; `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
+//!   what their attempts say; `wishes`: what follows from decisions; `cluster`: submitting and killing;
+//! - `control`: looking at the cluster, and telling it;
+//! - [`attach`]: the same for jobs that others submit.
+
+pub mod attach;
+mod backend;
+mod books;
+mod cluster;
+mod control;
+mod guest;
+mod jobs;
+mod mirror;
+mod remote;
+mod reports;
+mod submission;
+mod wishes;
+
+pub use backend::ENTRY;

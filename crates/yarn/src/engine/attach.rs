@@ -1,0 +1,216 @@
+//! Drives the MapReduce jobs that others submit to a cluster, with nothing changed in these jobs.
+//!
+//! Every application of some queues is a flow of one job. It is held until it may have its ApplicationMaster, and
+//! scheduled by a policy like any other flow from the moment at which that says how many tasks there are. Everything else on
+//! the cluster counts as slots that are taken, and is not touched.
+//!
+//! In reading order:
+//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop;
+//! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
+//! - `driven`: the engine; `known`: an application; `name`: what it is called and wants; `count`: which of its tasks are
+//!   done.
+
+mod count;
+mod driven;
+mod known;
+mod name;
+mod told;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use slackline_local::JobHistory;
+use slackline_local::run::EngineError;
+use slackline_model::draft::{Draft, MachineDraft};
+use slackline_model::names::listed;
+use slackline_model::params::{Param, Settings};
+use slackline_model::schedule::NewRow;
+use slackline_model::{FlowId, Instance, SlotRange};
+use slackline_policy::engine::RowId;
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::{Config, Driver, Policy};
+
+use self::driven::{Driven, Manner, lengths};
+pub use self::told::{Application, Happened, Phase, Stage, Status, Watcher};
+use super::backend::{AM_SHARE, MEMORY, TABLE, VALID, slots, table_path};
+use super::control::Control;
+use super::guest::{CYCLE, Rules};
+use super::wishes::Plans;
+use crate::http::{self, Address};
+use crate::observe::{Observer, Rhythm};
+use crate::rest::ResourceManager;
+use crate::table::Table;
+
+/// What can be set of it.
+pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE];
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Queues, by their names or full paths; all below one that has others below it.
+    pub queues: Vec<String>,
+    /// Whether the cluster is only looked at.
+    pub dry_run: bool,
+    /// Time between two looks; [`Wish::new`] says 250 ms.
+    pub cycle: Duration,
+    /// Time between two reports of how things are.
+    pub every: Duration,
+    /// How long it goes on; until it is stopped if that is not said.
+    pub lasts: Option<Duration>,
+}
+
+impl Wish {
+    /// Driving these queues until somebody stops it, with a report every ten seconds.
+    pub fn new(queues: Vec<String>) -> Self {
+        Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
+    }
+}
+
+/// A cluster that was asked what it has.
+#[derive(Debug)]
+pub struct Cluster {
+    address: Address,
+    manner: Manner,
+    table: Option<PathBuf>,
+    remarks: Vec<String>,
+    empty: Instance,
+}
+
+impl Cluster {
+    /// Asks the cluster at `yarn://HOST:PORT` for its queues, its machines and the plug-in.
+    ///
+    /// # Errors
+    /// Nobody answers there, or asks for Kerberos or TLS; no such queue; no plug-in.
+    pub fn ask(address: &str, settings: &Settings, wish: Wish) -> Result<Self, EngineError> {
+        let address = Address::parse(address).map_err(EngineError::other)?;
+        let manager = ResourceManager::new(&address, http::Settings::default());
+        let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
+        let mut remarks = Vec::new();
+        let Wish { queues: named, dry_run, cycle, every, lasts } = wish;
+        let queues = queues(&manager, &named)?;
+        let table = match table_path(settings.text(TABLE.name), &manager) {
+            Err(error) if dry_run => {
+                remarks.push(error.to_string());
+                None
+            }
+            table => table?,
+        };
+        let priority =
+            manager.property("yarn.cluster.max-application-priority").map_err(EngineError::other)?;
+        if priority.is_none_or(|most| most.trim() == "0") {
+            remarks.push(
+                "found no yarn.cluster.max-application-priority above 0 in the ResourceManager's configuration: \
+                 applications have no order but that of their submission (docs/hadoop.md)"
+                    .to_owned(),
+            );
+        }
+        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
+        let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb, by_cluster: false };
+        let manner = Manner { queues, rules, machines, dry_run, cycle, every, lasts };
+        Ok(Self { address, manner, table, remarks, empty })
+    }
+
+    /// What is to be known before, in words for a person.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// The full paths of the queues.
+    pub fn queues(&self) -> &[String] {
+        &self.manner.queues
+    }
+
+    /// The table that is written.
+    pub fn table(&self) -> Option<&PathBuf> {
+        self.table.as_ref()
+    }
+
+    /// Its machines, each slot one of its own.
+    pub fn machines(&self) -> &[MachineDraft] {
+        &self.manner.machines
+    }
+
+    /// Its machines, and nothing to do: what a policy is made for.
+    pub fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and everything runs as it
+    /// would without. What the jobs took that ended well is given.
+    ///
+    /// # Errors
+    /// The table cannot be had; the policy fails.
+    pub fn drive(
+        self,
+        policy: &mut dyn Policy,
+        config: Config<'_>,
+        stop: Arc<AtomicBool>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<JobHistory, EngineError> {
+        let path = self.table.as_deref().filter(|_| !self.manner.dry_run);
+        let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
+        // What fails is looked at again with the next look.
+        let settings = http::Settings { retries: 0, ..http::Settings::default() };
+        let manager = ResourceManager::new(&self.address, settings);
+        let control = Control::new(manager, Observer::new(Rhythm::default()), table, VALID);
+        let mut engine = Driven::new(control, self.manner, stop, watcher);
+        let ended = Rc::new(RefCell::new(Vec::new()));
+        let mut sink = Ends(ended.clone());
+        let mut driver = Driver::new(self.empty, policy, &mut engine, &mut sink, config);
+        while driver.step() {
+            let plans = Plans::of(&driver);
+            let over = ended.take();
+            let engine = driver.engine();
+            engine.flows_ended(over);
+            engine.tell(&plans);
+            if engine.is_status_due() {
+                let phases = engine.phases();
+                let lengths = lengths(&driver, &phases);
+                driver.engine().say_status(&lengths);
+            }
+        }
+        let failure = driver.close().failure;
+        let learned = engine.close();
+        match failure {
+            Some(failure) => Err(EngineError::Policy(failure)),
+            None => Ok(learned),
+        }
+    }
+}
+
+/// The full paths of the queues that are meant.
+fn queues(manager: &ResourceManager, named: &[String]) -> Result<Vec<String>, EngineError> {
+    let scheduler = manager.scheduler().map_err(EngineError::other)?;
+    let mut queues = Vec::new();
+    for name in named {
+        let full =
+            if name == "root" || name.starts_with("root.") { name.clone() } else { format!("root.{name}") };
+        let is_meant = |path: &&String| {
+            **path == full || path.starts_with(&format!("{full}.")) || path.rsplit('.').next() == Some(name)
+        };
+        let meant: Vec<&String> = scheduler.queues.iter().filter(is_meant).collect();
+        if meant.is_empty() {
+            let problem = format!("--queue: found {name:?}, expected one of {}", listed(&scheduler.queues));
+            return Err(EngineError::other(problem));
+        }
+        queues.extend(meant.into_iter().cloned());
+    }
+    queues.sort();
+    queues.dedup();
+    Ok(queues)
+}
+
+/// Keeps which flows the driver has done with.
+struct Ends(Rc<RefCell<Vec<FlowId>>>);
+
+impl Sink for Ends {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, flow: &FlowEnd, _: &Instance) {
+        self.0.borrow_mut().push(flow.flow);
+    }
+}

@@ -1,0 +1,511 @@
+//! A YARN cluster by its address: what is asked of it before anything runs, and what a run needs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Stop};
+use slackline_local::guest;
+use slackline_local::layout::Layout;
+use slackline_local::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
+use slackline_local::{
+    Attempt, InputRules, JobHistory, Obstacle, Reason, Resolved, Verdict, WorkerCommand, resolve,
+};
+use slackline_model::Draft;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+use slackline_model::params::{Param, ParamError, Settings, Values};
+
+use super::cluster::Cluster;
+use super::guest::{Guest, Rules};
+use super::mirror::Mirror;
+use super::remote::Files;
+use super::submission::Submission;
+use crate::http::{self, Address};
+use crate::observe::{Observer, Rhythm};
+use crate::rest::{Node, ResourceManager};
+use crate::submitter::{Launch, Submitter};
+use crate::table::Table;
+
+/// What the table of engines says of it.
+pub const ENTRY: EngineEntry =
+    EngineEntry { name: "yarn", summary: "a Hadoop cluster", params: PARAMS, make };
+
+/// Where a value is not given: the environment has it.
+const ENVIRONMENT: &str = "environment";
+
+pub(super) const MEMORY: Param =
+    Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
+pub(super) const AM_SHARE: Param = Param::new(
+    "am-share",
+    "0.5",
+    Values::Real(0.01, 1.0),
+    "part of the slots that ApplicationMasters may hold",
+);
+pub(super) const TABLE: Param = Param::new(
+    "table",
+    "cluster",
+    Values::Text("FILE"),
+    "the table of the plug-in; cluster: as its yarn-site.xml says, none: without the plug-in",
+);
+
+const PARAMS: &[Param] = &[
+    Param::new(ADDRESS, "127.0.0.1:8088", Values::Text("HOST:PORT"), "the ResourceManager's web address"),
+    Param::new("queue", "default", Values::Text("QUEUE"), "queue of the jobs"),
+    MEMORY,
+    AM_SHARE,
+    Param::new(
+        "decide",
+        "policy",
+        Values::Choice(&["policy", "cluster"]),
+        "who decides: the policy, or the cluster as it is without us, to compare",
+    ),
+    TABLE,
+    Param::new("conf", ENVIRONMENT, Values::Text("DIR"), "configuration of Hadoop, else HADOOP_CONF_DIR"),
+    Param::new("classpath", ENVIRONMENT, Values::Text("PATH"), "jars of Hadoop, else HADOOP_CLASSPATH"),
+    Param::new(
+        "submitter",
+        ENVIRONMENT,
+        Values::Text("JAR"),
+        "slackline-hadoop.jar, else SLACKLINE_HADOOP_JAR",
+    ),
+    Param::new("java", ENVIRONMENT, Values::Text("PROGRAM"), "Java, else that of JAVA_HOME, else java"),
+    Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
+    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
+    Param::new("hash", "off", slackline_local::backend::SWITCH, "compare inputs by content"),
+];
+
+/// How long a table holds whose writer is gone.
+pub(super) const VALID: Duration = Duration::from_secs(30);
+
+/// The property of the ResourceManager that names the table.
+const TABLE_PROPERTY: &str = "slackline.table";
+
+/// What a run needs of a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    address: Address,
+    pub(super) queue: String,
+    table: Option<PathBuf>,
+    java: PathBuf,
+    class_path: Vec<PathBuf>,
+    /// Memory of a container as the cluster grants it, MiB.
+    pub(super) slot_mb: u64,
+    am_share: f64,
+    by_cluster: bool,
+    split_bytes: u64,
+    pub(super) memory_bytes: u64,
+    hash: bool,
+    pub(super) worker: WorkerCommand,
+}
+
+/// A cluster that was asked for its machines.
+struct Yarn {
+    site: Site,
+    machines: Vec<MachineDraft>,
+    /// Its file systems, once something is prepared.
+    remote: Mutex<Option<Arc<Remote>>>,
+}
+
+/// The file systems of a cluster, as a run sees them.
+pub(super) struct Remote {
+    submitter: Arc<Submitter>,
+    pub(super) files: Arc<dyn Files>,
+    pub(super) mirror: Arc<Mirror>,
+    /// The state directory, absolute.
+    state: PathBuf,
+}
+
+fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
+    let address = Address::parse(settings.text(ADDRESS)).map_err(EngineError::other)?;
+    let manager = ResourceManager::new(&address, http::Settings::default());
+    let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
+    let site = Site {
+        table: match settings.choice("decide") {
+            "cluster" => None,
+            _ => table_path(settings.text(TABLE.name), &manager)?,
+        },
+        address,
+        queue: settings.text("queue").to_owned(),
+        java: java(settings.text("java")),
+        class_path: class_path(settings)?,
+        slot_mb,
+        am_share: settings.real(AM_SHARE.name),
+        by_cluster: settings.choice("decide") == "cluster",
+        split_bytes: settings.count("split").max(1 << 10),
+        memory_bytes: settings.count("task-memory").max(1 << 20),
+        hash: settings.choice("hash") == "on",
+        worker: WorkerCommand::this_program().map_err(EngineError::other)?,
+    };
+    Ok(Box::new(Yarn { site, machines, remote: Mutex::default() }))
+}
+
+/// The memory of a container as the cluster grants it, MiB, if one of so many bytes is asked for; and its machines.
+pub(super) fn slots(
+    address: &Address,
+    manager: &ResourceManager,
+    memory: u64,
+) -> Result<(u64, Vec<MachineDraft>), EngineError> {
+    manager.info().map_err(EngineError::other)?;
+    let slot_mb = granted_mb(manager, memory.div_ceil(1 << 20))?;
+    let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
+    let slots: u32 = machines.iter().map(|machine| machine.count).sum();
+    if slots < 2 {
+        let problem = format!(
+            "{address}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
+             ApplicationMaster and a task; see --memory"
+        );
+        return Err(EngineError::other(problem));
+    }
+    Ok((slot_mb, machines))
+}
+
+/// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
+fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
+    let minimum = manager.property("yarn.scheduler.minimum-allocation-mb").map_err(EngineError::other)?;
+    let minimum = minimum.and_then(|text| text.trim().parse().ok()).unwrap_or(1024).max(1);
+    Ok(asked.max(1).div_ceil(minimum) * minimum)
+}
+
+/// The NodeManagers that are there, each with the slots that its memory has.
+fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
+    let slots = |node: &Node| u32::try_from((node.used_mb + node.free_mb) / slot_mb).unwrap_or(u32::MAX);
+    let machine = |(node, count): (&Node, u32)| MachineDraft {
+        name: node.host.clone(),
+        count,
+        speed: 1.0,
+        // A slot is a machine, as each may be taken away by itself.
+        slots: Slots::Universal(1),
+        rack: None,
+    };
+    let up = nodes.iter().filter(|node| node.is_up()).map(|node| (node, slots(node)));
+    let mut machines: Vec<MachineDraft> = up.filter(|&(_, slots)| slots > 0).map(machine).collect();
+    machines.sort_by(|a, b| a.name.cmp(&b.name));
+    machines
+}
+
+/// The table of the plug-in; none if it is to be left alone.
+pub(super) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
+    match given {
+        "none" => Ok(None),
+        "cluster" => {
+            let path = manager.property(TABLE_PROPERTY).map_err(EngineError::other)?;
+            path.map(|path| Some(path.into())).ok_or_else(|| {
+                EngineError::other(format!(
+                    "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be \
+                     set up (docs/hadoop.md); --table none does without it, by priorities alone"
+                ))
+            })
+        }
+        path => Ok(Some(path.into())),
+    }
+}
+
+fn java(given: &str) -> PathBuf {
+    let home = || std::env::var_os("JAVA_HOME").map(|home| PathBuf::from(home).join("bin/java"));
+    match given {
+        ENVIRONMENT => home().filter(|java| java.exists()).unwrap_or_else(|| "java".into()),
+        given => given.into(),
+    }
+}
+
+/// The class path of the submitter: the configuration, our jar, Hadoop's.
+fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
+    let value = |name: &'static str, variable: &str| -> Result<OsString, EngineError> {
+        match settings.text(name) {
+            ENVIRONMENT => std::env::var_os(variable).filter(|value| !value.is_empty()).ok_or_else(|| {
+                let expected = format!("a value, or the variable {variable}");
+                ParamError::Value { name, found: "nothing".to_owned(), expected }.into()
+            }),
+            given => Ok(given.into()),
+        }
+    };
+    let jars = value("classpath", "HADOOP_CLASSPATH")?;
+    let ours = [value("conf", "HADOOP_CONF_DIR")?, value("submitter", "SLACKLINE_HADOOP_JAR")?];
+    for path in &ours {
+        if !Path::new(path).exists() {
+            let problem = format!("{}: found no such file or directory", Path::new(path).display());
+            return Err(EngineError::other(problem));
+        }
+    }
+    Ok(ours.into_iter().map(PathBuf::from).chain(std::env::split_paths(&jars)).collect())
+}
+
+impl Backend for Yarn {
+    fn options(&self) -> BTreeMap<String, String> {
+        let slots: u32 = self.machines.iter().map(|machine| machine.count).sum();
+        BTreeMap::from([
+            ("engine".to_owned(), format!("yarn://{}", self.site.address)),
+            ("queue".to_owned(), self.site.queue.clone()),
+            ("split".to_owned(), self.site.split_bytes.to_string()),
+            ("slots".to_owned(), format!("Universal({slots})")),
+        ])
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        self.machines.clone()
+    }
+
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        state: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+        let directory = std::env::current_dir().unwrap_or_default();
+        let rules =
+            InputRules { split_bytes: self.site.split_bytes, hash: self.site.hash, directory: &directory };
+        let faults = unfit(workload);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let fault = |error: EngineError| vec![Fault { path: "flows".to_owned(), problem: error.to_string() }];
+        let remote = self.remote(state).map_err(fault)?;
+        let mut workload = workload.clone();
+        remote.mirror.make(&mut workload)?;
+        let words =
+            |(path, problem): (String, String)| Fault { path, problem: remote.mirror.words(&problem) };
+        let mut resolved =
+            resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
+        resolved.mirror = Some(remote.mirror.root().to_owned());
+        let faults = self.site.unfit_there(&resolved, &remote.mirror);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Box::new(PreparedThere { resolved, site: self.site.clone(), remote }))
+    }
+
+    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
+        run::unfinished_since(state)
+    }
+}
+
+impl Yarn {
+    /// The file systems of the cluster, for the run of a state directory.
+    fn remote(&self, state: &Path) -> Result<Arc<Remote>, EngineError> {
+        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(remote) = &*remote {
+            return Ok(remote.clone());
+        }
+        let made = Arc::new(Remote::new(&self.site, state)?);
+        Ok(remote.insert(made).clone())
+    }
+}
+
+impl Remote {
+    fn new(site: &Site, state: &Path) -> Result<Self, EngineError> {
+        let submitter = Arc::new(site.submitter()?);
+        let about = submitter.about().map_err(EngineError::other)?;
+        let file = |problem| EngineError::File { path: state.display().to_string(), problem };
+        let state = std::path::absolute(state).map_err(file)?;
+        let directory = Layout::new(&state).mirror();
+        let files: Arc<dyn Files> = submitter.clone();
+        let mirror = Arc::new(Mirror::new(directory, files.clone(), (&about.default_fs, &about.user)));
+        Ok(Self { submitter, files, mirror, state })
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let layout = Layout::new(&self.state);
+        if layout.mirror().exists() && !layout.journal().exists() {
+            // Nothing was begun. What cannot be removed does no harm.
+            let _ = slackline_local::elsewhere::clear(&layout.mirror());
+            let _ = fs::remove_dir(&self.state);
+        }
+    }
+}
+
+/// What jobs ask for that a cluster does not do.
+fn unfit(workload: &Draft) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (f, flow) in workload.flows.iter().enumerate() {
+        for (j, job) in flow.jobs.iter().enumerate() {
+            let Some(run) = &job.run else { continue };
+            let mut fault = |key: &str, problem: &str| {
+                let path = format!("flows[{f}].jobs[{j}].run.{key}");
+                faults.push(Fault { path, problem: problem.to_owned() });
+            };
+            if run.shuffle.total_order {
+                fault("total_order", guest::NO_TOTAL_ORDER);
+            }
+            if run.limits.timeout.is_some() {
+                fault(
+                    "timeout",
+                    "found a time limit, expected none: Hadoop has one of its own (mapreduce.task.timeout)",
+                );
+            }
+        }
+    }
+    faults
+}
+
+/// A workload that is ready to be run there.
+struct PreparedThere {
+    resolved: Resolved,
+    site: Site,
+    remote: Arc<Remote>,
+}
+
+impl Prepared for PreparedThere {
+    fn workload(&self) -> &Draft {
+        &self.resolved.draft
+    }
+
+    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        let mut verdicts = run::preview(opening, &self.resolved)?;
+        for it in &mut verdicts {
+            say_in_words(&mut it.verdict, &self.remote.mirror);
+        }
+        Ok(verdicts)
+    }
+
+    fn open(
+        self: Box<Self>,
+        opening: Opening<'_>,
+    ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
+        let Self { resolved, site, remote } = *self;
+        let state = opening.state.to_owned();
+        let session = run::open(opening, &resolved).map_err(|error| in_words(error, &remote.mirror))?;
+        // The submitter and the containers know no directory of ours.
+        let state = fs::canonicalize(&state)
+            .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
+        let words = |it: &Obstacle| Obstacle { job: it.job, problem: remote.mirror.words(&it.problem) };
+        let obstacles = session.obstacles().iter().map(words).collect();
+        let mut verdicts = session.verdicts().to_vec();
+        for it in &mut verdicts {
+            say_in_words(&mut it.verdict, &remote.mirror);
+        }
+        Ok(Box::new(SessionThere { session, site, state, remote, obstacles, verdicts }))
+    }
+}
+
+/// Has what becomes of a job say the names of files that the reader knows.
+fn say_in_words(verdict: &mut Verdict, mirror: &Mirror) {
+    match verdict {
+        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => *text = mirror.words(text),
+        Verdict::Run(Reason::Input(path, _)) => *path = mirror.words(&path.display().to_string()).into(),
+        _ => {}
+    }
+}
+
+/// What prevents a run, with the names of files that the reader knows.
+fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
+    match error {
+        EngineError::Unrunnable(mut jobs) => {
+            for job in &mut jobs {
+                job.fault.problem = mirror.words(&job.fault.problem);
+            }
+            EngineError::Unrunnable(jobs)
+        }
+        EngineError::Claimed { path } => EngineError::Claimed { path: mirror.words(&path) },
+        other => other,
+    }
+}
+
+/// A run on a cluster.
+struct SessionThere {
+    session: run::Session,
+    site: Site,
+    state: PathBuf,
+    remote: Arc<Remote>,
+    obstacles: Vec<Obstacle>,
+    verdicts: Vec<JobVerdict>,
+}
+
+impl slackline_local::backend::Session for SessionThere {
+    fn workload(&self) -> &Draft {
+        self.session.draft()
+    }
+
+    fn started(&self) -> u64 {
+        self.session.started()
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        self.session.attempts()
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.session.recovered()
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        &self.verdicts
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        &self.obstacles
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        self.session.finished_jobs()
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
+        let Self { session, site, state, remote, .. } = self;
+        let table = site.table.as_deref().map(|path| Table::open(path, VALID)).transpose();
+        let table = table.map_err(EngineError::other)?;
+        let asked = Arc::new(AtomicBool::new(false));
+        let flag = asked.clone();
+        stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
+        let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
+        let submit = Submission { site, remote, state, slowstart, worker };
+        let mut owner = String::new();
+        let end = session.run_elsewhere(drive, |left, policy, config| {
+            // What fails is looked at again with the next look.
+            let settings = http::Settings { retries: 0, ..http::Settings::default() };
+            let manager = ResourceManager::new(&site.address, settings);
+            let observer = Observer::new(Rhythm::default());
+            let mut cluster =
+                Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
+            left.owner().clone_into(&mut owner);
+            cluster.expect_earlier().map_err(EngineError::other)?;
+            let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
+            Guest::new(left, cluster, &submit, rules, asked).run(policy, config)
+        })?;
+        submit.close(session.jobs(), &owner).map_err(EngineError::other)?;
+        Ok(end)
+    }
+}
+
+impl Site {
+    /// What jobs whose files are elsewhere ask for that cannot be done.
+    fn unfit_there(&self, resolved: &Resolved, mirror: &Mirror) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
+            let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
+            let Some(input) = inputs.next() else { continue };
+            let mut fault = |problem: String| {
+                faults.push(Fault { path: format!("{place}.inputs"), problem });
+            };
+            if plan.prepare {
+                fault(format!(
+                    "found {input} for a job that looks at all of its input first, expected file:///PATH"
+                ));
+            }
+            if self.hash {
+                fault(format!(
+                    "found {input} where inputs are compared by content (--hash), expected file:///PATH"
+                ));
+            }
+        }
+        faults
+    }
+
+    fn submitter(&self) -> Result<Submitter, EngineError> {
+        let launch = Launch::java(&self.java, &self.class_path, SUBMITTER_OPTIONS);
+        Submitter::start(launch.map_err(EngineError::other)?).map_err(EngineError::other)
+    }
+}
+
+/// Options of the submitter's virtual machine: it starts soon and stays small.
+const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];

@@ -1,0 +1,198 @@
+//! The jobs of a run as applications: what is submitted when, and what of it is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use slackline_local::elsewhere::MadeTask;
+use slackline_local::worker::Report;
+use slackline_local::{JobPlan, TaskId};
+use slackline_model::{PhaseKind, Time};
+
+use super::reports::{AttemptEnded, Reports};
+use crate::id::{AppId, ContainerId};
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The driver has started none of its tasks, or it has to wait for others' ApplicationMasters.
+    Waiting,
+    /// It was submitted, or is being submitted; no application of it was seen.
+    Submitted,
+    /// This application runs it.
+    Runs(AppId),
+    /// Its output is complete.
+    Done,
+    /// It failed for good.
+    Failed,
+}
+
+/// A job.
+#[derive(Debug)]
+pub(super) struct OwnJob {
+    pub(super) stage: Stage,
+    /// The name of its submission; empty before there is one.
+    pub(super) ticket: String,
+    /// Where its files are, which are kept until it is done.
+    pub(super) directory: PathBuf,
+    /// How often it was submitted.
+    pub(super) submissions: u32,
+    /// The priority its application has.
+    pub(super) priority: u64,
+    pub(super) reports: Reports,
+    /// By task: the attempt that did it.
+    pub(super) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
+    /// When containers of it were granted.
+    pub(super) granted: BTreeMap<ContainerId, Time>,
+    /// Tasks that observers were told of as started.
+    pub(super) started: BTreeSet<(PhaseKind, u32)>,
+    /// How often each task failed.
+    pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
+    /// Its application has succeeded, and until then its reports may be seen.
+    pub(super) late: Option<Time>,
+    /// What the last attempt said that failed.
+    pub(super) complaint: Option<String>,
+}
+
+impl OwnJob {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self {
+            stage: Stage::Waiting,
+            ticket: String::new(),
+            directory,
+            submissions: 0,
+            priority: 0,
+            reports: Reports::default(),
+            made: BTreeMap::new(),
+            granted: BTreeMap::new(),
+            started: BTreeSet::new(),
+            failures: BTreeMap::new(),
+            late: None,
+            complaint: None,
+        }
+    }
+
+    /// Where the attempts of its submission write.
+    pub(super) fn destination(&self) -> PathBuf {
+        self.directory.join(&self.ticket).join("attempts")
+    }
+
+    /// Its output is complete; what is known of its attempts is of no use any more.
+    pub(super) fn end(&mut self) {
+        *self = Self { stage: Stage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
+    }
+
+    /// The application that runs it.
+    pub(super) fn app(&self) -> Option<AppId> {
+        match self.stage {
+            Stage::Runs(app) => Some(app),
+            _ => None,
+        }
+    }
+
+    /// Whether an application that is seen may be its own.
+    pub(super) fn may_get_app(&self) -> bool {
+        matches!(self.stage, Stage::Waiting | Stage::Submitted)
+    }
+
+    /// How many tasks of a phase are done.
+    pub(super) fn done(&self, kind: PhaseKind) -> u32 {
+        self.made.keys().filter(|(phase, _)| *phase == kind).count() as u32
+    }
+
+    /// Whether all tasks are done.
+    pub(super) fn is_made(&self, plan: &JobPlan) -> bool {
+        self.made.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
+    }
+
+    /// Whether a container has done its task.
+    pub(super) fn is_well(&self, container: ContainerId) -> bool {
+        self.stage == Stage::Done || self.made.values().any(|made| made.container == Some(container))
+    }
+}
+
+/// A task that was done, as the run records it. `place` finds a slot for it on its host.
+pub(super) fn made_task(
+    (job, index): (&OwnJob, u32),
+    ((kind, task), attempt): ((PhaseKind, u32), &AttemptEnded),
+    since: impl Fn(u64) -> Time,
+    place: &mut Places,
+) -> Option<MadeTask> {
+    let Report::Done(outcome) = &attempt.report else { return None };
+    let (began, end) = (since(attempt.started), since(attempt.ended));
+    let granted = attempt.container.and_then(|container| job.granted.get(&container)).copied();
+    let start = granted.unwrap_or(began).min(began);
+    let (slot, start) = place.take(&attempt.host, (start, end));
+    Some(MadeTask {
+        id: TaskId { job: index, phase: kind, task },
+        slot,
+        start,
+        began: began.max(start),
+        end: end.max(start),
+        outcome: outcome.clone(),
+        part: attempt.part.clone(),
+    })
+}
+
+/// Which slots of which hosts were held until when, as it is recorded.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// By host: its first slot, and how many it has.
+    hosts: BTreeMap<String, (u32, u32)>,
+    /// By slot: the intervals, in the order of their starts.
+    held: BTreeMap<u32, BTreeMap<Time, Time>>,
+}
+
+impl Places {
+    /// The slots of these hosts, one host after the other.
+    pub(super) fn new<'a>(hosts: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
+        let (mut places, mut first) = (Self::default(), 0);
+        for (host, count) in hosts {
+            places.hosts.insert(host.to_owned(), (first, count));
+            first += count;
+        }
+        places
+    }
+
+    /// A slot was held.
+    pub(super) fn hold(&mut self, slot: u32, (start, end): (Time, Time)) {
+        self.held.entry(slot).or_default().insert(start, end.max(start));
+    }
+
+    /// A slot of a host for an interval, and from when on it is free: clocks of hosts differ a little.
+    pub(super) fn take(&mut self, host: &str, (start, end): (Time, Time)) -> (u32, Time) {
+        let all = (0, self.hosts.values().map(|(_, count)| count).sum());
+        let (first, count) = self.hosts.get(host).copied().unwrap_or(all);
+        let until = |slot: u32| {
+            let before = self.held.get(&slot).and_then(|held| held.range(..end.max(start)).next_back());
+            before.map_or(Time::ZERO, |(_, &until)| until)
+        };
+        let fits = (first..first + count).find(|&slot| until(slot) <= start);
+        let slot = fits.or_else(|| (first..first + count).min_by_key(|&slot| until(slot))).unwrap_or(0);
+        let start = start.max(until(slot));
+        self.hold(slot, (start, end));
+        (slot, start)
+    }
+}
+
+/// The URI of a local file.
+pub(super) fn uri(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_recorded_on_slots_of_their_hosts_that_were_free() {
+        let mut places = Places::new([("a", 2), ("b", 1)]);
+        let at = |start, end| (Time(start), Time(end));
+        assert_eq!(places.take("b", at(0, 10)), (2, Time(0)));
+        assert_eq!(places.take("a", at(0, 10)), (0, Time(0)));
+        assert_eq!(places.take("a", at(5, 8)), (1, Time(5)));
+        assert_eq!(places.take("a", at(8, 12)), (1, Time(8)));
+        // A clock that is a little ahead.
+        assert_eq!(places.take("b", at(9, 20)), (2, Time(10)));
+        assert_eq!(places.take("b", at(12, 13)), (2, Time(20)));
+    }
+}

@@ -1,0 +1,68 @@
+//! Files of any file system that Hadoop has, through the submitter.
+
+use std::io;
+use std::path::Path;
+
+use crate::submitter::{Entry, Submitter, SubmitterError};
+
+/// What is asked of file systems. Paths are URIs.
+pub(super) trait Files: Send + Sync {
+    /// A file or directory, if it is there.
+    fn stat(&self, path: &str) -> io::Result<Option<Entry>>;
+
+    /// What is in a directory, or matches a pattern.
+    fn list(&self, pattern: &str) -> io::Result<Vec<Entry>>;
+
+    /// The first bytes of a file.
+    fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>>;
+
+    /// Writes a small file as a whole.
+    fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Writes a file of this machine as a whole.
+    fn upload(&self, path: &str, local: &Path) -> io::Result<()>;
+
+    /// Moves a file or directory to where nothing is.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes what is there, with all that is in it.
+    fn delete(&self, path: &str) -> io::Result<()>;
+}
+
+impl Files for Submitter {
+    fn stat(&self, path: &str) -> io::Result<Option<Entry>> {
+        Submitter::stat(self, path).map_err(said(path))
+    }
+
+    fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
+        Submitter::list(self, pattern).map_err(said(pattern))
+    }
+
+    fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>> {
+        Submitter::read(self, path, 0, length).map_err(said(path))
+    }
+
+    fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        Submitter::write(self, path, bytes).map_err(said(path))
+    }
+
+    fn upload(&self, path: &str, local: &Path) -> io::Result<()> {
+        Submitter::upload(self, path, local).map_err(said(path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Submitter::rename(self, from, to).map_err(said(to))
+    }
+
+    fn delete(&self, path: &str) -> io::Result<()> {
+        Submitter::delete(self, path).map_err(said(path))
+    }
+}
+
+fn said(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
+    let path = path.to_owned();
+    move |error| {
+        let said = error.to_string();
+        io::Error::other(if said.contains(&path) { said } else { format!("{path}: {said}") })
+    }
+}

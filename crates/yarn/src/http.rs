@@ -1,0 +1,447 @@
+//! A blocking client for the web interfaces of a Hadoop cluster: time-outs, retries, a limit on answers, and errors that say
+//! what to do.
+//!
+//! Hadoop answers JSON where it can and HTML where it cannot: while a process starts, after an application's end (a
+//! page that leads to the history), from a proxy. So what came is looked at, whatever its status.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::http::{Response, StatusCode};
+use ureq::{Agent, Body};
+
+use crate::clock::pause;
+
+/// What went wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    /// No answer: no such host, nobody listens, the connection broke, a time-out.
+    #[error("{url}: no answer: {why}")]
+    Unreachable {
+        /// What was asked for.
+        url: String,
+        /// Of the system or the client.
+        why: String,
+    },
+    /// The server failed (5xx).
+    #[error("{url}: the server failed ({status}): {message}")]
+    Failed {
+        /// What was asked for.
+        url: String,
+        /// 500 or more.
+        status: u16,
+        /// What it says of it.
+        message: String,
+    },
+    /// The server does not do that (4xx), or does not know what was asked for (404).
+    #[error("{url}: refused ({status}): {message}")]
+    Refused {
+        /// What was asked for.
+        url: String,
+        /// From 400, below 500.
+        status: u16,
+        /// The message of its `RemoteException`, or how its answer begins.
+        message: String,
+    },
+    /// The answer is not JSON: a page for people, or nothing.
+    #[error("{url}: the answer is not JSON but {found}")]
+    NotJson {
+        /// What was asked for.
+        url: String,
+        /// What it is.
+        found: String,
+    },
+    /// The answer is JSON, but not of the shape that Hadoop documents.
+    #[error("{url}: the answer is not understood: {why}")]
+    Unknown {
+        /// What was asked for.
+        url: String,
+        /// What is wrong with it, and where.
+        why: String,
+    },
+    /// The answer is larger than [`Settings::largest`].
+    #[error("{url}: the answer is larger than {largest} bytes")]
+    TooLarge {
+        /// What was asked for.
+        url: String,
+        /// The limit, in bytes.
+        largest: u64,
+    },
+    /// The cluster asks for Kerberos or TLS.
+    #[error("{url}: {missing}")]
+    Security {
+        /// What was asked for.
+        url: String,
+        /// What the cluster asks for, that it is not supported, and what would do.
+        missing: String,
+    },
+}
+
+impl HttpError {
+    /// Whether the same request may succeed in a moment: nobody answered, or the server failed.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Failed { .. })
+    }
+
+    /// Whether the server answered and does not know what was asked for.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, .. })
+    }
+}
+
+/// How requests are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a connection may take: 2 s.
+    pub connect: Duration,
+    /// How long one request may take, answer and all: 5 s.
+    pub total: Duration,
+    /// How often a reading request that failed for the moment is made again: 2 times.
+    pub retries: u32,
+    /// The pause before the first repetition; it doubles each time: 200 ms.
+    pub back_off: Duration,
+    /// The largest answer in bytes: 64 MiB, some 30,000 applications.
+    pub largest: u64,
+    /// The user whom writes are made as (`user.name`), which clusters with access control ask for.
+    pub user: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(2),
+            total: Duration::from_secs(5),
+            retries: 2,
+            back_off: Duration::from_millis(200),
+            largest: 64 << 20,
+            user: None,
+        }
+    }
+}
+
+/// Where a web interface of the cluster is: a host and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    authority: String,
+}
+
+/// An address that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It names no host and port, or more than that.
+    #[error("`{found}` is not an address such as `yarn://HOST:8088`")]
+    Malformed {
+        /// What was given.
+        found: String,
+    },
+    /// It asks for TLS.
+    #[error(
+        "`{found}`: TLS is not supported; give the plain HTTP address of the ResourceManager \
+         (yarn.resourcemanager.webapp.address, with yarn.http.policy HTTP_ONLY or HTTP_AND_HTTPS)"
+    )]
+    Tls {
+        /// What was given.
+        found: String,
+    },
+}
+
+impl Address {
+    /// Reads `yarn://HOST:PORT`, `http://HOST:PORT` or `HOST:PORT`. Without a port it is 8088, the ResourceManager's.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] says what an address looks like.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let malformed = || AddressError::Malformed { found: text.to_owned() };
+        let rest = match text.split_once("://") {
+            Some(("yarn" | "http", rest)) => rest,
+            Some(("https", _)) => return Err(AddressError::Tls { found: text.to_owned() }),
+            Some(_) => return Err(malformed()),
+            None => text,
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse::<u16>().map_err(|_| malformed())?)
+            }
+            _ => (rest, 8088),
+        };
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let fine = match bare {
+            Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)),
+        };
+        if fine && port != 0 { Ok(Self { authority: format!("{host}:{port}") }) } else { Err(malformed()) }
+    }
+
+    /// `http://HOST:PORT`.
+    fn base(&self) -> String {
+        format!("http://{}", self.authority)
+    }
+}
+
+/// `HOST:PORT`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.authority)
+    }
+}
+
+/// Parameters of a request after the `?`; values are encoded.
+pub type Query<'a> = &'a [(&'a str, &'a str)];
+
+/// How many redirections are followed.
+const REDIRECTS: usize = 3;
+
+/// What came.
+enum Answer {
+    Document(Vec<u8>),
+    Elsewhere(String),
+}
+
+/// A client of one web interface. Connections are kept; it can be used from several threads.
+#[derive(Clone, Debug)]
+pub struct Client {
+    agent: Agent,
+    base: String,
+    settings: Settings,
+}
+
+impl Client {
+    /// A client; nothing is sent.
+    pub fn new(address: &Address, settings: Settings) -> Self {
+        let agent = Agent::config_builder()
+            .timeout_connect(Some(settings.connect))
+            .timeout_global(Some(settings.total))
+            .http_status_as_error(false)
+            // A cluster is asked directly, whatever the environment says of proxies for the web.
+            .proxy(None)
+            // They are followed here, which can say where they lead.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .accept("application/json")
+            .user_agent(concat!("slackline/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Self { agent, base: address.base(), settings }
+    }
+
+    /// The bytes of a JSON document. A request that fails for the moment is made again.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`].
+    pub fn get(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
+        self.repeat(HttpError::may_pass, || self.get_once(path, query))
+    }
+
+    /// The same of a process that is starting: a page in place of JSON is also a failure for the moment.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`].
+    pub fn get_while_starting(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
+        let starts = |error: &HttpError| error.may_pass() || matches!(error, HttpError::NotJson { .. });
+        self.repeat(starts, || self.get_once(path, query))
+    }
+
+    /// Sends a JSON document; it is sent once, since whether it had an effect is not known after a failure.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`].
+    pub fn put(&self, path: &str, document: &Value) -> Result<Vec<u8>, HttpError> {
+        let url = format!("{}{path}", self.base);
+        let mut request = self.agent.put(&url).content_type("application/json");
+        if let Some(user) = &self.settings.user {
+            request = request.query("user.name", user);
+        }
+        self.read(&url, request.send(document.to_string())).and_then(|answer| match answer {
+            Answer::Document(bytes) => Ok(bytes),
+            Answer::Elsewhere(to) => {
+                let message =
+                    format!("it leads to {to}; give the address of the ResourceManager that is active");
+                Err(HttpError::Refused { url, status: 307, message })
+            }
+        })
+    }
+
+    /// The whole of an address, for messages.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn repeat(
+        &self,
+        passing: impl Fn(&HttpError) -> bool,
+        request: impl Fn() -> Result<Vec<u8>, HttpError>,
+    ) -> Result<Vec<u8>, HttpError> {
+        let mut wait = self.settings.back_off;
+        for _ in 0..self.settings.retries {
+            match request() {
+                Err(error) if passing(&error) => pause(wait),
+                answer => return answer,
+            }
+            wait = wait.saturating_mul(2);
+        }
+        request()
+    }
+
+    fn get_once(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
+        let url = self.url(path);
+        let mut answer = self.read(&url, self.agent.get(&url).query_pairs(query.iter().copied()).call())?;
+        for _ in 0..REDIRECTS {
+            if let Answer::Elsewhere(to) = answer {
+                answer = self.read(&to, self.agent.get(&to).call())?;
+            }
+        }
+        let bytes = match answer {
+            Answer::Document(bytes) => bytes,
+            Answer::Elsewhere(to) => {
+                return Err(HttpError::NotJson { url, found: format!("a way to {to}, again and again") });
+            }
+        };
+        match bytes.trim_ascii_start().first() {
+            Some(b'{' | b'[' | b'"') => Ok(bytes),
+            _ => Err(HttpError::NotJson { url, found: described(&bytes) }),
+        }
+    }
+
+    /// The body of an answer that says that all is well, or where it leads.
+    fn read(&self, url: &str, answer: Result<Response<Body>, ureq::Error>) -> Result<Answer, HttpError> {
+        let mut answer = answer.map_err(|error| self.unanswered(url, error))?;
+        let status = answer.status();
+        let asks =
+            answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let body = answer.body_mut().with_config().limit(self.settings.largest).read_to_vec();
+        if status.is_success() {
+            return body.map(Answer::Document).map_err(|error| self.unanswered(url, error));
+        }
+        let leads = answer.headers().get("location").and_then(|value| value.to_str().ok());
+        if let Some(to) = leads.filter(|_| status.is_redirection()) {
+            return elsewhere(url, to);
+        }
+        Err(refusal(url, status, asks.as_deref(), &body.unwrap_or_default()))
+    }
+
+    fn unanswered(&self, url: &str, error: ureq::Error) -> HttpError {
+        let url = url.to_owned();
+        let why = match error {
+            ureq::Error::BodyExceedsLimit(_) => {
+                return HttpError::TooLarge { url, largest: self.settings.largest };
+            }
+            ureq::Error::Protocol(error) => {
+                format!("{error}: is this the port of a web interface, without TLS?")
+            }
+            ureq::Error::Timeout(_) => "it took too long".to_owned(),
+            ureq::Error::HostNotFound => "no such host".to_owned(),
+            ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                "nobody listens there (connection refused)".to_owned()
+            }
+            error => error.to_string(),
+        };
+        HttpError::Unreachable { url, why }
+    }
+}
+
+/// Where a redirection leads: a ResourceManager that stands by names the one that is active.
+fn elsewhere(url: &str, to: &str) -> Result<Answer, HttpError> {
+    if to.starts_with("https:") {
+        let missing =
+            format!("it leads to {to}, and TLS is not supported; set yarn.http.policy to HTTP_AND_HTTPS");
+        return Err(HttpError::Security { url: url.to_owned(), missing });
+    }
+    let authority = url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end]);
+    Ok(Answer::Elsewhere(if to.starts_with('/') { format!("{authority}{to}") } else { to.to_owned() }))
+}
+
+/// What an answer means that does not say that all is well.
+fn refusal(url: &str, status: StatusCode, asks: Option<&str>, body: &[u8]) -> HttpError {
+    let url = url.to_owned();
+    let message = remote_message(body).unwrap_or_else(|| described(body));
+    let kerberos = asks.is_some_and(|asks| asks.to_ascii_lowercase().contains("negotiate"));
+    // The user of those who do not say who they are, which web interfaces behind Kerberos give to nobody.
+    let nobody = status == StatusCode::FORBIDDEN && message.contains("static user");
+    if status == StatusCode::UNAUTHORIZED || kerberos || nobody {
+        let missing = if kerberos {
+            "the cluster asks for Kerberos (SPNEGO), which is not supported; only clusters with simple authentication are"
+        } else {
+            "the cluster asks who is there; only simple authentication is supported, without Kerberos, tokens or passwords"
+        };
+        return HttpError::Security { url, missing: format!("{missing} ({message})") };
+    }
+    let status = status.as_u16();
+    if status >= 500 {
+        HttpError::Failed { url, status, message }
+    } else {
+        HttpError::Refused { url, status, message }
+    }
+}
+
+/// The message of `{"RemoteException":{"exception":…,"message":…,"javaClassName":…}}`.
+fn remote_message(body: &[u8]) -> Option<String> {
+    let document: Value = serde_json::from_slice(body).ok()?;
+    let exception = document.get("RemoteException")?;
+    let said = |key| exception.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    said("message").or_else(|| said("exception")).map(shortened)
+}
+
+/// An answer that is not understood, in a few words.
+fn described(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(2_000)]);
+    let text = text.trim();
+    if text.is_empty() {
+        return "nothing".to_owned();
+    }
+    if !text.starts_with('<') {
+        return format!("`{}`", shortened(text));
+    }
+    let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    match title {
+        Some((title, _)) => format!("a page: `{}`", shortened(title.trim())),
+        None => "a page".to_owned(),
+    }
+}
+
+/// The first line, and no more than 300 characters of it.
+fn shortened(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_a_host_and_a_port() {
+        let base = |text| Address::parse(text).map(|address| address.base());
+        assert_eq!(base("yarn://rm:8088").unwrap(), "http://rm:8088");
+        assert_eq!(base("yarn://rm/").unwrap(), "http://rm:8088");
+        assert_eq!(base("http://10.0.0.1:80").unwrap(), "http://10.0.0.1:80");
+        assert_eq!(base("yarn://[::1]:9").unwrap(), "http://[::1]:9");
+        assert_eq!(base("yarn://[::1]").unwrap(), "http://[::1]:8088");
+        for text in [
+            "",
+            "yarn://",
+            "yarn://:8088",
+            "yarn://rm:port",
+            "yarn://rm:0",
+            "yarn://rm:8088/ws",
+            "ftp://rm",
+            "yarn://a b",
+        ] {
+            assert!(matches!(base(text), Err(AddressError::Malformed { .. })), "{text}");
+        }
+        assert!(base("https://rm:8090").unwrap_err().to_string().contains("TLS is not supported"));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_described() {
+        assert_eq!(described(b"  "), "nothing");
+        assert_eq!(described(b"<html><head><title>Error 503</title>"), "a page: `Error 503`");
+        assert_eq!(described(b"<html>"), "a page");
+        assert_eq!(described("no\nmore".as_bytes()), "`no`");
+    }
+}

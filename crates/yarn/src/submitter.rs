@@ -1,0 +1,446 @@
+//! The process that submits jobs to Hadoop and reads and writes its file systems: a Java program that stays, since a new one
+//! takes seconds.
+//!
+//! It is asked over a Unix socket that only its user can reach, a JSON document a line, each with an id; several threads may
+//! ask at once. It ends when its standard input does, so it does not outlive us. If it dies it is started again, a
+//! few times; requests that have the same effect twice are then made again, a submission is not.
+
+mod process;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::id::AppId;
+use process::Process;
+
+/// How the process is started and waited for.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments; `--socket PATH` follows them.
+    pub arguments: Vec<OsString>,
+    /// What is added to its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where the directory of the socket is made: the system's temporary directory. A socket's path is 100 bytes at most.
+    pub directory: PathBuf,
+    /// How long it may take until it is ready: 60 s.
+    pub start: Duration,
+    /// How long it may take to answer: 60 s.
+    pub answer: Duration,
+    /// How often it is started again after it died: 3 times.
+    pub restarts: u32,
+}
+
+impl Launch {
+    /// The submitter on a Java virtual machine, with the directories and jars of its class path (the directory of the
+    /// cluster's configuration first) and options of the machine such as `-Xmx256m`.
+    ///
+    /// # Errors
+    ///
+    /// A path has a `:` in it.
+    pub fn java(
+        java: &Path,
+        class_path: &[PathBuf],
+        options: &[&str],
+    ) -> Result<Self, std::env::JoinPathsError> {
+        let class_path = std::env::join_paths(class_path)?;
+        let options = options.iter().map(OsStr::new);
+        let rest = [OsStr::new("-cp"), &class_path, OsStr::new("slackline.hadoop.Submitter")];
+        Ok(Self::of(java, options.chain(rest).map(OsStr::to_owned).collect()))
+    }
+
+    /// Any program that speaks the protocol.
+    pub fn of(program: &Path, arguments: Vec<OsString>) -> Self {
+        Self {
+            program: program.to_owned(),
+            arguments,
+            environment: Vec::new(),
+            directory: std::env::temp_dir(),
+            start: Duration::from_secs(60),
+            answer: Duration::from_secs(60),
+            restarts: 3,
+        }
+    }
+}
+
+/// What kind of thing the submitter says went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureKind {
+    /// An input is not there or cannot be read.
+    Input,
+    /// An output is there, or cannot be written.
+    Output,
+    /// The cluster asks for Kerberos or TLS.
+    Security,
+    /// The request or the job was refused.
+    Refused,
+    /// The cluster does not answer.
+    Unreachable,
+    /// Anything else.
+    #[serde(other)]
+    Other,
+}
+
+/// Why a request was not answered as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitterError {
+    /// The process could not be started, or did not become ready.
+    #[error("the process that submits to Hadoop did not start: {why}")]
+    Start {
+        /// What happened, and its last words.
+        why: String,
+    },
+    /// The process died. Whether the request had an effect is not known.
+    #[error("the process that submits to Hadoop died: {why}")]
+    Died {
+        /// How, and its last words.
+        why: String,
+    },
+    /// The process did not answer. Whether the request has an effect is not known.
+    #[error("the process that submits to Hadoop did not answer `{verb}` within {} s", after.as_secs())]
+    TimedOut {
+        /// What was asked.
+        verb: &'static str,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// What was asked failed.
+    #[error("{message}")]
+    Failed {
+        /// What kind of thing went wrong.
+        kind: FailureKind,
+        /// For a person.
+        message: String,
+    },
+    /// The answer is not of the protocol.
+    #[error(
+        "the process that submits to Hadoop answered `{verb}` with something that is not understood: {why}"
+    )]
+    Unknown {
+        /// What was asked.
+        verb: &'static str,
+        /// What is wrong with the answer.
+        why: String,
+    },
+}
+
+/// The submitter of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct About {
+    /// Of the protocol.
+    pub version: u32,
+    /// The version of Hadoop.
+    pub hadoop: String,
+    /// The file system that paths without a scheme are on, such as `hdfs://nn:9000`.
+    pub default_fs: String,
+    /// As whom it submits.
+    pub user: String,
+}
+
+/// A job whose tasks run our worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobRequest {
+    /// The job's name.
+    pub name: String,
+    /// Its queue; `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Its priority; a higher one goes first. `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Its tags, by which it is found again.
+    pub tags: Vec<String>,
+    /// Where the document is that says what its tasks do.
+    pub spec: String,
+    /// Where the list of its maps' pieces is.
+    pub pieces: String,
+    /// Where the worker is.
+    pub worker: String,
+    /// The directory into which attempts write.
+    pub destination: String,
+    /// How many maps it has.
+    pub maps: u32,
+    /// How many reduces.
+    pub reducers: u32,
+    /// How often a task is tried.
+    pub attempts: u32,
+    /// Memory of a task's container in MiB.
+    pub memory_mb: u64,
+    /// Processors of a task's container.
+    pub cores: u32,
+    /// Files that its tasks find in their directory, as `URI#NAME`.
+    pub files: Vec<String>,
+    /// Properties of Hadoop.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A program that submits MapReduce jobs itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JarRequest {
+    /// The jar, a file of this machine.
+    pub jar: String,
+    /// The class whose `main` is called.
+    pub main: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The queue of its jobs; `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Their priority; `None` is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Their tags, by which they are found.
+    pub tags: Vec<String>,
+    /// Properties of Hadoop.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A job that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Submitted {
+    /// The application that it is.
+    pub application: AppId,
+}
+
+/// What became of the program of a jar.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ProcessState {
+    /// Whether it goes on.
+    pub running: bool,
+    /// Its exit code, when it has ended.
+    #[serde(default)]
+    pub exit: Option<i32>,
+    /// Its last lines, when it has ended.
+    #[serde(default)]
+    pub said: String,
+}
+
+/// A file or directory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Entry {
+    /// Its path, with the scheme of its file system.
+    pub path: String,
+    /// Its length in bytes.
+    pub length: u64,
+    /// When it was changed, in milliseconds since 1970.
+    pub modified: u64,
+    /// Whether it is a directory.
+    pub directory: bool,
+}
+
+/// Whether a request may be made again when it is not known whether it had an effect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Fine,
+    Never,
+}
+
+/// The process, started again when it dies. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Submitter {
+    launch: Launch,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    process: Arc<Process>,
+    restarts_left: u32,
+}
+
+impl Submitter {
+    /// Starts the process and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitterError::Start`] has its last words.
+    pub fn start(launch: Launch) -> Result<Self, SubmitterError> {
+        let process = Arc::new(Process::start(&launch)?);
+        let state = State { process, restarts_left: launch.restarts };
+        Ok(Self { launch, state: Mutex::new(state) })
+    }
+
+    /// The submitter and the cluster it submits to.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`]; so for all that follow.
+    pub fn about(&self) -> Result<About, SubmitterError> {
+        self.ask("about", &json!({}), Repeat::Fine)
+    }
+
+    /// Submits a job. After [`SubmitterError::Died`] or [`SubmitterError::TimedOut`] it may or may not have been submitted: look
+    /// for its tags.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn submit(&self, job: &JobRequest) -> Result<Submitted, SubmitterError> {
+        self.ask("submit", &json!({ "job": job }), Repeat::Never)
+    }
+
+    /// Starts the program of a jar, and returns the number by which it is asked for.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn jar(&self, jar: &JarRequest) -> Result<u64, SubmitterError> {
+        self.part("jar", &json!(jar), Repeat::Never, "process")
+    }
+
+    /// What became of the program of a jar. A submitter that was started again does not know it.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn process(&self, process: u64) -> Result<ProcessState, SubmitterError> {
+        self.ask("process", &json!({ "process": process }), Repeat::Fine)
+    }
+
+    /// Kills an application.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn kill(&self, app: AppId) -> Result<(), SubmitterError> {
+        self.done("kill", &json!({ "application": app.to_string() }), Repeat::Fine)
+    }
+
+    /// The files that a pattern names, or what is in a directory, sorted by path.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn list(&self, pattern: &str) -> Result<Vec<Entry>, SubmitterError> {
+        self.part("list", &json!({ "path": pattern }), Repeat::Fine, "entries")
+    }
+
+    /// A file or directory, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn stat(&self, path: &str) -> Result<Option<Entry>, SubmitterError> {
+        self.part("stat", &json!({ "path": path }), Repeat::Fine, "entry")
+    }
+
+    /// `length` bytes of a file from `offset` on (64 MiB at most); fewer only at its end.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, SubmitterError> {
+        let request = json!({ "path": path, "offset": offset, "length": length });
+        let text: String = self.part("read", &request, Repeat::Fine, "base64")?;
+        STANDARD
+            .decode(text)
+            .map_err(|error| SubmitterError::Unknown { verb: "read", why: error.to_string() })
+    }
+
+    /// Writes a small file as a whole: up to some 10 MB.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn write(&self, path: &str, bytes: &[u8]) -> Result<(), SubmitterError> {
+        self.done("write", &json!({ "path": path, "base64": STANDARD.encode(bytes) }), Repeat::Fine)
+    }
+
+    /// Writes a file of this machine as a whole, however large.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn upload(&self, path: &str, local: &Path) -> Result<(), SubmitterError> {
+        self.done("write", &json!({ "path": path, "local": local }), Repeat::Fine)
+    }
+
+    /// Removes a file, or a directory with all that is in it; a missing one is fine.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn delete(&self, path: &str) -> Result<(), SubmitterError> {
+        self.done("delete", &json!({ "path": path }), Repeat::Fine)
+    }
+
+    /// Moves a file or directory to where nothing is.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), SubmitterError> {
+        self.done("rename", &json!({ "from": from, "to": to }), Repeat::Never)
+    }
+
+    /// Makes a directory and those above it.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn mkdirs(&self, path: &str) -> Result<(), SubmitterError> {
+        self.done("mkdirs", &json!({ "path": path }), Repeat::Fine)
+    }
+
+    fn done(&self, verb: &'static str, request: &Value, repeat: Repeat) -> Result<(), SubmitterError> {
+        self.ask::<Map<String, Value>>(verb, request, repeat).map(drop)
+    }
+
+    /// One field of what was done.
+    fn part<T: DeserializeOwned>(
+        &self,
+        verb: &'static str,
+        request: &Value,
+        repeat: Repeat,
+        field: &str,
+    ) -> Result<T, SubmitterError> {
+        let mut done: Map<String, Value> = self.ask(verb, request, repeat)?;
+        let unknown = |why| SubmitterError::Unknown { verb, why };
+        let part = done.remove(field).ok_or_else(|| unknown(format!("no `{field}` in it")))?;
+        T::deserialize(part).map_err(|error| unknown(error.to_string()))
+    }
+
+    fn ask<T: DeserializeOwned>(
+        &self,
+        verb: &'static str,
+        request: &Value,
+        repeat: Repeat,
+    ) -> Result<T, SubmitterError> {
+        let mut answer = self.alive()?.ask(verb, request, self.launch.answer);
+        if repeat == Repeat::Fine && matches!(answer, Err(SubmitterError::Died { .. })) {
+            answer = self.alive()?.ask(verb, request, self.launch.answer);
+        }
+        T::deserialize(answer?).map_err(|error| SubmitterError::Unknown { verb, why: error.to_string() })
+    }
+
+    /// The process; another one if it has died.
+    fn alive(&self) -> Result<Arc<Process>, SubmitterError> {
+        let mut state = locked(&self.state);
+        if let Some(why) = state.process.death() {
+            if state.restarts_left == 0 {
+                return Err(SubmitterError::Died {
+                    why: format!("{why} (it was started again {} times)", self.launch.restarts),
+                });
+            }
+            state.restarts_left -= 1;
+            state.process = Arc::new(Process::start(&self.launch)?);
+        }
+        Ok(Arc::clone(&state.process))
+    }
+}
+
+/// What is behind a lock, also after a panic of another thread: nothing here is half done then.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,315 @@
+//! One submitter process: its start, its socket, its end.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{FailureKind, Launch, SubmitterError, locked};
+use crate::clock::{Stopwatch, pause, unix_millis};
+
+/// How long a process may take to end by itself.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How many bytes of what a process said last are kept.
+const LAST_WORDS: usize = 4_000;
+/// The longest answer in bytes, some million files of a list.
+const LONGEST: u64 = 256 << 20;
+
+/// A process that was ready once.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Mutex<Child>,
+    words: Words,
+    stream: Mutex<UnixStream>,
+    line: Arc<Mutex<Line>>,
+    _home: Home,
+}
+
+/// The requests that wait for answers.
+#[derive(Debug, Default)]
+struct Line {
+    last_id: u64,
+    waiting: BTreeMap<u64, Sender<Answer>>,
+    closed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Answer {
+    id: Option<u64>,
+    #[serde(default)]
+    done: Option<Value>,
+    #[serde(default)]
+    failed: Option<Failed>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Failed {
+    kind: FailureKind,
+    message: String,
+}
+
+impl Process {
+    /// Starts it, and waits until it is ready.
+    pub(super) fn start(launch: &Launch) -> Result<Self, SubmitterError> {
+        let failed = |why: String| SubmitterError::Start { why };
+        let home = Home::make(&launch.directory).map_err(|error| failed(error.to_string()))?;
+        let socket = home.0.join("socket");
+        let mut child = Command::new(&launch.program)
+            .args(&launch.arguments)
+            .arg("--socket")
+            .arg(&socket)
+            .envs(launch.environment.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A ctrl-C is ours to handle: it is still needed to clean up.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| failed(format!("{}: {error}", launch.program.display())))?;
+        let words = Words::default();
+        let (ready, is_ready) = mpsc::channel();
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
+            words.listen(stderr, None);
+            words.listen(stdout, Some(ready));
+        }
+        let line = Arc::<Mutex<Line>>::default();
+        let connected = wait_until_ready(&is_ready, launch.start).and_then(|()| {
+            connect(&socket, launch.answer, &line).map_err(|error| format!("its socket: {error}"))
+        });
+        match connected {
+            Ok(stream) => {
+                Ok(Self { child: Mutex::new(child), words, stream: Mutex::new(stream), line, _home: home })
+            }
+            Err(why) => {
+                let ended = farewell(&mut child, Duration::from_millis(200));
+                Err(failed(format!("{why}; {}", words.with(&ended))))
+            }
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(
+        &self,
+        verb: &'static str,
+        request: &Value,
+        patience: Duration,
+    ) -> Result<Value, SubmitterError> {
+        let (sender, answers) = mpsc::channel();
+        let id = {
+            let mut line = locked(&self.line);
+            line.last_id += 1;
+            let id = line.last_id;
+            if !line.closed {
+                line.waiting.insert(id, sender);
+            }
+            id
+        };
+        let mut document = request.clone();
+        document["id"] = id.into();
+        document["do"] = verb.into();
+        let sent = locked(&self.stream).write_all(format!("{document}\n").as_bytes());
+        if sent.is_err() {
+            // Half a request may be on its way: nothing that follows would be understood.
+            self.hang_up();
+        }
+        let answer = match answers.recv_timeout(patience) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => {
+                locked(&self.line).waiting.remove(&id);
+                return Err(SubmitterError::TimedOut { verb, after: patience });
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let why = self.death().unwrap_or_else(|| "it closed its socket".to_owned());
+                return Err(SubmitterError::Died { why });
+            }
+        };
+        match (answer.done, answer.failed) {
+            (_, Some(Failed { kind, message })) => Err(SubmitterError::Failed { kind, message }),
+            (Some(done), None) => Ok(done),
+            (None, None) => {
+                Err(SubmitterError::Unknown { verb, why: "neither `done` nor `failed` in it".to_owned() })
+            }
+        }
+    }
+
+    /// How it ended and its last words, if it no longer answers.
+    pub(super) fn death(&self) -> Option<String> {
+        if !locked(&self.line).closed {
+            return None;
+        }
+        let ended = farewell(&mut locked(&self.child), FAREWELL);
+        Some(self.words.with(&ended))
+    }
+
+    fn hang_up(&self) {
+        let _ = locked(&self.stream).shutdown(std::net::Shutdown::Both);
+        close(&self.line);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.hang_up();
+        farewell(&mut locked(&self.child), FAREWELL);
+    }
+}
+
+/// Has everybody who waits know that nothing will come.
+fn close(line: &Mutex<Line>) {
+    let mut line = locked(line);
+    line.closed = true;
+    line.waiting.clear();
+}
+
+fn wait_until_ready(lines: &Receiver<String>, patience: Duration) -> Result<(), String> {
+    let began = Stopwatch::start();
+    loop {
+        match lines.recv_timeout(patience.saturating_sub(began.elapsed())) {
+            Ok(line) if line == "ready 1" => return Ok(()),
+            Ok(line) if line.starts_with("ready ") => {
+                return Err(format!(
+                    "it speaks another version of the protocol (`{line}`, expected `ready 1`)"
+                ));
+            }
+            // Libraries that print.
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(format!("it was not ready within {} s", patience.as_secs()));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err("it ended before it was ready".to_owned()),
+        }
+    }
+}
+
+/// Connects, and hands out answers from then on.
+fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_write_timeout(Some(patience).filter(|patience| !patience.is_zero()))?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let line = Arc::clone(line);
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        loop {
+            text.clear();
+            match reader.by_ref().take(LONGEST).read_until(b'\n', &mut text) {
+                Ok(_) if text.last() == Some(&b'\n') => {}
+                _ => break,
+            }
+            let Ok(answer) = serde_json::from_slice::<Answer>(&text) else { break };
+            // Nobody waits for an answer that came too late.
+            let waits = answer.id.and_then(|id| locked(&line).waiting.remove(&id));
+            if let Some(waits) = waits {
+                let _ = waits.send(answer);
+            }
+        }
+        let _ = reader.get_ref().shutdown(std::net::Shutdown::Both);
+        close(&line);
+    });
+    Ok(stream)
+}
+
+/// Closes its standard input, waits for its end, and kills it if that does not come.
+fn farewell(child: &mut Child, patience: Duration) -> String {
+    drop(child.stdin.take());
+    let began = Stopwatch::start();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.to_string(),
+            Ok(None) if began.elapsed() < patience => pause(Duration::from_millis(10)),
+            Ok(None) => break,
+            Err(error) => return error.to_string(),
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    "it was killed, as it did not end by itself".to_owned()
+}
+
+/// What a process said last.
+#[derive(Debug, Default)]
+struct Words {
+    said: Arc<Mutex<String>>,
+}
+
+impl Words {
+    /// Keeps the last lines of a stream, and passes each on if somebody wants them.
+    fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) {
+        let said = Arc::clone(&self.said);
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stream);
+            let mut bytes = Vec::new();
+            while matches!(reader.by_ref().take(LAST_WORDS as u64).read_until(b'\n', &mut bytes), Ok(n) if n > 0)
+            {
+                let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+                bytes.clear();
+                {
+                    let mut said = locked(&said);
+                    said.push_str(&line);
+                    said.push('\n');
+                    let surplus = said.len().saturating_sub(LAST_WORDS);
+                    if let Some((cut, _)) = said.char_indices().find(|(at, _)| *at >= surplus) {
+                        said.drain(..cut);
+                    }
+                }
+                if let Some(wanted) = &wanted {
+                    let _ = wanted.send(line);
+                }
+            }
+        });
+    }
+
+    /// An end, and what was said before it.
+    fn with(&self, ended: &str) -> String {
+        // Who listens has a share, and gives it up at the end of the stream; what the process started may hold that open.
+        let began = Stopwatch::start();
+        while Arc::strong_count(&self.said) > 1 && began.elapsed() < Duration::from_millis(500) {
+            pause(Duration::from_millis(5));
+        }
+        let words = locked(&self.said).trim().to_owned();
+        if words.is_empty() { ended.to_owned() } else { format!("{ended}; it said last:\n{words}") }
+    }
+}
+
+/// A directory that only our user can enter, removed with what is in it.
+#[derive(Debug)]
+struct Home(PathBuf);
+
+impl Home {
+    fn make(parent: &Path) -> io::Result<Self> {
+        for n in 0..100 {
+            let path = parent.join(format!("slackline-{}-{}-{n}", std::process::id(), unix_millis()));
+            if path.as_os_str().len() > 90 {
+                let why = format!(
+                    "{}: the path of a socket in it would be longer than 100 bytes",
+                    parent.display()
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
+            }
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
+                }
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::AlreadyExists))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,291 @@
+//! Jobs of others on a mock cluster. Everything happens between two looks: a step changes the cluster after each.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use slackline_algo::baseline::edf::Edf;
+use slackline_local::JobHistory;
+use slackline_model::params::Settings;
+use slackline_model::{History, Time};
+use slackline_policy::{Config, Learning};
+use slackline_yarn::engine::attach::{Application, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::mock::{Mock, MockApp, State};
+use slackline_yarn::{AppId, AppState};
+
+/// A mock cluster with the plug-in: four hosts of two slots.
+struct Site {
+    mock: Mock,
+    /// Where the table is.
+    directory: tempfile::TempDir,
+}
+
+impl Site {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mock = Mock::start().unwrap();
+        let site = Self { mock, directory };
+        let table = site.table().display().to_string();
+        site.mock.with(|state| {
+            for (name, value) in [
+                ("slackline.table", table.as_str()),
+                ("yarn.cluster.max-application-priority", "1000000"),
+                ("yarn.scheduler.minimum-allocation-mb", "512"),
+            ] {
+                state.properties.insert(name.to_owned(), value.to_owned());
+            }
+        });
+        site
+    }
+
+    fn table(&self) -> PathBuf {
+        self.directory.path().join("table")
+    }
+
+    /// Submits an application that has its ApplicationMaster, or waits for it.
+    fn submit(&self, tags: &str, (maps, reduces): (u32, u32), runs: bool) -> AppId {
+        self.mock.with(|state| {
+            let app = state.submit("root.jobs", maps, reduces);
+            tags.clone_into(&mut app.tags);
+            if runs {
+                app.start();
+            }
+            app.id
+        })
+    }
+
+    fn ask(&self, wish: Wish) -> Result<Cluster, String> {
+        let settings = Settings::parse(PARAMS, [("memory", "512MiB")]).unwrap();
+        Cluster::ask(&self.mock.address().to_string(), &settings, wish).map_err(|e| e.to_string())
+    }
+
+    fn wish() -> Wish {
+        let quick = Duration::from_millis(1);
+        Wish { cycle: quick, every: Duration::ZERO, ..Wish::new(vec!["jobs".to_owned()]) }
+    }
+
+    /// Drives with EDF, one step after each look: until a step says that it is enough.
+    fn drive(&self, wish: Wish, step: impl FnMut(&mut State, &Seen) -> bool) -> (Seen, JobHistory) {
+        let cluster = self.ask(wish).unwrap();
+        let learning = Learning::new(cluster.empty().cluster(), &History::new()).guessing();
+        let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning)).audited();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut steps = Steps { site: self, step, stop: stop.clone(), seen: Seen::default() };
+        let learned = cluster.drive(&mut Edf::new(), config, stop, &mut steps).unwrap();
+        (steps.seen, learned)
+    }
+}
+
+/// What was told so far.
+#[derive(Default)]
+struct Seen {
+    looks: u32,
+    status: Status,
+    happened: Vec<String>,
+    /// The rows of the table by application.
+    rows: BTreeMap<String, String>,
+}
+
+impl Seen {
+    fn app(&self, id: AppId) -> Option<&Application> {
+        self.status.applications.iter().find(|one| one.id == id)
+    }
+
+    /// Which maps and reduces an application may run, by the table.
+    fn row(&self, id: AppId) -> &str {
+        self.rows.get(&id.to_string()).map_or("none", String::as_str)
+    }
+}
+
+struct Steps<'a, F> {
+    site: &'a Site,
+    step: F,
+    stop: Arc<AtomicBool>,
+    seen: Seen,
+}
+
+impl<F: FnMut(&mut State, &Seen) -> bool> Watcher for Steps<'_, F> {
+    fn happened(&mut self, _: Time, what: &Happened) {
+        let text = match what {
+            Happened::Seen(app) => format!("seen {}", app.number),
+            Happened::Released(app) => format!("released {}", app.number),
+            Happened::Arrived { app, flow, tasks, .. } => format!("arrived {} {flow} {tasks:?}", app.number),
+            Happened::Done(app) => format!("done {}", app.number),
+            Happened::Failed(app, why) => format!("failed {} {why}", app.number),
+            other => format!("{other:?}"),
+        };
+        self.seen.happened.push(text);
+    }
+
+    fn status(&mut self, status: &Status) {
+        self.seen.looks += 1;
+        self.seen.status = status.clone();
+        let table = std::fs::read_to_string(self.site.table()).unwrap_or_default();
+        let row = |line: &str| line.split_once(' ').map(|(app, row)| (app.to_owned(), row.to_owned()));
+        self.seen.rows =
+            table.lines().filter(|line| line.starts_with("application_")).filter_map(row).collect();
+        assert!(self.seen.looks < 500, "nothing comes of it: {:?}", self.seen.happened);
+        if self.site.mock.with(|state| (self.step)(state, &self.seen)) {
+            self.stop.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+fn app(state: &mut State, id: AppId) -> &mut MockApp {
+    state.apps.get_mut(&id).unwrap()
+}
+
+#[test]
+fn the_one_with_the_nearest_deadline_gets_the_slots() {
+    let site = Site::new();
+    let late = site.submit("slackline.deadline=+900", (8, 0), true);
+    let soon = site.submit("slackline.deadline=+60,slackline.flow=soon", (5, 1), true);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
+    assert!(seen.happened.contains(&"arrived 1 job *#1 [8, 0]".to_owned()), "{:?}", seen.happened);
+    assert!(seen.happened.contains(&"arrived 2 soon#2 [5, 1]".to_owned()), "{:?}", seen.happened);
+    // Two of the eight slots are held by ApplicationMasters. What may come beyond the tasks that were started goes to the
+    // first in the order that has any left.
+    assert_eq!(seen.status.taken, 2);
+    assert_eq!((seen.row(soon), seen.row(late)), ("0 5 0 * *", "0 3 0 * *"));
+    let priority = |id| site.mock.with(|state| app(state, id).priority);
+    // At the end all have the priorities back that they had.
+    assert_eq!((priority(soon), priority(late)), (0, 0));
+    assert!(seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
+    assert!(!site.table().exists(), "the table goes with its writer");
+}
+
+#[test]
+fn what_is_not_of_the_queues_is_counted_and_not_touched() {
+    let site = Site::new();
+    let (spark, other, own) = site.mock.with(|state| {
+        let spark = state.submit("root.jobs", 4, 0);
+        spark.kind = "SPARK".to_owned();
+        spark.start();
+        (0..2).for_each(|_| assert!(spark.grant("127.0.0.2", 5)));
+        let spark = spark.id;
+        let other = state.submit("root.default", 4, 0);
+        other.start();
+        let other = other.id;
+        let own = state.submit("root.jobs", 9, 0);
+        own.start();
+        (spark, other, own.id)
+    });
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
+    assert_eq!((seen.row(spark), seen.row(other)), ("none", "none"));
+    // Four containers of others and one ApplicationMaster leave three slots, and one may come ahead of a task's end.
+    assert_eq!((seen.status.slots, seen.status.taken), (8, 5));
+    assert_eq!(seen.row(own), "0 5 0 * *");
+    let touched = |requests: &[String]| {
+        let put = requests.iter().filter(|request| request.starts_with("PUT"));
+        put.filter(|request| !request.contains(&own.to_string())).count()
+    };
+    assert_eq!(site.mock.with(|state| touched(&state.requests)), 0);
+}
+
+#[test]
+fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application() {
+    let site = Site::new();
+    let id = site.submit("slackline.flow=etl", (4, 1), true);
+    let second = site.submit("slackline.flow=etl", (1, 0), false);
+    let (mut most, mut failed) = (0, false);
+    let (seen, learned) = site.drive(Site::wish(), |state, seen| {
+        let one = app(state, id);
+        most = most.max(seen.app(id).and_then(|one| one.phases[0]).map_or(0, |phase| phase.done));
+        match seen.looks {
+            5 => (0..4).for_each(|_| assert!(one.grant("127.0.0.3", 5))),
+            // The first fails, and is done again.
+            10 if !failed => failed = one.end_one("FAILED", 6),
+            30 => assert!(one.grant("127.0.0.4", 7)),
+            35 => (0..4).for_each(|_| assert!(one.end_one("SUCCEEDED", 8))),
+            50 => assert!(one.grant("127.0.0.4", 9)),
+            // The ApplicationMaster ends before anybody has asked it of the last task.
+            60 => {
+                assert!(one.end_one("SUCCEEDED", 10));
+                one.end(AppState::Finished, 11);
+                one.release();
+            }
+            70 => app(state, second).end(AppState::Killed, 12),
+            _ => {}
+        }
+        seen.looks == 90
+    });
+    assert!(failed);
+    assert_eq!(most, 4);
+    assert!(seen.happened.contains(&"done 1".to_owned()), "{:?}", seen.happened);
+    assert!(seen.happened.contains(&"failed 2 killed".to_owned()), "{:?}", seen.happened);
+    assert!(seen.status.applications.is_empty());
+    assert_eq!((seen.row(id), seen.status.taken), ("none", 0));
+    let names: Vec<(&str, u64, u64)> =
+        learned.iter().map(|(name, cost)| (name.flow.as_str(), cost.maps, cost.reduces)).collect();
+    assert_eq!(names, [("etl", 4, 1)]);
+}
+
+#[test]
+fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
+    let site = Site::new();
+    let id = site.submit("", (6, 1), true);
+    site.mock.with(|state| {
+        let one = app(state, id);
+        for _ in 0..3 {
+            assert!(one.grant("127.0.0.3", 5) && one.end_one("SUCCEEDED", 6));
+        }
+        one.properties.insert("mapreduce.workflow.name".to_owned(), "night 7".to_owned());
+        one.properties.insert("mapreduce.workflow.node.name".to_owned(), "sum".to_owned());
+    });
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
+    assert!(seen.happened.contains(&"arrived 1 night *#1 [3, 1]".to_owned()), "{:?}", seen.happened);
+    let one = seen.app(id).unwrap();
+    assert_eq!((one.job.as_str(), one.phases[0].unwrap().total, one.phases[0].unwrap().done), ("sum", 6, 3));
+    let conf = |requests: &[String]| requests.iter().filter(|request| request.contains("/conf")).count();
+    // Three properties of the ResourceManager, and the job's own once.
+    assert_eq!(site.mock.with(|state| conf(&state.requests)), 4);
+}
+
+#[test]
+fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
+    let site = Site::new();
+    let ids: Vec<AppId> = (0..6)
+        .map(|k| {
+            let deadline = [900, 800, 700, 600, 500, 400][k];
+            site.submit(&format!("slackline.deadline=+{deadline}"), (2, 0), false)
+        })
+        .collect();
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 5);
+    let stage = |id: &AppId| seen.app(*id).unwrap().stage;
+    let stages: Vec<Stage> = ids.iter().map(stage).collect();
+    let (held, starting) = (Stage::Held, Stage::Starting);
+    assert_eq!(stages, [held, held, starting, starting, starting, starting]);
+    assert_eq!((seen.row(ids[0]), seen.row(ids[5])), ("1 0 0 * *", "0 0 0 * *"));
+    // Without a master nobody says how many tasks there are, and nothing arrives. A slot is kept for each that may come.
+    assert!(!seen.happened.iter().any(|line| line.starts_with("arrived")), "{:?}", seen.happened);
+    assert_eq!(seen.status.taken, 4);
+    let order: Vec<u64> = ids[2..].iter().map(|id| seen.app(*id).unwrap().priority).collect();
+    assert!(order.is_sorted_by(|a, b| a < b), "the nearest deadline is first: {order:?}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let site = Site::new();
+    let late = site.submit("slackline.deadline=+900", (8, 0), true);
+    let soon = site.submit("slackline.deadline=+60", (8, 0), true);
+    let (seen, _) = site.drive(Wish { dry_run: true, ..Site::wish() }, |_, seen| seen.looks == 10);
+    let cap = |id| seen.app(id).unwrap().phases[0].unwrap().cap;
+    assert!(cap(soon) > cap(late) && seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
+    assert!(seen.rows.is_empty() && !site.table().exists());
+    assert!(!site.mock.with(|state| state.requests.iter().any(|request| request.starts_with("PUT"))));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let site = Site::new();
+    let queue = site.ask(Wish::new(vec!["job".to_owned()])).unwrap_err();
+    assert_eq!(queue, r#"--queue: found "job", expected one of root.default, root.jobs"#);
+    assert_eq!(site.ask(Wish::new(vec!["root".to_owned()])).unwrap().queues(), ["root.default", "root.jobs"]);
+    site.mock.with(|state| state.properties.clear());
+    let missing = site.ask(Site::wish()).unwrap_err();
+    assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
+    let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
+    assert_eq!(looked_at.remarks().len(), 2);
+}

@@ -1,0 +1,126 @@
+package slackline.hadoop;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Knows the table of a file as it is now, or that there is none to follow. After the first look a thread of its own reads,
+ * so that a disk that hangs does not hold up the scheduler; the table that was read then expires.
+ */
+final class TableReader {
+  private static final Logger LOG = LoggerFactory.getLogger(TableReader.class);
+  private static final Map<String, TableReader> READERS = new ConcurrentHashMap<>();
+  private static final int BYTES_MAX = 16 << 20;
+  /** Writers renew their tables all the time; one that wants more is mistaken, and its death would hold jobs for ever. */
+  private static final long VALID_MAX_MS = 3_600_000;
+
+  private final Path file;
+  private final LongSupplier clock;
+  private String seen = "";
+  private volatile Table table;
+  private String state = "";
+
+  /** The reader of a file, which looks at it until the process ends; for the first time before this returns. */
+  static TableReader of(String file) {
+    return READERS.computeIfAbsent(file, name -> {
+      TableReader reader = new TableReader(Paths.get(name), System::currentTimeMillis);
+      LOG.info("Slackline is active; its table is {}", file);
+      reader.look();
+      Thread thread = new Thread(reader::run, "slackline-table");
+      thread.setDaemon(true);
+      thread.start();
+      return reader;
+    });
+  }
+
+  TableReader(Path file, LongSupplier clock) {
+    this.file = file;
+    this.clock = clock;
+  }
+
+  /** The table to follow now, or null for stock behaviour. Whether the thread still lives does not matter for the end. */
+  Table table() {
+    Table last = table;
+    return last == null || last.expires <= clock.getAsLong() ? null : last;
+  }
+
+  private void run() {
+    try {
+      while (true) {
+        Thread.sleep(table == null ? 200 : 20);
+        look();
+      }
+    } catch (InterruptedException e) {
+      table = null; // the process ends
+    }
+  }
+
+  /** One look at the file, and a line in the log if it is now to be followed and was not before, or the other way round. */
+  void look() {
+    Table now = null;
+    String then;
+    try {
+      String signature = signature(file) + signature(file.getParent());
+      now = signature.equals(seen) && table != null ? table : read();
+      seen = signature;
+      then = now.expires > clock.getAsLong() ? "follows " + file : "stock behaviour: " + file + " has expired";
+    } catch (NoSuchFileException e) {
+      then = "stock behaviour: there is no " + e.getFile();
+    } catch (IllegalArgumentException e) {
+      then = "stock behaviour: " + file + ", " + e.getMessage();
+    } catch (IOException | RuntimeException | Error e) {
+      then = "stock behaviour: " + e;
+    }
+    table = now;
+    if (!then.equals(state)) {
+      state = then;
+      LOG.info("Slackline: {}{}", then, now == null ? "" : " (sequence " + now.sequence + ", rows " + now.size() + ")");
+    }
+  }
+
+  /** The last line of the log, for tests. */
+  String state() {
+    return state;
+  }
+
+  /** Another text when the file or directory is another or has been changed. */
+  private static String signature(Path path) throws IOException {
+    return Files.readAttributes(path, "unix:ino,ctime,size,lastModifiedTime", LinkOption.NOFOLLOW_LINKS).toString();
+  }
+
+  private Table read() throws IOException {
+    if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || Files.size(file) > BYTES_MAX) {
+      throw new IllegalArgumentException("not a regular file of at most " + BYTES_MAX + " bytes");
+    }
+    refuseIfOthersWrite(file, 0);
+    Path directory = file.getParent().toRealPath();
+    refuseIfOthersWrite(directory, 0);
+    // Who can exchange a directory above can exchange the table. In one with the sticky bit, as /tmp, nobody can.
+    for (Path above = directory.getParent(); above != null; above = above.getParent()) {
+      refuseIfOthersWrite(above, 01000);
+    }
+    Table read = Table.parse(new String(Files.readAllBytes(file), StandardCharsets.UTF_8));
+    if (read.expires > clock.getAsLong() + VALID_MAX_MS) {
+      throw new IllegalArgumentException("line 1: the expiry is more than an hour from now");
+    }
+    return read;
+  }
+
+  private static void refuseIfOthersWrite(Path path, int unless) throws IOException {
+    int mode = (Integer) Files.getAttribute(path, "unix:mode");
+    if ((mode & 022) != 0 && (mode & unless) == 0) {
+      throw new IllegalArgumentException("others than its owner may write to " + path + " (chmod go-w " + path + ")");
+    }
+  }
+}

@@ -1,0 +1,55 @@
+package slackline.hadoop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PieceCopyTest {
+  @TempDir
+  Path directory;
+
+  /** From the byte before the offset to the first newline at or behind the end, by strings. */
+  private static String expected(String text, int offset, int length) {
+    int newline = text.indexOf('\n', offset + length);
+    return text.substring(Math.max(0, offset - 1), newline < 0 ? text.length() : newline + 1);
+  }
+
+  @Test
+  void a_copy_has_the_byte_before_and_the_line_that_is_open_at_the_end() throws IOException {
+    for (String text : new String[] {"ab\nc\n\ndef\n", "ab\nc\n\nde", "abcdef", "\n\n\n"}) {
+      Path file = Files.writeString(directory.resolve("text"), text);
+      for (int offset = 0; offset < text.length(); offset++) {
+        for (int length = 1; offset + length <= text.length(); length++) {
+          check(file, text, offset, length);
+        }
+      }
+    }
+  }
+
+  @Test
+  void a_line_may_be_longer_than_a_block() throws IOException {
+    String text = "x\n" + "y".repeat(600_000) + "\nz\n";
+    Path file = Files.writeString(directory.resolve("text"), text);
+    check(file, text, 1, 1);
+    check(file, text, 1, 300_000);
+    check(file, text, 300_000, 300_003);
+  }
+
+  private void check(Path file, String text, int offset, int length) throws IOException {
+    ByteArrayOutputStream copy = new ByteArrayOutputStream();
+    FileSystem files = FileSystem.getLocal(new Configuration()).getRaw();
+    try (FSDataInputStream input = files.open(new org.apache.hadoop.fs.Path(file.toString()))) {
+      PieceCopy.lines(input, offset, length, copy, () -> {});
+    }
+    assertEquals(expected(text, offset, length), copy.toString(StandardCharsets.UTF_8), offset + " " + length);
+  }
+}
