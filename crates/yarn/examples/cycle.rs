@@ -25,7 +25,7 @@ use slackline_algo::policies::POLICIES;
 use slackline_model::params::Settings;
 use slackline_model::{History, Objective, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{Cluster, Happened, PARAMS, Status, Watcher, Wish};
+use slackline_yarn::engine::attach::{Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
 use slackline_yarn::mock::{Mock, State};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -200,8 +200,10 @@ impl Measure {
         let tasks = status.applications.iter().flat_map(|app| app.phases).flatten();
         let (running, done) =
             tasks.fold((0, 0), |(running, done), of| (running + of.running, done + of.done));
+        let driven = status.applications.iter().filter(|app| app.stage == Stage::Runs).count();
         println!(
-            "{kind:>7}: processor {processor}, in all {wall}; memory {} to {} MiB; {running} tasks run, {done} are done",
+            "{kind:>7}: processor {processor}, in all {wall}; memory {} to {} MiB; {driven} driven, {running} tasks run, {done} are \
+             done",
             self.first_memory,
             memory()
         );
