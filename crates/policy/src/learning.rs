@@ -131,6 +131,8 @@ impl Learning {
     pub fn learn(&mut self, events: &[Event], instance: &Instance, estimates: &mut Estimates) {
         for event in events {
             match *event {
+                // No real task takes no time: this one was done before the run could see it.
+                Event::TasksDone { took: Span::ZERO, .. } if self.guessing => {}
                 Event::TasksDone { phase, count, machine, took } => {
                     let group = self.number_of[instance.cluster().group_id_of(machine).index()];
                     let tasks = u64::from(count);
@@ -414,6 +416,12 @@ mod tests {
         let learning = Learning::new(instance.cluster(), &history).guessing();
         let (mut learning, mut estimates) = met(&instance, learning, &[2.0, 6.0, 9.0]);
         assert_eq!(seconds(&estimates), [2.0, 6.0, 4.0], "a history is better than a guess");
+        learning.learn(&[done(0, 2, 0, 0.0)], &instance, &mut estimates);
+        assert_eq!(
+            seconds(&estimates),
+            [2.0, 6.0, 4.0],
+            "what was done before the run could see it says nothing"
+        );
         let arrived = Event::FlowArrived(FlowId(1));
         learning.learn(&[done(0, 2, 0, 3.0), arrived], &instance, &mut estimates);
         assert_eq!(seconds(&estimates), [3.0, 9.0, 4.0], "half as long again as guessed");

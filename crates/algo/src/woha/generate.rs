@@ -13,6 +13,11 @@ use super::request::Request;
 pub trait PlanGenerator {
     /// A plan for one flow. It runs where the flow is submitted and sees nothing of other flows.
     fn plan(&self, request: &Request<'_>) -> Plan;
+
+    /// The same generator once more, for looks ahead; `None` if it cannot be copied.
+    fn copy(&self) -> Option<Box<dyn PlanGenerator + Send>> {
+        None
+    }
 }
 
 /// How many slots of each kind a rehearsal may use.
@@ -41,6 +46,10 @@ pub struct Progress {
 }
 
 impl PlanGenerator for Progress {
+    fn copy(&self) -> Option<Box<dyn PlanGenerator + Send>> {
+        Some(Box::new(*self))
+    }
+
     /// O(E log J) for each cap tried: one for `None` and `Fixed`, log of the slots for `Search`.
     fn plan(&self, request: &Request<'_>) -> Plan {
         let order = self.order.sorted(request);

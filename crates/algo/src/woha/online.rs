@@ -126,6 +126,20 @@ impl Policy for Woha {
         &self.name
     }
 
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(Self {
+            name: self.name.clone(),
+            generator: self.generator.copy()?,
+            scheduler: self.scheduler.copy()?,
+            late: self.late,
+            plans: self.plans.clone(),
+            active: self.active.clone(),
+            unstarted: self.unstarted.clone(),
+            granted: self.granted,
+            admissions: self.admissions.clone(),
+        }))
+    }
+
     fn style(&self) -> Style {
         Style::Priorities
     }

@@ -35,6 +35,11 @@ pub trait WorkflowScheduler {
 
     /// Tasks of a flow that had been started must run again.
     fn lost(&mut self, flow: FlowId, tasks: u32);
+
+    /// The same scheduler once more, as it is now, for looks ahead; `None` if it cannot be copied.
+    fn copy(&self) -> Option<Box<dyn WorkflowScheduler + Send>> {
+        None
+    }
 }
 
 /// When a flow is to be done.

@@ -15,6 +15,7 @@ pub type Lags = LagsOn<Heap<Time>, Heap<Rank>>;
 ///
 /// With n flows: a requirement that falls due, a task assigned or lost, a flow that comes or goes
 /// O(log n); the first flow O(1 + flows not accepted).
+#[derive(Clone, Debug)]
 pub struct LagsOn<C, L> {
     measure: Measure,
     now: Time,
@@ -72,7 +73,15 @@ impl<C: Queue<Time>, L: Queue<Rank>> LagsOn<C, L> {
     }
 }
 
-impl<C: Queue<Time>, L: Queue<Rank>> WorkflowScheduler for LagsOn<C, L> {
+impl<C, L> WorkflowScheduler for LagsOn<C, L>
+where
+    C: Queue<Time> + Clone + Send + 'static,
+    L: Queue<Rank> + Clone + Send + 'static,
+{
+    fn copy(&self) -> Option<Box<dyn WorkflowScheduler + Send>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn submit(&mut self, flow: FlowId, plan: Plan, goal: Goal) {
         if self.records.len() <= flow.index() {
             self.records.resize_with(flow.index() + 1, || None);

@@ -58,6 +58,10 @@ impl Naive {
 }
 
 impl WorkflowScheduler for Naive {
+    fn copy(&self) -> Option<Box<dyn WorkflowScheduler + Send>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn submit(&mut self, flow: FlowId, plan: Plan, goal: Goal) {
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, None);

@@ -84,7 +84,10 @@ fn the_first_of_the_order_gets_the_next_slot() {
             assert!(ranking.is_empty() || driver.policy().style() == Style::Priorities, "{}", entry.name);
         });
     }
-    assert!(["fifo", "edf", "mk-jr", "mk-tct-jr"].iter().all(|name| asked.contains(name)), "{asked:?}");
+    assert!(
+        ["fifo", "edf", "woha-lpf", "mk-jr", "mk-tct-jr"].iter().all(|name| asked.contains(name)),
+        "{asked:?}"
+    );
 }
 
 #[test]
