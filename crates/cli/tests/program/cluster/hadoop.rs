@@ -127,7 +127,7 @@ fn submit(mock: &Mock, job: &Value) -> AppId {
     mock.with(|state| {
         state.now_ms = now_ms();
         let app = state.submit("root.jobs", count("maps"), count("reducers"));
-        app.name = job["name"].as_str().unwrap().to_owned();
+        job["name"].as_str().unwrap().clone_into(&mut app.name);
         app.tags = tags.join(",").to_lowercase();
         app.priority = u64::from(count("priority"));
         let id = app.id;
