@@ -146,8 +146,8 @@ impl Ledger {
         }
     }
 
-    /// Gives the slots of a row back, and returns the machine of the first of them.
-    fn free_places(&mut self, id: RowId) -> MachineId {
+    /// Gives the slots of a row back, and returns the row and the machine of the first of them.
+    fn free_places(&mut self, id: RowId) -> (NewRow, MachineId) {
         let row = &self.log[id];
         let lane = self.instance.lane_of(row.task.phase);
         for &range in row.places() {
@@ -157,7 +157,7 @@ impl Ledger {
         if let Some(freed) = &mut self.freed {
             freed.insert(machine);
         }
-        machine
+        (row.task, machine)
     }
 
     /// Whether rows that ended stay until their flow is over.
@@ -167,16 +167,16 @@ impl Ledger {
 
     /// A running row ends; it leaves now, or with its flow.
     fn end_row(&mut self, id: RowId, at: Time, outcome: Outcome) {
-        let task = &mut self.log[id].task;
-        (task.end, task.outcome) = (at, outcome);
         self.went.remove(&id);
-        let phase = task.phase;
-        self.forget_reduce(id, phase);
-        if !self.keeps_rows()
-            && let Some(row) = self.log.remove(id)
-        {
+        let phase = if self.keeps_rows() {
+            self.log[id].end(at, outcome)
+        } else {
+            let mut row = self.log.remove(id).expect("invariant: a row that ends is in the log");
+            let phase = row.end(at, outcome);
             self.leaving.push((id, row));
-        }
+            phase
+        };
+        self.forget_reduce(id, phase);
     }
 
     /// Rows that ended and that nothing can happen to any more leave. To be called when the instant is over.
@@ -209,8 +209,7 @@ impl Ledger {
     }
 
     fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
-        let row = self.log[id].task;
-        let machine = self.free_places(id);
+        let (row, machine) = self.free_places(id);
         let began = self.went.get(&id).copied().unwrap_or(row.start);
         self.end_row(id, at, Outcome::Done);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
@@ -230,8 +229,7 @@ impl Ledger {
         engine: &mut E,
         events: &mut Vec<Event>,
     ) {
-        let row = self.log[id].task;
-        self.free_places(id);
+        let (row, _) = self.free_places(id);
         self.end_row(id, at, Outcome::Failed);
         let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
         self.state.kill(&self.instance, row.phase, tasks, events);
@@ -288,14 +286,16 @@ impl Ledger {
         taken: Taken,
         slots: &[SlotRange],
     ) {
-        self.state.note_start(self.instance.flow_of(phase), self.now);
+        let info = self.instance.phase(phase);
+        let lane = self.instance.cluster().lane_of(info.kind);
+        self.state.note_start(info.flow, self.now);
         let mut slots = slots.iter().copied();
         let mut rest = None;
         let (mut first, mut left) = (taken.first, taken.count);
         while left > 0 {
             let most =
                 if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
-            let count = self.cut_piece(self.instance.lane_of(phase), most, &mut rest, &mut slots);
+            let count = self.cut_piece(lane, most, &mut rest, &mut slots);
             let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
             self.start_row(row, None, engine);
             first += count;
@@ -390,7 +390,7 @@ impl Ledger {
             reduces[phase].push(row);
         }
         if self.keeps_rows() {
-            self.of_flow[self.instance.job(info.job).flow].push(row);
+            self.of_flow[info.flow].push(row);
         }
         if self.capabilities.faults != Faults::Never {
             let lane = self.instance.lane_of(phase);
