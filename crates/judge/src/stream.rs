@@ -253,7 +253,7 @@ fn overlap(
 /// Checks everything but the slots and the claims of the whole, whose rows were sound when they came.
 fn judge(instance: &Instance, schedule: &Schedule) -> Result<Summary, Violation> {
     let flows = claims::flow_rows(instance, schedule)?;
-    let ledger = Ledger::new(instance, &schedule.tasks);
+    let ledger = Ledger::of_sound(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, |flow| flows[flow.index()].status == FlowStatus::Failed)?;
     let progress = Progress::new(&ledger, schedule.slowstart);
     let mut first = First::default();
