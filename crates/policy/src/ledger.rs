@@ -47,8 +47,8 @@ pub(crate) struct Ledger {
     on_machine: Vec<Vec<RowId>>,
     /// Rows of each flow that stay until it is over; empty if rows leave when they end.
     of_flow: Grown<FlowId, Vec<RowId>>,
-    /// Rows that ended at this instant and leave.
-    leaving: Vec<(RowId, Row)>,
+    /// Rows that ended at this instant and leave when it is over.
+    leaving: Vec<RowId>,
     /// Machines that are away, for now or for good.
     down: BTreeSet<MachineId>,
     /// Machines that left for good.
@@ -165,24 +165,24 @@ impl Ledger {
         self.rules.audit || self.capabilities.faults == Faults::TasksAndOutput
     }
 
-    /// A running row ends; it leaves now, or with its flow.
+    /// A running row ends; it leaves with this instant, or with its flow.
     fn end_row(&mut self, id: RowId, at: Time, outcome: Outcome) {
         self.went.remove(&id);
-        let phase = if self.keeps_rows() {
-            self.log[id].end(at, outcome)
-        } else {
-            let mut row = self.log.remove(id).expect("invariant: a row that ends is in the log");
-            let phase = row.end(at, outcome);
-            self.leaving.push((id, row));
-            phase
-        };
+        let task = &mut self.log[id].task;
+        (task.end, task.outcome) = (at, outcome);
+        let phase = task.phase;
         self.forget_reduce(id, phase);
+        if !self.keeps_rows() {
+            self.leaving.push(id);
+        }
     }
 
     /// Rows that ended and that nothing can happen to any more leave. To be called when the instant is over.
     pub(crate) fn let_go(&mut self, sink: &mut dyn Sink) {
-        for (id, row) in self.leaving.drain(..) {
-            sink.row(id, &row.task, row.places(), &self.instance);
+        for id in self.leaving.drain(..) {
+            if let Some(row) = self.log.remove(id) {
+                sink.row(id, &row.task, row.places(), &self.instance);
+            }
         }
     }
 

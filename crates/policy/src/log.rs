@@ -1,7 +1,7 @@
 //! What runs and what ran, as far as it may still change: rows leave when nothing can happen to them any more.
 
-use slackline_model::schedule::{NewRow, Outcome};
-use slackline_model::{FlowId, Instance, PhaseId, SlotRange, Table, Time};
+use slackline_model::schedule::NewRow;
+use slackline_model::{FlowId, Instance, SlotRange, Table, Time};
 
 use crate::engine::RowId;
 
@@ -60,12 +60,6 @@ impl Row {
             Places::One(only) => only,
             Places::Many(many) => many,
         }
-    }
-
-    /// It ended; returns its phase.
-    pub(crate) fn end(&mut self, at: Time, outcome: Outcome) -> PhaseId {
-        (self.task.end, self.task.outcome) = (at, outcome);
-        self.task.phase
     }
 
     pub(crate) fn is_running(&self) -> bool {
