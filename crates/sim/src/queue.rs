@@ -157,7 +157,10 @@ impl Queue {
             for (at, word) in events.drain(..) {
                 self.enter(at, word);
             }
-            self.buckets[number] = events;
+            // What was large is given back: at another time other buckets are.
+            if events.capacity() <= FEW {
+                self.buckets[number] = events;
+            }
         }
     }
 }
