@@ -31,8 +31,17 @@ impl<'a> Ledger<'a> {
     /// of start.
     pub(crate) fn new(instance: &'a Instance, rows: &'a TaskRows) -> Self {
         let sound = |&(_, row): &(usize, &TaskRow)| fault(instance, row, rows.places(row)).is_none();
-        let mut by_start: Vec<u32> =
-            rows.rows().iter().enumerate().filter(sound).map(|(i, _)| i as u32).collect();
+        let sound = rows.rows().iter().enumerate().filter(sound).map(|(i, _)| i as u32);
+        Self::of_rows(instance, rows, sound.collect())
+    }
+
+    /// The same of rows that are known to be sound.
+    pub(crate) fn of_sound(instance: &'a Instance, rows: &'a TaskRows) -> Self {
+        Self::of_rows(instance, rows, (0..rows.len() as u32).collect())
+    }
+
+    /// Sorts the rows of these indices, which are sound.
+    fn of_rows(instance: &'a Instance, rows: &'a TaskRows, mut by_start: Vec<u32>) -> Self {
         by_start.sort_by_key(|&i| rows.row(i as usize).start);
         let mut offsets = vec![0u32; instance.phases().len() + 1];
         for &i in &by_start {

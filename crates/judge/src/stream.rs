@@ -96,7 +96,7 @@ pub(crate) struct Passing {
     /// What a few flows are judged as, flow by flow and without claims of the whole.
     head: Schedule,
     /// Flows with rows that are not over.
-    live: BTreeMap<FlowId, TaskRows>,
+    live: slackline_model::Table<FlowId, TaskRows>,
     /// Flows that are over, to be judged next.
     over: BTreeMap<FlowId, (FlowRow, TaskRows)>,
     rows_over: usize,
@@ -131,7 +131,8 @@ impl Passing {
         }
         let head =
             Schedule { flows: Vec::new(), tasks: TaskRows::new(), allocations: Vec::new(), ..head.clone() };
-        Some(Self { head, live: BTreeMap::new(), over: BTreeMap::new(), rows_over: 0, taken, rows: 0 })
+        let (live, over) = (slackline_model::Table::new(), BTreeMap::new());
+        Some(Self { head, live, over, rows_over: 0, taken, rows: 0 })
     }
 
     /// A row of a flow that is not over; `is_judged` says which flows were judged.
@@ -149,10 +150,10 @@ impl Passing {
             return Err(unsound(index, RowProblem::UnknownPhase(row.phase.0)));
         }
         let flow = instance.flow_of(row.phase);
-        if is_judged(flow) || self.over.contains_key(&flow) {
+        if !self.live.contains(flow) && (is_judged(flow) || self.over.contains_key(&flow)) {
             return Err(Violation::FlowTwice { flow: flow_name(instance, flow) });
         }
-        let rows = self.live.entry(flow).or_default();
+        let rows = self.live.get_or_insert_with(flow, TaskRows::new);
         let at = rows.push(row, places);
         if let Some(problem) = fault(instance, rows.row(at), places) {
             return Err(unsound(index, problem));
@@ -168,12 +169,16 @@ impl Passing {
         if until <= row.start {
             return Ok(());
         }
-        for (task, slot) in (row.first..).zip(places.iter().flat_map(|place| place.first..place.end())) {
-            let taken = &mut self.taken[lane.index()][slot as usize];
-            if taken.until > row.start {
-                return Err(overlap(instance, row, (lane, slot), task, *taken));
+        let mut task = row.first;
+        for place in places {
+            let slots = &mut self.taken[lane.index()][place.first as usize..place.end() as usize];
+            for (slot, taken) in (place.first..).zip(slots) {
+                if taken.until > row.start {
+                    return Err(overlap(instance, row, (lane, slot), task, *taken));
+                }
+                *taken = Taken { until, phase: row.phase, task };
+                task += 1;
             }
-            *taken = Taken { until, phase: row.phase, task };
         }
         Ok(())
     }
@@ -188,7 +193,7 @@ impl Passing {
         if is_judged(row.flow) || self.over.contains_key(&row.flow) {
             return Err(Violation::FlowTwice { flow: flow_name(instance, row.flow) });
         }
-        let rows = self.live.remove(&row.flow).unwrap_or_default();
+        let rows = self.live.remove(row.flow).unwrap_or_default();
         self.rows_over += 1 + rows.len();
         self.over.insert(row.flow, (*row, rows));
         Ok(self.rows_over >= ROWS_AT_ONCE)
@@ -249,7 +254,7 @@ fn overlap(
 /// Checks everything but the slots and the claims of the whole, whose rows were sound when they came.
 fn judge(instance: &Instance, schedule: &Schedule) -> Result<Summary, Violation> {
     let flows = claims::flow_rows(instance, schedule)?;
-    let ledger = Ledger::new(instance, &schedule.tasks);
+    let ledger = Ledger::of_sound(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, |flow| flows[flow.index()].status == FlowStatus::Failed)?;
     let progress = Progress::new(&ledger, schedule.slowstart);
     let mut first = First::default();

@@ -130,6 +130,8 @@ impl Job {
 /// A phase: many independent tasks, or work that may be cut at will.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
+    /// Its flow.
+    pub flow: FlowId,
     /// Its job.
     pub job: JobId,
     /// Map or reduce.
@@ -257,7 +259,7 @@ impl Instance {
     /// The flow a phase belongs to.
     #[inline]
     pub fn flow_of(&self, phase: PhaseId) -> FlowId {
-        self.jobs[self.phases[phase].job].flow
+        self.phases[phase].flow
     }
 
     /// The lane whose slots serve a phase.

@@ -30,6 +30,8 @@ pub struct Table<I, T> {
     /// How many pages at the front were given back and are still in the vector, at most half of it.
     gone: usize,
     len: usize,
+    /// A page without rows, for the next one that is needed.
+    spare: Option<Box<Page<T>>>,
     ids: PhantomData<fn(I)>,
 }
 
@@ -55,7 +57,7 @@ impl<I, T> Default for Table<I, T> {
 impl<I, T> Table<I, T> {
     /// No rows; the first id is 0.
     pub fn new() -> Self {
-        Self { pages: Vec::new(), front: 0, gone: 0, len: 0, ids: PhantomData }
+        Self { pages: Vec::new(), front: 0, gone: 0, len: 0, spare: None, ids: PhantomData }
     }
 
     /// One more than the largest id that ever had a row: what a plain vector by the same ids would need.
@@ -91,6 +93,15 @@ where
     }
 
     fn page_to_write(&mut self, number: usize) -> &mut Page<T> {
+        let at = number.wrapping_sub(self.front);
+        if !self.pages.get(at).is_some_and(Option::is_some) {
+            self.add_page(number);
+        }
+        self.pages[number - self.front].as_mut().expect("invariant: the page is there")
+    }
+
+    #[cold]
+    fn add_page(&mut self, number: usize) {
         if self.pages.is_empty() {
             self.front = number;
         }
@@ -103,7 +114,7 @@ where
             self.pages.resize_with(at + 1, || None);
         }
         self.gone = self.gone.min(at);
-        self.pages[at].get_or_insert_with(|| Box::new(Page::new()))
+        self.pages[at] = Some(self.spare.take().unwrap_or_else(|| Box::new(Page::new())));
     }
 
     /// The row of an id; makes one if there is none.
@@ -124,7 +135,7 @@ where
         let row = page.row[index % PAGE].take()?;
         page.rows -= 1;
         if page.rows == 0 {
-            *place = None;
+            self.spare = place.take();
             self.trim();
         }
         Some(row)

@@ -3,6 +3,8 @@
 //! A Facebook day has millions of map tasks in a few thousand phases, nearly all of equal length
 //! within their phase; a run of equal tasks is one entry here, whatever its count.
 
+use std::sync::Arc;
+
 use crate::time::{Span, Work};
 
 /// Consecutive tasks of equal length.
@@ -25,16 +27,16 @@ pub struct Split {
     pub hosts: Vec<crate::id::MachineId>,
 }
 
-/// The tasks of a phase, numbered from 0.
+/// The tasks of a phase, numbered from 0. Copies share their lists: a flow that arrives is a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tasks {
-    runs: Vec<Run>,
+    runs: Arc<[Run]>,
     /// First task number of each run; empty when there is one run (the common case needs no search).
-    starts: Vec<u32>,
+    starts: Arc<[u32]>,
     count: u32,
     work: Work,
     longest: Span,
-    splits: Vec<Split>,
+    splits: Arc<[Split]>,
 }
 
 impl Tasks {
@@ -58,8 +60,8 @@ impl Tasks {
             work += Work(run.span.0 * u64::from(run.count));
             longest = longest.max(run.span);
         }
-        runs.shrink_to_fit();
-        Self { runs, starts, count, work, longest, splits: Vec::new() }
+        let (runs, starts) = (runs.into(), starts.into());
+        Self { runs, starts, count, work, longest, splits: Arc::default() }
     }
 
     /// `count` equal tasks.
@@ -79,7 +81,7 @@ impl Tasks {
     /// The same tasks with places for their input.
     #[must_use]
     pub fn with_splits(mut self, splits: Vec<Split>) -> Self {
-        self.splits = splits;
+        self.splits = splits.into();
         self
     }
 
@@ -108,7 +110,8 @@ impl Tasks {
         &self.splits
     }
 
-    /// Length of `task`, and how many tasks from it on have the same length. O(log runs).
+    /// Length of `task`, and how many tasks from it on have the same length. O(log runs); O(1) where all lengths are
+    /// equal, or each task up to this one has its own.
     ///
     /// # Panics
     /// If there is no such task.
@@ -117,7 +120,13 @@ impl Tasks {
         if self.starts.is_empty() {
             return (self.runs[0].span, self.count - task);
         }
-        let at = self.starts.partition_point(|&start| start <= task) - 1;
+        // No run begins before the task of its number.
+        let last = (task as usize).min(self.starts.len() - 1);
+        let at = if self.starts[last] <= task {
+            last
+        } else {
+            self.starts[..last].partition_point(|&start| start <= task) - 1
+        };
         let run = self.runs[at];
         (run.span, self.starts[at] + run.count - task)
     }

@@ -50,8 +50,8 @@ pub(crate) struct Ledger {
     on_machine: Vec<Vec<RowId>>,
     /// Rows of each flow that stay until it is over; empty if rows leave when they end.
     of_flow: Grown<FlowId, Vec<RowId>>,
-    /// Rows that ended at this instant and leave.
-    leaving: Vec<(RowId, Row)>,
+    /// Rows that ended at this instant and leave when it is over.
+    leaving: Vec<RowId>,
     /// Machines that are away, for now or for good.
     down: BTreeSet<MachineId>,
     /// Machines that left for good.
@@ -163,8 +163,8 @@ impl Ledger {
         }
     }
 
-    /// Gives the slots of a row back, and returns the machine of the first of them.
-    fn free_places(&mut self, id: RowId) -> MachineId {
+    /// Gives the slots of a row back, and returns the row and the machine of the first of them.
+    fn free_places(&mut self, id: RowId) -> (NewRow, MachineId) {
         let row = &self.log[id];
         let lane = self.instance.lane_of(row.task.phase);
         for &range in row.places() {
@@ -174,7 +174,7 @@ impl Ledger {
         if let Some(freed) = &mut self.freed {
             freed.insert(machine);
         }
-        machine
+        (row.task, machine)
     }
 
     /// Whether rows that ended stay until their flow is over.
@@ -182,24 +182,24 @@ impl Ledger {
         self.rules.audit || self.capabilities.faults == Faults::TasksAndOutput
     }
 
-    /// A running row ends; it leaves now, or with its flow.
+    /// A running row ends; it leaves with this instant, or with its flow.
     fn end_row(&mut self, id: RowId, at: Time, outcome: Outcome) {
+        self.went.remove(&id);
         let task = &mut self.log[id].task;
         (task.end, task.outcome) = (at, outcome);
-        self.went.remove(&id);
         let phase = task.phase;
         self.forget_reduce(id, phase);
-        if !self.keeps_rows()
-            && let Some(row) = self.log.remove(id)
-        {
-            self.leaving.push((id, row));
+        if !self.keeps_rows() {
+            self.leaving.push(id);
         }
     }
 
     /// Rows that ended and that nothing can happen to any more leave. To be called when the instant is over.
     pub(crate) fn let_go(&mut self, sink: &mut dyn Sink) {
-        for (id, row) in self.leaving.drain(..) {
-            sink.row(id, &row.task, row.places(), &self.instance);
+        for id in self.leaving.drain(..) {
+            if let Some(row) = self.log.remove(id) {
+                sink.row(id, &row.task, row.places(), &self.instance);
+            }
         }
         if let Some(masters) = &mut self.masters {
             masters.take_over().iter().for_each(|row| sink.master(row, &self.instance));
@@ -229,8 +229,7 @@ impl Ledger {
     }
 
     fn finished<E: Engine + ?Sized>(&mut self, id: RowId, at: Time, engine: &mut E, events: &mut Vec<Event>) {
-        let row = self.log[id].task;
-        let machine = self.free_places(id);
+        let (row, machine) = self.free_places(id);
         let began = self.went.get(&id).copied().unwrap_or(row.start).max(row.start + row.startup);
         self.end_row(id, at, Outcome::Done);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
@@ -253,8 +252,7 @@ impl Ledger {
         engine: &mut E,
         events: &mut Vec<Event>,
     ) {
-        let row = self.log[id].task;
-        self.free_places(id);
+        let (row, _) = self.free_places(id);
         self.end_row(id, at, Outcome::Failed);
         let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
         self.state.kill(&self.instance, row.phase, tasks, events);
@@ -312,14 +310,16 @@ impl Ledger {
         taken: Taken,
         slots: &[SlotRange],
     ) {
-        self.state.note_start(self.instance.flow_of(phase), self.now);
+        let info = self.instance.phase(phase);
+        let lane = self.instance.cluster().lane_of(info.kind);
+        self.state.note_start(info.flow, self.now);
         let mut slots = slots.iter().copied();
         let mut rest = None;
         let (mut first, mut left) = (taken.first, taken.count);
         while left > 0 {
             let most =
                 if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
-            let count = self.cut_piece(self.instance.lane_of(phase), most, &mut rest, &mut slots);
+            let count = self.cut_piece(lane, most, &mut rest, &mut slots);
             let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
             self.start_row(row, None, engine);
             first += count;
@@ -416,7 +416,7 @@ impl Ledger {
             reduces[phase].push(row);
         }
         if self.keeps_rows() {
-            self.of_flow[self.instance.job(info.job).flow].push(row);
+            self.of_flow[info.flow].push(row);
         }
         if self.capabilities.faults != Faults::Never {
             let lane = self.instance.lane_of(phase);

@@ -76,6 +76,13 @@ impl Pending {
 
     /// Takes tasks out, which must all be of one piece.
     pub(crate) fn take(&mut self, take: Taken) {
+        if let Some(head) = &mut self.head
+            && (head.first, head.attempt) == (take.first, take.attempt)
+            && take.count < head.count
+        {
+            (head.first, head.count) = (head.first + take.count, head.count - take.count);
+            return;
+        }
         let piece = self.before(take.first).filter(|piece| {
             piece.attempt == take.attempt && take.first + take.count <= piece.first + piece.count
         });

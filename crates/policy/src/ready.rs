@@ -17,21 +17,23 @@ use crate::view::View;
 #[derive(Clone, Debug)]
 pub struct ReadyQueue<K> {
     lanes: [BTreeSet<(K, PhaseId)>; 2],
-    /// The key under which a phase was queued last.
-    keys: Grown<PhaseId, Option<K>>,
-    queued: Grown<PhaseId, bool>,
+    /// Phases that were ready.
+    known: Grown<PhaseId, Option<Known<K>>>,
     /// Early reduces that were barred from taking a slot when they came to the head.
     barred: Vec<PhaseId>,
 }
 
+/// A phase that was ready.
+#[derive(Clone, Copy, Debug)]
+struct Known<K> {
+    /// The key under which it was queued last.
+    key: K,
+    is_queued: bool,
+}
+
 impl<K> Default for ReadyQueue<K> {
     fn default() -> Self {
-        Self {
-            lanes: [BTreeSet::new(), BTreeSet::new()],
-            keys: Grown::default(),
-            queued: Grown::default(),
-            barred: Vec::new(),
-        }
+        Self { lanes: [BTreeSet::new(), BTreeSet::new()], known: Grown::default(), barred: Vec::new() }
     }
 }
 
@@ -48,15 +50,14 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                 Event::PhaseReady(phase) => {
                     let key = key(phase);
                     self.remove(phase, view);
-                    self.keys[phase] = Some(key);
+                    self.known[phase] = Some(Known { key, is_queued: false });
                     self.insert(phase, view);
                 }
                 Event::TasksDone { phase, .. } | Event::TasksLost { phase, .. } => self.insert(phase, view),
                 Event::FlowDone(flow) | Event::FlowFailed(flow) => {
                     for phase in view.instance.flow(flow).phases() {
                         self.remove(phase, view);
-                        self.keys.forget([phase]);
-                        self.queued.forget([phase]);
+                        self.known.forget([phase]);
                     }
                 }
                 _ => {}
@@ -74,13 +75,17 @@ impl<K: Ord + Copy> ReadyQueue<K> {
     pub fn rekey(&mut self, view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
         for &lane in view.instance.cluster().lanes() {
             for phase in view.state.ready(lane) {
-                if self.keys[phase].is_some() {
-                    self.keys[phase] = Some(key(phase));
+                if self.known[phase].is_some()
+                    && let Some(known) = &mut self.known[phase]
+                {
+                    known.key = key(phase);
                 }
             }
             // All at once: several times faster than one by one.
             let queued = std::mem::take(&mut self.lanes[lane.index()]);
-            let again = |(old, phase): (K, PhaseId)| (self.keys[phase].unwrap_or(old), phase);
+            let again = |(old, phase): (K, PhaseId)| {
+                (self.known[phase].as_ref().map_or(old, |known| known.key), phase)
+            };
             self.lanes[lane.index()] = queued.into_iter().map(again).collect();
         }
     }
@@ -108,27 +113,31 @@ impl<K: Ord + Copy> ReadyQueue<K> {
 
     fn insert(&mut self, phase: PhaseId, view: &View<'_>) {
         let may_run = || view.phase(phase).is_ready() && view.phase(phase).unstarted() > 0;
-        if let Some(key) = self.keys[phase]
-            && !self.queued[phase]
+        // Asked before anything is written: writing makes a row of those that have none.
+        if self.known[phase].is_some_and(|known| !known.is_queued)
             && may_run()
+            && let Some(known) = &mut self.known[phase]
         {
-            self.queued[phase] = true;
-            self.lanes[view.instance.lane_of(phase).index()].insert((key, phase));
+            known.is_queued = true;
+            self.lanes[view.instance.lane_of(phase).index()].insert((known.key, phase));
         }
     }
 
     fn remove(&mut self, phase: PhaseId, view: &View<'_>) {
-        if self.queued[phase] {
-            let key = self.keys[phase].expect("invariant: queued phases have a key");
-            self.lanes[view.instance.lane_of(phase).index()].remove(&(key, phase));
-            self.queued[phase] = false;
+        if self.known[phase].is_some_and(|known| known.is_queued) {
+            self.take_out(phase, view.instance.lane_of(phase));
         }
     }
 
+    /// Takes a queued phase out of the queue.
+    fn take_out(&mut self, phase: PhaseId, lane: Lane) {
+        let known = self.known[phase].as_mut().expect("invariant: queued phases are known");
+        known.is_queued = false;
+        self.lanes[lane.index()].remove(&(known.key, phase));
+    }
+
     fn drop(&mut self, phase: PhaseId, lane: Lane, view: &View<'_>) {
-        let key = self.keys[phase].expect("invariant: queued phases have a key");
-        self.lanes[lane.index()].remove(&(key, phase));
-        self.queued[phase] = false;
+        self.take_out(phase, lane);
         if view.state.is_early(view.instance, phase) && view.phase(phase).unstarted() > 0 {
             self.barred.push(phase);
         }

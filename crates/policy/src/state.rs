@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use slackline_model::instance::Phase;
 use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Table, Time};
 
 use crate::engine::Lengths;
@@ -291,9 +292,13 @@ impl State {
 
     /// Whether `phase` is a reduce phase whose maps are not all done.
     pub fn is_early(&self, instance: &Instance, phase: PhaseId) -> bool {
-        let info = instance.phase(phase);
-        info.kind == PhaseKind::Reduce
-            && instance.job(info.job).map.is_some_and(|map| !self.phases[map].is_done())
+        self.waits_for_maps(instance, instance.phase(phase))
+    }
+
+    /// Whether it is a reduce phase whose maps are not all done.
+    fn waits_for_maps(&self, instance: &Instance, phase: &Phase) -> bool {
+        phase.kind == PhaseKind::Reduce
+            && instance.job(phase.job).map.is_some_and(|map| !self.phases[map].is_done())
     }
 
     /// How many tasks of `phase` could start now; see [`crate::View::runnable`].
@@ -304,7 +309,10 @@ impl State {
         }
         let info = instance.phase(phase);
         let room = state.unstarted.min(info.cap.saturating_sub(state.running));
-        if info.kind == PhaseKind::Map || instance.cluster().is_typed() || !self.is_early(instance, phase) {
+        if info.kind == PhaseKind::Map
+            || instance.cluster().is_typed()
+            || !self.waits_for_maps(instance, info)
+        {
             return room;
         }
         // One universal slot must stay free of waiting reduces, or the maps they wait for cannot run.
@@ -312,12 +320,14 @@ impl State {
         room.min(self.alive[lane].saturating_sub(1 + self.waiting[lane]))
     }
 
-    /// Phases whose numbers changed since the last call, once or more each, and, if the bar for them
+    /// Adds phases whose numbers changed since the last call, once or more each, to `to`, and, if the bar for them
     /// moved, all ready early reduces.
-    pub(crate) fn drain_touched(&mut self) -> impl Iterator<Item = PhaseId> + '_ {
+    pub(crate) fn drain_touched(&mut self, to: &mut Vec<PhaseId>) {
+        to.append(&mut self.touched);
         let bar = (self.waiting, self.alive);
-        let moved = std::mem::replace(&mut self.bar, bar) != bar;
-        self.touched.drain(..).chain(self.early.iter().copied().filter(move |_| moved))
+        if std::mem::replace(&mut self.bar, bar) != bar {
+            to.extend(&self.early);
+        }
     }
 
     pub(crate) fn clear_touched(&mut self) {
@@ -502,15 +512,15 @@ impl State {
 
     /// Takes those tasks to start; they must be pending, as one attempt.
     pub(crate) fn take_exactly(&mut self, instance: &Instance, phase: PhaseId, take: Taken) {
-        let early = self.is_early(instance, phase);
-        let lane = instance.lane_of(phase).index();
+        let info = instance.phase(phase);
+        let early = self.waits_for_maps(instance, info);
         let state = &mut self.phases[phase];
         state.pending.take(take);
         state.unstarted -= take.count;
         state.running += take.count;
         if early {
             state.waiting += take.count;
-            self.waiting[lane] += take.count;
+            self.waiting[instance.cluster().lane_of(info.kind).index()] += take.count;
         }
         self.touched.push(phase);
     }
@@ -520,9 +530,9 @@ impl State {
         let Finished { phase, count, at, now } = finished;
         let info = instance.phase(phase);
         let job = info.job;
-        let flow = &mut self.flows[instance.job(job).flow];
+        let flow = &mut self.flows[info.flow];
         flow.end = flow.end.max(at);
-        let early = self.is_early(instance, phase);
+        let early = self.waits_for_maps(instance, info);
         let state = &mut self.phases[phase];
         if early {
             // It had ended before map output was lost, and is heard of only now.
@@ -535,7 +545,8 @@ impl State {
         self.tasks_done += u64::from(count);
         self.touched.push(phase);
         let done = state.is_done();
-        if info.kind == PhaseKind::Map {
+        // Unless some may start early, reduces wait for the last map.
+        if info.kind == PhaseKind::Map && (done || self.slowstart < 1.0) {
             self.open_reduce(instance, job, now, events);
         }
         if done {
@@ -550,7 +561,7 @@ impl State {
         while let Some(phase) = self.passing.pop_front() {
             let at = self.followed(instance, phase);
             let info = instance.phase(phase);
-            let flow = &mut self.flows[instance.job(info.job).flow];
+            let flow = &mut self.flows[info.flow];
             flow.end = flow.end.max(at);
             let state = &mut self.phases[phase];
             (state.unstarted, state.done, state.last_end) = (0, state.total, at);

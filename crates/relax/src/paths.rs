@@ -137,10 +137,11 @@ fn rounded_work(tasks: &Tasks, speeds: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slackline_model::id::PhaseKind;
+    use slackline_model::id::{FlowId, PhaseKind};
 
     fn phase(count: u32, micros: u64) -> Phase {
         Phase {
+            flow: FlowId(0),
             job: JobId(0),
             kind: PhaseKind::Map,
             amount: Amount::Tasks(Tasks::uniform(count, Span(micros))),

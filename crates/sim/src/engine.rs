@@ -62,6 +62,8 @@ pub struct Sim<'a> {
     /// Machines whose offers are in the reports being made.
     offered: BTreeSet<MachineId>,
     failures: Failures,
+    /// Whether machines may fail or leave.
+    machines_may_go: bool,
     left: BTreeSet<MachineId>,
     /// Failures of machines since there was progress, and at most how many.
     in_vain: u32,
@@ -118,9 +120,12 @@ impl<'a> Sim<'a> {
             let masters = starts.masters(cluster);
             (starts, masters)
         });
+        let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
+        let machines_may_go = options.crashes != Crashes::Never || options.membership.iter().any(leaves);
         let sim = Self {
             starts,
             master_on: BTreeMap::new(),
+            machines_may_go,
             options,
             now: Time::ZERO,
             queue,
@@ -137,7 +142,7 @@ impl<'a> Sim<'a> {
             ending: 0,
             recoveries,
         };
-        assert!(sim.starts.is_none() || !sim.machines_may_go(), "machines of a profile never go");
+        assert!(sim.starts.is_none() || !sim.machines_may_go, "machines of a profile never go");
         sim
     }
 
@@ -150,12 +155,7 @@ impl<'a> Sim<'a> {
 
     /// Whether every batch must be followed.
     fn tracks_all(&self) -> bool {
-        self.heartbeats.is_some() || self.starts.is_some() || self.machines_may_go()
-    }
-
-    fn machines_may_go(&self) -> bool {
-        let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
-        self.options.crashes != Crashes::Never || self.options.membership.iter().any(leaves)
+        self.heartbeats.is_some() || self.starts.is_some() || self.machines_may_go
     }
 
     fn next_arrival(&mut self) -> Option<Time> {
@@ -363,8 +363,9 @@ impl<'a> Sim<'a> {
 
     fn arrive(&mut self, reports: &mut Vec<Report>) {
         let now = self.now;
-        while let Some(arrival) = self.arrivals.next_if(|arrival| arrival.flow().release <= now) {
-            reports.push(Report::Arrived(Box::new(arrival)));
+        // Not `next_if`, which moves a flow out and back when it is not its time.
+        while self.next_arrival().is_some_and(|at| at <= now) {
+            reports.extend(self.arrivals.next().map(|arrival| Report::Arrived(Box::new(arrival))));
         }
     }
 
@@ -429,7 +430,7 @@ impl Engine for Sim<'_> {
             Batch::Speed
         };
         let offers = if self.heartbeats.is_some() { Offers::Heartbeat } else { Offers::Immediate };
-        let faults = match (self.machines_may_go(), self.options.shared_output) {
+        let faults = match (self.machines_may_go, self.options.shared_output) {
             (false, _) => Faults::Never,
             (true, true) => Faults::Tasks,
             (true, false) => Faults::TasksAndOutput,
@@ -447,7 +448,7 @@ impl Engine for Sim<'_> {
                 return Some(self.now);
             }
             self.arrive(reports);
-            if reports.iter().any(|report| !matches!(report, Report::Offer(_))) {
+            if self.heartbeats.is_some() && reports.iter().any(|report| !matches!(report, Report::Offer(_))) {
                 self.arm();
                 self.settle(reports);
             }
@@ -475,7 +476,7 @@ impl Engine for Sim<'_> {
             let (slots, job, phase) = (start.count, info.job, start.phase);
             let started = start.since;
             let tracked = Tracked { started, startup, duration, ends, machine, slots, job, phase };
-            if self.machines_may_go() {
+            if self.machines_may_go {
                 self.due.entry(phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));
             }
             self.tracked.insert(start.row, tracked);

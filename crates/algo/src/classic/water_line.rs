@@ -75,12 +75,23 @@ fn level<'a>(claims: impl Iterator<Item = &'a Claim> + Clone, capacity: f64) -> 
     // At level min/w a claim begins to grow with slope w, at max/w it ceases.
     let growing = claims.clone().filter(|c| c.weight > 0.0);
     let begin = growing.clone().map(|c| Corner { level: c.min / c.weight, change: c.weight });
-    let cease = growing.map(|c| Corner { level: c.max / c.weight, change: -c.weight });
+    let cease = growing.clone().map(|c| Corner { level: c.max / c.weight, change: -c.weight });
     // Most begin at once, and cease one after the other: two sorted halves, which a stable sort merges.
     let mut corners: Vec<Corner> = begin.collect();
     let begins = corners.len();
-    corners.extend(cease);
-    corners[begins..].sort_unstable_by_key(Corner::key);
+    match corners.first() {
+        // Mostly all weigh the same: levels alone are sorted several times faster.
+        Some(&Corner { change: weight, .. }) if growing.clone().all(|c| c.weight == weight) => {
+            let mut levels: Vec<u64> = cease.map(|corner| corner.level.to_bits()).collect();
+            levels.sort_unstable();
+            let corner = |level| Corner { level: f64::from_bits(level), change: -weight };
+            corners.extend(levels.into_iter().map(corner));
+        }
+        _ => {
+            corners.extend(cease);
+            corners[begins..].sort_unstable_by_key(Corner::key);
+        }
+    }
     corners.sort_by_key(Corner::key);
     let mut total: f64 = claims.map(|c| c.min).sum();
     let (mut slope, mut at) = (0.0, 0.0);

@@ -1,5 +1,5 @@
 //! The simulator on generated Facebook days of growing size, under FIFO (and Fair for comparison):
-//! tasks and events a second, rows of the schedule, memory; uniform phases and single durations.
+//! tasks and events a second of processor time, rows of the schedule, memory; uniform phases and single durations.
 
 use slackline_algo::baseline::{By, Fair, Fifo};
 use slackline_model::{Instance, Seed};
@@ -7,7 +7,7 @@ use slackline_policy::{Config, Policy};
 use slackline_sim::{Options, Sim};
 use slackline_trace::generate;
 
-use super::measure::{hash, median, peak_mib, timed};
+use super::measure::{busy, hash, median, peak_mib};
 use super::size::Size;
 
 /// One day to simulate.
@@ -66,7 +66,7 @@ fn simulate(day: &Day) {
         };
         let mut engine = Sim::new(&instance, Options::exact());
         let config = Config::plain();
-        let (run, took) = timed(|| slackline_policy::run(&instance, policy.as_mut(), &mut engine, config));
+        let (run, took) = busy(|| slackline_policy::run(&instance, policy.as_mut(), &mut engine, config));
         seconds.push(took);
         last = Some(run);
     }

@@ -71,7 +71,7 @@ pub(super) fn arrival(
             let amount = amount(&draft.tasks, &instance.cluster);
             let tasks = if let Amount::Tasks(tasks) = &amount { tasks.count() } else { u32::MAX };
             let cap = max_slots.unwrap_or(u32::MAX).min(tasks);
-            phases.push(Phase { job: JobId::from(k), kind, amount, min_slots, cap });
+            phases.push(Phase { flow: FlowId(0), job: JobId::from(k), kind, amount, min_slots, cap });
             Some(PhaseId::from(phases.len() - 1))
         };
         let (map, reduce) = (phase(PhaseKind::Map, &job.map), phase(PhaseKind::Reduce, &job.reduce));

@@ -104,7 +104,7 @@ impl Instance {
         };
         let copy_phase = |id| {
             let phase = &self.phases[id];
-            Phase { job: jobs.job(phase.job), ..phase.clone() }
+            Phase { flow: FlowId(0), job: jobs.job(phase.job), ..phase.clone() }
         };
         let copies = (flow.jobs().map(copy_job).collect(), flow.phases().map(copy_phase).collect());
         moved_flow(&mut flow, jobs, phases);
@@ -123,7 +123,7 @@ impl Instance {
             self.jobs.push(job);
         }
         for phase in phases {
-            self.phases.push(Phase { job: job_shift.job(phase.job), ..phase });
+            self.phases.push(Phase { flow: id, job: job_shift.job(phase.job), ..phase });
         }
         self.flows.push(flow)
     }

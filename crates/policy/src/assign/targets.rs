@@ -89,7 +89,7 @@ impl Targets {
     /// Brings minima and ranks up to date with the state.
     pub(super) fn refresh(&mut self, ledger: &mut Ledger) {
         let mut stale = std::mem::take(&mut self.stale);
-        stale.extend(ledger.state.drain_touched());
+        ledger.state.drain_touched(&mut stale);
         if self.keeps_minima {
             for &lane in ledger.instance.cluster().lanes() {
                 self.minima.refresh(&ledger.instance, &ledger.state, lane, |phase| stale.push(phase));
@@ -128,7 +128,7 @@ impl Targets {
             self.phases[phase].served = self.clock;
         }
         let mut touched = std::mem::take(&mut self.stale);
-        touched.extend(ledger.state.drain_touched());
+        ledger.state.drain_touched(&mut touched);
         touched.retain(|&other| other != phase);
         touched.push(phase);
         // A reduce that waits may bar others from waiting too, and what they were guaranteed falls to the rest.
