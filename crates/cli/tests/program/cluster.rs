@@ -4,7 +4,11 @@ mod hadoop;
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
+use slackline_yarn::AppState;
+
+use crate::processes::{ended, pause, signal, until};
 use crate::ran;
 use crate::runs::{command, parts};
 use crate::runs_told::events;
@@ -107,6 +111,35 @@ fn a_jar_that_fails_says_why() {
     assert!(said.contains("the program of the jar ended with exit code 3:"), "{said}");
     assert!(said.contains("Table not found"), "{said}");
     assert!(!dir.join("words").join("_SUCCESS").exists());
+}
+
+#[test]
+fn a_jar_is_killed_with_its_run_and_done_again_by_the_next() {
+    for name in ["INT", "KILL"] {
+        let dir = scratch(&format!("cluster-jar-{name}"));
+        prepare_jar(&dir, &JAR.replace("Count", "Waits"));
+        let hadoop = Hadoop::start(&dir);
+        let run = || {
+            let mut run = command(&dir, &["run", "jar.toml", "--memory", "512MiB", "--state", "state"]);
+            run.args(hadoop.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            run
+        };
+        let first = run().spawn().unwrap();
+        let state = || hadoop.applications().first().map(|app| app.state);
+        until("its application runs", || state() == Some(AppState::Running));
+        pause(1000);
+        signal(name, first.id());
+        let first = ended(first);
+        if name == "INT" {
+            assert_eq!(first.code, Some(130), "{}{}", first.out, first.err);
+            assert_eq!(state(), Some(AppState::Killed));
+            assert!(hadoop.has_stopped_programs());
+        }
+        let second = ran(&run().output().unwrap());
+        assert_eq!(second.code, Some(0), "{name}: {}{}", second.out, second.err);
+        assert_eq!(state(), Some(AppState::Killed), "{name}");
+        assert_eq!(parts(&dir.join("sorted")).len(), 1);
+    }
 }
 
 #[test]

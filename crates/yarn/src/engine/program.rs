@@ -108,15 +108,13 @@ impl Program {
     pub(super) fn ended(&mut self, container: ContainerId, now: Time) -> Option<bool> {
         let work = self.works.get(&container)?;
         let app = self.apps.get_mut(&container.attempt.app)?;
-        match &app.over {
-            Some(over) => Some(over.is_ok()),
-            None => {
-                let ended = EndedContainer { id: container, since: work.since, at: now };
-                app.counts[at(work.kind)].ended(ended);
-                app.asking.changed = true;
-                None
-            }
+        if let Some(over) = &app.over {
+            return Some(over.is_ok());
         }
+        let ended = EndedContainer { id: container, since: work.since, at: now };
+        app.counts[at(work.kind)].ended(ended);
+        app.asking.changed = true;
+        None
     }
 
     /// Something of an application has changed.
@@ -295,15 +293,15 @@ mod tests {
         serde_json::from_str(&format!(r#"{{"id":"job_1_0001",{text}}}"#)).unwrap()
     }
 
-    fn exit(code: i32, said: &str) -> Option<ProcessState> {
-        Some(ProcessState { running: false, exit: Some(code), said: said.to_owned() })
+    fn exit(code: i32, said: &str) -> ProcessState {
+        ProcessState { running: false, exit: Some(code), said: said.to_owned() }
     }
 
     #[test]
     fn containers_do_the_tasks_that_were_planned_and_those_that_fail_leave_theirs_to_others() {
         let mut program = Program::default();
         program.add(APP);
-        let mut began =
+        let began =
             |program: &mut Program, n| program.began(container(n), (PhaseKind::Map, 2), ("a", Time(n)));
         let tasks = [2, 3, 4].map(|n| began(&mut program, n));
         assert_eq!(tasks, [Some(0), Some(1), None]);
@@ -331,7 +329,7 @@ mod tests {
         let mut program = Program::default();
         program.add(APP);
         assert_eq!(program.result(), Ok(false));
-        program.ended = exit(0, "");
+        program.ended = Some(exit(0, ""));
         assert_eq!(program.result(), Ok(false), "its application goes on");
         program.over(APP, Ok(()));
         assert_eq!(program.result(), Ok(true));
@@ -342,7 +340,7 @@ mod tests {
             "application_1_0001 failed: a task failed, although the program ended with exit code 0"
         );
         let lines: Vec<String> = (0..20).map(|n| format!("line {n}")).collect();
-        program.ended = exit(3, &format!("{}\n", lines.join("\n")));
+        program.ended = Some(exit(3, &format!("{}\n", lines.join("\n"))));
         let error = program.result().unwrap_err();
         let expected = "the program of the jar ended with exit code 3 (application_1_0001 failed: a task failed):\nline 10\n";
         assert!(error.starts_with(expected) && error.ends_with("\nline 19"), "{error}");

@@ -37,7 +37,7 @@ impl Submit for Submission<'_> {
             self.remote.mirror.claim(&output, left.owner())?;
         }
         if let Job::Jar { jar, main, arguments } = &plan.work {
-            return self.jar((left, job, own), (jar, main, arguments)).map(Request::Jar);
+            return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
         }
         let directory = self.absolute(&own.directory).join(&own.ticket);
         let (spec, pieces) = (directory.join("job.json"), directory.join("pieces"));
@@ -159,7 +159,7 @@ impl Submission<'_> {
         &self,
         (left, job, own): (&Elsewhere<'_>, u32, &OwnJob),
         (jar, main, arguments): (&str, &str, &[String]),
-    ) -> io::Result<JarRequest> {
+    ) -> JarRequest {
         let plan = &left.jobs()[job as usize];
         let inputs = program::inputs(plan, left.jobs(), |path| {
             self.remote.mirror.uri(path).unwrap_or_else(|| uri(&left.base().join(path)))
@@ -187,7 +187,7 @@ impl Submission<'_> {
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
-        Ok(JarRequest {
+        JarRequest {
             jar: self.absolute(&left.base().join(jar)).display().to_string(),
             main: main.to_owned(),
             arguments: arguments.iter().map(filled).collect(),
@@ -195,7 +195,7 @@ impl Submission<'_> {
             priority: None,
             tags: Vec::new(),
             properties,
-        })
+        }
     }
 
     /// What is set of every job.

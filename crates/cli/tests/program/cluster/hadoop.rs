@@ -62,7 +62,11 @@ impl Hadoop {
         });
         let hadoop = Self { mock: Arc::new(mock), dir };
         let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
-        thread::spawn(move || submitter(&mock, &dir));
+        thread::spawn(move || {
+            loop {
+                submitter(&mock, &dir);
+            }
+        });
         hadoop
     }
 
@@ -88,6 +92,11 @@ impl Hadoop {
         self.dir.join("table")
     }
 
+    /// Whether the programs of jars have been stopped, or their submitter has ended.
+    pub(super) fn has_stopped_programs(&self) -> bool {
+        self.dir.join("stopped").exists()
+    }
+
     /// The applications there were, in the order of their submission.
     pub(super) fn applications(&self) -> Vec<MockApp> {
         self.mock.with(|state| state.apps.values().cloned().collect())
@@ -96,13 +105,16 @@ impl Hadoop {
 
 /// Answers a driver until it hangs up.
 fn submitter(mock: &Arc<Mock>, dir: &Path) {
-    until("a submitter is wanted", || dir.join("wanted").exists());
+    while !dir.join("wanted").exists() {
+        pause(10);
+    }
     let socket = fs::read_to_string(dir.join("wanted")).unwrap();
+    fs::remove_file(dir.join("wanted")).unwrap();
     let listener = UnixListener::bind(socket.trim()).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let programs: Arc<Mutex<Vec<Option<ExitStatus>>>> = Arc::default();
-    for line in BufReader::new(&stream).lines() {
-        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+        let request: Value = serde_json::from_str(&line).unwrap();
         let done = match request["do"].as_str().unwrap() {
             "about" => json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me" }),
             "submit" => {
@@ -130,23 +142,37 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
                     Some((exit, said)) => json!({ "running": false, "exit": exit, "said": said }),
                 }
             }
-            "stop" => json!({}),
+            "stop" => {
+                fs::write(dir.join("stopped"), "").unwrap();
+                json!({})
+            }
             other => panic!("found {other}, expected no more than jobs on files of this machine"),
         };
-        (&stream)
-            .write_all(format!("{}\n", json!({ "id": request["id"], "done": done })).as_bytes())
-            .unwrap();
+        // Nobody may listen any more.
+        let _ = writeln!(&stream, "{}", json!({ "id": request["id"], "done": done }));
     }
+    // Programs end with their submitter.
+    fs::write(dir.join("stopped"), "").unwrap();
 }
 
 /// How a program ended: its exit code, and what it said.
 type ExitStatus = (i32, String);
 
-/// The program of a jar. `Fails` fails at once; any other counts the words of its first argument in two applications, the
+/// The program of a jar. `Fails` fails at once, and `Waits` waits until it is stopped, the first time; any other counts the words of its first argument in two applications, the
 /// first of which has one map, and the second one more than there were planned, and writes into its second argument.
 fn program(mock: &Arc<Mock>, dir: &Path, request: &Value) -> ExitStatus {
     if request["main"] == "Fails" {
         return (3, "loading\nTable not found".to_owned());
+    }
+    if request["main"] == "Waits" && fs::File::create_new(dir.join("waited")).is_ok() {
+        let job =
+            json!({ "name": "Waits", "maps": 4, "reducers": 0, "tags": request["tags"], "priority": 1 });
+        let id = submit(mock, &job);
+        mock.with(|state| state.apps.get_mut(&id).unwrap().start());
+        while !dir.join("stopped").exists() {
+            pause(10);
+        }
+        return (137, String::new());
     }
     let local = |n: usize| {
         let names = request["arguments"][n].as_str().unwrap().split(',');
