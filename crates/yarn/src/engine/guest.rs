@@ -62,6 +62,9 @@ const LATE: Duration = Duration::from_secs(60);
 /// The priority of applications that are submitted.
 const PRIORITY: u64 = 1000;
 
+/// Part files: their names, and where they are.
+pub(super) type Parts = Vec<(String, PathBuf)>;
+
 /// How jobs are submitted.
 pub(super) trait Submit {
     /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
@@ -70,8 +73,9 @@ pub(super) trait Submit {
     /// Where the attempts of its submission write.
     fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination;
 
-    /// The parts that the program of a jar has made, by their numbers: their names, and where they or their placeholders are.
-    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Vec<(String, PathBuf)>>;
+    /// The parts that the program of a jar has made, by their numbers: their names, and where they or their placeholders are;
+    /// or what is wrong with them.
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>>;
 
     /// Puts the output of a job in its place, here by `publish`.
     fn publish(
@@ -358,10 +362,9 @@ impl<'a, 's> Guest<'a, 's> {
         self.strays.remove(&app);
         let Some(job) = self.by_app.remove(&app) else { return };
         let own = &mut self.jobs[job as usize];
-        if let Some(program) = &mut own.program {
+        if own.runs_program() {
             // Its program hears of that too, and has the last word.
-            program.over(app, Ok(()));
-            return;
+            return self.end_app(job, app, Ok(()));
         }
         if own.app() != Some(app) {
             return;

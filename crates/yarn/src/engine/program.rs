@@ -398,6 +398,12 @@ mod tests {
             (&["part-r-00001", "part-r-00002"], 2, None, "expected 2 parts from 0 on"),
             (&["part-m-00000"], 1, None, "found part-m-00000 in its output, expected part-r-00000"),
             (&["side-r-00000"], 1, None, "found side-r-00000"),
+            (
+                &["part-r-00000/"],
+                1,
+                None,
+                "found part-r-00000/ in its output, expected part-r-00000 and so on",
+            ),
             (&["part-r-0"], 1, None, "found part-r-0 in"),
             (&["part-r-00000-x"], 1, None, "found part-r-00000-x"),
             (

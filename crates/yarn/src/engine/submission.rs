@@ -12,7 +12,7 @@ use slackline_local::{JobPlan, guest};
 
 use super::backend::{Remote, Site};
 use super::cluster::Request;
-use super::guest::Submit;
+use super::guest::{Parts, Submit};
 use super::jobs::{OwnJob, uri};
 use super::mirror::escaped;
 use super::program;
@@ -93,7 +93,7 @@ impl Submit for Submission<'_> {
         self.remote.mirror.publish((&output, &plan.output), &parts, publish)
     }
 
-    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Vec<(String, PathBuf)>> {
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
         let plan = &left.jobs()[job as usize];
         // Maps of the worker look at what they read; a program's do not.
         self.remote.mirror.check_inputs(plan)?;
@@ -102,36 +102,44 @@ impl Submit for Submission<'_> {
         {
             if !then.is_still(&left.base().join(path))? {
                 let problem = "found it changed since the run began, expected it as it was";
-                return Err(io::Error::other(format!("input {}: {problem}", path.display())));
+                return Ok(Err(format!("input {}: {problem}", path.display())));
             }
         }
         let expected = (plan.parts(), plan.reducers);
         let ending = plan.compress.map(Codec::ending);
-        let parts = |names: Vec<String>| program::parts(names, expected, ending).map_err(io::Error::other);
+        let parts = |names: Vec<String>| program::parts(names, expected, ending);
         match self.destination(plan, own) {
             Destination::Here(path) => {
                 let output = path.join(OUTPUT);
-                let names = names(&output)?;
-                let found = parts(names)?.into_iter().map(|name| (name.clone(), output.join(name)));
-                let found: Vec<(String, PathBuf)> = found.collect();
+                let names = match parts(names(&output)?) {
+                    Ok(names) => names,
+                    wrong => return Ok(wrong.map(|_| Parts::new())),
+                };
+                let found: Parts = names.into_iter().map(|name| (name.clone(), output.join(name))).collect();
                 // The journal says that it is there, which has to be true after a power cut too.
                 found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
-                Ok(found)
+                Ok(Ok(found))
             }
             Destination::There { mirror, uri, here } => {
                 let entries = mirror.list(&escaped(&format!("{uri}/{OUTPUT}/")))?;
-                let named =
-                    |entry: Entry| (entry.path.rsplit('/').next().unwrap_or_default().to_owned(), entry);
+                let named = |entry: Entry| {
+                    let name = entry.path.rsplit('/').next().unwrap_or_default();
+                    (with_mark(name, entry.directory), entry)
+                };
                 let mut entries: BTreeMap<String, Entry> = entries.into_iter().map(named).collect();
-                let mut found = Vec::new();
-                for name in parts(entries.keys().cloned().collect())? {
+                let names = match parts(entries.keys().cloned().collect()) {
+                    Ok(names) => names,
+                    wrong => return Ok(wrong.map(|_| Parts::new())),
+                };
+                let mut found = Parts::new();
+                for name in names {
                     let part = here.join(&name);
                     if let Some(entry) = entries.remove(&name) {
                         mirror.make_placeholder(&part, &entry)?;
                     }
                     found.push((name, part));
                 }
-                Ok(found)
+                Ok(Ok(found))
             }
         }
     }
@@ -150,7 +158,16 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    let name = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        entry.file_type().map(|kind| with_mark(&name.to_string_lossy(), kind.is_dir()))
+    };
+    entries.map(|entry| entry.and_then(name)).collect()
+}
+
+/// A name, which is told from that of a file if it is a directory's.
+fn with_mark(name: &str, is_directory: bool) -> String {
+    format!("{name}{}", if is_directory { "/" } else { "" })
 }
 
 impl Submission<'_> {

@@ -14,11 +14,12 @@ use slackline_local::task::{Outcome, Split};
 use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
-use super::{Guest, phase_of};
+use super::{Guest, LATE, phase_of};
 use crate::engine::books::Verdict;
 use crate::engine::count::EndedContainer;
 use crate::engine::jobs::Stage;
 use crate::engine::program::{Program, Work};
+use crate::engine::reports::Destination;
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::rest::{AppState, Container, FinalStatus, Purpose};
@@ -151,7 +152,12 @@ impl Guest<'_, '_> {
         let (state, said) = self.end_of(app);
         let how = if state == AppState::Killed { "was killed" } else { "failed" };
         let message = if said.is_empty() { how.to_owned() } else { format!("{how}: {said}") };
-        let over = if is_well { Ok(()) } else { Err(message) };
+        self.end_app(job, app, if is_well { Ok(()) } else { Err(message) });
+    }
+
+    /// An application of a program is over, or gone.
+    pub(super) fn end_app(&mut self, job: u32, app: AppId, over: Result<(), String>) {
+        let is_well = over.is_ok();
         let program = self.jobs[job as usize].program.as_mut();
         for container in program.map(|program| program.over(app, over)).unwrap_or_default() {
             self.decided(job, container, is_well);
@@ -175,15 +181,21 @@ impl Guest<'_, '_> {
     /// The program of a job has made its output, which is published.
     fn finish_program(&mut self, job: u32) {
         let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
-        let parts = submit.made(&self.left, job, &self.jobs[job as usize]);
-        let made = parts.and_then(|parts| {
-            let (names, parts): (Vec<String>, Vec<PathBuf>) = parts.into_iter().unzip();
-            self.jobs[job as usize].program.iter_mut().for_each(|program| program.parts.clone_from(&names));
-            self.made_by_program(job, &parts)
-        });
+        let made = match submit.made(&self.left, job, &self.jobs[job as usize]) {
+            Ok(Err(message)) => return self.fail(job, &message),
+            Ok(Ok(parts)) => {
+                let (names, parts): (Vec<String>, Vec<PathBuf>) = parts.into_iter().unzip();
+                self.jobs[job as usize]
+                    .program
+                    .iter_mut()
+                    .for_each(|program| program.parts.clone_from(&names));
+                self.made_by_program(job, &parts)
+            }
+            Err(error) => Err(error),
+        };
         let made = match made {
             Ok(made) => made,
-            Err(error) => return self.fail(job, &error.to_string()),
+            Err(error) => return self.not_readable(job, &error),
         };
         let took = |task: &MadeTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
@@ -205,6 +217,18 @@ impl Guest<'_, '_> {
                 self.fatal.get_or_insert(error.to_string());
             }
         }
+    }
+
+    /// The output of a program cannot be read now. What is elsewhere may be read later, as the cluster may answer then.
+    fn not_readable(&mut self, job: u32, error: &io::Error) {
+        let plan = &self.left.jobs()[job as usize];
+        let is_here = matches!(self.submit.destination(plan, &self.jobs[job as usize]), Destination::Here(_));
+        let late = Time(self.now.0 + LATE.as_micros() as u64);
+        let until = *self.jobs[job as usize].late.get_or_insert(late);
+        if is_here || until <= self.now {
+            return self.fail(job, &error.to_string());
+        }
+        self.trouble(Some(&error.to_string()));
     }
 
     /// The planned tasks of a job as its program did them: those of which no container was seen took no time. That a container
