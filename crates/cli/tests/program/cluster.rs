@@ -54,10 +54,8 @@ fn prepare_jar(dir: &Path, flow: &str) {
 
 /// All lines of an output, in order.
 fn sorted_lines(output: &Path) -> Vec<String> {
-    let lines = parts(output).into_iter().flat_map(|(_, text)| {
-        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
-    });
-    let mut lines: Vec<String> = lines.collect();
+    let text: Vec<u8> = parts(output).into_values().flatten().collect();
+    let mut lines: Vec<String> = String::from_utf8(text).unwrap().lines().map(str::to_owned).collect();
     lines.sort();
     lines
 }

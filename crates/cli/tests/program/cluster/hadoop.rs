@@ -198,8 +198,10 @@ fn program(mock: &Arc<Mock>, dir: &Path, request: &Value) -> ExitStatus {
     fs::create_dir_all(&output).unwrap();
     for reduce in 0..reducers as usize {
         let its = counts.iter().skip(reduce).step_by(reducers as usize);
-        let lines: String = its.map(|(word, count)| format!("{word}\t{count}\n")).collect();
-        fs::write(output.join(format!("part-r-{reduce:05}")), lines).unwrap();
+        let mut part = fs::File::create(output.join(format!("part-r-{reduce:05}"))).unwrap();
+        for (word, count) in its {
+            writeln!(part, "{word}\t{count}").unwrap();
+        }
     }
     fs::write(output.join("_SUCCESS"), "").unwrap();
     (0, "all counted".to_owned())
@@ -215,7 +217,7 @@ fn submit(mock: &Mock, job: &Value) -> AppId {
     mock.with(|state| {
         state.now_ms = now_ms();
         let app = state.submit("root.jobs", count("maps"), count("reducers"));
-        app.name = job["name"].as_str().unwrap().to_owned();
+        job["name"].as_str().unwrap().clone_into(&mut app.name);
         app.tags = tags.join(",").to_lowercase();
         app.priority = u64::from(count("priority"));
         let id = app.id;
