@@ -30,7 +30,7 @@ impl Definition {
         let RunDraft { work, inputs, output, reducers: _, setting, limits: _, shuffle, compress } = run;
         let absolute = |path: &str| around.directory.join(path).display().to_string();
         let input = |input: &String| if input.starts_with('@') { input.clone() } else { absolute(input) };
-        let mut parts = Parts::of_work(work);
+        let mut parts = Parts::of_work(work, around.directory);
         parts.put("inputs", &inputs.iter().map(input).collect::<Vec<_>>().join("\n"));
         parts.put("output", &absolute(output));
         parts.put("reducers", &around.reducers);
@@ -75,7 +75,7 @@ impl Parts {
         }
     }
 
-    fn of_work(work: &RunWork) -> Self {
+    fn of_work(work: &RunWork, directory: &Path) -> Self {
         let mut parts = Self(BTreeMap::new());
         match work {
             RunWork::Program { name, args } => {
@@ -90,6 +90,11 @@ impl Parts {
                 parts.put_some("combiner", combiner.as_ref());
             }
             RunWork::Command { command } => parts.put("command", command),
+            RunWork::Jar { jar, main, arguments } => {
+                parts.put(format!("{FILE}{jar}"), &hash(&directory.join(jar)));
+                parts.put("main", main);
+                parts.put("arguments", &format!("{arguments:?}"));
+            }
         }
         parts
     }

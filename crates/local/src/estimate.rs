@@ -39,7 +39,7 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
         let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
         let rate = match plan.work {
             Job::Program { .. } => PROGRAM_RATE,
-            Job::Commands { .. } | Job::Command { .. } => COMMAND_RATE,
+            Job::Commands { .. } | Job::Command { .. } | Job::Jar { .. } => COMMAND_RATE,
         };
         let pace = |phase: Option<&PhaseDraft>, kind| {
             let record =
@@ -153,6 +153,7 @@ mod tests {
             flow: "nightly#4".into(),
             job: job.into(),
             work: Job::Commands { mapper: "cat".into(), combiner: None, reducer: None },
+            named: Vec::new(),
             inputs: Inputs { maps: reads.iter().map(split).collect(), ..Inputs::default() },
             reducers,
             output: format!("out/{job}").into(),

@@ -22,6 +22,8 @@ pub struct JobPlan {
     pub job: String,
     /// What its tasks do.
     pub work: Job,
+    /// Its inputs, as the workload names them.
+    pub named: Vec<String>,
     /// What its maps read.
     pub inputs: Inputs,
     /// Reduce tasks; 0 for a job of maps only.
@@ -99,6 +101,7 @@ impl JobPlan {
             flow: name.flow.to_owned(),
             job: name.job.to_owned(),
             work,
+            named: run.inputs.clone(),
             inputs,
             reducers,
             output: PathBuf::from(&run.output),
@@ -254,5 +257,8 @@ pub(crate) fn job_of(work: &RunWork) -> Job {
             Job::Commands { mapper: mapper.clone(), combiner: combiner.clone(), reducer: reducer.clone() }
         }
         RunWork::Command { command } => Job::Command { command: command.clone() },
+        RunWork::Jar { jar, main, arguments } => {
+            Job::Jar { jar: jar.clone(), main: main.clone(), arguments: arguments.clone() }
+        }
     }
 }

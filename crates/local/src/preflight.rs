@@ -89,7 +89,7 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
             continue;
         }
-        let is_read_here = !matches!(plan.work, task::Job::Command { .. });
+        let is_read_here = !matches!(plan.work, task::Job::Command { .. } | task::Job::Jar { .. });
         if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path), is_read_here) {
             return Some(problem);
         }

@@ -303,6 +303,7 @@ impl Earlier<'_> {
             RunWork::Program { .. } => !shape.is_map_only,
             RunWork::Commands { reducer, .. } => reducer.is_some(),
             RunWork::Command { .. } => false,
+            RunWork::Jar { .. } => true,
         };
         let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
         if reducers > PARTS_MAX {
@@ -352,7 +353,9 @@ impl Earlier<'_> {
             return Ok(vec![Vec::new(); maps as usize]);
         }
         let is_whole = work.has_one_map();
-        let split_bytes = if is_whole { u64::MAX } else { self.rules.split_bytes };
+        // Hadoop would cut parts whose sizes nobody knows yet, and has one rule for all that a job reads.
+        let is_uncut = work.is_jar() && run.inputs.iter().any(|input| input.starts_with('@'));
+        let split_bytes = if is_whole || is_uncut { u64::MAX } else { self.rules.split_bytes };
         let mut maps = Vec::new();
         for (k, input) in run.inputs.iter().enumerate() {
             if input.starts_with('@') {
@@ -368,7 +371,15 @@ impl Earlier<'_> {
             }
         }
         // A plain command is one task that is given all files.
-        Ok(if is_whole { task::whole_files(maps) } else { maps })
+        if is_whole {
+            return Ok(task::whole_files(maps));
+        }
+        if work.is_jar() {
+            // No files share a map of Hadoop, and what reads nothing has maps of its own.
+            let maps: Vec<Vec<Split>> = maps.into_iter().flatten().map(|split| vec![split]).collect();
+            return Ok(if maps.is_empty() { vec![Vec::new()] } else { maps });
+        }
+        Ok(maps)
     }
 
     /// The part files of the job that an input names.

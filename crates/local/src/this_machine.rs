@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use slackline_model::cluster::Slots;
-use slackline_model::draft::MachineDraft;
+use slackline_model::draft::{MachineDraft, RunWork};
 use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Span};
@@ -19,6 +19,7 @@ use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
 use crate::resolve::{InputRules, Resolved, resolve};
 use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
+use crate::task::NEEDS_HADOOP;
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -155,6 +156,10 @@ impl Backend for LocalEngine {
     ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
         let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
+        let faults = jars(workload);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
         match resolve(workload, rules, past) {
             Ok(resolved) => Ok(Box::new(PreparedHere { resolved, settings: self.settings.clone() })),
             Err(error) => Err(vec![Fault { path: error.path, problem: error.problem }]),
@@ -164,6 +169,20 @@ impl Backend for LocalEngine {
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         run::unfinished_since(state)
     }
+}
+
+/// Jobs that only Hadoop runs.
+fn jars(workload: &Draft) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (f, flow) in workload.flows.iter().enumerate() {
+        for (j, job) in flow.jobs.iter().enumerate() {
+            if job.run.as_ref().is_some_and(|run| matches!(run.work, RunWork::Jar { .. })) {
+                let path = format!("flows[{f}].jobs[{j}].run.jar");
+                faults.push(Fault { path, problem: NEEDS_HADOOP.to_owned() });
+            }
+        }
+    }
+    faults
 }
 
 /// A workload that is ready to be run here.

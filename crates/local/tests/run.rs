@@ -532,3 +532,39 @@ fn what_successful_attempts_say_is_kept() {
         assert_eq!(fs::read_to_string(log).unwrap(), "a warning\n");
     }
 }
+
+#[test]
+fn maps_of_a_jar_are_those_that_hadoop_makes() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("in")).unwrap();
+    for (name, bytes) in [("a", 10), ("b", 0), ("c", 2500)] {
+        fs::write(at("in").join(name), vec![b'x'; bytes]).unwrap();
+    }
+    fs::write(at("etl.jar"), "classes").unwrap();
+    let jar = |inputs: &[String], output: &str, reducers| {
+        let work =
+            RunWork::Jar { jar: "etl.jar".into(), main: "M".into(), arguments: vec!["{inputs}".into()] };
+        let output = at(output).display().to_string();
+        RunDraft { inputs: inputs.to_vec(), reducers, ..RunDraft::new(work, output) }
+    };
+    let input = at("in").display().to_string();
+    let plan = || {
+        let jobs = vec![
+            job("first", &[], jar(std::slice::from_ref(&input), "first", Some(3))),
+            job("second", &["first"], jar(&["@first".to_owned(), input.clone()], "second", None)),
+            job("none", &[], jar(&[], "none", Some(0))),
+        ];
+        resolved(&draft(vec![FlowDraft::new("f", jobs)]), dir.path()).jobs
+    };
+    let plans = plan();
+    // A file or a piece each; beside an output whose sizes nobody knows yet no file is cut.
+    let lengths =
+        |job: usize| plans[job].inputs.maps.iter().map(Vec::as_slice).map(<[_]>::len).collect::<Vec<_>>();
+    assert_eq!((lengths(0), plans[0].reducers), (vec![1; 5], 3));
+    assert_eq!((lengths(1), plans[1].reducers), (vec![1; 3 + 3], 1));
+    assert_eq!((lengths(2), plans[2].parts()), (vec![0], 1));
+    // Another jar is another job.
+    fs::write(at("etl.jar"), "others").unwrap();
+    assert_eq!(plan()[0].definition.difference(&plans[0].definition), Some("file etl.jar"));
+}

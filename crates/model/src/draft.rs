@@ -240,6 +240,15 @@ pub enum RunWork {
         /// The command.
         command: String,
     },
+    /// A program for Hadoop that submits its MapReduce jobs itself: only a cluster runs it.
+    Jar {
+        /// The jar, a file of this machine.
+        jar: String,
+        /// The class whose `main` is called.
+        main: String,
+        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to write.
+        arguments: Vec<String>,
+    },
 }
 
 /// What the commands of a job find around them.

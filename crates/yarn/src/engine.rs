@@ -5,19 +5,23 @@
 //! In reading order:
 //! - `backend`: the entry of the table of engines, and what a run needs; `mirror`: files of HDFS as a run sees them, `remote`:
 //!   how they are reached; `submission`: how jobs are submitted and their output is brought to its place;
-//! - `guest`: the engine; `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
+//! - `guest`: the engine, and in `guest/jars` what is different with jobs that are programs which submit their applications
+//!   themselves (`program`); `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
 //!   what their attempts say; `wishes`: what follows from decisions; `cluster`: submitting and killing;
-//! - `control`: looking at the cluster, and telling it;
+//! - `control`: looking at the cluster, and telling it; `asking`, `count`: what ApplicationMasters say of their tasks;
 //! - [`attach`]: the same for jobs that others submit.
 
+mod asking;
 pub mod attach;
 mod backend;
 mod books;
 mod cluster;
 mod control;
+mod count;
 mod guest;
 mod jobs;
 mod mirror;
+mod program;
 mod remote;
 mod reports;
 mod submission;

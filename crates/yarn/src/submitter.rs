@@ -308,6 +308,15 @@ impl Submitter {
         self.ask("process", &json!({ "process": process }), Repeat::Fine)
     }
 
+    /// Kills the program of a jar with all that it started.
+    ///
+    /// # Errors
+    ///
+    /// See [`SubmitterError`].
+    pub fn stop(&self, process: u64) -> Result<(), SubmitterError> {
+        self.done("stop", &json!({ "process": process }), Repeat::Fine)
+    }
+
     /// Kills an application.
     ///
     /// # Errors

@@ -4,7 +4,11 @@ mod hadoop;
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
+use slackline_yarn::AppState;
+
+use crate::processes::{ended, pause, signal, until};
 use crate::ran;
 use crate::runs::{command, parts};
 use crate::runs_told::events;
@@ -29,6 +33,111 @@ fn prepare(dir: &Path) {
     let lines: String = (0..3000).map(line).collect();
     fs::write(dir.join("in.txt"), lines).unwrap();
     fs::write(dir.join("flow.toml"), FLOW).unwrap();
+}
+
+const JAR: &str = r#"
+slackline = 1
+[[flows]]
+id = "library"
+jobs = [
+  { id = "words", run = { jar = "etl.jar", main = "Count", arguments = ["{inputs}", "{output}"], inputs = ["in.txt"], output = "words", reducers = 2 } },
+  { id = "sorted", run = { program = "sort", inputs = ["@words"], output = "sorted" } },
+]
+"#;
+
+/// A flow whose first job is a jar, beside the one that counts the same words by a program that is built in.
+fn prepare_jar(dir: &Path, flow: &str) {
+    prepare(dir);
+    fs::write(dir.join("jar.toml"), flow).unwrap();
+    fs::write(dir.join("etl.jar"), "classes").unwrap();
+}
+
+/// All lines of an output, in order.
+fn sorted_lines(output: &Path) -> Vec<String> {
+    let text: Vec<u8> = parts(output).into_values().flatten().collect();
+    let mut lines: Vec<String> = String::from_utf8(text).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_jar_is_a_job_whose_output_others_read() {
+    let dir = scratch("cluster-jar");
+    prepare_jar(&dir, JAR);
+    let refused = ran(&command(&dir, &["run", "jar.toml"]).output().unwrap());
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("flows[0].jobs[0].run.jar"), "{}", refused.err);
+    assert!(refused.err.contains("only a Hadoop cluster runs jars"), "{}", refused.err);
+    assert!(!dir.join(".slackline").exists() && !dir.join("words").exists());
+    let here = dir.join("here");
+    fs::create_dir(&here).unwrap();
+    prepare(&here);
+    let local = ran(&command(&here, &["run", "flow.toml", "--quiet"]).output().unwrap());
+    assert_eq!(local.code, Some(0), "{}", local.err);
+
+    let hadoop = Hadoop::start(&dir);
+    let mut run = command(&dir, &["run", "jar.toml", "--split", "16KiB", "--memory", "512MiB"]);
+    run.args(["--policy", "fifo", "--state", "state", "--events", "events"]).args(hadoop.arguments());
+    let run = ran(&run.output().unwrap());
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    assert_eq!(sorted_lines(&dir.join("words")), sorted_lines(&here.join("words")));
+    assert_eq!(parts(&dir.join("sorted")), parts(&here.join("sorted")));
+    assert_eq!(parts(&dir.join("words")).len(), 2);
+
+    // Its two applications are over before the next job begins, and observers heard of each planned task once.
+    let apps = hadoop.applications();
+    let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
+    assert_eq!(names, ["Count", "Count", "library/sorted"]);
+    assert!(apps[1].finished_ms <= apps[2].submitted_ms);
+    let planned = apps[1].maps - 1 + apps[1].reduces;
+    let told = events(&dir.join("events"));
+    let done = told.iter().filter(|event| event["event"] == "task_done" && event["job"] == "words");
+    assert_eq!(done.count() as u32, planned);
+    let checked = command(&dir, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();
+    assert_eq!(ran(&checked).code, Some(0), "{}", ran(&checked).err);
+}
+
+#[test]
+fn a_jar_that_fails_says_why() {
+    let dir = scratch("cluster-jar-fails");
+    prepare_jar(&dir, &JAR.replace("Count", "Fails"));
+    let hadoop = Hadoop::start(&dir);
+    let mut run = command(&dir, &["run", "jar.toml", "--memory", "512MiB", "--state", "state"]);
+    let run = ran(&run.args(hadoop.arguments()).output().unwrap());
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    let said = format!("{}{}", run.out, run.err);
+    assert!(said.contains("the program of the jar ended with exit code 3:"), "{said}");
+    assert!(said.contains("Table not found"), "{said}");
+    assert!(!dir.join("words").join("_SUCCESS").exists());
+}
+
+#[test]
+fn a_jar_is_killed_with_its_run_and_done_again_by_the_next() {
+    for name in ["INT", "KILL"] {
+        let dir = scratch(&format!("cluster-jar-{name}"));
+        prepare_jar(&dir, &JAR.replace("Count", "Waits"));
+        let hadoop = Hadoop::start(&dir);
+        let run = || {
+            let mut run = command(&dir, &["run", "jar.toml", "--memory", "512MiB", "--state", "state"]);
+            run.args(hadoop.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            run
+        };
+        let first = run().spawn().unwrap();
+        let state = || hadoop.applications().first().map(|app| app.state);
+        until("its application runs", || state() == Some(AppState::Running));
+        pause(1000);
+        signal(name, first.id());
+        let first = ended(first);
+        if name == "INT" {
+            assert_eq!(first.code, Some(130), "{}{}", first.out, first.err);
+            assert_eq!(state(), Some(AppState::Killed));
+            assert!(hadoop.has_stopped_programs());
+        }
+        let second = ran(&run().output().unwrap());
+        assert_eq!(second.code, Some(0), "{name}: {}{}", second.out, second.err);
+        assert_eq!(state(), Some(AppState::Killed), "{name}");
+        assert_eq!(parts(&dir.join("sorted")).len(), 1);
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::part::Part;
 use super::partition::{Boundaries, Partitioner};
 use super::program::{Built, Generator, Program, Resources, build, build_program};
 use super::source::Watched;
-use super::{Job, Outcome, Spec, Split, Task, TaskError};
+use super::{Job, NEEDS_HADOOP, Outcome, Spec, Split, Task, TaskError};
 
 /// The name of a map's output in its directory. It begins with where each partition lies.
 pub const MAP_OUTPUT: &str = "map.out";
@@ -56,6 +56,7 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
         }
         Job::Commands { mapper, combiner, .. } => map.run_commands(mapper, combiner.as_deref()),
         Job::Command { command } => map.run_command(command),
+        Job::Jar { .. } => Err(TaskError::Job(NEEDS_HADOOP.to_owned())),
     }
 }
 

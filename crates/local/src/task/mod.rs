@@ -57,7 +57,7 @@ pub use part::{PARTS_MAX, part_file, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
 pub use source::Source;
-pub use spec::{Args, Job, Outcome, Setting, Shuffle, Spec, Split, Task};
+pub use spec::{Args, Job, NEEDS_HADOOP, Outcome, Setting, Shuffle, Spec, Split, Task};
 pub use split::{check_count, of_inputs, plan, whole_files};
 
 use std::fs;

@@ -17,7 +17,7 @@ use super::part::Part;
 use super::program::{Resources, build_program};
 use super::ranges::{self, Within};
 use super::segment::Segment;
-use super::{Job, Outcome, Spec, Task, TaskError};
+use super::{Job, NEEDS_HADOOP, Outcome, Spec, Task, TaskError};
 
 pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let Task::Reduce { partition, maps } = &spec.task else {
@@ -60,6 +60,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
                 "found a reduce of one plain command, expected its map alone".to_owned(),
             ));
         }
+        Job::Jar { .. } => return Err(TaskError::Job(NEEDS_HADOOP.to_owned())),
     }
     // A command that stopped reading early has seen nothing of what is wrong behind that.
     merge.verify()?;

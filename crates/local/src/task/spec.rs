@@ -41,12 +41,30 @@ pub enum Job {
         /// Finds the paths of its inputs in `SLACKLINE_INPUTS`, one a line; what it says is the part file.
         command: String,
     },
+    /// A program for Hadoop that submits its MapReduce jobs itself: none of its tasks is run here.
+    Jar {
+        /// The jar, a file of the machine of the run.
+        jar: String,
+        /// The class whose `main` is called.
+        main: String,
+        /// Its arguments, in which `{inputs}` and `{output}` stand for what the job reads and where it is to write.
+        arguments: Vec<String>,
+    },
 }
+
+/// Why a job that is given by jar and main class is refused wherever tasks are run by the worker.
+pub const NEEDS_HADOOP: &str = "found a jar, expected program, mapper or command: only a Hadoop cluster runs jars, with \
+                                --engine yarn://HOST:PORT";
 
 impl Job {
     /// Whether it has one map whatever it reads, which is given all files as wholes: see [`super::whole_files`].
     pub fn has_one_map(&self) -> bool {
         matches!(self, Job::Command { .. })
+    }
+
+    /// Whether it is a program for Hadoop.
+    pub fn is_jar(&self) -> bool {
+        matches!(self, Job::Jar { .. })
     }
 }
 

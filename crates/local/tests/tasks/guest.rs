@@ -50,6 +50,7 @@ impl<'a> Job<'a> {
             flow: "flow".to_owned(),
             job: "job".to_owned(),
             work: trial.job.clone(),
+            named: Vec::new(),
             inputs: Inputs { maps, sources: BTreeMap::new() },
             reducers,
             output: PathBuf::new(),

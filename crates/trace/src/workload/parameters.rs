@@ -32,7 +32,8 @@ pub(super) fn apply(mut document: wire::Workload, given: &Parameters) -> Result<
         return Ok(Applied { document, origins: (0..n_flows).collect() });
     }
     let mut values = Braces::new(values);
-    let faults: Vec<Fault> = braces_of_the_shell(&document, &values);
+    let mut faults: Vec<Fault> = braces_of_the_shell(&document, &values);
+    faults.extend(braces_of_jars(&document, &values));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -115,6 +116,25 @@ fn braces_of_the_shell(document: &wire::Workload, values: &Braces) -> Vec<Fault>
                 );
                 Some((format!("flows[{f}].jobs[{k}].run.{at}"), what))
             }));
+        }
+    }
+    faults
+}
+
+/// Where a parameter has a name that already stands for something in the arguments of a jar.
+fn braces_of_jars(document: &wire::Workload, values: &Braces) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (f, flow) in document.flows.iter().enumerate() {
+        for (k, job) in flow.jobs.iter().enumerate() {
+            let arguments = job.run.iter().flat_map(|run| &run.arguments).enumerate();
+            for (n, argument) in arguments {
+                let is_meant = |name: &&&str| values.has(name) && braces::names(argument, name);
+                let Some(name) = ["inputs", "output"].iter().find(is_meant) else { continue };
+                let what = format!(
+                    "found {{{name}}} for a parameter, expected another name: it stands for the {name} of the job"
+                );
+                faults.push((format!("flows[{f}].jobs[{k}].run.arguments[{n}]"), what));
+            }
         }
     }
     faults

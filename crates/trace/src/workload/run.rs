@@ -26,10 +26,13 @@ pub(super) fn to_run(run: wire::Run) -> Result<RunDraft, Fault> {
     let words = |table: std::collections::BTreeMap<String, wire::Arg>| {
         table.into_iter().map(|(name, value)| (name, value.to_string()))
     };
-    let work = match (run.program, run.mapper, run.command) {
+    let work = match (run.program, run.mapper, run.jar) {
         (Some(name), ..) => RunWork::Program { name, args: words(run.args).collect() },
         (None, Some(mapper), _) => RunWork::Commands { mapper, reducer: run.reducer, combiner: run.combiner },
-        (None, None, command) => RunWork::Command { command: command.unwrap_or_default() },
+        (None, None, Some(jar)) => {
+            RunWork::Jar { jar, main: run.main.unwrap_or_default(), arguments: run.arguments }
+        }
+        (None, None, None) => RunWork::Command { command: run.command.unwrap_or_default() },
     };
     Ok(RunDraft {
         work,
@@ -100,6 +103,9 @@ pub(super) fn from_run(run: &RunDraft) -> wire::Run {
             (wire.mapper, wire.reducer, wire.combiner) = (Some(mapper), reducer, combiner);
         }
         RunWork::Command { command } => wire.command = Some(command),
+        RunWork::Jar { jar, main, arguments } => {
+            (wire.jar, wire.main, wire.arguments) = (Some(jar), Some(main), arguments);
+        }
     }
     wire
 }

@@ -7,10 +7,8 @@
 //! In reading order:
 //! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop;
 //! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
-//! - `driven`: the engine; `known`: an application; `name`: what it is called and wants; `count`: which of its tasks are
-//!   done.
+//! - `driven`: the engine; `known`: an application; `name`: what it is called and wants.
 
-mod count;
 mod driven;
 mod known;
 mod name;

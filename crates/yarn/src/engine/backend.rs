@@ -23,6 +23,7 @@ use slackline_model::params::{Param, ParamError, Settings, Values};
 use super::cluster::Cluster;
 use super::guest::{Guest, Rules};
 use super::mirror::Mirror;
+use super::program;
 use super::remote::Files;
 use super::submission::Submission;
 use crate::http::{self, Address};
@@ -97,7 +98,7 @@ pub(super) struct Site {
     pub(super) slot_mb: u64,
     am_share: f64,
     by_cluster: bool,
-    split_bytes: u64,
+    pub(super) split_bytes: u64,
     pub(super) memory_bytes: u64,
     hash: bool,
     pub(super) worker: WorkerCommand,
@@ -478,15 +479,25 @@ impl slackline_local::backend::Session for SessionThere {
 }
 
 impl Site {
-    /// What jobs whose files are elsewhere ask for that cannot be done.
+    /// What jobs ask of their files, here or elsewhere, that cannot be done.
     fn unfit_there(&self, resolved: &Resolved, mirror: &Mirror) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
-            let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
-            let Some(input) = inputs.next() else { continue };
             let mut fault = |problem: String| {
                 faults.push(Fault { path: format!("{place}.inputs"), problem });
             };
+            if plan.work.is_jar() {
+                let base = std::env::current_dir().unwrap_or_default();
+                for input in
+                    program::inputs(plan, &resolved.jobs, |path| base.join(path).display().to_string())
+                {
+                    let is_pattern = !Path::new(&input).exists() && input.contains(['*', '?', '[']);
+                    let problem = program::unnameable(&input, is_pattern);
+                    problem.map(|problem| mirror.words(&problem)).into_iter().for_each(&mut fault);
+                }
+            }
+            let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
+            let Some(input) = inputs.next() else { continue };
             if plan.prepare {
                 fault(format!(
                     "found {input} for a job that looks at all of its input first, expected file:///PATH"

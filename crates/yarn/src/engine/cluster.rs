@@ -1,16 +1,17 @@
 //! What the engine needs of a cluster beside what it is told: its own applications, submitting and killing.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use super::control::Control;
+use crate::clock::pause;
 use crate::http::HttpError;
 use crate::id::AppId;
 use crate::observe::{Change, Observer, Snapshot};
 use crate::rest::{App, ResourceManager, Which};
-use crate::submitter::{JobRequest, Submitter, SubmitterError};
+use crate::submitter::{JarRequest, JobRequest, ProcessState, Submitter, SubmitterError};
 use crate::table::Table;
 
 /// The tag that says which run an application is of.
@@ -27,8 +28,29 @@ pub(super) struct Ticket {
     pub(super) name: String,
 }
 
+/// How long is waited between two looks at a program.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What is submitted.
+pub(super) enum Request {
+    /// A job whose tasks run our worker.
+    Job(JobRequest),
+    /// A program that submits its applications itself.
+    Jar(JarRequest),
+}
+
+/// What is said of a submission.
+pub(super) enum Said {
+    /// It is this application.
+    Submitted(AppId),
+    /// Its program was started, as this process of the submitter's.
+    Began(u64),
+    /// Its program has ended.
+    Ended(ProcessState),
+}
+
 /// A submission that was answered.
-pub(super) type Answer = (Ticket, Result<AppId, SubmitterError>);
+pub(super) type Answer = (Ticket, Result<Said, SubmitterError>);
 
 /// A YARN cluster.
 pub(super) struct Cluster {
@@ -91,23 +113,59 @@ impl Cluster {
         self.control.manager.kill(app)
     }
 
-    /// Submits a job, which is answered later.
-    pub(super) fn submit(&mut self, ticket: Ticket, mut request: JobRequest) {
-        request.tags = vec![format!("{RUN_TAG}={}", self.owner), format!("{JOB_TAG}={}", ticket.name)];
-        let (submitter, answer) = (self.submitter.clone(), self.answers.0.clone());
-        // It ends with its answer, or with the process; nobody waits for it.
-        thread::spawn(move || {
-            let submitted = submitter.submit(&request).map(|submitted| submitted.application);
-            let _ = answer.send((ticket, submitted));
+    /// Submits a job with a priority, which is answered later.
+    pub(super) fn submit(&mut self, ticket: Ticket, request: Request, priority: u32) {
+        let its_tags = vec![format!("{RUN_TAG}={}", self.owner), format!("{JOB_TAG}={}", ticket.name)];
+        let (submitter, answers) = (self.submitter.clone(), self.answers.0.clone());
+        // It ends with its last answer, or with the process; nobody waits for it.
+        thread::spawn(move || match request {
+            Request::Job(mut request) => {
+                (request.tags, request.priority) = (its_tags, Some(priority));
+                let submitted = submitter.submit(&request);
+                let _ =
+                    answers.send((ticket, submitted.map(|submitted| Said::Submitted(submitted.application))));
+            }
+            Request::Jar(mut request) => {
+                (request.tags, request.priority) = (its_tags, Some(priority));
+                let began = submitter.jar(&request);
+                let process = began.as_ref().ok().copied();
+                let _ = answers.send((ticket.clone(), began.map(Said::Began)));
+                let submitter = Arc::downgrade(&submitter);
+                if let Some(ended) = process.and_then(|process| end_of(&submitter, process)) {
+                    let _ = answers.send((ticket, ended.map(Said::Ended)));
+                }
+            }
         });
+    }
+
+    /// Has a program killed, later.
+    pub(super) fn stop(&self, process: u64) {
+        let submitter = self.submitter.clone();
+        // One that the submitter does not know is not at work.
+        thread::spawn(move || submitter.stop(process));
     }
 
     /// Submissions that were answered since the last call. Applications are looked at from then on.
     pub(super) fn answers(&mut self) -> Vec<Answer> {
         let answers: Vec<Answer> = self.answers.1.try_iter().collect();
-        for app in answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
-            self.control.observer.expect(*app);
+        for (_, answer) in &answers {
+            if let Ok(Said::Submitted(app)) = answer {
+                self.control.observer.expect(*app);
+            }
         }
         answers
+    }
+}
+
+/// Waits for the end of a program; none if the submitter is gone before.
+fn end_of(submitter: &Weak<Submitter>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
+    loop {
+        pause(LOOK);
+        match submitter.upgrade()?.process(process) {
+            Ok(state) if state.running => {}
+            // It has more to do than to answer.
+            Err(SubmitterError::TimedOut { .. }) => {}
+            ended => return Some(ended),
+        }
     }
 }

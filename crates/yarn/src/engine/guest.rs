@@ -3,10 +3,15 @@
 //! A job is one application, submitted when its predecessors are done and the driver has started a task of it. It is
 //! done when all its attempts have reported so and its output is published; what its application does after that is of no
 //! interest but for the slots that it holds.
+//!
+//! A job that is given by jar and main class is a program which submits applications by itself, see `jars`.
+
+mod jars;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,7 +28,7 @@ use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Config, Driver, Engine, Policy};
 
 use super::books::{Books, Verdict};
-use super::cluster::{Answer, Cluster, JOB_TAG, Ticket};
+use super::cluster::{Answer, Cluster, JOB_TAG, Request, Said as Answered, Ticket};
 use super::jobs::{OwnJob, Places, Stage, made_task};
 use super::reports::{AttemptEnded, Destination, Reports, phase_kind};
 use super::wishes::{Plans, Wishes, priorities};
@@ -31,7 +36,6 @@ use crate::clock::pause;
 use crate::id::AppId;
 use crate::observe::{Change, Snapshot};
 use crate::rest::{AppState, Container, FinalStatus, Pending, Purpose};
-use crate::submitter::JobRequest;
 
 /// How long the engine waits between two looks.
 pub(super) const CYCLE: Duration = Duration::from_millis(250);
@@ -58,13 +62,20 @@ const LATE: Duration = Duration::from_secs(60);
 /// The priority of applications that are submitted.
 const PRIORITY: u64 = 1000;
 
+/// Part files: their names, and where they are.
+pub(super) type Parts = Vec<(String, PathBuf)>;
+
 /// How jobs are submitted.
 pub(super) trait Submit {
     /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<JobRequest>;
+    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Request>;
 
     /// Where the attempts of its submission write.
     fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination;
+
+    /// The parts that the program of a jar has made, by their numbers: their names, and where they or their placeholders are;
+    /// or what is wrong with them.
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>>;
 
     /// Puts the output of a job in its place, here by `publish`.
     fn publish(
@@ -181,6 +192,10 @@ impl<'a, 's> Guest<'a, 's> {
                 own.stage = Stage::Done;
                 continue;
             }
+            // A program ends with the session that started it: its applications are strays.
+            if self.left.jobs()[job as usize].work.is_jar() {
+                continue;
+            }
             let names = fs::read_dir(&own.directory).into_iter().flatten().flatten();
             let last = names.filter_map(|entry| entry.file_name().into_string().ok()).max();
             if let Some(name) = last {
@@ -200,6 +215,8 @@ impl<'a, 's> Guest<'a, 's> {
                 for change in changes {
                     self.take_in(change);
                 }
+                self.ask_masters();
+                self.end_programs();
                 self.count_others();
             }
             Err(error) => self.trouble(Some(&error.to_string())),
@@ -247,6 +264,7 @@ impl<'a, 's> Guest<'a, 's> {
             (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
                 own.stage = Stage::Runs(app);
                 own.priority = priority;
+                own.program.iter_mut().for_each(|program| program.add(app));
                 self.by_app.insert(app, job);
             }
             _ if is_over => {}
@@ -269,12 +287,18 @@ impl<'a, 's> Guest<'a, 's> {
             job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
         self.books.appear(container.id, (&container.host, since), work);
+        if let Some((job, Some(kind))) = work {
+            self.program_began(job, kind, (container, since));
+        }
     }
 
     fn ended(&mut self, container: &Container) {
         // Its report lies there since before it ended.
         let job = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(job) = job {
+            if self.jobs[job as usize].runs_program() {
+                return self.program_ended(job, container);
+            }
             self.read_reports_of(job);
         }
         let is_well = job.is_some_and(|job| self.jobs[job as usize].is_well(container.id));
@@ -292,6 +316,9 @@ impl<'a, 's> Guest<'a, 's> {
     /// An application has ended: its job is done, or has failed.
     fn is_over(&mut self, app: AppId) {
         let Some(&job) = self.by_app.get(&app) else { return };
+        if self.jobs[job as usize].runs_program() {
+            return self.app_is_over(app, job);
+        }
         self.read_reports_of(job);
         let own = &mut self.jobs[job as usize];
         if matches!(own.stage, Stage::Done | Stage::Failed) {
@@ -307,12 +334,13 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// The application of a job has ended, and the job is not done.
     fn fail_with(&mut self, app: AppId, job: u32) {
-        let (own, known) = (&self.jobs[job as usize], self.cluster.snapshot().app(app));
-        let (state, said) = known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()));
+        let own = &self.jobs[job as usize];
+        let (state, said) = self.end_of(app);
         let how = match state {
             AppState::Killed => "was killed",
-            AppState::Finished if !said.is_empty() || own.complaint.is_some() => "failed",
-            AppState::Finished => "ended, and not all of its tasks have reported",
+            AppState::Finished if said.is_empty() && own.complaint.is_none() => {
+                "ended, and not all of its tasks have reported"
+            }
             _ => "failed",
         };
         let message = match (&own.complaint, said) {
@@ -323,11 +351,21 @@ impl<'a, 's> Guest<'a, 's> {
         self.fail(job, &message);
     }
 
+    /// How an application has ended, and what it says of that.
+    fn end_of(&self, app: AppId) -> (AppState, &str) {
+        let known = self.cluster.snapshot().app(app);
+        known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()))
+    }
+
     /// The ResourceManager has forgotten an application: the job is submitted once more.
     fn is_gone(&mut self, app: AppId) {
         self.strays.remove(&app);
         let Some(job) = self.by_app.remove(&app) else { return };
         let own = &mut self.jobs[job as usize];
+        if own.runs_program() {
+            // Its program hears of that too, and has the last word.
+            return self.end_app(job, app, Ok(()));
+        }
         if own.app() != Some(app) {
             return;
         }
@@ -347,6 +385,9 @@ impl<'a, 's> Guest<'a, 's> {
         let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
         for job in 0..self.jobs.len() as u32 {
             let Stage::Runs(app) = self.jobs[job as usize].stage else { continue };
+            if self.jobs[job as usize].program.is_some() {
+                continue;
+            }
             let destination =
                 self.submit.destination(&self.left.jobs()[job as usize], &self.jobs[job as usize]);
             if is_turn_of_all || matches!(destination, Destination::Here(_)) {
@@ -520,6 +561,7 @@ impl<'a, 's> Guest<'a, 's> {
             if !matches!(own.stage, Stage::Done | Stage::Failed) {
                 let app = own.app();
                 own.stage = Stage::Failed;
+                self.stop_program(other);
                 self.kill(app);
             }
         }
@@ -614,6 +656,8 @@ impl<'a, 's> Guest<'a, 's> {
         own.submissions += 1;
         own.reports = Reports::default();
         own.made.clear();
+        let is_jar = self.left.jobs()[job as usize].work.is_jar();
+        own.program = is_jar.then(Default::default);
         let before = own.directory.clone();
         own.ticket = format!("{:013x}-{job}", crate::clock::unix_millis());
         let own = &self.jobs[job as usize];
@@ -621,13 +665,12 @@ impl<'a, 's> Guest<'a, 's> {
             .and_then(|()| fs::create_dir_all(own.destination()))
             .and_then(|()| self.submit.request(&self.left, job, own));
         match request {
-            Ok(mut request) => {
-                request.priority = u32::try_from(PRIORITY).ok();
+            Ok(request) => {
                 let ticket = Ticket { job, name: own.ticket.clone() };
                 self.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job as usize];
                 (own.stage, own.priority) = (Stage::Submitted, PRIORITY);
-                self.cluster.submit(ticket, request);
+                self.cluster.submit(ticket, request, PRIORITY as u32);
             }
             Err(error) => self.fail(job, &format!("it cannot be submitted: {error}")),
         }
@@ -636,11 +679,17 @@ impl<'a, 's> Guest<'a, 's> {
     /// A submission was answered: this is its application, unless a look has shown it before.
     fn answered(&mut self, (ticket, answer): Answer) {
         let own = &mut self.jobs[ticket.job as usize];
-        if own.ticket != ticket.name || own.stage != Stage::Submitted {
-            return;
-        }
         match answer {
-            Ok(app) => {
+            _ if own.ticket != ticket.name => {}
+            Ok(Answered::Began(process)) => self.program_is_there(ticket.job, process),
+            Ok(Answered::Ended(state)) => {
+                own.program.iter_mut().for_each(|program| program.ended = Some(state.clone()));
+            }
+            Err(error) if own.program.is_some() && own.app().is_some() => {
+                self.fail(ticket.job, &format!("its program is lost: {error}"));
+            }
+            _ if own.stage != Stage::Submitted => {}
+            Ok(Answered::Submitted(app)) => {
                 own.stage = Stage::Runs(app);
                 self.by_app.insert(app, ticket.job);
             }
@@ -686,22 +735,33 @@ impl<'a, 's> Guest<'a, 's> {
 
     /// Kills what is left of the run, and waits until it is gone.
     fn kill_all(&mut self) {
-        let apps: Vec<AppId> = self.by_app.keys().copied().collect();
-        for app in apps {
-            let is_live = self.cluster.snapshot().watched.get(&app).is_some_and(|w| !w.app.state.is_over());
-            if is_live {
-                self.kill(Some(app));
-            }
-        }
+        // First of all what would submit more.
+        let mut submit_more = self.stop_programs();
+        self.kill_live();
         let until = self.left.now().0 + PATIENCE.as_micros() as u64;
-        while self.left.now().0 < until && self.has_strays() {
+        while self.left.now().0 < until && (submit_more || self.has_strays()) {
             pause(CYCLE);
-            let _ = self.cluster.look();
-            for (_, answer) in self.cluster.answers() {
-                if let Ok(app) = answer {
-                    self.kill(Some(app));
+            submit_more = self.cluster.look().is_err() && submit_more;
+            for (ticket, answer) in self.cluster.answers() {
+                match answer {
+                    Ok(Answered::Began(process)) => self.program_is_there(ticket.job, process),
+                    Ok(Answered::Ended(_)) => {}
+                    Ok(Answered::Submitted(app)) => self.kill(Some(app)),
+                    Err(_) => self.jobs[ticket.job as usize].stage = Stage::Failed,
                 }
             }
+            submit_more |= self.stop_programs();
+            self.kill_live();
+        }
+    }
+
+    /// Kills all applications of the run that are not over and were not killed.
+    fn kill_live(&mut self) {
+        let watched = &self.cluster.snapshot().watched;
+        let is_live = |app: &&AppId| !watched[*app].app.state.is_over() && !self.strays.contains(*app);
+        let live: Vec<AppId> = watched.keys().filter(is_live).copied().collect();
+        for app in live {
+            self.kill(Some(app));
         }
     }
 

@@ -8,6 +8,7 @@ use slackline_local::worker::Report;
 use slackline_local::{JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
+use super::program::Program;
 use super::reports::{AttemptEnded, Reports};
 use crate::id::{AppId, ContainerId};
 
@@ -51,6 +52,8 @@ pub(super) struct OwnJob {
     pub(super) late: Option<Time>,
     /// What the last attempt said that failed.
     pub(super) complaint: Option<String>,
+    /// The program that it is, of one that submits its applications itself.
+    pub(super) program: Option<Program>,
 }
 
 impl OwnJob {
@@ -68,6 +71,7 @@ impl OwnJob {
             failures: BTreeMap::new(),
             late: None,
             complaint: None,
+            program: None,
         }
     }
 
@@ -89,9 +93,14 @@ impl OwnJob {
         }
     }
 
-    /// Whether an application that is seen may be its own.
+    /// Whether an application that is seen may be its own. A program has one after the other.
     pub(super) fn may_get_app(&self) -> bool {
-        matches!(self.stage, Stage::Waiting | Stage::Submitted)
+        matches!(self.stage, Stage::Waiting | Stage::Submitted) || self.runs_program()
+    }
+
+    /// Whether a program of it goes on, or has ended and nothing is known yet of its output.
+    pub(super) fn runs_program(&self) -> bool {
+        self.program.is_some() && !matches!(self.stage, Stage::Done | Stage::Failed)
     }
 
     /// How many tasks of a phase are done.

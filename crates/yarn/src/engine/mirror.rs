@@ -257,9 +257,10 @@ impl Mirror {
         self.root.join(scheme).join(rest.trim_start_matches('/'))
     }
 
-    /// The file that a placeholder stands for; none of what is no placeholder.
+    /// The file that a placeholder stands for, or the pattern that one for placeholders does; none of what is neither.
     pub(super) fn uri(&self, here: &Path) -> Option<String> {
-        let mut parts = here.strip_prefix(&self.root).ok()?.components();
+        let pattern = || here.strip_prefix(glob_escaped(&self.root.display().to_string()));
+        let mut parts = here.strip_prefix(&self.root).or_else(|_| pattern()).ok()?.components();
         let scheme = parts.next()?.as_os_str().to_str()?;
         Some(format!("{scheme}://{}", parts.as_path().display()))
     }

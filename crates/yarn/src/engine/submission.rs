@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use slackline_local::elsewhere::Elsewhere;
+use slackline_local::task::{Codec, Job};
 use slackline_local::{JobPlan, guest};
 
 use super::backend::{Remote, Site};
-use super::guest::Submit;
+use super::cluster::Request;
+use super::guest::{Parts, Submit};
 use super::jobs::{OwnJob, uri};
+use super::mirror::escaped;
+use super::program;
 use super::reports::Destination;
-use crate::submitter::JobRequest;
+use crate::submitter::{Entry, JarRequest, JobRequest};
 
 /// How jobs are submitted.
 pub(super) struct Submission<'a> {
@@ -26,9 +30,15 @@ pub(super) struct Submission<'a> {
 }
 
 impl Submit for Submission<'_> {
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<JobRequest> {
+    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Request> {
         let plan = &left.jobs()[job as usize];
         self.remote.mirror.check_inputs(plan)?;
+        if let Some(output) = self.remote.mirror.uri(&plan.output) {
+            self.remote.mirror.claim(&output, left.owner())?;
+        }
+        if let Job::Jar { jar, main, arguments } = &plan.work {
+            return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
+        }
         let directory = self.absolute(&own.directory).join(&own.ticket);
         let (spec, pieces) = (directory.join("job.json"), directory.join("pieces"));
         let described = left.describe(job, self.site.memory_bytes)?;
@@ -36,20 +46,7 @@ impl Submit for Submission<'_> {
         let mut out = BufWriter::new(fs::File::create(&pieces)?);
         guest::pieces::write(&mut out, &self.remote.mirror.there(plan), left.base(), |_| Vec::new())?;
         io::Write::flush(&mut out)?;
-        if let Some(output) = self.remote.mirror.uri(&plan.output) {
-            self.remote.mirror.claim(&output, left.owner())?;
-        }
-        let destination = match self.destination(plan, own) {
-            Destination::Here(path) => uri(&self.absolute(&path)),
-            Destination::There { uri, .. } => uri,
-        };
-        let mb = self.site.slot_mb.to_string();
-        let property = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let properties = BTreeMap::from([
-            property("yarn.app.mapreduce.am.resource.mb", &mb),
-            property("mapreduce.job.reduce.slowstart.completedmaps", &self.slowstart.to_string()),
-        ]);
-        Ok(JobRequest {
+        Ok(Request::Job(JobRequest {
             name: format!("{}/{}", plan.flow, plan.job),
             queue: Some(self.site.queue.clone()),
             priority: None,
@@ -57,15 +54,15 @@ impl Submit for Submission<'_> {
             spec: self.staged(left, &spec, &own.ticket)?,
             pieces: self.staged(left, &pieces, &own.ticket)?,
             worker: self.worker(left)?,
-            destination,
+            destination: self.directory(plan, own),
             maps: plan.maps(),
             reducers: plan.reducers,
             attempts: u32::from(left.attempts_of(job)),
             memory_mb: self.site.slot_mb,
             cores: 1,
             files: Vec::new(),
-            properties,
-        })
+            properties: self.properties(),
+        }))
     }
 
     fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination {
@@ -88,10 +85,63 @@ impl Submit for Submission<'_> {
         let Some(output) = self.remote.mirror.uri(&plan.output) else { return publish() };
         let Destination::There { uri, .. } = self.destination(plan, own) else { return publish() };
         let with_part = own.made.iter().filter(|(_, made)| made.part.is_some());
-        let parts: Vec<(String, String)> = with_part
-            .map(|((_, task), made)| (format!("{uri}/{}/part", made.attempt), plan.part(*task)))
-            .collect();
+        let parts =
+            with_part.map(|((_, task), made)| (format!("{uri}/{}/part", made.attempt), plan.part(*task)));
+        let its = own.program.iter().flat_map(|program| &program.parts);
+        let its = (0..).zip(its).map(|(n, name)| (format!("{uri}/{OUTPUT}/{name}"), plan.part(n)));
+        let parts: Vec<(String, String)> = parts.chain(its).collect();
         self.remote.mirror.publish((&output, &plan.output), &parts, publish)
+    }
+
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
+        let plan = &left.jobs()[job as usize];
+        // Maps of the worker look at what they read; a program's do not.
+        self.remote.mirror.check_inputs(plan)?;
+        for (path, then) in
+            plan.inputs.sources.iter().filter(|(path, _)| self.remote.mirror.uri(path).is_none())
+        {
+            if !then.is_still(&left.base().join(path))? {
+                let problem = "found it changed since the run began, expected it as it was";
+                return Ok(Err(format!("input {}: {problem}", path.display())));
+            }
+        }
+        let expected = (plan.parts(), plan.reducers);
+        let ending = plan.compress.map(Codec::ending);
+        let parts = |names: Vec<String>| program::parts(names, expected, ending);
+        match self.destination(plan, own) {
+            Destination::Here(path) => {
+                let output = path.join(OUTPUT);
+                let names = match parts(names(&output)?) {
+                    Ok(names) => names,
+                    wrong => return Ok(wrong.map(|_| Parts::new())),
+                };
+                let found: Parts = names.into_iter().map(|name| (name.clone(), output.join(name))).collect();
+                // The journal says that it is there, which has to be true after a power cut too.
+                found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
+                Ok(Ok(found))
+            }
+            Destination::There { mirror, uri, here } => {
+                let entries = mirror.list(&escaped(&format!("{uri}/{OUTPUT}/")))?;
+                let named = |entry: Entry| {
+                    let name = entry.path.rsplit('/').next().unwrap_or_default();
+                    (with_mark(name, entry.directory), entry)
+                };
+                let mut entries: BTreeMap<String, Entry> = entries.into_iter().map(named).collect();
+                let names = match parts(entries.keys().cloned().collect()) {
+                    Ok(names) => names,
+                    wrong => return Ok(wrong.map(|_| Parts::new())),
+                };
+                let mut found = Parts::new();
+                for name in names {
+                    let part = here.join(&name);
+                    if let Some(entry) = entries.remove(&name) {
+                        mirror.make_placeholder(&part, &entry)?;
+                    }
+                    found.push((name, part));
+                }
+                Ok(Ok(found))
+            }
+        }
     }
 
     fn words(&self, text: &str) -> String {
@@ -99,7 +149,89 @@ impl Submit for Submission<'_> {
     }
 }
 
+/// The directory of a submission into which the program of a jar writes.
+const OUTPUT: &str = "output";
+
+/// The names of what is in a directory; none if it is not there.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let name = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        entry.file_type().map(|kind| with_mark(&name.to_string_lossy(), kind.is_dir()))
+    };
+    entries.map(|entry| entry.and_then(name)).collect()
+}
+
+/// A name, which is told from that of a file if it is a directory's.
+fn with_mark(name: &str, is_directory: bool) -> String {
+    format!("{name}{}", if is_directory { "/" } else { "" })
+}
+
 impl Submission<'_> {
+    /// What the program of a jar is started with.
+    fn jar(
+        &self,
+        (left, job, own): (&Elsewhere<'_>, u32, &OwnJob),
+        (jar, main, arguments): (&str, &str, &[String]),
+    ) -> JarRequest {
+        let plan = &left.jobs()[job as usize];
+        let inputs = program::inputs(plan, left.jobs(), |path| {
+            self.remote.mirror.uri(path).unwrap_or_else(|| uri(&left.base().join(path)))
+        });
+        let output = format!("{}/{OUTPUT}", self.directory(plan, own));
+        let filled = |argument: &String| program::filled(argument, &inputs.join(","), &output);
+        let mb = self.site.slot_mb.to_string();
+        // Parts of other jobs are read as wholes, as they were planned.
+        let is_uncut = plan.named.iter().any(|input| input.starts_with('@'));
+        let least = if is_uncut { i64::MAX as u64 } else { self.site.split_bytes };
+        let mut properties = self.properties();
+        properties.extend(
+            [
+                ("mapreduce.map.memory.mb", mb.clone()),
+                ("mapreduce.reduce.memory.mb", mb),
+                ("mapreduce.map.maxattempts", left.attempts_of(job).to_string()),
+                ("mapreduce.reduce.maxattempts", left.attempts_of(job).to_string()),
+                ("mapreduce.map.speculative", "false".to_owned()),
+                ("mapreduce.reduce.speculative", "false".to_owned()),
+                ("mapreduce.job.ubertask.enable", "false".to_owned()),
+                ("mapreduce.job.reduces", plan.reducers.to_string()),
+                ("mapreduce.input.fileinputformat.input.dir.recursive", "true".to_owned()),
+                ("mapreduce.input.fileinputformat.split.minsize", least.to_string()),
+                ("mapreduce.input.fileinputformat.split.maxsize", least.to_string()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        JarRequest {
+            jar: self.absolute(&left.base().join(jar)).display().to_string(),
+            main: main.to_owned(),
+            arguments: arguments.iter().map(filled).collect(),
+            queue: Some(self.site.queue.clone()),
+            priority: None,
+            tags: Vec::new(),
+            properties,
+        }
+    }
+
+    /// What is set of every job.
+    fn properties(&self) -> BTreeMap<String, String> {
+        let property = |name: &str, value: String| (name.to_owned(), value);
+        BTreeMap::from([
+            property("yarn.app.mapreduce.am.resource.mb", self.site.slot_mb.to_string()),
+            property("mapreduce.job.reduce.slowstart.completedmaps", self.slowstart.to_string()),
+        ])
+    }
+
+    /// Where a submission writes, as a URI.
+    fn directory(&self, plan: &JobPlan, own: &OwnJob) -> String {
+        match self.destination(plan, own) {
+            Destination::Here(path) => uri(&self.absolute(&path)),
+            Destination::There { uri, .. } => uri,
+        }
+    }
+
     /// A path of the state directory, for processes that work elsewhere.
     fn absolute(&self, path: &Path) -> PathBuf {
         if path.is_absolute() {

@@ -139,6 +139,7 @@ fn every_verb() {
     assert_eq!(submitter.jar(&JarRequest::default()).unwrap(), 17);
     let state = submitter.process(17).unwrap();
     assert_eq!((state.running, state.exit, state.said.as_str()), (false, Some(17), "bye"));
+    submitter.stop(17).unwrap();
     submitter.kill(application).unwrap();
     let entries = submitter.list("/a/*").unwrap();
     assert_eq!((entries[0].path.as_str(), entries[0].length, entries[0].modified), ("/a/*", 5, 7));

@@ -1,5 +1,6 @@
 //! As much of a Hadoop cluster as a run needs: the mock ResourceManager, a submitter on the socket that is named to a script in
-//! the place of Java, and ApplicationMasters that run the worker as the classes of `hadoop/submitter` do.
+//! the place of Java, and ApplicationMasters that run the worker as the classes of `hadoop/submitter` do. The program of a jar
+//! is one that counts words.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -61,7 +62,11 @@ impl Hadoop {
         });
         let hadoop = Self { mock: Arc::new(mock), dir };
         let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
-        thread::spawn(move || submitter(&mock, &dir));
+        thread::spawn(move || {
+            loop {
+                submitter(&mock, &dir);
+            }
+        });
         hadoop
     }
 
@@ -87,6 +92,11 @@ impl Hadoop {
         self.dir.join("table")
     }
 
+    /// Whether the programs of jars have been stopped, or their submitter has ended.
+    pub(super) fn has_stopped_programs(&self) -> bool {
+        self.dir.join("stopped").exists()
+    }
+
     /// The applications there were, in the order of their submission.
     pub(super) fn applications(&self) -> Vec<MockApp> {
         self.mock.with(|state| state.apps.values().cloned().collect())
@@ -95,12 +105,16 @@ impl Hadoop {
 
 /// Answers a driver until it hangs up.
 fn submitter(mock: &Arc<Mock>, dir: &Path) {
-    until("a submitter is wanted", || dir.join("wanted").exists());
+    while !dir.join("wanted").exists() {
+        pause(10);
+    }
     let socket = fs::read_to_string(dir.join("wanted")).unwrap();
+    fs::remove_file(dir.join("wanted")).unwrap();
     let listener = UnixListener::bind(socket.trim()).unwrap();
     let (stream, _) = listener.accept().unwrap();
-    for line in BufReader::new(&stream).lines() {
-        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    let programs: Arc<Mutex<Vec<Option<ExitStatus>>>> = Arc::default();
+    for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+        let request: Value = serde_json::from_str(&line).unwrap();
         let done = match request["do"].as_str().unwrap() {
             "about" => json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me" }),
             "submit" => {
@@ -109,12 +123,88 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
                 thread::spawn(move || Master { mock, id, job, dir }.run());
                 json!({ "application": id.to_string(), "job": id.job() })
             }
+            "jar" => {
+                let mut all = programs.lock().unwrap();
+                all.push(None);
+                let (number, programs) = (all.len(), programs.clone());
+                let (mock, dir) = (mock.clone(), dir.to_owned());
+                let request = request.clone();
+                thread::spawn(move || {
+                    let ended = program(&mock, &dir, &request);
+                    programs.lock().unwrap()[number - 1] = Some(ended);
+                });
+                json!({ "process": number })
+            }
+            "process" => {
+                let process = request["process"].as_u64().unwrap() as usize;
+                match &programs.lock().unwrap()[process - 1] {
+                    None => json!({ "running": true }),
+                    Some((exit, said)) => json!({ "running": false, "exit": exit, "said": said }),
+                }
+            }
+            "stop" => {
+                fs::write(dir.join("stopped"), "").unwrap();
+                json!({})
+            }
             other => panic!("found {other}, expected no more than jobs on files of this machine"),
         };
-        (&stream)
-            .write_all(format!("{}\n", json!({ "id": request["id"], "done": done })).as_bytes())
-            .unwrap();
+        // Nobody may listen any more.
+        let _ = writeln!(&stream, "{}", json!({ "id": request["id"], "done": done }));
     }
+    // Programs end with their submitter.
+    fs::write(dir.join("stopped"), "").unwrap();
+}
+
+/// How a program ended: its exit code, and what it said.
+type ExitStatus = (i32, String);
+
+/// The program of a jar. `Fails` fails at once, and `Waits` waits until it is stopped, the first time; any other counts the words of its first argument in two applications, the
+/// first of which has one map, and the second one more than there were planned, and writes into its second argument.
+fn program(mock: &Arc<Mock>, dir: &Path, request: &Value) -> ExitStatus {
+    if request["main"] == "Fails" {
+        return (3, "loading\nTable not found".to_owned());
+    }
+    if request["main"] == "Waits" && fs::File::create_new(dir.join("waited")).is_ok() {
+        let job =
+            json!({ "name": "Waits", "maps": 4, "reducers": 0, "tags": request["tags"], "priority": 1 });
+        let id = submit(mock, &job);
+        mock.with(|state| state.apps.get_mut(&id).unwrap().start());
+        while !dir.join("stopped").exists() {
+            pause(10);
+        }
+        return (137, String::new());
+    }
+    let local = |n: usize| {
+        let names = request["arguments"][n].as_str().unwrap().split(',');
+        names.map(|name| PathBuf::from(name.strip_prefix("file://").unwrap())).collect::<Vec<_>>()
+    };
+    let property = |name: &str| request["properties"][name].as_str().unwrap().parse::<u64>().unwrap();
+    let (inputs, output) = (local(0), local(1).remove(0));
+    let reducers = property("mapreduce.job.reduces");
+    let split = property("mapreduce.input.fileinputformat.split.minsize");
+    let bytes: u64 = inputs.iter().map(|input| fs::metadata(input).unwrap().len()).sum();
+    for (maps, reducers) in [(1, 0), (bytes.div_ceil(split) + 1, reducers)] {
+        let job = json!({ "name": request["main"], "maps": maps, "reducers": reducers, "tags": request["tags"],
+            "priority": request["priority"] });
+        let id = submit(mock, &job);
+        Master { mock: mock.clone(), id, job, dir: dir.to_owned() }.take_time();
+    }
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    let texts: Vec<String> = inputs.iter().map(|input| fs::read_to_string(input).unwrap()).collect();
+    for word in texts.iter().flat_map(|text| text.split_whitespace()) {
+        *counts.entry(word.to_owned()).or_default() += 1;
+    }
+    assert!(!output.exists(), "{}", output.display());
+    fs::create_dir_all(&output).unwrap();
+    for reduce in 0..reducers as usize {
+        let its = counts.iter().skip(reduce).step_by(reducers as usize);
+        let mut part = fs::File::create(output.join(format!("part-r-{reduce:05}"))).unwrap();
+        for (word, count) in its {
+            writeln!(part, "{word}\t{count}").unwrap();
+        }
+    }
+    fs::write(output.join("_SUCCESS"), "").unwrap();
+    (0, "all counted".to_owned())
 }
 
 fn now_ms() -> u64 {
@@ -188,6 +278,30 @@ impl Master {
                 }
             }
         }
+        self.with(|app, now| {
+            app.end(AppState::Finished, now);
+            app.release();
+        });
+    }
+
+    /// Has all tasks run, as many at a time as the table allows, which only take time.
+    fn take_time(&self) {
+        until("the table lets it start", || self.row().is_none_or(|row| row[0] == 0));
+        self.with(|app, _| app.start());
+        let mut left = self.with(|app, _| app.maps + app.reduces);
+        let mut looks = 0;
+        while left > 0 {
+            let wave = self.granted().len() as u32;
+            looks += 1;
+            assert!(looks < 600, "{}: found no more containers for a minute, expected {left}", self.id);
+            // Longer than the time between two looks.
+            pause(if wave > 0 { 600 } else { 100 });
+            for _ in 0..wave {
+                self.with(|app, now| app.end_one("SUCCEEDED", now));
+            }
+            left -= wave;
+        }
+        pause(600);
         self.with(|app, now| {
             app.end(AppState::Finished, now);
             app.release();

@@ -102,6 +102,7 @@ pub fn describe(job: &Job) -> Result<Shape, TaskError> {
         Job::Command { .. } => {
             return Ok(Shape { inputs: 0..=usize::MAX, is_map_only: true, ..reads });
         }
+        Job::Jar { .. } => return Ok(Shape { inputs: 0..=usize::MAX, ..reads }),
     };
     let inputs = info(program)?.inputs.clone();
     Ok(match build(program, args, Resources::none())? {

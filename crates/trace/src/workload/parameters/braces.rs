@@ -11,6 +11,11 @@ impl Braces {
         Self(values)
     }
 
+    /// Whether a name stands for something.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Another value for a name.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.0.insert(name.to_owned(), value.to_owned());

@@ -188,6 +188,24 @@ fn a_variable_of_the_shell_is_not_mistaken_for_a_parameter() {
 }
 
 #[test]
+fn the_arguments_of_a_jar_have_meanings_that_no_parameter_takes() {
+    let text = |parameter: &str| {
+        format!(
+            "slackline = 1\n[parameters]\n{parameter} = 'v'\n[[flows]]\nid = 'f'\njobs = [{{ id = 'j', run = {{ \
+             jar = '{{{parameter}}}.jar', main = 'M', arguments = ['{{inputs}}', '-o={{output}}/{{{parameter}}}'], \
+             output = 'o' }} }}]\n"
+        )
+    };
+    let found = read(&text("output"), Parameters::default()).unwrap_err().to_string();
+    let expected = "flows[0].jobs[0].run.arguments[1]: found {output} for a parameter, expected another name";
+    assert!(found.contains(expected), "{found}");
+    let draft = read(&text("name"), Parameters::default()).unwrap();
+    let arguments = vec!["{inputs}".into(), "-o={output}/v".into()];
+    let work = RunWork::Jar { jar: "v.jar".into(), main: "M".into(), arguments };
+    assert_eq!(draft.flows[0].jobs[0].run.as_ref().unwrap().work, work);
+}
+
+#[test]
 fn only_documents_have_parameters() {
     let options = ImportOptions::default().with_parameters(parameters(&[("a", "1")], None));
     for (name, text) in [("w.jsonl", "{\"slackline\": 1}\n"), ("t.tsv", "j\t0\t0\t1\t1\t1\n")] {

@@ -113,6 +113,18 @@ fn a_plain_command_is_a_job() {
 }
 
 #[test]
+fn a_jar_is_a_job_of_a_cluster() {
+    let run = read(
+        "jar = 'lib/etl.jar', main = 'org.example.Etl', arguments = ['{inputs}', '', '-Dx=1'], inputs = ['@a'], \
+         output = 'y', reducers = 2, files = ['etl.xml'], attempts = 2, compress = 'gzip'",
+    );
+    let arguments = ["{inputs}", "", "-Dx=1"].map(str::to_owned).into();
+    let work = RunWork::Jar { jar: "lib/etl.jar".into(), main: "org.example.Etl".into(), arguments };
+    assert_eq!((run.work, run.reducers, run.limits.attempts), (work, Some(2), Some(2)));
+    assert_eq!((run.setting.files, run.compress.as_deref()), (vec!["etl.xml".to_owned()], Some("gzip")));
+}
+
+#[test]
 fn keys_that_say_nothing_beside_the_others_are_refused() {
     for (run, expected) in [
         ("command = 'a', mapper = 'b'", ".run: found mapper and command, expected one of program"),
@@ -130,6 +142,23 @@ fn keys_that_say_nothing_beside_the_others_are_refused() {
         ("mapper = 'cat', order = ['1']", "found `order` with a mapper without a reducer command"),
         ("mapper = 'cat', total_order = true", "found `total_order` with a mapper without"),
         ("mapper = 'cat', compress_shuffle = 'gzip'", "found `compress_shuffle` with a mapper without"),
+        ("jar = 'a'", "run: found a jar without a main class, expected main"),
+        ("jar = 'a', main = 'M', program = 'sort'", "found program and jar"),
+        (
+            "jar = 'a', main = 'M', args = { n = 1 }",
+            "run.args: found arguments with a jar, expected them as a list",
+        ),
+        ("jar = 'a', main = 'M', env = { A = 1 }", "found `env` with a jar"),
+        ("jar = 'a', main = 'M', memory = '1GiB'", "found `memory` with a jar"),
+        ("jar = 'a', main = 'M', timeout = '1h'", "found `timeout` with a jar"),
+        ("jar = ' ', main = 'M'", "run.jar: found no path, expected a jar"),
+        ("jar = 'a', main = ''", "run.main: found no name, expected that of a class"),
+        ("jar = 'a', main = 'M', arguments = ['a', \"\\u0000\"]", "run.arguments[1]: found a NUL"),
+        (
+            "program = 'sort', main = 'M'",
+            "run.main: found `main` with a program, expected it only with a jar",
+        ),
+        ("mapper = 'cat', arguments = ['a']", "run.arguments: found `arguments` with a mapper"),
         ("command = 'a', separator = ','", "expected it only with a mapper and a reducer"),
     ] {
         let found = error(&format!("{run}, output = 'y'"));

@@ -75,7 +75,16 @@ fn setting(run: &wire::Run) -> Result<(), Fault> {
     if run.command.as_deref().is_some_and(is_blank) {
         return fault(".command", "found no command, expected one of the shell");
     }
-    Ok(())
+    if run.jar.as_deref().is_some_and(is_blank) {
+        return fault(".jar", "found no path, expected a jar");
+    }
+    if run.main.as_deref().is_some_and(is_blank) {
+        return fault(".main", "found no name, expected that of a class such as org.example.Main");
+    }
+    match run.arguments.iter().position(|argument| argument.contains('\0')) {
+        Some(k) => fault(format!(".arguments[{k}]"), "found a NUL, expected a text without one"),
+        None => Ok(()),
+    }
 }
 
 fn limits(run: &wire::Run) -> Result<(), Fault> {

@@ -36,6 +36,17 @@ pub(crate) struct Run {
     /// standard output becomes the only part file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
+    /// A jar with a program for Hadoop that submits its MapReduce jobs itself, a file of this machine: only a cluster
+    /// runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) jar: Option<String>,
+    /// The class of the jar whose `main` is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) main: Option<String>,
+    /// Arguments of the program of the jar. In each `{inputs}` stands for the URIs of the inputs with commas between
+    /// them, and `{output}` for the URI of a directory that is not there yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) arguments: Vec<String>,
     /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for that of a job
     /// of another flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,10 +129,13 @@ impl Run {
             ("reducer", &mut self.reducer),
             ("combiner", &mut self.combiner),
             ("command", &mut self.command),
+            ("jar", &mut self.jar),
+            ("main", &mut self.main),
             ("cwd", &mut self.cwd),
         ];
         let commands = commands.into_iter().filter_map(|(at, text)| Some((at.to_owned(), text.as_mut()?)));
         commands
+            .chain(items("arguments", &mut self.arguments))
             .chain(items("inputs", &mut self.inputs))
             .chain([("output".to_owned(), &mut self.output)])
             .chain(words("args", &mut self.args))

@@ -16,13 +16,13 @@ use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::{Driver, Engine};
 
-use super::count::{Believed, Decided, EndedContainer};
 use super::known::{Applications, Ended, InDriver, Known, SILENT, flow_name};
 use super::name::{WORKFLOW, name};
 use super::told::{Application, Happened, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::engine::books::{Books, Verdict};
 use crate::engine::control::Control;
+use crate::engine::count::{Believed, Decided, EndedContainer};
 use crate::engine::guest::{CHANGES_MAX, Rules, masters_max, pending, phase_of, until_next_look};
 use crate::engine::wishes::{Plans, Wishes, priorities};
 use crate::id::AppId;
@@ -184,7 +184,7 @@ impl<'w> Driven<'w> {
             Change::Appeared(app) => self.appeared(app),
             Change::State { app, .. } | Change::Attempt(crate::id::AppAttemptId { app, .. }) => {
                 if let Some(known) = self.known(app) {
-                    known.changed = true;
+                    known.asking.changed = true;
                 }
             }
             Change::Started(container) => self.started(&container),
@@ -223,7 +223,7 @@ impl<'w> Driven<'w> {
         let since = self.began(container);
         let number = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
-            known.changed = true;
+            known.asking.changed = true;
         }
         let work = number.map(|number| (number, phase_of(container.purpose)));
         self.books.appear(container.id, (&container.host, since), work);
@@ -344,7 +344,7 @@ impl<'w> Driven<'w> {
             }
             if known.is_due() {
                 let job = self.control.manager.master(app).job(app).ok().flatten();
-                known.answered(job.is_some());
+                known.asking.answered(job.is_some());
                 if let Some(job) = job {
                     self.said(number, &job);
                 }

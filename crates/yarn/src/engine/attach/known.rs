@@ -7,9 +7,10 @@ use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraf
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};
 
-use super::count::{Believed, Count, Decided, EndedContainer, Said};
 use super::name::Wanted;
 use super::told::Stage;
+use crate::engine::asking::Asking;
+use crate::engine::count::{Believed, Count, Decided, EndedContainer, Said};
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::rest::App;
@@ -20,12 +21,6 @@ const GUESS: f64 = 30.0;
 
 /// An ApplicationMaster that has not said after so many looks what it has to do is left alone: 30 s.
 pub(super) const SILENT: u32 = 120;
-
-/// An ApplicationMaster about which nothing seems to change is asked after so many looks.
-const ASKED_EVERY: u32 = 20;
-
-/// The most looks between two tries with an ApplicationMaster that does not answer.
-const BACK_OFF: u32 = 32;
 
 /// A phase.
 #[derive(Clone, Debug, Default)]
@@ -67,12 +62,8 @@ pub(super) struct Known {
     pub(super) is_gone: bool,
     /// What its tasks took.
     pub(super) took: JobCost,
-    /// Whether its ApplicationMaster may say something new.
-    pub(super) changed: bool,
-    /// Looks since its ApplicationMaster was asked, and until it may be.
-    asked: u32,
-    waits: u32,
-    failures: u32,
+    /// When its ApplicationMaster is asked.
+    pub(super) asking: Asking,
     /// Looks for which it has had its ApplicationMaster and not said what it has to do.
     pub(super) silent: u32,
 }
@@ -114,10 +105,7 @@ impl Known {
             ended: None,
             is_gone: false,
             took: JobCost::default(),
-            changed: true,
-            asked: 0,
-            waits: 0,
-            failures: 0,
+            asking: Asking::new(),
             silent: 0,
         }
     }
@@ -142,24 +130,8 @@ impl Known {
 
     /// Whether its ApplicationMaster is to be asked at this look.
     pub(super) fn is_due(&mut self) -> bool {
-        self.asked += 1;
-        if self.waits > 0 {
-            self.waits -= 1;
-            return false;
-        }
         let is_open = self.maps.count.is_open() || self.reduces.count.is_open();
-        !self.has_arrived() || self.changed || is_open || self.asked >= ASKED_EVERY
-    }
-
-    /// Its ApplicationMaster has answered, or not.
-    pub(super) fn answered(&mut self, well: bool) {
-        self.asked = 0;
-        if well {
-            (self.failures, self.changed) = (0, false);
-        } else {
-            self.failures = (self.failures + 1).min(BACK_OFF.ilog2());
-            self.waits = 1 << self.failures;
-        }
+        self.asking.is_due(is_open || !self.has_arrived())
     }
 
     /// Takes in what its ApplicationMaster says; `believed` is what is known of each phase.
@@ -186,7 +158,7 @@ impl Known {
 
     /// A container of it is over.
     pub(super) fn container_ended(&mut self, kind: PhaseKind, container: EndedContainer) {
-        self.changed = true;
+        self.asking.changed = true;
         self.phase(kind).count.ended(container);
     }
 

@@ -73,12 +73,7 @@ final class JarJobs {
   }
 
   ObjectNode state(Fields request) throws IOException, InterruptedException {
-    long number = request.whole("process", 1, Long.MAX_VALUE);
-    request.end();
-    Child child = children.get(number);
-    if (child == null) {
-      throw Failure.refused("there is no process " + number);
-    }
+    Child child = child(request);
     ObjectNode done = Fields.JSON.createObjectNode().put("running", child.process.isAlive());
     if (!child.process.isAlive()) {
       // What it started may still hold its output open.
@@ -86,6 +81,22 @@ final class JarJobs {
       done.put("running", false).put("exit", child.process.exitValue()).put("said", child.said.toString());
     }
     return done;
+  }
+
+  /** Kills a program with all that it started, if it has not ended; what it has submitted goes on. */
+  ObjectNode stop(Fields request) throws IOException {
+    Processes.killTree(child(request).process);
+    return Fields.JSON.createObjectNode();
+  }
+
+  private Child child(Fields request) throws IOException {
+    long number = request.whole("process", 1, Long.MAX_VALUE);
+    request.end();
+    Child child = children.get(number);
+    if (child == null) {
+      throw Failure.refused("there is no process " + number);
+    }
+    return child;
   }
 
   private static void keep(Process process, Tail said) {

@@ -59,6 +59,7 @@ final class Requests {
       case "kill" -> applications.kill(request);
       case "jar" -> jars.start(request);
       case "process" -> jars.state(request);
+      case "stop" -> jars.stop(request);
       case "list" -> files.list(request);
       case "stat" -> files.stat(request);
       case "read" -> files.read(request);
@@ -67,7 +68,7 @@ final class Requests {
       case "rename" -> files.rename(request);
       case "mkdirs" -> files.mkdirs(request);
       default -> throw Failure.refused("unknown verb \"" + verb + "\", expected about, submit, kill, jar, process, "
-          + "list, stat, read, write, delete, rename or mkdirs");
+          + "stop, list, stat, read, write, delete, rename or mkdirs");
     };
   }
 

@@ -2,11 +2,14 @@ package slackline.hadoop;
 
 import org.apache.hadoop.mapred.JobConf;
 
-/** A program as it comes in a jar: says what its jobs would be submitted with. */
+/** A program as it comes in a jar: says what its jobs would be submitted with. With the argument `wait` it does not end. */
 final class FakeMain {
   private FakeMain() {}
 
-  public static void main(String[] arguments) {
+  public static void main(String[] arguments) throws InterruptedException {
+    if (arguments[0].equals("wait")) {
+      Thread.sleep(Long.MAX_VALUE);
+    }
     JobConf conf = new JobConf();
     for (String name : new String[] {"mapreduce.job.queuename", "mapreduce.job.priority", "mapreduce.job.tags", "k",
         "slackline.site"}) {

@@ -151,4 +151,25 @@ class RequestsTest {
     assertEquals(List.of("mapreduce.job.queuename q", "mapreduce.job.priority 7", "mapreduce.job.tags t=1,u", "k <&>",
         "slackline.site <&> of the site", "a b|c"), said.subList(said.size() - 6, said.size()));
   }
+
+  @Test
+  @Timeout(120)
+  void a_jar_that_is_stopped_is_killed() throws Exception {
+    Requests requests = new Requests(new JobConf(), directory);
+    String line = "{\"id\":1,\"do\":\"jar\",\"jar\":\"" + directory + "\",\"main\":\"slackline.hadoop.FakeMain\","
+        + "\"arguments\":[\"wait\"],\"tags\":[],\"properties\":{}}";
+    JsonNode started = requests.answer(line.getBytes(StandardCharsets.UTF_8));
+    assertEquals(1, started.at("/done/process").asInt(), started::toString);
+    // Twice is as well as once.
+    for (int i = 0; i < 2; i++) {
+      JsonNode stopped = requests.answer("{\"id\":2,\"do\":\"stop\",\"process\":1}".getBytes(StandardCharsets.UTF_8));
+      assertTrue(stopped.has("done"), stopped::toString);
+    }
+    JsonNode state;
+    do {
+      Thread.sleep(50);
+      state = requests.answer("{\"id\":3,\"do\":\"process\",\"process\":1}".getBytes(StandardCharsets.UTF_8)).get("done");
+    } while (state.get("running").asBoolean());
+    assertEquals(128 + 9, state.get("exit").asInt());
+  }
 }
