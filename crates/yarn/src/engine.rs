@@ -7,6 +7,7 @@
 //!   how they are reached; `submission`: how jobs are submitted and their output is brought to its place;
 //! - `guest`: the engine; `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
 //!   what their attempts say; `wishes`: what follows from decisions; `cluster`: submitting and killing;
+//! - `fit`: whether a cluster does what it is told;
 //! - `control`: looking at the cluster, and telling it;
 //! - [`attach`]: the same for jobs that others submit.
 
@@ -15,6 +16,7 @@ mod backend;
 mod books;
 mod cluster;
 mod control;
+mod fit;
 mod guest;
 mod jobs;
 mod mirror;

@@ -239,8 +239,8 @@ fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
     let one = seen.app(id).unwrap();
     assert_eq!((one.job.as_str(), one.phases[0].unwrap().total, one.phases[0].unwrap().done), ("sum", 6, 3));
     let conf = |requests: &[String]| requests.iter().filter(|request| request.contains("/conf")).count();
-    // Three properties of the ResourceManager, and the job's own once.
-    assert_eq!(site.mock.with(|state| conf(&state.requests)), 4);
+    // Four properties of the ResourceManager, and the job's own once.
+    assert_eq!(site.mock.with(|state| conf(&state.requests)), 5);
 }
 
 #[test]
@@ -288,4 +288,18 @@ fn what_cannot_be_is_refused() {
     assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
     let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
     assert_eq!(looked_at.remarks().len(), 2);
+}
+
+#[test]
+fn queues_that_follow_no_priorities_are_refused() {
+    let site = Site::new();
+    site.mock.with(|state| state.ordering = "fair");
+    let fair = site.ask(Site::wish()).unwrap_err();
+    assert!(fair.contains("\"fair\" in the queue root.jobs, expected \"fifo\""), "{fair}");
+    assert!(fair.contains("yarn.scheduler.capacity.root.jobs.ordering-policy"), "{fair}");
+    let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
+    assert_eq!(looked_at.remarks(), [fair]);
+    crate::fit::has_the_fair_scheduler(&site.mock);
+    let other = site.ask(Site::wish()).unwrap_err();
+    assert!(other.contains("found the scheduler \"fairScheduler\""), "{other}");
 }
