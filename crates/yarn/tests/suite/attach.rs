@@ -266,6 +266,24 @@ fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
 }
 
 #[test]
+fn why_a_job_failed_is_said() {
+    let site = Site::new();
+    let id = site.submit("", (2, 0), true);
+    let (seen, _) = site.drive(Site::wish(), |state, seen| {
+        if seen.looks == 5 {
+            let one = app(state, id);
+            "Task failed task_1_m_000000\n".clone_into(&mut one.diagnostics);
+            one.end(AppState::Failed, 6);
+            // Nothing is left of it at the next look.
+            one.release();
+        }
+        seen.looks == 20
+    });
+    let said = "failed 1 Task failed task_1_m_000000".to_owned();
+    assert!(seen.happened.contains(&said), "{:?}", seen.happened);
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let site = Site::new();
     let late = site.submit("slackline.deadline=+900", (8, 0), true);
