@@ -382,7 +382,10 @@ mod tests {
     fn a_directory_that_others_can_exchange_is_refused() {
         let top = directory(0o755);
         let below = top.path().join("a/b");
-        fs::create_dir_all(&below).unwrap();
+        for made in [top.path().join("a"), below.clone()] {
+            fs::create_dir(&made).unwrap();
+            fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).unwrap();
+        }
         let open = || Table::open(&below.join("table"), Duration::from_secs(1));
         for mode in [0o777, 0o775, 0o757] {
             fs::set_permissions(top.path(), fs::Permissions::from_mode(mode)).unwrap();
