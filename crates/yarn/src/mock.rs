@@ -92,6 +92,8 @@ pub struct MockApp {
     pub attempts: Vec<MockAttempt>,
     /// When it ended; 0 before.
     pub finished_ms: u64,
+    /// What is said of its end.
+    pub diagnostics: String,
     containers_made: u64,
 }
 
@@ -106,6 +108,8 @@ pub struct State {
     pub apps: BTreeMap<AppId, MockApp>,
     /// The queues that take applications.
     pub queues: Vec<String>,
+    /// The ordering policy of all queues.
+    pub ordering: &'static str,
     /// Hosts of NodeManagers, and whether they are up.
     pub hosts: Vec<(String, bool)>,
     /// Properties of the ResourceManager.
@@ -213,6 +217,7 @@ impl State {
             started_on: 1_700_000_000_000,
             apps: BTreeMap::new(),
             queues: vec!["root.default".to_owned(), "root.jobs".to_owned()],
+            ordering: "fifo",
             hosts: (2..6).map(|n| (format!("127.0.0.{n}"), true)).collect(),
             properties: BTreeMap::new(),
             shape: Shape::Arrays,
@@ -241,6 +246,7 @@ impl State {
             reduces,
             attempts: Vec::new(),
             finished_ms: 0,
+            diagnostics: String::new(),
             containers_made: 0,
         })
     }

@@ -300,12 +300,23 @@ impl Node {
 pub struct Scheduler {
     /// `capacityScheduler`, `fairScheduler` or `fifoScheduler`.
     pub kind: String,
-    /// The full paths of the queues that take applications, such as `root.jobs`.
-    pub queues: Vec<String>,
+    /// The queues that take applications.
+    pub queues: Vec<Queue>,
+    /// The full paths of those below which a queue is made when an application names one.
+    pub growing: Vec<String>,
 }
 
-/// The queues at and below one that take applications; `above` is where it is.
-fn leaves(queue: &Value, above: &str, to: &mut Vec<String>) {
+/// A queue that takes applications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Its full path, such as `root.jobs`.
+    pub path: String,
+    /// Its ordering policy, such as `fifo` or `fair`; empty if it does not say.
+    pub ordering: String,
+}
+
+/// Takes in the queues at and below one; `above` is where it is.
+fn take_queues(queue: &Value, above: &str, to: &mut Scheduler) {
     let text = |key: &str| queue[key].as_str();
     let name = text("queueName").unwrap_or_default();
     let joined = || if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
@@ -315,11 +326,15 @@ fn leaves(queue: &Value, above: &str, to: &mut Vec<String>) {
         queue @ Value::Object(_) => std::slice::from_ref(queue),
         _ => &[],
     };
-    if below.is_empty() && !path.is_empty() {
-        to.push(path.clone());
+    let grows = text("autoCreationEligibility").is_some_and(|eligible| eligible != "off");
+    if grows {
+        to.growing.push(path.clone());
+    } else if below.is_empty() && !path.is_empty() {
+        let ordering = text("orderingPolicyInfo").unwrap_or_default().to_owned();
+        to.queues.push(Queue { path: path.clone(), ordering });
     }
     for queue in below {
-        leaves(queue, &path, to);
+        take_queues(queue, &path, to);
     }
 }
 
@@ -430,9 +445,9 @@ impl ResourceManager {
         let document: Value = self.client.get_object("/ws/v1/cluster/scheduler", "scheduler")?;
         let root = &document["schedulerInfo"];
         let kind = root["type"].as_str().unwrap_or_default().to_owned();
-        let mut queues = Vec::new();
-        leaves(root, "", &mut queues);
-        Ok(Scheduler { kind, queues })
+        let mut scheduler = Scheduler { kind, queues: Vec::new(), growing: Vec::new() };
+        take_queues(root, "", &mut scheduler);
+        Ok(scheduler)
     }
 
     /// The value of a property in the ResourceManager's own configuration (Hadoop's `ConfServlet`); `None` if it has none.

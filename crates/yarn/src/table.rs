@@ -80,6 +80,19 @@ pub enum TableError {
         /// Its permissions.
         mode: u32,
     },
+    /// Others could put another directory in the place of the table's.
+    #[error(
+        "{0}: others can write in this directory above the plug-in's table (its mode is {mode:03o}) and so exchange the \
+         table, which the plug-in therefore does not follow; run `chmod go-w {0}`, or name another file by \
+         `slackline.table` in the ResourceManager's yarn-site.xml",
+        above.display()
+    )]
+    Exchangeable {
+        /// The directory above that of the table.
+        above: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The directory belongs to another user.
     #[error(
         "{}: the directory of the plug-in's table belongs to user {owner}, not to user {user} who runs this; run it as \
@@ -145,6 +158,7 @@ impl Table {
             return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
         }
         ours_alone(directory, about.uid(), about.mode())?;
+        stays_in_place(&directory.canonicalize().map_err(failed)?)?;
         match opened.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(TableError::Busy { path: path.to_owned() }),
@@ -200,6 +214,19 @@ fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError>
     }
     if mode & 0o022 != 0 {
         return Err(TableError::Writable { directory: directory.to_owned(), mode: mode & 0o7777 });
+    }
+    Ok(())
+}
+
+/// Refuses a directory, given by its real path, that somebody else could exchange: the plug-in does so too. In one with the
+/// sticky bit, as /tmp, nobody can.
+fn stays_in_place(directory: &Path) -> Result<(), TableError> {
+    for above in directory.ancestors().skip(1) {
+        let about = above.metadata();
+        let about = about.map_err(|source| TableError::Directory { directory: above.to_owned(), source })?;
+        if about.mode() & 0o022 != 0 && about.mode() & 0o1000 == 0 {
+            return Err(TableError::Exchangeable { above: above.to_owned(), mode: about.mode() & 0o7777 });
+        }
     }
     Ok(())
 }
@@ -349,6 +376,39 @@ mod tests {
             assert!(matches!(error, TableError::Writable { .. }));
             assert!(error.to_string().contains("chmod go-w"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_others_can_exchange_is_refused() {
+        let top = directory(0o755);
+        let below = top.path().join("a/b");
+        for made in [top.path().join("a"), below.clone()] {
+            fs::create_dir(&made).unwrap();
+            fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let open = || Table::open(&below.join("table"), Duration::from_secs(1));
+        for mode in [0o777, 0o775, 0o757] {
+            fs::set_permissions(top.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let error = open().unwrap_err();
+            assert!(matches!(error, TableError::Exchangeable { .. }), "{error}");
+            let real = top.path().canonicalize().unwrap();
+            assert!(error.to_string().contains(&format!("chmod go-w {}`", real.display())), "{error}");
+        }
+        for mode in [0o1777, 0o755] {
+            fs::set_permissions(top.path(), fs::Permissions::from_mode(mode)).unwrap();
+            open().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_link_is_judged_by_where_it_leads() {
+        let (top, open) = (directory(0o777), directory(0o755));
+        let below = top.path().join("a");
+        fs::create_dir(&below).unwrap();
+        fs::set_permissions(&below, fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(&below, open.path().join("link")).unwrap();
+        let error = Table::open(&open.path().join("link/table"), Duration::from_secs(1)).unwrap_err();
+        assert!(matches!(error, TableError::Exchangeable { .. }), "{error}");
     }
 
     #[test]

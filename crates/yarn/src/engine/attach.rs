@@ -36,11 +36,12 @@ use self::driven::{Driven, Manner, lengths};
 pub use self::told::{Application, Happened, Phase, Stage, Status, Watcher};
 use super::backend::{AM_SHARE, MEMORY, TABLE, VALID, slots, table_path};
 use super::control::Control;
+use super::fit;
 use super::guest::{CYCLE, Rules};
 use super::wishes::Plans;
 use crate::http::{self, Address};
 use crate::observe::{Observer, Rhythm};
-use crate::rest::ResourceManager;
+use crate::rest::{ResourceManager, Scheduler};
 use crate::table::Table;
 
 /// What can be set of it.
@@ -89,7 +90,13 @@ impl Cluster {
         let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
         let mut remarks = Vec::new();
         let Wish { queues: named, dry_run, cycle, every, lasts } = wish;
-        let queues = queues(&manager, &named)?;
+        let scheduler = manager.scheduler().map_err(EngineError::other)?;
+        fit::asks_the_plug_in(&scheduler)?;
+        let queues = queues(&scheduler, &named)?;
+        match fit::for_queues(&scheduler, &queues) {
+            Err(error) if dry_run => remarks.push(error.to_string()),
+            fits => fits?,
+        }
         let table = match table_path(settings.text(TABLE.name), &manager) {
             Err(error) if dry_run => {
                 remarks.push(error.to_string());
@@ -181,8 +188,8 @@ impl Cluster {
 }
 
 /// The full paths of the queues that are meant.
-fn queues(manager: &ResourceManager, named: &[String]) -> Result<Vec<String>, EngineError> {
-    let scheduler = manager.scheduler().map_err(EngineError::other)?;
+fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, EngineError> {
+    let all: Vec<String> = scheduler.queues.iter().map(|queue| queue.path.clone()).collect();
     let mut queues = Vec::new();
     for name in named {
         let full =
@@ -190,9 +197,9 @@ fn queues(manager: &ResourceManager, named: &[String]) -> Result<Vec<String>, En
         let is_meant = |path: &&String| {
             **path == full || path.starts_with(&format!("{full}.")) || path.rsplit('.').next() == Some(name)
         };
-        let meant: Vec<&String> = scheduler.queues.iter().filter(is_meant).collect();
+        let meant: Vec<&String> = all.iter().filter(is_meant).collect();
         if meant.is_empty() {
-            let problem = format!("--queue: found {name:?}, expected one of {}", listed(&scheduler.queues));
+            let problem = format!("--queue: found {name:?}, expected one of {}", listed(&all));
             return Err(EngineError::other(problem));
         }
         queues.extend(meant.into_iter().cloned());

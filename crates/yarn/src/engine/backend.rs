@@ -21,6 +21,7 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
 
 use super::cluster::Cluster;
+use super::fit;
 use super::guest::{Guest, Rules};
 use super::mirror::Mirror;
 use super::program;
@@ -125,6 +126,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let address = Address::parse(settings.text(ADDRESS)).map_err(EngineError::other)?;
     let manager = ResourceManager::new(&address, http::Settings::default());
     let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
+    fit::for_run(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
     let site = Site {
         table: match settings.choice("decide") {
             "cluster" => None,
@@ -152,7 +154,7 @@ pub(super) fn slots(
     memory: u64,
 ) -> Result<(u64, Vec<MachineDraft>), EngineError> {
     manager.info().map_err(EngineError::other)?;
-    let slot_mb = granted_mb(manager, memory.div_ceil(1 << 20))?;
+    let slot_mb = fit::granted_mb(manager, memory.div_ceil(1 << 20))?;
     let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
     let slots: u32 = machines.iter().map(|machine| machine.count).sum();
     if slots < 2 {
@@ -163,13 +165,6 @@ pub(super) fn slots(
         return Err(EngineError::other(problem));
     }
     Ok((slot_mb, machines))
-}
-
-/// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
-fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
-    let minimum = manager.property("yarn.scheduler.minimum-allocation-mb").map_err(EngineError::other)?;
-    let minimum = minimum.and_then(|text| text.trim().parse().ok()).unwrap_or(1024).max(1);
-    Ok(asked.max(1).div_ceil(minimum) * minimum)
 }
 
 /// The NodeManagers that are there, each with the slots that its memory has.

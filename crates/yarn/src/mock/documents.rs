@@ -171,7 +171,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
     let mut document = json!({
         "id": app.id.to_string(), "user": "me", "name": app.name, "queue": app.queue,
         "state": name_of(app.state), "finalStatus": final_status(app.state), "progress": progress(app),
-        "trackingUI": "ApplicationMaster", "diagnostics": "", "clusterId": app.id.cluster, "applicationType": app.kind,
+        "trackingUI": "ApplicationMaster", "diagnostics": app.diagnostics, "clusterId": app.id.cluster, "applicationType": app.kind,
         "applicationTags": app.tags, "priority": app.priority, "startedTime": app.submitted_ms, "launchTime": 0,
         "finishedTime": app.finished_ms, "elapsedTime": 1, "allocatedMB": -1, "allocatedVCores": -1,
         "runningContainers": -1, "memorySeconds": 1, "vcoreSeconds": 1, "preemptedResourceMB": 0,
@@ -227,7 +227,8 @@ fn progress(app: &MockApp) -> f64 {
 fn scheduler(state: &State) -> Value {
     let queues = state.queues.iter().map(|path| {
         let name = path.rsplit('.').next();
-        json!({ "type": "capacitySchedulerLeafQueueInfo", "queuePath": path, "queueName": name })
+        json!({ "type": "capacitySchedulerLeafQueueInfo", "queuePath": path, "queueName": name,
+            "orderingPolicyInfo": state.ordering, "autoCreationEligibility": "off" })
     });
     let queues = json!({ "queue": queues.collect::<Vec<_>>() });
     json!({ "scheduler": { "schedulerInfo": { "type": "capacityScheduler", "queueName": "root", "queues": queues } } })

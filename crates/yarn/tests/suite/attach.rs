@@ -239,8 +239,8 @@ fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
     let one = seen.app(id).unwrap();
     assert_eq!((one.job.as_str(), one.phases[0].unwrap().total, one.phases[0].unwrap().done), ("sum", 6, 3));
     let conf = |requests: &[String]| requests.iter().filter(|request| request.contains("/conf")).count();
-    // Three properties of the ResourceManager, and the job's own once.
-    assert_eq!(site.mock.with(|state| conf(&state.requests)), 4);
+    // Four properties of the ResourceManager, and the job's own once.
+    assert_eq!(site.mock.with(|state| conf(&state.requests)), 5);
 }
 
 #[test]
@@ -266,6 +266,24 @@ fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
 }
 
 #[test]
+fn why_a_job_failed_is_said() {
+    let site = Site::new();
+    let id = site.submit("", (2, 0), true);
+    let (seen, _) = site.drive(Site::wish(), |state, seen| {
+        if seen.looks == 5 {
+            let one = app(state, id);
+            "Task failed task_1_m_000000\n".clone_into(&mut one.diagnostics);
+            one.end(AppState::Failed, 6);
+            // Nothing is left of it at the next look.
+            one.release();
+        }
+        seen.looks == 20
+    });
+    let said = "failed 1 Task failed task_1_m_000000".to_owned();
+    assert!(seen.happened.contains(&said), "{:?}", seen.happened);
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let site = Site::new();
     let late = site.submit("slackline.deadline=+900", (8, 0), true);
@@ -288,4 +306,18 @@ fn what_cannot_be_is_refused() {
     assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
     let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
     assert_eq!(looked_at.remarks().len(), 2);
+}
+
+#[test]
+fn queues_that_follow_no_priorities_are_refused() {
+    let site = Site::new();
+    site.mock.with(|state| state.ordering = "fair");
+    let fair = site.ask(Site::wish()).unwrap_err();
+    assert!(fair.contains("\"fair\" in the queue root.jobs, expected \"fifo\""), "{fair}");
+    assert!(fair.contains("yarn.scheduler.capacity.root.jobs.ordering-policy"), "{fair}");
+    let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
+    assert_eq!(looked_at.remarks(), [fair]);
+    crate::fit::has_the_fair_scheduler(&site.mock);
+    let other = site.ask(Site::wish()).unwrap_err();
+    assert!(other.contains("found the scheduler \"fairScheduler\""), "{other}");
 }

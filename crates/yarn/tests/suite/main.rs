@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod attach;
+mod fit;
 mod http;
 mod observe;
 mod rest;

@@ -3,9 +3,9 @@
 //! is one that counts words.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,6 +45,14 @@ const TROUBLES: usize = 2;
 pub(super) struct Hadoop {
     mock: Arc<Mock>,
     dir: PathBuf,
+    /// Where the table is: below no directory that others can write, as that of the repository may be.
+    tables: PathBuf,
+}
+
+impl Drop for Hadoop {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.tables);
+    }
 }
 
 impl Hadoop {
@@ -60,7 +68,9 @@ impl Hadoop {
             let minimum = ("yarn.scheduler.minimum-allocation-mb".to_owned(), "512".to_owned());
             state.properties.extend([minimum]);
         });
-        let hadoop = Self { mock: Arc::new(mock), dir };
+        let tables = std::env::temp_dir().join(format!("slackline-tables-{}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&tables).unwrap();
+        let hadoop = Self { mock: Arc::new(mock), dir, tables };
         let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
         thread::spawn(move || {
             loop {
@@ -77,7 +87,7 @@ impl Hadoop {
         let flags = [
             ("--engine", engine),
             ("--queue", "jobs".to_owned()),
-            ("--table", here("table")),
+            ("--table", text(&self.table()).to_owned()),
             ("--java", here("java")),
             // Nothing reads them.
             ("--conf", here("")),
@@ -89,7 +99,7 @@ impl Hadoop {
 
     /// The table of the plug-in.
     pub(super) fn table(&self) -> PathBuf {
-        self.dir.join("table")
+        self.tables.join("table")
     }
 
     /// Whether the programs of jars have been stopped, or their submitter has ended.

@@ -246,12 +246,8 @@ impl<'w> Driven<'w> {
     }
 
     fn is_over(&mut self, app: AppId, state: AppState, status: FinalStatus) {
-        let said = self
-            .control
-            .snapshot()
-            .watched
-            .get(&app)
-            .map(|watched| watched.app.diagnostics.trim().to_owned());
+        // One that is over is no longer watched.
+        let said = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
         let Some(&number) = self.by_app.get(&app) else { return };
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
         let well = state == AppState::Finished && status == FinalStatus::Succeeded;

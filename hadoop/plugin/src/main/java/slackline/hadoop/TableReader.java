@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Knows the table of a file as it is now, or that there is none to follow. After the first look a thread of its own reads,
- * so that a disk that hangs does not hold up the scheduler; the table that was read then expires.
+ * Knows the table of a file as it is now, or that there is none to follow. Only a thread of its own reads, so that a disk
+ * that hangs never holds up the scheduler: before the first look there is no table, and one that was read expires.
  */
 final class TableReader {
   private static final Logger LOG = LoggerFactory.getLogger(TableReader.class);
@@ -31,15 +31,12 @@ final class TableReader {
   private volatile Table table;
   private String state = "";
 
-  /** The reader of a file, which looks at it until the process ends; for the first time before this returns. */
+  /** The reader of a file, which looks at it until the process ends. */
   static TableReader of(String file) {
     return READERS.computeIfAbsent(file, name -> {
       TableReader reader = new TableReader(Paths.get(name), System::currentTimeMillis);
       LOG.info("Slackline is active; its table is {}", file);
-      reader.look();
-      Thread thread = new Thread(reader::run, "slackline-table");
-      thread.setDaemon(true);
-      thread.start();
+      reader.start();
       return reader;
     });
   }
@@ -55,11 +52,17 @@ final class TableReader {
     return last == null || last.expires <= clock.getAsLong() ? null : last;
   }
 
+  void start() {
+    Thread thread = new Thread(this::run, "slackline-table");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
   private void run() {
     try {
       while (true) {
-        Thread.sleep(table == null ? 200 : 20);
         look();
+        Thread.sleep(table == null ? 200 : 20);
       }
     } catch (InterruptedException e) {
       table = null; // the process ends

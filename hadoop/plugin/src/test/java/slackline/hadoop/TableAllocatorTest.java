@@ -36,9 +36,11 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Scheduli
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The class as the scheduler meets it, with an application that asks for one container of each priority. */
+@Timeout(120)
 final class TableAllocatorTest {
   private static final ApplicationId ID = ApplicationId.newInstance(1_700_000_000_000L, 7);
 
@@ -74,6 +76,9 @@ final class TableAllocatorTest {
     long expires = System.currentTimeMillis() + 3_000_000;
     Files.write(file, ("slackline 1 1 " + expires + "\n" + ID + " " + row + "\nend 1\n").getBytes(UTF_8));
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+    while (TableReader.of(file.toString()).table() == null) {
+      Thread.yield(); // until its thread has looked
+    }
   }
 
   private void runs(int priority) {

@@ -5,15 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.concurrent.CountDownLatch;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 final class TableReaderTest {
@@ -138,6 +143,24 @@ final class TableReaderTest {
     stock("others than its owner may write to " + temporary.toRealPath());
     mode(temporary, "rwx------");
     follows(1);
+  }
+
+  @Test
+  @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void a_disk_that_hangs_holds_nobody_up_who_asks() throws InterruptedException {
+    CountDownLatch looked = new CountDownLatch(1);
+    CountDownLatch hangs = new CountDownLatch(1);
+    Path away = mock(Path.class);
+    when(away.getFileSystem()).thenAnswer(call -> {
+      looked.countDown();
+      hangs.await();
+      throw new UncheckedIOException(new IOException("stale file handle"));
+    });
+    TableReader waiting = new TableReader(away, () -> now);
+    waiting.start();
+    looked.await();
+    assertNull(waiting.table());
+    hangs.countDown();
   }
 
   @Test

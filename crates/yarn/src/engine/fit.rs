@@ -1,0 +1,97 @@
+//! Whether a cluster does what it is told. What is refused here would make the table or the priorities void without a word,
+//! or have every submission fail.
+
+use slackline_local::run::EngineError;
+use slackline_model::names::listed;
+use slackline_model::params::ParamError;
+
+use crate::rest::{Queue, ResourceManager, Scheduler};
+
+/// The only scheduler that asks the plug-in, as it names itself.
+const CAPACITY: &str = "capacityScheduler";
+
+/// The default of `yarn.scheduler.minimum-allocation-mb`, MiB.
+const MINIMUM: u64 = 1024;
+
+/// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
+const MAXIMUM: u64 = 8192;
+
+/// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
+/// decides by itself it may order applications as it likes.
+pub(super) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) -> Result<(), EngineError> {
+    let scheduler = manager.scheduler().map_err(EngineError::other)?;
+    match (by_cluster, scheduler.kind == CAPACITY) {
+        // Other schedulers have other rules for the names of queues.
+        (true, false) => Ok(()),
+        (true, true) => queue_of_run(&scheduler, queue).map(drop),
+        (false, _) => {
+            asks_the_plug_in(&scheduler)?;
+            follows_priorities(queue_of_run(&scheduler, queue)?.as_slice())
+        }
+    }
+}
+
+/// Refuses queues, given by their full paths, whose order is not that of priorities.
+pub(super) fn for_queues(scheduler: &Scheduler, queues: &[String]) -> Result<(), EngineError> {
+    let queues: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queues.contains(&queue.path)).collect();
+    follows_priorities(&queues)
+}
+
+/// Refuses another scheduler than the one that asks the plug-in.
+pub(super) fn asks_the_plug_in(scheduler: &Scheduler) -> Result<(), EngineError> {
+    if scheduler.kind == CAPACITY {
+        return Ok(());
+    }
+    Err(EngineError::other(format!(
+        "found the scheduler {:?} in the ResourceManager, expected {CAPACITY:?}, as no other asks the plug-in: it is set by \
+         yarn.resourcemanager.scheduler.class in its yarn-site.xml",
+        scheduler.kind
+    )))
+}
+
+fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
+    let Some(Queue { path, .. }) = queues.iter().find(|queue| queue.ordering == "fair") else {
+        return Ok(());
+    };
+    Err(EngineError::other(format!(
+        "found the ordering policy \"fair\" in the queue {path}, expected \"fifo\", as priorities mean nothing to the \
+         other: it is set by yarn.scheduler.capacity.{path}.ordering-policy in the ResourceManager's \
+         capacity-scheduler.xml"
+    )))
+}
+
+/// The queue that a run names by its own name or its full path, as YARN takes it; `None` if it is made with the first
+/// application.
+fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Queue>, EngineError> {
+    let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
+    let meant: Vec<&Queue> = scheduler.queues.iter().filter(is_meant).collect();
+    let grows = |above: &String| name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('.'));
+    match meant.as_slice() {
+        [queue] => Ok(Some(queue)),
+        [] if scheduler.growing.iter().any(grows) => Ok(None),
+        several => {
+            let among = if several.is_empty() { scheduler.queues.iter().collect() } else { meant };
+            let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
+            let expected = format!("one of the queues that take jobs: {}", listed(&paths));
+            Err(ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into())
+        }
+    }
+}
+
+/// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
+pub(super) fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
+    let mb = |name: &str, default: u64| {
+        let value = manager.property(name).map_err(EngineError::other)?;
+        Ok::<u64, EngineError>(value.and_then(|text| text.trim().parse().ok()).unwrap_or(default).max(1))
+    };
+    let minimum = mb("yarn.scheduler.minimum-allocation-mb", MINIMUM)?;
+    let maximum = mb("yarn.scheduler.maximum-allocation-mb", MAXIMUM)?;
+    if asked > maximum {
+        let expected = format!(
+            "at most {maximum}MiB, the largest container that the cluster grants \
+             (yarn.scheduler.maximum-allocation-mb in the ResourceManager's yarn-site.xml)"
+        );
+        return Err(ParamError::Value { name: "memory", found: format!("{asked}MiB"), expected }.into());
+    }
+    Ok((asked.max(1).div_ceil(minimum) * minimum).min(maximum))
+}
