@@ -68,7 +68,8 @@ impl Hadoop {
             let minimum = ("yarn.scheduler.minimum-allocation-mb".to_owned(), "512".to_owned());
             state.properties.extend([minimum]);
         });
-        let tables = std::env::temp_dir().join(format!("slackline-tables-{}", std::process::id()));
+        let test = of.file_name().unwrap_or_default().display();
+        let tables = std::env::temp_dir().join(format!("slackline-tables-{}-{test}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&tables).unwrap();
         let hadoop = Self { mock: Arc::new(mock), dir, tables };
         let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
