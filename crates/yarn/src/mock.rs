@@ -108,6 +108,8 @@ pub struct State {
     pub queues: Vec<String>,
     /// Hosts of NodeManagers, and whether they are up.
     pub hosts: Vec<(String, bool)>,
+    /// The highest priority of an application.
+    pub priority_max: u64,
     /// Properties of the ResourceManager.
     pub properties: BTreeMap<String, String>,
     /// How lists are written.
@@ -214,6 +216,7 @@ impl State {
             apps: BTreeMap::new(),
             queues: vec!["root.default".to_owned(), "root.jobs".to_owned()],
             hosts: (2..6).map(|n| (format!("127.0.0.{n}"), true)).collect(),
+            priority_max: u64::MAX,
             properties: BTreeMap::new(),
             shape: Shape::Arrays,
             moods: Vec::new(),

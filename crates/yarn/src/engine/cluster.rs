@@ -30,10 +30,25 @@ pub(super) struct Ticket {
 /// A submission that was answered.
 pub(super) type Answer = (Ticket, Result<AppId, SubmitterError>);
 
+/// Who hands jobs to the cluster.
+pub(super) trait Submits: Send + Sync {
+    /// Submits a job, and gives its application.
+    ///
+    /// # Errors
+    /// See [`SubmitterError`]: the job may have been submitted all the same.
+    fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError>;
+}
+
+impl Submits for Submitter {
+    fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError> {
+        Submitter::submit(self, request).map(|submitted| submitted.application)
+    }
+}
+
 /// A YARN cluster.
 pub(super) struct Cluster {
     pub(super) control: Control,
-    submitter: Arc<Submitter>,
+    submitter: Arc<dyn Submits>,
     answers: (Sender<Answer>, Receiver<Answer>),
     owner: String,
 }
@@ -45,7 +60,7 @@ impl Cluster {
         observer: Observer,
         table: Option<Table>,
         valid: Duration,
-        submitter: Arc<Submitter>,
+        submitter: Arc<dyn Submits>,
         owner: &str,
     ) -> Self {
         Self {
@@ -97,7 +112,7 @@ impl Cluster {
         let (submitter, answer) = (self.submitter.clone(), self.answers.0.clone());
         // It ends with its answer, or with the process; nobody waits for it.
         thread::spawn(move || {
-            let submitted = submitter.submit(&request).map(|submitted| submitted.application);
+            let submitted = submitter.submit(&request);
             let _ = answer.send((ticket, submitted));
         });
     }

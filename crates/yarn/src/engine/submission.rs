@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -30,12 +30,10 @@ impl Submit for Submission<'_> {
         let plan = &left.jobs()[job as usize];
         self.remote.mirror.check_inputs(plan)?;
         let directory = self.absolute(&own.directory).join(&own.ticket);
-        let (spec, pieces) = (directory.join("job.json"), directory.join("pieces"));
-        let described = left.describe(job, self.site.memory_bytes)?;
-        fs::write(&spec, serde_json::to_vec(&described)?)?;
-        let mut out = BufWriter::new(fs::File::create(&pieces)?);
-        guest::pieces::write(&mut out, &self.remote.mirror.there(plan), left.base(), |_| Vec::new())?;
-        io::Write::flush(&mut out)?;
+        let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
+        let described = self.described(left, job)?;
+        fs::write(&spec, described.0)?;
+        fs::write(&pieces, described.1)?;
         if let Some(output) = self.remote.mirror.uri(&plan.output) {
             self.remote.mirror.claim(&output, left.owner())?;
         }
@@ -66,6 +64,14 @@ impl Submit for Submission<'_> {
             files: Vec::new(),
             properties,
         })
+    }
+
+    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool {
+        let directory = own.directory.join(&own.ticket);
+        let was = || Ok((fs::read(directory.join(SPEC))?, fs::read(directory.join(PIECES))?));
+        // What cannot be described is submitted, and fails with what is wrong.
+        let is_same = |was: io::Result<(Vec<u8>, Vec<u8>)>| Ok(was? == self.described(left, job)?);
+        is_same(was()).unwrap_or_else(|_: io::Error| false)
     }
 
     fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination {
@@ -99,7 +105,21 @@ impl Submit for Submission<'_> {
     }
 }
 
+/// What the tasks of a job are told.
+const SPEC: &str = "job.json";
+
+/// What its maps read.
+const PIECES: &str = "pieces";
+
 impl Submission<'_> {
+    /// What is written of a job: what its tasks are told, and what its maps read.
+    fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
+        let (plan, mut pieces) = (self.remote.mirror.there(&left.jobs()[job as usize]), Vec::new());
+        guest::pieces::write(&mut pieces, &plan, left.base(), |_| Vec::new())?;
+        Ok((spec, pieces))
+    }
+
     /// A path of the state directory, for processes that work elsewhere.
     fn absolute(&self, path: &Path) -> PathBuf {
         if path.is_absolute() {
