@@ -68,10 +68,10 @@ impl Submit for Submission<'_> {
 
     fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool {
         let directory = own.directory.join(&own.ticket);
-        let was = || Ok((fs::read(directory.join(SPEC))?, fs::read(directory.join(PIECES))?));
+        let was = fs::read(directory.join(SPEC));
+        let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
         // What cannot be described is submitted, and fails with what is wrong.
-        let is_same = |was: io::Result<(Vec<u8>, Vec<u8>)>| Ok(was? == self.described(left, job)?);
-        is_same(was()).unwrap_or_else(|_: io::Error| false)
+        was.and_then(|was| Ok(was == self.described(left, job)?)).unwrap_or(false)
     }
 
     fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination {

@@ -84,6 +84,10 @@ impl Observer for Watcher {
     }
 }
 
+fn flow(jobs: Vec<JobDraft>) -> FlowDraft {
+    FlowDraft::new("f", jobs)
+}
+
 /// A cluster, and a directory with a state directory, inputs and outputs.
 struct Scene {
     dir: TempDir,
@@ -120,10 +124,6 @@ impl Scene {
         };
         let after = input.strip_prefix('@').map(str::to_owned).into_iter().collect();
         JobDraft { id: id.to_owned(), after, run: Some(run), ..JobDraft::default() }
-    }
-
-    fn flow(&self, id: &str, jobs: Vec<JobDraft>) -> FlowDraft {
-        FlowDraft::new(id.to_owned(), jobs)
     }
 
     /// Runs flows to their end, or until it is time, and says how it ended and what happened.
@@ -181,14 +181,14 @@ impl Scene {
 
     /// Runs a flow to its end.
     fn run_to_end(&self, jobs: Vec<JobDraft>) -> (Result<RunEnd, EngineError>, Vec<String>) {
-        self.run(&[self.flow("f", jobs)], Choices::default(), Box::new(|| false))
+        self.run(&[flow(jobs)], Choices::default(), Box::new(|| false))
     }
 
     /// Runs a flow until it is time, and leaves its applications as a process does that is killed.
     fn run_and_die(&self, jobs: Vec<JobDraft>, until: impl FnMut() -> bool + 'static) {
         let deaf = Mood::Says(503, "text/html", "not now".to_owned());
         self.mock.with(|state| state.moods.push(("/state", usize::MAX, deaf)));
-        let (end, said) = self.run(&[self.flow("f", jobs)], Choices::default(), Box::new(until));
+        let (end, said) = self.run(&[flow(jobs)], Choices::default(), Box::new(until));
         assert_eq!(end.unwrap(), RunEnd::Interrupted, "{said:?}");
         self.mock.with(|state| state.moods.clear());
     }
@@ -275,7 +275,7 @@ fn an_application_of_another_definition_is_not_taken_over() {
         scene.player.work(scene.app(1), &request);
         scene.player.follow(|_, _| Act::Works);
         let jobs = vec![scene.job("count", mapper, "in.txt", 1)];
-        let (end, said) = scene.run(&[scene.flow("f", jobs)], choices, Box::new(|| false));
+        let (end, said) = scene.run(&[flow(jobs)], choices, Box::new(|| false));
         assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
         assert_eq!(scene.player.submitted().len(), 2, "{mapper}");
         assert!(scene.output("count").contains(&made_by(mapper)), "{}", scene.output("count"));
@@ -424,7 +424,7 @@ fn a_job_that_was_submitted_without_an_answer_is_found_by_its_tag() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[scene.flow("f", jobs)], Choices::default(), Box::new(until));
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     assert_eq!(scene.player.submitted().len(), 1);
 }
@@ -460,8 +460,7 @@ fn applications_are_killed_until_they_are_over() {
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());
     scene.mock.with(|state| state.moods.push(("/state", 2, deaf)));
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) =
-        scene.run(&[scene.flow("f", jobs)], Choices::default(), Box::new(scene.applications(1)));
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     assert_eq!(end.unwrap(), RunEnd::Interrupted);
     assert_eq!(scene.states(), [AppState::Killed]);
     assert!(!said.iter().any(|line| line.starts_with("warned")), "{said:?}");
@@ -474,7 +473,7 @@ fn applications_that_cannot_be_killed_are_named() {
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());
     scene.mock.with(|state| state.moods.push(("/state", usize::MAX, deaf)));
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (_, said) = scene.run(&[scene.flow("f", jobs)], Choices::default(), Box::new(scene.applications(1)));
+    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     let app = scene.app(1);
     let warning =
         format!("warned: left on the cluster: {app} (f/count); this ends them: yarn application -kill {app}");
@@ -555,7 +554,7 @@ fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[scene.flow("f", jobs)], Choices::default(), Box::new(until));
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     let warnings = said.iter().filter(|line| line.contains("table cannot be written")).count();
     assert_eq!(warnings, 1, "{said:?}");
@@ -567,7 +566,7 @@ fn a_clean_up_that_fails_is_a_warning() {
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
     // A staging directory on a file system that does not answer.
     let (end, said) =
-        scene.run_with(&[scene.flow("f", jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
+        scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     assert!(
         said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
@@ -602,7 +601,7 @@ fn reports_that_cannot_be_read_now_are_read_later() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[scene.flow("f", jobs)], Choices::default(), Box::new(until));
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     let troubles: Vec<bool> = said.iter().map(|line| line.starts_with("trouble: ")).collect();
     assert_eq!(troubles, [true, false], "{said:?}");
@@ -628,7 +627,7 @@ fn a_cluster_without_priorities_is_said_once() {
         looks == 40
     };
     let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
-    let (_, said) = scene.run(&[scene.flow("f", jobs)], Choices::default(), Box::new(until));
+    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     let warnings = said.iter().filter(|line| line.contains("found no priority above 0")).count();
     assert_eq!(warnings, 1, "{said:?}");
 }
