@@ -534,6 +534,18 @@ fn ends(scene: &Scene) -> Vec<Ended> {
 }
 
 #[test]
+fn an_attempt_on_a_node_whose_clock_is_ahead_has_ended_by_now() {
+    let scene = Scene::new();
+    scene.player.ahead_ms.store(3_600_000, Ordering::SeqCst);
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let journal = slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
+    let content = journal.read().unwrap();
+    let now = unix_micros() - content.head.unwrap().started;
+    assert!(content.attempts.iter().all(|attempt| attempt.end <= now), "{:?}", content.attempts);
+}
+
+#[test]
 fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
     let mut scene = Scene::new();
     // A directory in its place.

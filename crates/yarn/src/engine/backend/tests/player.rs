@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
@@ -43,11 +44,18 @@ pub(super) struct Player {
     mock: Arc<Mock>,
     script: Mutex<Script>,
     requests: Mutex<Vec<JobRequest>>,
+    /// How far the clocks of nodes are ahead, ms.
+    pub(super) ahead_ms: AtomicU64,
 }
 
 impl Player {
     pub(super) fn new(mock: Arc<Mock>) -> Self {
-        Self { mock, script: Mutex::new(Box::new(|_, _| Act::Works)), requests: Mutex::default() }
+        Self {
+            mock,
+            script: Mutex::new(Box::new(|_, _| Act::Works)),
+            requests: Mutex::default(),
+            ahead_ms: AtomicU64::new(0),
+        }
     }
 
     /// Has submissions from now on end like that.
@@ -78,6 +86,11 @@ impl Player {
         })
     }
 
+    /// What the clock of a node says.
+    fn node_ms(&self) -> u64 {
+        unix_millis() + self.ahead_ms.load(Ordering::SeqCst)
+    }
+
     /// Runs all tasks of a job that are left.
     pub(super) fn work(&self, app: AppId, request: &JobRequest) {
         self.mock.with(|state| {
@@ -87,7 +100,7 @@ impl Player {
                 let attempt = app.attempts.last().unwrap().clone();
                 let is_final = request.reducers == 0 || attempt.id.task.kind == TaskKind::Reduce;
                 let part = is_final.then(|| made_by(request));
-                write(&attempt, request, &json!({ "done": { "records_in": 1 } }), part);
+                write((&attempt, self.node_ms()), request, &json!({ "done": { "records_in": 1 } }), part);
                 app.end_one("SUCCEEDED", now);
             }
             app.end(AppState::Finished, now);
@@ -109,7 +122,7 @@ impl Player {
             app.grant("127.0.0.2", now);
             let mut attempt = app.attempts.last().unwrap().clone();
             attempt.id.task.number += beyond;
-            write(&attempt, request, &json!({ "failed": { "message": "no luck" } }), None);
+            write((&attempt, self.node_ms()), request, &json!({ "failed": { "message": "no luck" } }), None);
             app.end_one("FAILED", now);
         });
     }
@@ -151,8 +164,8 @@ fn made_by(request: &JobRequest) -> String {
     [&request.spec, &request.pieces].into_iter().filter_map(read).collect()
 }
 
-/// Writes what an attempt writes that ends now.
-pub(super) fn write(attempt: &MockAttempt, request: &JobRequest, report: &Value, part: Option<String>) {
+/// Writes what an attempt writes that ends at that time.
+fn write((attempt, now): (&MockAttempt, u64), request: &JobRequest, report: &Value, part: Option<String>) {
     let directory = local(&request.destination).join(attempt.id.to_string());
     fs::create_dir_all(&directory).unwrap();
     let mut said = json!({ "container": attempt.container.to_string(), "host": attempt.host,
@@ -161,7 +174,7 @@ pub(super) fn write(attempt: &MockAttempt, request: &JobRequest, report: &Value,
     if let Some(part) = part {
         fs::write(directory.join("part"), part).unwrap();
     }
-    said["ended"] = unix_millis().into();
+    said["ended"] = now.into();
     said["report"] = report.clone();
     fs::write(directory.join("report.json"), said.to_string()).unwrap();
 }
