@@ -2,8 +2,9 @@
 //! ran where no journal sees them one by one.
 //!
 //! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended well, they
-//! are recorded with one append, the parts are moved to their places, and the job is published as any other. Killed
-//! before, the run does not know of the job's tasks; killed after, it finishes the job when it is resumed.
+//! are recorded with one append, the parts are put in their places, and the job is published as any other. Killed
+//! before, the run does not know of the job's tasks, and takes the parts where the engine has them once more; killed
+//! after, it finishes the job when it is resumed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -224,7 +225,7 @@ impl<'a> Elsewhere<'a> {
             if let Some(part) = &task.part {
                 let to = self.work.layout.attempt(plan, task.id, number);
                 fs::create_dir_all(&to).map_err(output)?;
-                carry(part, &to.join(plan.part(task.id.task))).map_err(output)?;
+                lend(part, &to.join(plan.part(task.id.task))).map_err(output)?;
             }
             attempts.push(attempt(number, task));
         }
@@ -280,10 +281,13 @@ fn attempt(number: u64, task: MadeTask) -> Attempt {
     Attempt { number, id, slot, start: start.0, began: began.0, end: end.0, ended: Ended::Done(outcome) }
 }
 
-/// Moves a file, also from another file system.
-fn carry(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::rename(from, to) {
-        Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
+/// Has a file at a second place, also on another file system. The first stays until the job is published, so that a
+/// publication that was cut short can be made again.
+fn lend(from: &Path, to: &Path) -> io::Result<()> {
+    crate::files::remove(to)?;
+    match fs::hard_link(from, to) {
+        // Not every file system has links, nor may every file be linked.
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
             fs::copy(from, to)?;
             fs::File::open(to)?.sync_all()
         }

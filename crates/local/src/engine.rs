@@ -135,6 +135,8 @@ pub enum Happening<'a> {
     },
     /// What runs the tasks does not answer, and why; or it does again.
     Troubled(Option<&'a str>),
+    /// Something that does no harm to the run, and that somebody should know.
+    Warned(&'a str),
     /// Time goes by.
     Tick,
 }

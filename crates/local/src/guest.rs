@@ -15,6 +15,8 @@
 //! where there is no task (files, arguments or frames that cannot be), and standard error says why. What commands say on
 //! standard error is passed on as it comes, including what they count and tell by `reporter:`.
 //!
+//! An attempt that takes longer than its job allows is ended, and its report says so.
+//!
 //! A map ends when its standard input closes, a reduce when nobody reads its standard output any more, in both cases
 //! with everything that was started from it.
 
@@ -62,13 +64,18 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
     let place = Place::make(&arguments.directory, arguments.attempt)?;
     // Of its own, because that of the library looks for the ends of lines.
     let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(frames::unsent())?;
+    let mut beside = out.try_clone().map_err(frames::unsent())?;
+    let late = move |report: &Report| {
+        // Nobody may listen.
+        let _ = send_report(&mut beside, report);
+    };
     let (attempt, report) = match &arguments.phase {
         Phase::Map { pieces, copies } => {
             worker::end_with(io::stdin());
             let task = job.map(arguments.task, pieces::read(pieces, arguments.task)?, copies, &place)?;
             let attempt = job.attempt(task, &place);
             place.enter(&job)?;
-            let report = worker::attempt(&attempt);
+            let report = worker::attempt_within(job.limit(), &attempt, late);
             (attempt, report)
         }
         Phase::Reduce => {
@@ -78,15 +85,22 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
                 receive(&mut io::stdin().lock(), &place.attempt, job.maps, partition)?;
             let attempt = job.attempt(Task::Reduce { partition, maps }, &place);
             place.enter(&job)?;
-            let report = stored.map_or_else(|error| Report::of(Err(error)), |()| worker::attempt(&attempt));
+            let report = stored.map_or_else(
+                |error| Report::of(Err(error)),
+                |()| worker::attempt_within(job.limit(), &attempt, late),
+            );
             (attempt, report)
         }
     };
     if matches!(report, Report::Done(_)) {
         send_output(&mut out, &attempt)?;
     }
-    let text = serde_json::to_vec(&report).expect("invariant: a report can be written as JSON");
-    frames::write(&mut out, REPORT, text.as_slice())
+    send_report(&mut out, &report)
+}
+
+fn send_report(out: &mut impl Write, report: &Report) -> Result<(), TaskError> {
+    let text = serde_json::to_vec(report).expect("invariant: a report can be written as JSON");
+    frames::write(out, REPORT, text.as_slice())
 }
 
 /// One partition of all maps.

@@ -124,6 +124,8 @@ pub(crate) struct Unfinished {
     pub(crate) attempts: Vec<Attempt>,
     /// Its tasks that are done.
     pub(crate) done: BTreeSet<TaskId>,
+    /// Its jobs of which another engine, which runs jobs as wholes, has begun something.
+    pub(crate) elsewhere: BTreeSet<u32>,
 }
 
 /// A job of an unfinished run that is the same as one of this run.
@@ -344,7 +346,8 @@ impl Decider<'_> {
         sources
     }
 
-    /// The job of the unfinished run that this one is, if something of it is done; and whether all of it is.
+    /// The job of the unfinished run that this one is, if something of it is done or begun elsewhere; and whether all of it
+    /// is done.
     fn resumed(&self, job: usize, unfinished: &Unfinished) -> Option<(Match, bool)> {
         let plan = &self.jobs[job];
         let is_it = |other: &JobPlan| {
@@ -363,7 +366,8 @@ impl Decider<'_> {
             let is_published = !output_lock::staged(&plan.output).exists();
             return is_published.then_some((found, true));
         }
-        let has_begun = unfinished.done.iter().any(|id| id.job == index);
+        let has_begun =
+            unfinished.elsewhere.contains(&index) || unfinished.done.iter().any(|id| id.job == index);
         has_begun.then_some((found, false))
     }
 

@@ -4,6 +4,7 @@ mod clean;
 mod error;
 mod kept;
 mod look;
+mod machines;
 mod opening;
 mod settle;
 
@@ -23,7 +24,7 @@ pub use opening::{Opening, open, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};
-use crate::engine::{Interrupt, Local, Observer, Settings, Work};
+use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
 use crate::fleet::Processes;
 use crate::job_cost::JobHistory;
@@ -200,8 +201,8 @@ impl Session {
         Ok(Some(Instance::new(&left)?))
     }
 
-    /// Makes sure that what was not recorded is nowhere.
-    fn recover(&mut self) -> Result<(), EngineError> {
+    /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
+    fn recover(&mut self, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
         let now = unix_micros().saturating_sub(self.head.started);
         self.recovered.paused = last.map_or(Span::ZERO, |last| Span(now.saturating_sub(last)));
@@ -209,7 +210,7 @@ impl Session {
         self.recovered.done = done.len();
         remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
         self.remove_unrecorded(&done)?;
-        self.remove_elsewhere(&done)?;
+        self.remove_elsewhere(&done, resumed)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
         self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
         let logs = self.layout.logs_of(&self.head.kept, (&self.jobs, &self.attempts), |_| true);
@@ -250,9 +251,11 @@ impl Session {
         Ok(())
     }
 
-    /// Removes what was made elsewhere of jobs that are not among those of the run any more, or are done.
-    fn remove_elsewhere(&self, done: &BTreeSet<TaskId>) -> Result<(), EngineError> {
-        let is_open = |(index, job): &(u32, &JobPlan)| !job.is_complete(*index, done);
+    /// Removes what was made elsewhere of jobs that do not go on, or are done: what has their names now may be something
+    /// else, or read something else.
+    fn remove_elsewhere(&self, done: &BTreeSet<TaskId>, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
+        let is_open =
+            |(index, job): &(u32, &JobPlan)| resumed.contains(index) && !job.is_complete(*index, done);
         let open = (0..).zip(&self.jobs).filter(is_open).map(|(index, _)| self.layout.elsewhere(index));
         let open: BTreeSet<PathBuf> = open.collect();
         let entries = entries(&self.layout.all_elsewhere())?;
@@ -355,7 +358,8 @@ impl Session {
     }
 
     /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what its driver is
-    /// told, and says how it ended.
+    /// told, and says how it ended. `after` is called when the outputs of jobs that failed are given up, with the jobs and the
+    /// name by which the outputs of the run are known; what it gives is a warning.
     ///
     /// # Errors
     /// The engine could not continue; finished jobs stay finished.
@@ -363,13 +367,18 @@ impl Session {
         &mut self,
         drive: Drive<'_>,
         run: impl FnOnce(Elsewhere<'_>, &mut dyn Policy, Config<'_>) -> Result<Over, EngineError>,
+        after: impl FnOnce(&[JobPlan], &str) -> Option<String>,
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
         let work = self.work(instance, &mut config);
-        let left = Elsewhere::new(work, (self.clock(), self.head.started), observer);
+        let left = Elsewhere::new(work, (self.clock(), self.head.started), &mut *observer);
         let over = run(left, policy, config);
         self.attempts = self.journal.read()?.attempts;
-        self.over(over?)
+        let end = self.over(over?)?;
+        if let Some(warning) = after(&self.jobs, &self.head.owner) {
+            observer.happened(self.clock().now(), Happening::Warned(&warning));
+        }
+        Ok(end)
     }
 
     /// What an engine works on. It knows the limits of jobs, and says which failure is the last.

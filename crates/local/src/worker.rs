@@ -14,10 +14,12 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use slackline_model::Span;
 
 use crate::guest;
 use crate::task::{self, Outcome, Spec, TaskError};
@@ -118,6 +120,35 @@ pub(crate) fn attempt(spec: &Spec) -> Report {
     }
     system::sweep();
     report
+}
+
+/// The same for an attempt that may take no longer than `limit`. After that what it started is ended, `late` is given the
+/// report of that, and the process ends.
+pub(crate) fn attempt_within(
+    limit: Option<Span>,
+    spec: &Spec,
+    late: impl FnOnce(&Report) + Send + 'static,
+) -> Report {
+    let Some(limit) = limit else { return attempt(spec) };
+    let (is_over, waits) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        let is_late = waits.recv_timeout(Duration::from_micros(limit.0)) == Err(RecvTimeoutError::Timeout);
+        let may_end =
+            || DOING.compare_exchange(AN_ATTEMPT, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if is_late && may_end() {
+            system::end_all();
+            late(&Report::failed(too_long(limit)));
+            std::process::exit(0);
+        }
+    });
+    let report = attempt(spec);
+    drop(is_over);
+    report
+}
+
+/// What is said of an attempt that was killed because it took longer than it may.
+pub(crate) fn too_long(limit: Span) -> String {
+    format!("found no end after {limit}, expected one: it was killed")
 }
 
 fn say(report: &Report) -> io::Result<()> {

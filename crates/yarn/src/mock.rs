@@ -112,6 +112,8 @@ pub struct State {
     pub ordering: &'static str,
     /// Hosts of NodeManagers, and whether they are up.
     pub hosts: Vec<(String, bool)>,
+    /// The highest priority of an application.
+    pub priority_max: u64,
     /// Properties of the ResourceManager.
     pub properties: BTreeMap<String, String>,
     /// How lists are written.
@@ -219,6 +221,7 @@ impl State {
             queues: vec!["root.default".to_owned(), "root.jobs".to_owned()],
             ordering: "fifo",
             hosts: (2..6).map(|n| (format!("127.0.0.{n}"), true)).collect(),
+            priority_max: u64::MAX,
             properties: BTreeMap::new(),
             shape: Shape::Arrays,
             moods: Vec::new(),

@@ -241,6 +241,7 @@ impl Watcher for Live {
         let line = match what {
             Happened::Troubled(Some(reason)) => format!("the cluster does not answer as it should: {reason}"),
             Happened::Troubled(None) => "the cluster answers again".to_owned(),
+            Happened::Warned(message) => message.clone(),
             Happened::WrongTag(app, problem) => format!("{app}: {problem}"),
             Happened::Arrived { app, flow, tasks: [maps, reduces], .. } => format!(
                 "{app} is {flow}, with {} and {}",

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::log::LogError;
 use crate::task::Outcome;
 use crate::task_id::TaskId;
-use crate::worker::Report as Said;
+use crate::worker::{Report as Said, too_long};
 
 /// The longest that killed attempts are waited for at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -302,7 +302,7 @@ impl Local<'_> {
                 && running.killed.is_none()
                 && now.since(running.began) > limit
             {
-                running.killed = Some(format!("found no end after {limit}, expected one: it was killed"));
+                running.killed = Some(too_long(limit));
                 late.push(running.number);
             }
         };

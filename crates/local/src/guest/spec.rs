@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use slackline_model::Span;
 
 use super::pieces::{Piece, is_elsewhere};
 use crate::job_plan::JobPlan;
@@ -32,6 +33,9 @@ pub struct JobSpec {
     compress: Option<Codec>,
     /// How much memory each process of a command may take, bytes.
     memory_limit: Option<u64>,
+    /// Seconds after which an attempt is ended and has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<f64>,
     /// What [`crate::task::prepare`] wrote, where the program wants it.
     prepared: Option<Vec<u8>>,
     /// Local input files by the names that the job has for them, as they were when the run began, where that is known.
@@ -77,6 +81,7 @@ impl JobSpec {
             shuffle: job.shuffle.clone(),
             compress: job.compress,
             memory_limit: job.limits.memory,
+            timeout: job.limits.timeout,
             prepared,
             files,
         })
@@ -114,6 +119,11 @@ impl JobSpec {
             }
         };
         Ok(Task::Map { index, maps: self.maps, splits, partitions: self.reducers, prepared })
+    }
+
+    /// How long an attempt may take.
+    pub(super) fn limit(&self) -> Option<Span> {
+        self.timeout.map(Span::from_seconds_nearest)
     }
 
     /// The partition of a reduce.

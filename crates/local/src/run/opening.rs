@@ -9,6 +9,7 @@ use slackline_model::draft::FlowDraft;
 
 use super::error::file;
 use super::kept::kept_jobs;
+use super::machines::Machines;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
@@ -225,6 +226,7 @@ impl New {
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
+        let resumed = chosen.resumed;
         asked.iter().try_for_each(|made| self.made_log.add(made))?;
         let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
         let (journal, attempts) = match kept.as_ref().filter(is_same) {
@@ -249,7 +251,7 @@ impl New {
             lost: self.lost,
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
-        session.recover()?;
+        session.recover(&resumed)?;
         session.lock_outputs(kept.is_some())?;
         Ok(session)
     }
@@ -322,6 +324,8 @@ struct Chosen {
     attempts: Vec<Attempt>,
     /// Those of which everything is done.
     complete: BTreeSet<usize>,
+    /// Those that go on where an earlier session was.
+    resumed: BTreeSet<u32>,
 }
 
 impl Chosen {
@@ -371,14 +375,17 @@ impl Chosen {
                 flows.push(FlowDraft { jobs, ..flow.clone() });
             }
         }
-        let draft = Draft { flows, ..resolved.draft.clone() };
+        let machines = Machines::of(&resolved.draft.machines, kept.map(|kept| &kept.head.workload.machines));
+        let draft = Draft { flows, machines: machines.all, ..resolved.draft.clone() };
         let attempts = kept.map_or(&[][..], |kept| &kept.attempts).iter().filter_map(|attempt| {
             let job = *renumbered.get(&attempt.id.job)?;
             let mut attempt = attempt.clone();
             attempt.id.job = job;
+            attempt.slot = machines.slots.get(attempt.slot as usize).copied().unwrap_or(attempt.slot);
             Some(attempt)
         });
-        Self { attempts: attempts.collect(), draft, plans, places, complete }
+        let resumed = renumbered.values().copied().collect();
+        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed }
     }
 }
 
@@ -419,7 +426,9 @@ impl Begun {
             return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
         }
         let done = done_tasks(&attempts);
-        Ok(Some(Self(Unfinished { head, jobs, attempts, done })))
+        let named = layout.clone().of_jobs(&jobs);
+        let elsewhere = (0..jobs.len() as u32).filter(|&job| named.elsewhere(job).exists()).collect();
+        Ok(Some(Self(Unfinished { head, jobs, attempts, done, elsewhere })))
     }
 
     fn is_finished(&self) -> bool {

@@ -365,6 +365,19 @@ fn an_input_that_changed_since_the_run_began_is_refused() {
 }
 
 #[test]
+fn an_attempt_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let trial =
+        Trial::of(json!({ "mapper": "sleep 600", "reducer": "cat; sleep 600" })).with(1, 100, 1 << 20);
+    let mut job = Job::new(&trial, &[trial.write("in", "a\n")]);
+    job.plan.limits.timeout = Some(0.5);
+    let job = job.written();
+    let slow = job.map(0);
+    assert_eq!(slow.failure().0, "found no end after 0.5 s, expected one: it was killed");
+    let Report::Failed { is_final, .. } = slow.report else { panic!("done") };
+    assert!(!is_final, "another attempt may be faster");
+}
+
+#[test]
 fn a_job_in_total_order_is_refused() {
     let mut trial = Trial::of(json!({ "mapper": "cat" }));
     let job = Job::new(&trial, &[trial.write("in", "a\n")]).plan;

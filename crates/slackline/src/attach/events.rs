@@ -53,6 +53,7 @@ impl<W: Write> Watcher for Events<W> {
     fn happened(&mut self, now: Time, what: &Happened) {
         let (event, more) = match what {
             Happened::Troubled(reason) => ("troubled", json!({ "reason": reason })),
+            Happened::Warned(message) => ("warned", json!({ "message": message })),
             Happened::Seen(app) => ("seen", json!({ "application": app.to_string() })),
             Happened::WrongTag(app, problem) => {
                 ("wrong_tag", json!({ "application": app.to_string(), "problem": problem }))
@@ -105,6 +106,7 @@ mod tests {
         let happened = vec![
             Happened::Troubled(Some(text())),
             Happened::Troubled(None),
+            Happened::Warned(text()),
             Happened::Seen(id),
             Happened::WrongTag(id, text()),
             Happened::Released(id),

@@ -236,6 +236,7 @@ impl<W: Write> Sink for Events<W> {
                 self.say("flow_never_comes", json!({ "flow": flow, "reads": reads }));
             }
             Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
+            Happening::Warned(message) => self.say("engine_warned", json!({ "message": message })),
             Happening::JobDone { job, skipped } => {
                 let (flow, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
                 self.say("job_done", json!({ "flow": flow, "job": job, "skipped": skipped }));

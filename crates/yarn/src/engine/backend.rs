@@ -13,16 +13,18 @@ use slackline_local::guest;
 use slackline_local::layout::Layout;
 use slackline_local::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 use slackline_local::{
-    Attempt, InputRules, JobHistory, Obstacle, Reason, Resolved, Verdict, WorkerCommand, resolve,
+    Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Verdict, WorkerCommand,
+    resolve,
 };
 use slackline_model::Draft;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
+use slackline_policy::{Config, Policy};
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Submits};
 use super::fit;
-use super::guest::{Guest, Rules};
+use super::guest::{Guest, Pace, Rules};
 use super::mirror::Mirror;
 use super::program;
 use super::remote::Files;
@@ -103,6 +105,7 @@ pub(super) struct Site {
     pub(super) memory_bytes: u64,
     hash: bool,
     pub(super) worker: WorkerCommand,
+    pace: Pace,
 }
 
 /// A cluster that was asked for its machines.
@@ -115,7 +118,7 @@ struct Yarn {
 
 /// The file systems of a cluster, as a run sees them.
 pub(super) struct Remote {
-    submitter: Arc<Submitter>,
+    submitter: Arc<dyn Submits>,
     pub(super) files: Arc<dyn Files>,
     pub(super) mirror: Arc<Mirror>,
     /// The state directory, absolute.
@@ -143,6 +146,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         memory_bytes: settings.count("task-memory").max(1 << 20),
         hash: settings.choice("hash") == "on",
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
+        pace: Pace::default(),
     };
     Ok(Box::new(Yarn { site, machines, remote: Mutex::default() }))
 }
@@ -167,7 +171,7 @@ pub(super) fn slots(
     Ok((slot_mb, machines))
 }
 
-/// The NodeManagers that are there, each with the slots that its memory has.
+/// The hosts whose NodeManagers are there, each with the slots that their memory has.
 fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
     let slots = |node: &Node| u32::try_from((node.used_mb + node.free_mb) / slot_mb).unwrap_or(u32::MAX);
     let machine = |(node, count): (&Node, u32)| MachineDraft {
@@ -179,9 +183,12 @@ fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
         rack: None,
     };
     let up = nodes.iter().filter(|node| node.is_up()).map(|node| (node, slots(node)));
-    let mut machines: Vec<MachineDraft> = up.filter(|&(_, slots)| slots > 0).map(machine).collect();
-    machines.sort_by(|a, b| a.name.cmp(&b.name));
-    machines
+    let mut machines: BTreeMap<&str, MachineDraft> = BTreeMap::new();
+    for (node, slots) in up.filter(|&(_, slots)| slots > 0) {
+        let known = machines.entry(&node.host).or_insert_with(|| machine((node, 0)));
+        known.count = known.count.saturating_add(slots);
+    }
+    machines.into_values().collect()
 }
 
 /// The table of the plug-in; none if it is to be left alone.
@@ -329,12 +336,6 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
             if run.shuffle.total_order {
                 fault("total_order", guest::NO_TOTAL_ORDER);
             }
-            if run.limits.timeout.is_some() {
-                fault(
-                    "timeout",
-                    "found a time limit, expected none: Hadoop has one of its own (mapreduce.task.timeout)",
-                );
-            }
         }
     }
     faults
@@ -455,21 +456,22 @@ impl slackline_local::backend::Session for SessionThere {
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
         let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
         let submit = Submission { site, remote, state, slowstart, worker };
-        let mut owner = String::new();
-        let end = session.run_elsewhere(drive, |left, policy, config| {
+        let run = |left: Elsewhere<'_>, policy: &mut dyn Policy, config: Config<'_>| {
             // What fails is looked at again with the next look.
             let settings = http::Settings { retries: 0, ..http::Settings::default() };
             let manager = ResourceManager::new(&site.address, settings);
             let observer = Observer::new(Rhythm::default());
             let mut cluster =
                 Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
-            left.owner().clone_into(&mut owner);
             cluster.expect_earlier().map_err(EngineError::other)?;
             let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
-            Guest::new(left, cluster, &submit, rules, asked).run(policy, config)
-        })?;
-        submit.close(session.jobs(), &owner).map_err(EngineError::other)?;
-        Ok(end)
+            Guest::new(left, cluster, &submit, (rules, site.pace.clone()), asked).run(policy, config)
+        };
+        let close = |jobs: &[JobPlan], owner: &str| {
+            let error = submit.close(jobs, owner).err()?;
+            Some(format!("what the run needed there is not removed: {error}"))
+        };
+        session.run_elsewhere(drive, run, close)
     }
 }
 
@@ -515,3 +517,6 @@ impl Site {
 
 /// Options of the submitter's virtual machine: it starts soon and stays small.
 const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+
+#[cfg(test)]
+mod tests;

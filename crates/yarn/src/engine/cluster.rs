@@ -52,10 +52,55 @@ pub(super) enum Said {
 /// A submission that was answered.
 pub(super) type Answer = (Ticket, Result<Said, SubmitterError>);
 
+/// Who hands jobs to the cluster.
+pub(super) trait Submits: Send + Sync {
+    /// Submits a job, and gives its application.
+    ///
+    /// # Errors
+    /// See [`SubmitterError`]: the job may have been submitted all the same.
+    fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError>;
+
+    /// Starts the program of a jar, and gives the number of its process.
+    ///
+    /// # Errors
+    /// See [`SubmitterError`]: it may have been started all the same.
+    fn jar(&self, request: &JarRequest) -> Result<u64, SubmitterError>;
+
+    /// How a program is.
+    ///
+    /// # Errors
+    /// See [`SubmitterError`].
+    fn process(&self, process: u64) -> Result<ProcessState, SubmitterError>;
+
+    /// Kills a program.
+    ///
+    /// # Errors
+    /// See [`SubmitterError`].
+    fn stop(&self, process: u64) -> Result<(), SubmitterError>;
+}
+
+impl Submits for Submitter {
+    fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError> {
+        Submitter::submit(self, request).map(|submitted| submitted.application)
+    }
+
+    fn jar(&self, request: &JarRequest) -> Result<u64, SubmitterError> {
+        Submitter::jar(self, request)
+    }
+
+    fn process(&self, process: u64) -> Result<ProcessState, SubmitterError> {
+        Submitter::process(self, process)
+    }
+
+    fn stop(&self, process: u64) -> Result<(), SubmitterError> {
+        Submitter::stop(self, process)
+    }
+}
+
 /// A YARN cluster.
 pub(super) struct Cluster {
     pub(super) control: Control,
-    submitter: Arc<Submitter>,
+    submitter: Arc<dyn Submits>,
     answers: (Sender<Answer>, Receiver<Answer>),
     owner: String,
 }
@@ -67,7 +112,7 @@ impl Cluster {
         observer: Observer,
         table: Option<Table>,
         valid: Duration,
-        submitter: Arc<Submitter>,
+        submitter: Arc<dyn Submits>,
         owner: &str,
     ) -> Self {
         Self {
@@ -122,8 +167,7 @@ impl Cluster {
             Request::Job(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
                 let submitted = submitter.submit(&request);
-                let _ =
-                    answers.send((ticket, submitted.map(|submitted| Said::Submitted(submitted.application))));
+                let _ = answers.send((ticket, submitted.map(Said::Submitted)));
             }
             Request::Jar(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
@@ -158,7 +202,7 @@ impl Cluster {
 }
 
 /// Waits for the end of a program; none if the submitter is gone before.
-fn end_of(submitter: &Weak<Submitter>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
+fn end_of(submitter: &Weak<dyn Submits>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
     loop {
         pause(LOOK);
         match submitter.upgrade()?.process(process) {

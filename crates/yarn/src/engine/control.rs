@@ -1,15 +1,17 @@
 //! What every engine on a cluster does with it: looking at it, the table, priorities, and the slots of others.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::books::Books;
+use super::guest::CHANGES_MAX;
+use super::wishes::priorities;
 use crate::clock::Stopwatch;
 use crate::http::HttpError;
 use crate::id::AppId;
 use crate::observe::{Change, Observer, Snapshot};
 use crate::rest::{App, Node, ResourceManager};
-use crate::table::{Rows, Table, TableError};
+use crate::table::{Rows, Table};
 
 /// How often NodeManagers are looked at, in looks.
 const NODES_EVERY: u32 = 8;
@@ -24,7 +26,14 @@ pub(super) struct Control {
     valid: Duration,
     began: Stopwatch,
     looks: u32,
-    nodes: BTreeMap<String, Node>,
+    /// Hosts that take containers.
+    up: BTreeSet<String>,
+    /// Whether it was said that the table cannot be written.
+    table_is_lost: bool,
+    /// Whether applications are given no more priorities: the cluster has too few.
+    is_unordered: bool,
+    /// Whether it was said that the cluster refuses a priority.
+    refusal_is_said: bool,
 }
 
 impl Control {
@@ -42,7 +51,10 @@ impl Control {
             valid,
             began: Stopwatch::start(),
             looks: 0,
-            nodes: BTreeMap::new(),
+            up: BTreeSet::new(),
+            table_is_lost: false,
+            is_unordered: false,
+            refusal_is_said: false,
         }
     }
 
@@ -52,8 +64,9 @@ impl Control {
     /// It does not answer.
     pub(super) fn look(&mut self, of_interest: impl FnMut(&App) -> bool) -> Result<Vec<Change>, HttpError> {
         if self.looks.is_multiple_of(NODES_EVERY) {
+            // A host is listed again, as it was before, if its NodeManager came back with another port.
             let nodes = self.manager.nodes()?;
-            self.nodes = nodes.into_iter().map(|node| (node.host.clone(), node)).collect();
+            self.up = nodes.into_iter().filter(Node::is_up).map(|node| node.host).collect();
         }
         self.looks += 1;
         self.observer.cycle(&self.manager, self.began.elapsed(), of_interest)
@@ -66,7 +79,7 @@ impl Control {
 
     /// Whether a host takes containers.
     pub(super) fn is_up(&self, host: &str) -> bool {
-        self.nodes.get(host).is_some_and(Node::is_up)
+        self.up.contains(host)
     }
 
     /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
@@ -81,28 +94,61 @@ impl Control {
         }
     }
 
-    /// Writes the table if its rows are others than before, or it would expire.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(super) fn publish(&mut self, rows: &Rows) -> Result<(), TableError> {
+    /// Writes the table if its rows are others than before, or it would expire. Where it cannot be written it is tried again
+    /// with the next call; the first time somebody should be told what this gives: it costs time, and nothing else.
+    pub(super) fn publish(&mut self, rows: &Rows) -> Option<String> {
         let now = self.began.elapsed();
         let is_fresh = |(before, at): &(Rows, Duration)| before == rows && now < *at + self.valid / 3;
         if self.written.as_ref().is_some_and(is_fresh) {
-            return Ok(());
+            return None;
         }
-        if let Some(table) = &mut self.table {
-            table.write(rows)?;
+        if let Some(Err(error)) = self.table.as_mut().map(|table| table.write(rows)) {
+            let is_said = std::mem::replace(&mut self.table_is_lost, true);
+            return (!is_said).then(|| {
+                format!("{error}; it is tried again, and until then the cluster decides by itself")
+            });
         }
+        self.table_is_lost = false;
         self.written = Some((rows.clone(), now));
-        Ok(())
+        None
     }
 
-    /// Gives an application a priority.
+    /// Has applications stand in this order, the first one with the highest priority; each comes with the priority it has. A
+    /// few are changed at a time. Gives those that were changed, and what somebody should be told.
+    pub(super) fn set_order(&mut self, order: &[(AppId, u64)]) -> (Vec<(AppId, u64)>, Option<String>) {
+        let mut changed = Vec::new();
+        if self.is_unordered {
+            return (changed, None);
+        }
+        for (app, wished) in priorities(order, CHANGES_MAX) {
+            match self.set_priority(app, wished) {
+                Ok(given) => {
+                    changed.push((app, given));
+                    if given < wished {
+                        self.is_unordered = true;
+                        let warning = format!(
+                            "found no priority above {given} (yarn.cluster.max-application-priority), expected \
+                             {wished}: applications have no order but that of their submission (docs/hadoop.md)"
+                        );
+                        return (changed, Some(warning));
+                    }
+                }
+                Err(error) if error.may_pass() => break,
+                Err(error) => {
+                    let is_said = std::mem::replace(&mut self.refusal_is_said, true);
+                    let warning = (!is_said).then(|| format!("{app} keeps its priority: {error}"));
+                    return (changed, warning);
+                }
+            }
+        }
+        (changed, None)
+    }
+
+    /// Gives an application a priority, and gives the one that it has then: the cluster has a highest one.
     ///
     /// # Errors
     /// The cluster does not answer, or does not want to.
-    pub(super) fn set_priority(&self, app: AppId, priority: u64) -> Result<(), HttpError> {
-        self.manager.set_priority(app, priority).map(drop)
+    pub(super) fn set_priority(&self, app: AppId, priority: u64) -> Result<u64, HttpError> {
+        self.manager.set_priority(app, priority)
     }
 }

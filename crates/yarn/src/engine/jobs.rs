@@ -50,6 +50,10 @@ pub(super) struct OwnJob {
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
     /// Its application has succeeded, and until then its reports may be seen.
     pub(super) late: Option<Time>,
+    /// Since when nobody knows whether it was submitted, and why.
+    pub(super) doubt: Option<(Time, String)>,
+    /// Why its reports cannot be read.
+    pub(super) unread: Option<String>,
     /// What the last attempt said that failed.
     pub(super) complaint: Option<String>,
     /// The program that it is, of one that submits its applications itself.
@@ -70,6 +74,8 @@ impl OwnJob {
             started: BTreeSet::new(),
             failures: BTreeMap::new(),
             late: None,
+            doubt: None,
+            unread: None,
             complaint: None,
             program: None,
         }
@@ -103,6 +109,12 @@ impl OwnJob {
         self.program.is_some() && !matches!(self.stage, Stage::Done | Stage::Failed)
     }
 
+    /// Whether there is a process of its program, or was until the last look.
+    pub(super) fn has_program(&self) -> bool {
+        let has_process = self.program.as_ref().is_some_and(|program| program.process.is_some());
+        has_process && self.stage != Stage::Done
+    }
+
     /// How many tasks of a phase are done.
     pub(super) fn done(&self, kind: PhaseKind) -> u32 {
         self.made.keys().filter(|(phase, _)| *phase == kind).count() as u32
@@ -117,6 +129,23 @@ impl OwnJob {
     pub(super) fn is_well(&self, container: ContainerId) -> bool {
         self.stage == Stage::Done || self.made.values().any(|made| made.container == Some(container))
     }
+}
+
+/// The tasks of a job that are done, in the order of their ends. Clocks of nodes differ: a reduce is at work when all maps
+/// have ended, so no map has ended later. O(tasks log tasks).
+pub(super) fn in_order(
+    made: &BTreeMap<(PhaseKind, u32), AttemptEnded>,
+) -> Vec<((PhaseKind, u32), AttemptEnded)> {
+    let reduces = made.iter().filter(|((kind, _), _)| *kind == PhaseKind::Reduce);
+    let first = reduces.map(|(_, reduce)| reduce.started).min().unwrap_or(u64::MAX);
+    let mut tasks: Vec<((PhaseKind, u32), AttemptEnded)> =
+        made.iter().map(|(task, attempt)| (*task, attempt.clone())).collect();
+    for (_, map) in tasks.iter_mut().filter(|((kind, _), _)| *kind == PhaseKind::Map) {
+        map.ended = map.ended.min(first);
+        map.started = map.started.min(map.ended);
+    }
+    tasks.sort_by_key(|(task, attempt)| (attempt.ended, *task));
+    tasks
 }
 
 /// A task that was done, as the run records it. `place` finds a slot for it on its host.
@@ -190,7 +219,47 @@ pub(super) fn uri(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use slackline_local::task::Outcome;
+
     use super::*;
+    use crate::id::{TaskAttemptId, TaskId as Task, TaskKind};
+
+    /// An attempt that was at work at that time.
+    fn attempt(kind: TaskKind, (started, ended): (u64, u64)) -> AttemptEnded {
+        let task = Task { app: AppId { cluster: 1, number: 1 }, kind, number: 0 };
+        AttemptEnded {
+            attempt: TaskAttemptId { task, number: 0 },
+            container: None,
+            host: String::new(),
+            started,
+            ended,
+            report: Report::Done(Outcome::default()),
+            part: None,
+        }
+    }
+
+    #[test]
+    fn no_map_ends_after_a_reduce_is_at_work() {
+        let (map, reduce) = (PhaseKind::Map, PhaseKind::Reduce);
+        let made = BTreeMap::from([
+            ((map, 0), attempt(TaskKind::Map, (10, 20))),
+            // The clock of its node is ahead.
+            ((map, 1), attempt(TaskKind::Map, (25, 45))),
+            ((map, 2), attempt(TaskKind::Map, (60, 70))),
+            ((reduce, 0), attempt(TaskKind::Reduce, (40, 50))),
+            ((reduce, 1), attempt(TaskKind::Reduce, (30, 55))),
+        ]);
+        let times: Vec<_> =
+            in_order(&made).into_iter().map(|(task, it)| (task, it.started, it.ended)).collect();
+        let expected = [
+            ((map, 0), 10, 20),
+            ((map, 1), 25, 30),
+            ((map, 2), 30, 30),
+            ((reduce, 0), 40, 50),
+            ((reduce, 1), 30, 55),
+        ];
+        assert_eq!(times, expected);
+    }
 
     #[test]
     fn tasks_are_recorded_on_slots_of_their_hosts_that_were_free() {

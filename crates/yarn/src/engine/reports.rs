@@ -12,7 +12,7 @@ use serde::Deserialize;
 use slackline_local::worker::Report;
 
 use super::mirror::{Mirror, escaped};
-use crate::id::{ContainerId, TaskAttemptId, TaskKind};
+use crate::id::{ContainerId, TaskAttemptId, TaskId, TaskKind};
 use crate::submitter::Entry;
 
 /// What an attempt writes when it begins.
@@ -74,13 +74,19 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// What is new in the directory of a submission. O(attempts).
+    /// What is new in the directory of a submission. `makes_part` says of a task whether it makes a part, without which it is
+    /// not done, or that there is no such task. O(attempts).
     ///
     /// # Errors
-    /// It cannot be read, or a document in it is none.
-    pub(super) fn read(&mut self, destination: &Destination) -> io::Result<News> {
+    /// It cannot be read; [`io::ErrorKind::InvalidData`] if a document in it is none.
+    pub(super) fn read(
+        &mut self,
+        destination: &Destination,
+        makes_part: impl Fn(TaskId) -> Option<bool>,
+    ) -> io::Result<News> {
         let mut news = News::default();
         for (attempt, written) in attempts(destination)? {
+            let Some(makes_part) = makes_part(attempt.task) else { continue };
             if !self.begun.contains(&attempt) && written.document::<Begun>("begun.json")?.is_some() {
                 self.begun.insert(attempt);
                 news.begun.push(attempt);
@@ -89,8 +95,11 @@ impl Reports {
                 && let Some(EndReport { container, host, started, ended, report }) =
                     written.document("report.json")?
             {
-                self.ended.insert(attempt);
                 let part = written.part()?;
+                if makes_part && part.is_none() && matches!(report, Report::Done(_)) {
+                    continue;
+                }
+                self.ended.insert(attempt);
                 let container = container.parse().ok();
                 news.ended.push(AttemptEnded { attempt, container, host, started, ended, report, part });
             }
@@ -124,7 +133,8 @@ impl Written<'_> {
             }
         };
         let read = serde_json::from_slice(&text);
-        read.map(Some).map_err(|error| io::Error::other(format!("{path}: {error}")))
+        let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{path}: {error}"));
+        read.map(Some).map_err(damaged)
     }
 
     /// The part, or a placeholder of it.
@@ -200,6 +210,11 @@ mod tests {
         Destination::Here(path.to_owned())
     }
 
+    /// Of a job with many tasks, none of which makes a part.
+    fn any(task: TaskId) -> Option<bool> {
+        (task.number < 1000).then_some(false)
+    }
+
     const ATTEMPT: &str = "attempt_1_0001_m_000003_0";
 
     /// A directory of attempts with these files.
@@ -228,7 +243,7 @@ mod tests {
         let directory = with(&[]);
         let mut reports = Reports::default();
         for place in [directory.path().join("missing"), directory.path().to_owned()] {
-            let news = reports.read(&here(&place)).unwrap();
+            let news = reports.read(&here(&place), any).unwrap();
             assert!(news.begun.is_empty() && news.ended.is_empty());
         }
     }
@@ -239,15 +254,15 @@ mod tests {
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("begun.json"), "{}"), (&named("part"), "x")]);
         let mut reports = Reports::default();
-        let news = reports.read(&here(directory.path())).unwrap();
+        let news = reports.read(&here(directory.path()), any).unwrap();
         assert_eq!((news.begun, news.ended.len()), (vec![ATTEMPT.parse().unwrap()], 0));
         fs::write(directory.path().join(named("report.json")), text).unwrap();
-        let news = reports.read(&here(directory.path())).unwrap();
+        let news = reports.read(&here(directory.path()), any).unwrap();
         assert!(news.begun.is_empty());
         let [ended] = news.ended.as_slice() else { panic!("found {news:?}, expected one report") };
         assert_eq!((&ended.report, ended.container), (&done, "container_1_0001_01_000002".parse().ok()));
         assert_eq!(ended.part, Some(directory.path().join(named("part"))));
-        assert!(reports.read(&here(directory.path())).unwrap().ended.is_empty());
+        assert!(reports.read(&here(directory.path()), any).unwrap().ended.is_empty());
     }
 
     #[test]
@@ -263,15 +278,28 @@ mod tests {
         fs::create_dir_all(directory.path().join(ATTEMPT)).unwrap();
         // A document is written under another name before it is there.
         fs::write(directory.path().join(named(".report.json.tmp")), &text[..20]).unwrap();
-        let news = Reports::default().read(&here(directory.path())).unwrap();
+        let news = Reports::default().read(&here(directory.path()), any).unwrap();
         assert!(news.begun.is_empty() && news.ended.is_empty(), "{news:?}");
+    }
+
+    #[test]
+    fn a_task_is_done_when_its_part_is_there_and_it_is_one_of_the_job() {
+        let text = report("container_1_0001_01_000002", DONE);
+        let directory = with(&[(&named("report.json"), &text), (&named("begun.json"), "{}")]);
+        let mut reports = Reports::default();
+        let none = reports.read(&here(directory.path()), |_| None).unwrap();
+        assert!(none.begun.is_empty() && none.ended.is_empty());
+        let news = reports.read(&here(directory.path()), |_| Some(true)).unwrap();
+        assert_eq!((news.begun.len(), news.ended.len()), (1, 0));
+        fs::write(directory.path().join(named("part")), "x").unwrap();
+        assert_eq!(reports.read(&here(directory.path()), |_| Some(true)).unwrap().ended.len(), 1);
     }
 
     #[test]
     fn a_container_without_a_name_is_none() {
         let text = report("", DONE);
         let directory = with(&[(&named("report.json"), &text)]);
-        let news = Reports::default().read(&here(directory.path())).unwrap();
+        let news = Reports::default().read(&here(directory.path()), any).unwrap();
         assert_eq!(news.ended[0].container, None);
         assert_eq!(news.ended[0].part, None);
     }
@@ -289,7 +317,7 @@ mod tests {
         ];
         for text in texts {
             let directory = with(&[(&named("report.json"), text)]);
-            let error = Reports::default().read(&here(directory.path())).unwrap_err().to_string();
+            let error = Reports::default().read(&here(directory.path()), any).unwrap_err().to_string();
             assert!(error.contains("attempt_1_0001_m_000003_0/report.json: "), "{text:?}: {error}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -40,12 +40,10 @@ impl Submit for Submission<'_> {
             return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
         }
         let directory = self.absolute(&own.directory).join(&own.ticket);
-        let (spec, pieces) = (directory.join("job.json"), directory.join("pieces"));
-        let described = left.describe(job, self.site.memory_bytes)?;
-        fs::write(&spec, serde_json::to_vec(&described)?)?;
-        let mut out = BufWriter::new(fs::File::create(&pieces)?);
-        guest::pieces::write(&mut out, &self.remote.mirror.there(plan), left.base(), |_| Vec::new())?;
-        io::Write::flush(&mut out)?;
+        let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
+        let described = self.described(left, job)?;
+        fs::write(&spec, described.0)?;
+        fs::write(&pieces, described.1)?;
         Ok(Request::Job(JobRequest {
             name: format!("{}/{}", plan.flow, plan.job),
             queue: Some(self.site.queue.clone()),
@@ -63,6 +61,18 @@ impl Submit for Submission<'_> {
             files: Vec::new(),
             properties: self.properties(),
         }))
+    }
+
+    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool {
+        // A program ends with the session that started it.
+        if left.jobs()[job as usize].work.is_jar() {
+            return false;
+        }
+        let directory = own.directory.join(&own.ticket);
+        let was = fs::read(directory.join(SPEC));
+        let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
+        // What cannot be described is submitted, and fails with what is wrong.
+        was.and_then(|was| Ok(was == self.described(left, job)?)).unwrap_or(false)
     }
 
     fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination {
@@ -149,6 +159,12 @@ impl Submit for Submission<'_> {
     }
 }
 
+/// What the tasks of a job are told.
+const SPEC: &str = "job.json";
+
+/// What its maps read.
+const PIECES: &str = "pieces";
+
 /// The directory of a submission into which the program of a jar writes.
 const OUTPUT: &str = "output";
 
@@ -171,6 +187,14 @@ fn with_mark(name: &str, is_directory: bool) -> String {
 }
 
 impl Submission<'_> {
+    /// What is written of a job: what its tasks are told, and what its maps read.
+    fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
+        let (plan, mut pieces) = (self.remote.mirror.there(&left.jobs()[job as usize]), Vec::new());
+        guest::pieces::write(&mut pieces, &plan, left.base(), |_| Vec::new())?;
+        Ok((spec, pieces))
+    }
+
     /// What the program of a jar is started with.
     fn jar(
         &self,

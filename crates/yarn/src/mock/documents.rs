@@ -253,7 +253,7 @@ fn node(number: usize, (host, is_up): &(String, bool), state: &State) -> Value {
 }
 
 fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
-    let now = state.now_ms;
+    let (now, priority_max) = (state.now_ms, state.priority_max);
     let app = id.parse::<AppId>().ok().and_then(|id| state.apps.get_mut(&id));
     let Some(app) = app else {
         return Answer::missing(&format!("java.lang.Exception: app with id: {id} not found"));
@@ -261,12 +261,14 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     match (what, &body) {
         ("priority", body) if body["priority"].is_u64() => {
-            app.priority = body["priority"].as_u64().unwrap_or_default();
+            app.priority = body["priority"].as_u64().unwrap_or_default().min(priority_max);
             Answer::json(&json!({ "priority": app.priority }))
         }
         ("state", body) if body["state"] == "KILLED" => {
-            app.end(AppState::Killed, now);
-            app.release();
+            if !app.state.is_over() {
+                app.end(AppState::Killed, now);
+                app.release();
+            }
             Answer { status: 202, ..Answer::json(&json!({ "state": "KILLED" })) }
         }
         _ => Answer { status: 400, ..Answer::missing("this is not what can be put here") },

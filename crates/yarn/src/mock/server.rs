@@ -23,7 +23,12 @@ pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
         let (mood, answer) = {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             state.requests.push(format!("{} {}", request.method, request.address));
-            (mood(&mut state, &request.address), answer(&mut state, &request))
+            match mood(&mut state, &request.address) {
+                None => (None, answer(&mut state, &request)),
+                Some(Mood::Slow(time)) => (Some(Mood::Slow(time)), answer(&mut state, &request)),
+                // What is not answered as it should be is not done either.
+                mood => (mood, Answer::page(503, "")),
+            }
         };
         let (said, more) = match mood {
             None => (answer, String::new()),

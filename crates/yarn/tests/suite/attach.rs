@@ -296,6 +296,38 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
+    let site = Site::new();
+    let id = site.submit("", (8, 0), true);
+    // A directory in its place.
+    std::fs::create_dir_all(site.table().join("x")).unwrap();
+    let table = site.table();
+    let (seen, _) = site.drive(Site::wish(), |_, seen| {
+        if seen.looks == 20 {
+            std::fs::remove_dir_all(&table).unwrap();
+        }
+        seen.looks == 40
+    });
+    assert_ne!(seen.row(id), "none", "it is written at last");
+    let warned = seen.happened.iter().filter(|line| line.starts_with("Warned")).count();
+    assert_eq!(warned, 1, "{:?}", seen.happened);
+    assert!(!seen.happened.iter().any(|line| line.starts_with("Troubled")), "{:?}", seen.happened);
+}
+
+#[test]
+fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
+    let site = Site::new();
+    site.mock.with(|state| state.priority_max = 0);
+    site.submit("slackline.deadline=+900", (8, 0), true);
+    site.submit("slackline.deadline=+60", (8, 0), true);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    let warned = seen.happened.iter().filter(|line| line.contains("max-application-priority")).count();
+    assert_eq!(warned, 1, "{:?}", seen.happened);
+    let puts = |requests: &[String]| requests.iter().filter(|request| request.starts_with("PUT")).count();
+    assert_eq!(site.mock.with(|state| puts(&state.requests)), 1);
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let site = Site::new();
     let queue = site.ask(Wish::new(vec!["job".to_owned()])).unwrap_err();

@@ -394,6 +394,7 @@ impl Sink for Live {
                 self.say(now, &format!("no answer: {message}; trying again"));
             }
             Happening::Troubled(None) => self.say(now, "answers again"),
+            Happening::Warned(message) => self.say(now, message),
             Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];

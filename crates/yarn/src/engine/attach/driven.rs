@@ -23,7 +23,7 @@ use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::engine::books::{Books, Verdict};
 use crate::engine::control::Control;
 use crate::engine::count::{Believed, Decided, EndedContainer};
-use crate::engine::guest::{CHANGES_MAX, Rules, masters_max, pending, phase_of, until_next_look};
+use crate::engine::guest::{Rules, masters_max, pending, phase_of, until_next_look};
 use crate::engine::wishes::{Plans, Wishes, priorities};
 use crate::id::AppId;
 use crate::mapreduce::Job;
@@ -452,9 +452,9 @@ impl<'w> Driven<'w> {
             rows.insert(Some(known.app), row);
         }
         if !self.manner.dry_run
-            && let Err(error) = self.control.publish(&rows)
+            && let Some(warning) = self.control.publish(&rows)
         {
-            self.trouble(Some(error.to_string()));
+            self.say(&Happened::Warned(warning));
         }
         self.rows = rows;
         self.set_order(order);
@@ -468,13 +468,18 @@ impl<'w> Driven<'w> {
         let all = first.iter().map(|known| known.app).chain(order);
         let now = |app: AppId| Some((app, self.apps.get(self.by_app.get(&app)?)?.priority));
         let order: Vec<(AppId, u64)> = all.filter_map(now).collect();
-        let most = if self.manner.dry_run { usize::MAX } else { CHANGES_MAX };
-        for (app, priority) in priorities(&order, most) {
-            if (self.manner.dry_run || self.control.set_priority(app, priority).is_ok())
-                && let Some(known) = self.known(app)
-            {
+        let (changed, warning) = if self.manner.dry_run {
+            (priorities(&order, usize::MAX), None)
+        } else {
+            self.control.set_order(&order)
+        };
+        for (app, priority) in changed {
+            if let Some(known) = self.known(app) {
                 known.priority = priority;
             }
+        }
+        if let Some(warning) = warning {
+            self.say(&Happened::Warned(warning));
         }
     }
 

@@ -17,8 +17,10 @@ pub trait Watcher {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Happened {
-    /// The ResourceManager does not answer, or the table cannot be written, for this reason; or all is well again.
+    /// The ResourceManager does not answer, for this reason; or all is well again.
     Troubled(Option<String>),
+    /// Something that does no harm to what runs, and that somebody should know.
+    Warned(String),
     /// An application was seen for the first time.
     Seen(AppId),
     /// One of its tags is wrong.

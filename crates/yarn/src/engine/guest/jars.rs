@@ -14,23 +14,61 @@ use slackline_local::task::{Outcome, Split};
 use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
-use super::{Guest, LATE, phase_of};
+use super::{Guest, phase_of};
 use crate::engine::books::Verdict;
+use crate::engine::cluster::Ticket;
 use crate::engine::count::EndedContainer;
 use crate::engine::jobs::Stage;
-use crate::engine::program::{Program, Work};
+use crate::engine::program::Work;
 use crate::engine::reports::Destination;
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::rest::{AppState, Container, FinalStatus, Purpose};
+use crate::submitter::{ProcessState, SubmitterError};
 
 impl Guest<'_, '_> {
     /// The program of a job has been started.
-    pub(super) fn program_is_there(&mut self, job: u32, process: u64) {
-        let own = &mut self.jobs[job as usize];
-        own.program.iter_mut().for_each(|program| program.process = Some(process));
-        if own.stage == Stage::Failed {
+    pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: u64) {
+        let own = &mut self.jobs[ticket.job as usize];
+        let is_last = own.ticket == ticket.name;
+        if is_last {
+            own.program.iter_mut().for_each(|program| program.process = Some(process));
+        }
+        if !is_last || own.stage == Stage::Failed {
             self.cluster.stop(process);
+        }
+    }
+
+    /// The program of a job has ended.
+    pub(super) fn program_is_over(&mut self, ticket: &Ticket, state: ProcessState) {
+        let own = &mut self.jobs[ticket.job as usize];
+        if let Some(program) = own.program.as_mut().filter(|_| own.ticket == ticket.name) {
+            program.ended = Some(state);
+        }
+    }
+
+    /// Nobody knows how the program of a job is, or whether it was started.
+    pub(super) fn program_is_lost(&mut self, job: u32, error: &SubmitterError) {
+        let own = &self.jobs[job as usize];
+        if !own.runs_program() {
+            return;
+        }
+        if own.has_program() {
+            return self.fail(job, &format!("its program is lost: {error}"));
+        }
+        // What it may submit is not the job's.
+        self.by_ticket.remove(&own.ticket);
+        let app = own.app();
+        self.try_again(job, &format!("it cannot be submitted: {error}"));
+        if let Some(app) = app {
+            self.kill(app);
+        }
+    }
+
+    /// Programs that have ended, and whose applications were looked at since, are of no interest any more.
+    pub(super) fn forget_programs(&mut self) {
+        for own in &mut self.jobs {
+            own.program.take_if(|program| program.ended.is_some());
         }
     }
 
@@ -223,12 +261,13 @@ impl Guest<'_, '_> {
     fn not_readable(&mut self, job: u32, error: &io::Error) {
         let plan = &self.left.jobs()[job as usize];
         let is_here = matches!(self.submit.destination(plan, &self.jobs[job as usize]), Destination::Here(_));
-        let late = Time(self.now.0 + LATE.as_micros() as u64);
-        let until = *self.jobs[job as usize].late.get_or_insert(late);
+        let late = Time(self.now.0 + self.pace.late.as_micros() as u64);
+        let own = &mut self.jobs[job as usize];
+        let until = *own.late.get_or_insert(late);
         if is_here || until <= self.now {
             return self.fail(job, &error.to_string());
         }
-        self.trouble(Some(&error.to_string()));
+        own.unread = Some(error.to_string());
     }
 
     /// The planned tasks of a job as its program did them: those of which no container was seen took no time. That a container
@@ -269,23 +308,19 @@ impl Guest<'_, '_> {
             self.cluster.stop(process);
         }
         for app in program.live().collect::<Vec<_>>() {
-            self.kill(Some(app));
+            self.kill(app);
         }
     }
 
-    /// Kills all programs that are at work; whether there were some.
-    pub(super) fn stop_programs(&mut self) -> bool {
-        let is_there = |program: &Program| program.process.is_some();
-        let mut some = false;
+    /// Kills all programs that are at work, and those that will be.
+    pub(super) fn stop_programs(&mut self) {
         for job in 0..self.jobs.len() as u32 {
             let own = &mut self.jobs[job as usize];
-            if own.runs_program() && own.program.as_ref().is_some_and(is_there) {
+            if own.runs_program() {
                 own.stage = Stage::Failed;
                 self.stop_program(job);
-                some = true;
             }
         }
-        some
     }
 }
 

@@ -1,0 +1,290 @@
+//! Ending: tasks that fail, jobs that are done or fail for good, and applications that have to go.
+
+use slackline_local::elsewhere::{CannotFinish, FailedTask, MadeTask};
+use slackline_local::{Ended, Happening, TaskId};
+use slackline_model::{PhaseKind, Time};
+
+use super::Guest;
+use crate::clock::pause;
+use crate::engine::cluster::{RUN_TAG, Said};
+use crate::engine::jobs::{OwnJob, Stage, in_order, made_task};
+use crate::engine::reports::AttemptEnded;
+use crate::id::AppId;
+use crate::observe::Change;
+use crate::rest::AppState;
+
+impl Guest<'_, '_> {
+    pub(super) fn attempt_failed(
+        &mut self,
+        (job, phase, task): (u32, PhaseKind, u32),
+        ended: &AttemptEnded,
+        message: &str,
+        is_final: bool,
+    ) {
+        let most = u32::from(self.left.attempts_of(job));
+        let own = &mut self.jobs[job as usize];
+        own.complaint = Some(message.to_owned());
+        own.started.remove(&(phase, task));
+        let failures = own.failures.entry((phase, task)).or_default();
+        *failures += 1;
+        let is_final = is_final || *failures >= most;
+        let (id, since) = (TaskId { job, phase, task }, |ms| self.left.since_start(ms).min(self.now));
+        let (start, end) = (since(ended.started), since(ended.ended));
+        if self.is_recorded(id, end) && !is_final {
+            return;
+        }
+        let (slot, start) = self.places.take(&ended.host, (start, end));
+        let failed = FailedTask { id, slot, start, end, message };
+        if let Err(error) = self.left.record_failed(&failed, is_final) {
+            self.fatal.get_or_insert(error.to_string());
+        }
+        if is_final {
+            self.give_up(job);
+        }
+    }
+
+    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot was not free.
+    fn is_recorded(&self, id: TaskId, end: Time) -> bool {
+        self.left.attempts().iter().any(|attempt| {
+            let is_it = attempt.end == end.0 || attempt.start == attempt.end && attempt.end > end.0;
+            attempt.id == id && matches!(attempt.ended, Ended::Failed(_)) && is_it
+        })
+    }
+
+    /// A job of which every task is done is published, and its rows end.
+    pub(super) fn finish_if_made(&mut self, job: u32) {
+        let own = &self.jobs[job as usize];
+        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) {
+            return;
+        }
+        let since = |millis| self.left.since_start(millis).min(self.now);
+        let made = in_order(&own.made);
+        let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
+        let tasks: Vec<MadeTask> =
+            tasks.filter_map(|task| made_task((own, job), task, since, &mut self.places)).collect();
+        let last = made.last().map(|((kind, task), attempt)| {
+            let seconds = attempt.ended.saturating_sub(attempt.started) as f64 / 1e3;
+            (TaskId { job, phase: *kind, task: *task }, seconds)
+        });
+        let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
+        let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
+        let own = &self.jobs[job as usize];
+        match self.left.finish(job, tasks, |publish| submit.publish((plan, own), publish)) {
+            Ok(()) => {
+                self.jobs[job as usize].end();
+                if let Some((id, seconds)) = last {
+                    self.left.happened(Happening::Done(id, seconds));
+                }
+                self.left.happened(Happening::JobDone { job, skipped });
+                self.books.finish_job(job);
+            }
+            Err(CannotFinish::Output { output, problem }) => {
+                self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
+            }
+            Err(error) => {
+                self.fatal.get_or_insert(error.to_string());
+            }
+        }
+    }
+
+    /// The application of a job has ended, and the job is not done.
+    pub(super) fn fail_with(&mut self, app: AppId, job: u32) {
+        let own = &self.jobs[job as usize];
+        let (state, said) = self.end_of(app);
+        let how = match state {
+            AppState::Killed => "was killed",
+            AppState::Finished if said.is_empty() && own.complaint.is_none() => {
+                "ended, and not all of its tasks have reported"
+            }
+            _ => "failed",
+        };
+        let message = match (&own.complaint, said) {
+            (Some(complaint), _) => format!("{complaint} ({app} {how})"),
+            (None, "") => format!("{app} {how}"),
+            (None, said) => format!("{app} {how}: {said}"),
+        };
+        self.fail(job, &message);
+    }
+
+    /// How an application has ended, and what it says of that.
+    pub(super) fn end_of(&self, app: AppId) -> (AppState, &str) {
+        let known = self.cluster.snapshot().app(app);
+        known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()))
+    }
+
+    /// A job fails for good, and says why.
+    pub(super) fn fail(&mut self, job: u32, message: &str) {
+        let kind = if self.left.jobs()[job as usize].maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
+        let id = TaskId { job, phase: kind, task: 0 };
+        self.say_started(job, (kind, 0));
+        let message = &self.submit.words(message);
+        let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
+        if let Err(error) = self.left.record_failed(&failed, true) {
+            self.fatal.get_or_insert(error.to_string());
+        }
+        self.give_up(job);
+    }
+
+    /// A job has failed for good: what runs of its flow is stopped.
+    pub(super) fn give_up(&mut self, job: u32) {
+        self.left.fail(job);
+        let jobs = self.jobs_of_flow_of(job);
+        for &other in &jobs {
+            let own = &mut self.jobs[other as usize];
+            if !matches!(own.stage, Stage::Done | Stage::Failed) {
+                let app = own.app();
+                own.stage = Stage::Failed;
+                self.stop_program(other);
+                if let Some(app) = app {
+                    self.kill(app);
+                }
+            }
+        }
+        self.books.fail_flow(&jobs);
+    }
+
+    /// A job and the others of its flow.
+    pub(super) fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
+        let flow = &self.left.jobs()[job as usize].flow;
+        let of_flow = (0..).zip(self.left.jobs()).filter(|(_, plan)| plan.flow == *flow);
+        of_flow.map(|(other, _)| other).collect()
+    }
+
+    /// An application has to go, if it is there. One that cannot be reached is tried again until it is over.
+    pub(super) fn kill(&mut self, app: AppId) {
+        if self.live.contains(&app) {
+            self.strays.insert(app);
+            let _ = self.cluster.kill(app);
+        }
+    }
+
+    /// Kills all applications that have to go and are not over.
+    pub(super) fn kill_strays(&mut self) {
+        for &app in &self.strays {
+            let _ = self.cluster.kill(app);
+        }
+    }
+
+    /// Phases that the driver knows to be done are not looked at any more.
+    pub(super) fn forget_what_is_over(&mut self) {
+        for (job, own) in (0..).zip(&self.jobs) {
+            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
+            let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
+            if own.stage == Stage::Done && is_known && phases.iter().any(Option::is_some) {
+                self.books.forget_job(job);
+            }
+        }
+    }
+
+    /// Ends what is left on the cluster, all of it unless everything is done, and says what could not be ended.
+    pub(super) fn end_applications(&mut self, all_done: bool) {
+        if !all_done {
+            // First of all what would submit more.
+            self.stop_programs();
+            self.strays.clone_from(&self.live);
+        }
+        let until = Time(self.left.now().0 + self.pace.end.as_micros() as u64);
+        while self.is_anything_left() && self.left.now() < until {
+            self.kill_strays();
+            pause(self.pace.cycle);
+            self.see_ends(all_done);
+        }
+        self.say_what_is_left();
+    }
+
+    /// Looks for ends of applications, and for applications that are still to end.
+    fn see_ends(&mut self, all_done: bool) {
+        self.now = self.left.now();
+        let looked = self.cluster.look();
+        self.is_silent = looked.is_err();
+        if !self.is_silent {
+            // What they have submitted was seen.
+            self.forget_programs();
+        }
+        for change in looked.unwrap_or_default() {
+            match change {
+                Change::Appeared(app) => {
+                    let known = self.cluster.snapshot().app(app);
+                    if known.is_some_and(|known| !known.state.is_over()) {
+                        self.expect_end(app, all_done);
+                    }
+                }
+                Change::Over { app, .. } | Change::Gone(app) => {
+                    self.live.remove(&app);
+                    self.strays.remove(&app);
+                }
+                _ => {}
+            }
+        }
+        for (ticket, answer) in self.cluster.answers() {
+            self.unanswered.remove(&ticket);
+            match answer {
+                Ok(Said::Submitted(app)) => self.expect_end(app, all_done),
+                Ok(Said::Began(process)) => self.program_is_there(&ticket, process),
+                Ok(Said::Ended(state)) => self.program_is_over(&ticket, state),
+                Err(_) if self.jobs[ticket.job as usize].has_program() => {
+                    self.jobs[ticket.job as usize].program = None;
+                }
+                Err(error) => self.jobs[ticket.job as usize].doubt = Some((self.now, error.to_string())),
+            }
+        }
+        self.forget_doubts();
+    }
+
+    fn expect_end(&mut self, app: AppId, all_done: bool) {
+        if !all_done || !self.by_app.contains_key(&app) {
+            self.live.insert(app);
+            self.strays.insert(app);
+        }
+    }
+
+    /// Submissions of which nobody knows what became of them, and that looks have not shown for some time, were none.
+    fn forget_doubts(&mut self) {
+        let (now, unseen) = (self.now, self.pace.unseen.as_micros() as u64);
+        for own in self.jobs.iter_mut().filter(|_| !self.is_silent) {
+            own.doubt.take_if(|(since, _)| now.since(now.min(*since)).0 >= unseen);
+        }
+    }
+
+    fn is_anything_left(&self) -> bool {
+        let is_doubted = self.jobs.iter().any(|own| own.doubt.is_some());
+        let has_programs = self.jobs.iter().any(OwnJob::has_program);
+        !self.strays.is_empty() || !self.unanswered.is_empty() || is_doubted || has_programs
+    }
+
+    /// Says which applications are left, and how a person ends them.
+    fn say_what_is_left(&mut self) {
+        let name = |job: u32| {
+            let plan = &self.left.jobs()[job as usize];
+            format!("{}/{}", plan.flow, plan.job)
+        };
+        let named = |app: &AppId| match self.by_app.get(app) {
+            Some(&job) => format!("{app} ({})", name(job)),
+            None => app.to_string(),
+        };
+        let mut warnings = Vec::new();
+        if !self.strays.is_empty() {
+            let named: Vec<String> = self.strays.iter().map(named).collect();
+            let ids: Vec<String> = self.strays.iter().map(AppId::to_string).collect();
+            warnings.push(format!(
+                "left on the cluster: {}; this ends them: yarn application -kill {}",
+                named.join(", "),
+                ids.join(" ")
+            ));
+        }
+        let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
+        let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
+        let doubted = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own)).map(|(job, _)| job);
+        let open: Vec<String> = unanswered.chain(doubted).map(name).collect();
+        if !open.is_empty() {
+            warnings.push(format!(
+                "may still be submitted: {}; this shows them: yarn application -list -appTags {RUN_TAG}={}",
+                open.join(", "),
+                self.left.owner().to_lowercase()
+            ));
+        }
+        for warning in warnings {
+            self.left.happened(Happening::Warned(&warning));
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Looking: what the cluster and the attempts say, and what the driver hears of it.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use slackline_local::worker::Report as Said;
+use slackline_local::{Happening, JobPlan, TaskId};
+use slackline_model::tasks::Tasks;
+use slackline_model::{PhaseId, PhaseKind, Time};
+use slackline_policy::engine::Report;
+
+use super::{Guest, KILL_EVERY, THERE_EVERY, phase_of};
+use crate::engine::books::Verdict;
+use crate::engine::cluster::JOB_TAG;
+use crate::engine::jobs::Stage;
+use crate::engine::reports::{AttemptEnded, Destination, Reports, phase_kind};
+use crate::id::{AppId, TaskId as Task};
+use crate::observe::Change;
+use crate::rest::{Container, FinalStatus};
+
+impl Guest<'_, '_> {
+    /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
+    pub(super) fn look(&mut self, reports: &mut Vec<Report>) {
+        self.now = self.left.now();
+        self.books.advance(self.now);
+        let silence = match self.cluster.look() {
+            Ok(changes) => {
+                for change in changes {
+                    self.take_in(change);
+                }
+                self.ask_masters();
+                self.end_programs();
+                self.count_others();
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        self.is_silent = silence.is_some();
+        for answer in self.cluster.answers() {
+            self.answered(answer);
+        }
+        self.give_up_doubts();
+        self.looks += 1;
+        self.read_reports();
+        if self.looks.is_multiple_of(KILL_EVERY) {
+            self.kill_strays();
+        }
+        let is_open = |stage: &Stage| matches!(stage, Stage::Runs(_));
+        let unread = || self.jobs.iter().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
+        let trouble = silence.or_else(unread);
+        self.trouble(trouble.as_deref());
+        self.books.report(reports);
+        self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
+        self.is_first = false;
+        self.left.happened(Happening::Tick);
+    }
+
+    pub(super) fn take_in(&mut self, change: Change) {
+        match change {
+            Change::Appeared(app) => self.appeared(app),
+            Change::Started(container) => self.started(&container),
+            Change::Ended(container) => self.ended(&container),
+            Change::Over { app, .. } => self.is_over(app),
+            Change::Gone(app) => self.is_gone(app),
+            Change::Restarted | Change::State { .. } | Change::Attempt(_) | Change::Released(_) => {}
+        }
+    }
+
+    /// An application of the run was seen for the first time.
+    pub(super) fn appeared(&mut self, app: AppId) {
+        let Some(known) = self.cluster.snapshot().app(app) else { return };
+        if !known.state.is_over() {
+            self.live.insert(app);
+        }
+        let (priority, is_over) = (known.priority, known.state.is_over());
+        let is_well = known.final_status == FinalStatus::Succeeded;
+        let job = known.tag(JOB_TAG).and_then(|ticket| self.by_ticket.get(ticket).copied());
+        let has_reported = is_over && !is_well && job.is_some_and(|job| self.has_reported(job));
+        let own = job.and_then(|job| self.jobs.get_mut(job as usize));
+        match (job, own) {
+            // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
+            (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
+            (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
+                own.stage = Stage::Runs(app);
+                own.doubt = None;
+                own.priority = priority;
+                own.program.iter_mut().for_each(|program| program.add(app));
+                self.by_app.insert(app, job);
+            }
+            _ if is_over => {}
+            _ => {
+                // It was submitted by a session that was killed before it knew, or for a job that is another now.
+                self.kill(app);
+            }
+        }
+    }
+
+    pub(super) fn started(&mut self, container: &Container) {
+        let job = self.by_app.get(&container.id.attempt.app).copied();
+        let since = container.started_ms.map_or(self.now, |ms| self.left.since_start(ms)).min(self.now);
+        if let Some(own) = job.and_then(|job| self.jobs.get_mut(job as usize)) {
+            own.granted.insert(container.id, since);
+        }
+        let kind = phase_of(container.purpose);
+        let is_open =
+            job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
+        let work = job.filter(|_| is_open).map(|job| (job, kind));
+        self.books.appear(container.id, (&container.host, since), work);
+        if let Some((job, Some(kind))) = work {
+            self.program_began(job, kind, (container, since));
+        }
+    }
+
+    pub(super) fn ended(&mut self, container: &Container) {
+        // Its report lies there since before it ended.
+        let job = self.by_app.get(&container.id.attempt.app).copied();
+        if let Some(job) = job {
+            if self.jobs[job as usize].runs_program() {
+                return self.program_ended(job, container);
+            }
+            self.read_reports_of(job);
+        }
+        let is_well = job.is_some_and(|job| self.jobs[job as usize].is_well(container.id));
+        let verdict = if is_well { Verdict::Done } else { Verdict::Failed };
+        self.books.disappear(container.id, verdict);
+        // It may have made again what was done: then nothing is left to be done in its place.
+        let kind = phase_of(container.purpose);
+        if let Some((job, kind)) = job.zip(kind)
+            && let Some(phase) = self.books.phase_of(job, kind)
+        {
+            self.hear_of_done(job, kind, phase);
+        }
+    }
+
+    /// An application has ended: its job is done, or has failed.
+    pub(super) fn is_over(&mut self, app: AppId) {
+        self.live.remove(&app);
+        self.strays.remove(&app);
+        let Some(&job) = self.by_app.get(&app) else { return };
+        if self.jobs[job as usize].runs_program() {
+            return self.app_is_over(app, job);
+        }
+        self.read_reports_of(job);
+        let own = &mut self.jobs[job as usize];
+        if matches!(own.stage, Stage::Done | Stage::Failed) {
+            return;
+        }
+        let known = self.cluster.snapshot().app(app);
+        let Some(known) = known.filter(|known| known.final_status == FinalStatus::Succeeded) else {
+            return self.fail_with(app, job);
+        };
+        // One of an earlier session may have ended long ago.
+        let ended = known.finished_ms.filter(|_| own.submissions == 0);
+        let ended = ended.map_or(self.now, |ms| self.left.since_start(ms)).min(self.now);
+        own.late = Some(Time(ended.0 + self.pace.late.as_micros() as u64));
+    }
+
+    /// The ResourceManager has forgotten an application: the job is submitted once more.
+    pub(super) fn is_gone(&mut self, app: AppId) {
+        self.live.remove(&app);
+        self.strays.remove(&app);
+        let Some(&job) = self.by_app.get(&app) else { return };
+        if self.jobs[job as usize].runs_program() {
+            // Its program hears of that too, and has the last word.
+            self.end_app(job, app, Ok(()));
+        } else if self.jobs[job as usize].app() == Some(app) {
+            self.try_again(job, &format!("{app}: the ResourceManager does not know it any more"));
+        }
+        self.by_app.remove(&app);
+    }
+
+    /// Counts the slots that containers hold which are not of the run.
+    pub(super) fn count_others(&mut self) {
+        self.cluster.control.count_others(&mut self.books, self.rules.slot_mb, 0);
+    }
+
+    pub(super) fn read_reports(&mut self) {
+        let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
+        for job in 0..self.jobs.len() as u32 {
+            let Stage::Runs(app) = self.jobs[job as usize].stage else { continue };
+            if self.jobs[job as usize].program.is_some() {
+                continue;
+            }
+            let destination =
+                self.submit.destination(&self.left.jobs()[job as usize], &self.jobs[job as usize]);
+            if is_turn_of_all || matches!(destination, Destination::Here(_)) {
+                self.read_reports_of(job);
+            }
+            // What a container did that ended without a row of its own.
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
+            if self.jobs[job as usize].late.is_some_and(|until| until <= self.now) {
+                let problem = self.jobs[job as usize].unread.take();
+                let problem = problem.unwrap_or_else(|| "not all of its tasks have reported".to_owned());
+                self.try_again(job, &format!("{app} ended, and {problem}"));
+            }
+        }
+    }
+
+    /// Whether all tasks of a job are done, by what their attempts have written.
+    fn has_reported(&self, job: u32) -> bool {
+        let (plan, own) = (&self.left.jobs()[job as usize], &self.jobs[job as usize]);
+        let destination = self.submit.destination(plan, own);
+        let Ok(news) = Reports::default().read(&destination, makes_part(plan)) else { return false };
+        let done = news.ended.iter().filter(|ended| matches!(ended.report, Said::Done(_)));
+        let done: BTreeSet<_> = done.map(|ended| ended.attempt.task).collect();
+        done.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
+    }
+
+    /// Takes in what attempts of a job have written since the last time.
+    pub(super) fn read_reports_of(&mut self, job: u32) {
+        let own = &mut self.jobs[job as usize];
+        if matches!(own.stage, Stage::Done | Stage::Failed) {
+            return;
+        }
+        let plan = &self.left.jobs()[job as usize];
+        let destination = self.submit.destination(plan, own);
+        let read = own.reports.read(&destination, makes_part(plan));
+        let news = match read {
+            Ok(news) => news,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return self.fail(job, &error.to_string());
+            }
+            // What cannot be read now may be later.
+            Err(error) => return own.unread = Some(error.to_string()),
+        };
+        own.unread = None;
+        for attempt in news.begun {
+            let task = (phase_kind(attempt.task.kind), attempt.task.number);
+            self.say_started(job, task);
+        }
+        for ended in news.ended {
+            self.attempt_ended(job, ended);
+        }
+        self.finish_if_made(job);
+    }
+
+    pub(super) fn say_started(&mut self, job: u32, (phase, task): (PhaseKind, u32)) {
+        if self.jobs[job as usize].started.insert((phase, task)) {
+            self.left.happened(Happening::Started(TaskId { job, phase, task }));
+        }
+    }
+
+    pub(super) fn attempt_ended(&mut self, job: u32, ended: AttemptEnded) {
+        let (kind, number) = (phase_kind(ended.attempt.task.kind), ended.attempt.task.number);
+        if self.jobs[job as usize].made.contains_key(&(kind, number)) {
+            return;
+        }
+        self.say_started(job, (kind, number));
+        match ended.report.clone() {
+            Said::Done(_) => {
+                let seconds = ended.ended.saturating_sub(ended.started) as f64 / 1e3;
+                let own = &mut self.jobs[job as usize];
+                own.made.insert((kind, number), ended);
+                let phase = self.books.phase_of(job, kind);
+                // Those of the last phase are done when the output is complete.
+                let is_last = self.jobs[job as usize].is_made(&self.left.jobs()[job as usize]);
+                if !is_last {
+                    self.left.happened(Happening::Done(TaskId { job, phase: kind, task: number }, seconds));
+                }
+                if let Some(phase) = phase.filter(|_| !is_last) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
+            Said::Failed { message, is_final, .. } => {
+                self.attempt_failed((job, kind, number), &ended, &message, is_final);
+            }
+        }
+    }
+
+    /// The driver hears of tasks that are done and whose container it does not know.
+    pub(super) fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
+        let own = &self.jobs[job as usize];
+        // Those of live containers end with these.
+        let live = own.made.iter().filter(|((phase, _), made)| {
+            *phase == kind && made.container.is_some_and(|container| self.books.is_live(container))
+        });
+        let known = self.books.done(phase) + live.count() as u32;
+        let more = own.done(kind).saturating_sub(known);
+        if more > 0 {
+            self.books.done_before(phase, more);
+        }
+    }
+
+    /// Flows that arrive now, whose phases get the next ids of the driver.
+    pub(super) fn arrive(&mut self, reports: &mut Vec<Report>) {
+        for flow in self.left.arriving() {
+            let instance = self.left.instance();
+            reports.push(Report::Arrived(Box::new(instance.excerpt(flow))));
+            let mut jobs = BTreeSet::new();
+            for phase in instance.flow(flow).phases() {
+                let info = instance.phase(phase);
+                let id = self.left.id(phase, 0);
+                let tasks = info.tasks().map_or(0, Tasks::count);
+                self.books.add_phase(PhaseId(self.next_phase), (id.job, id.phase), tasks);
+                self.next_phase += 1;
+                jobs.insert(id.job);
+            }
+            self.tell_of_earlier(&jobs);
+        }
+    }
+
+    /// What is known already of the jobs of a flow that has arrived: they went on while nobody drove them.
+    pub(super) fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job as usize].stage == Stage::Failed) {
+            return self.books.fail_flow(&self.jobs_of_flow_of(failed));
+        }
+        for &job in jobs {
+            if self.jobs[job as usize].stage == Stage::Done {
+                self.books.finish_job(job);
+                continue;
+            }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
+        }
+    }
+}
+
+/// Which tasks of a job make parts; none of what is no task of it.
+fn makes_part(plan: &JobPlan) -> impl Fn(Task) -> Option<bool> {
+    move |task| {
+        let kind = phase_kind(task.kind);
+        let makes_part = kind == PhaseKind::Reduce || plan.reducers == 0;
+        (task.number < plan.tasks(kind)).then_some(makes_part)
+    }
+}

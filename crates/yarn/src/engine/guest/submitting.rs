@@ -1,0 +1,157 @@
+//! Submitting: which jobs are handed to the cluster, and what becomes of that.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use slackline_local::elsewhere;
+
+use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
+use crate::engine::cluster::{Answer, Said, Ticket};
+use crate::engine::jobs::{OwnJob, Stage};
+use crate::engine::reports::Reports;
+use crate::engine::wishes::Plans;
+use crate::submitter::{FailureKind, SubmitterError};
+
+impl Guest<'_, '_> {
+    /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
+    pub(super) fn find_submissions(&mut self) {
+        for (job, own) in (0..).zip(&mut self.jobs) {
+            if self.left.is_done(job) {
+                own.stage = Stage::Done;
+                continue;
+            }
+            let names = fs::read_dir(&own.directory).into_iter().flatten().flatten();
+            let last = names.filter_map(|entry| entry.file_name().into_string().ok()).max();
+            let Some(name) = last else { continue };
+            own.ticket = name;
+            if self.submit.is_as_submitted(&self.left, job, own) {
+                self.by_ticket.insert(own.ticket.clone(), job);
+            } else {
+                own.ticket.clear();
+            }
+        }
+    }
+
+    /// Submits jobs that the driver has started, as many as may have ApplicationMasters at a time: one that is submitted
+    /// has its own before any table could hold it, and those of all slots would wait for each other for ever.
+    pub(super) fn submit_wanted(&mut self) {
+        // What was submitted before, by an earlier session too, is seen when the cluster answers.
+        if self.is_silent {
+            return;
+        }
+        let most = masters_max(self.books.slots(), self.rules.am_share);
+        let has_master = |own: &&OwnJob| own.stage == Stage::Submitted || own.app().is_some();
+        let mut masters = self.jobs.iter().filter(has_master).count();
+        for job in self.books.waiting_jobs() {
+            if masters >= most {
+                return;
+            }
+            if self.jobs[job as usize].stage == Stage::Waiting {
+                self.submit(job);
+                masters += 1;
+            }
+        }
+    }
+
+    /// Submits all jobs whose input is there.
+    pub(super) fn submit_ready(&mut self, plans: &Plans) {
+        let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
+        for job in jobs {
+            if self.jobs[job as usize].stage == Stage::Waiting && !self.is_silent {
+                self.submit(job);
+            }
+        }
+    }
+
+    pub(super) fn submit(&mut self, job: u32) {
+        let own = &mut self.jobs[job as usize];
+        self.by_ticket.remove(&own.ticket);
+        own.submissions += 1;
+        own.reports = Reports::default();
+        own.made.clear();
+        let is_jar = self.left.jobs()[job as usize].work.is_jar();
+        own.program = is_jar.then(Default::default);
+        let before = own.directory.clone();
+        own.ticket = format!("{:013x}-{job}", crate::clock::unix_millis());
+        let own = &self.jobs[job as usize];
+        let request = elsewhere::clear(&before)
+            .and_then(|()| fs::create_dir_all(own.destination()))
+            .and_then(|()| self.submit.request(&self.left, job, own));
+        match request {
+            Ok(request) => {
+                let ticket = Ticket { job, name: own.ticket.clone() };
+                self.by_ticket.insert(ticket.name.clone(), job);
+                let own = &mut self.jobs[job as usize];
+                (own.stage, own.priority) = (Stage::Submitted, PRIORITY);
+                self.unanswered.insert(ticket.clone());
+                self.cluster.submit(ticket, request, PRIORITY as u32);
+            }
+            Err(error) => self.fail(job, &format!("it cannot be submitted: {error}")),
+        }
+    }
+
+    /// A submission was answered: this is its application, unless a look has shown it before.
+    pub(super) fn answered(&mut self, (ticket, answer): Answer) {
+        self.unanswered.remove(&ticket);
+        let own = &mut self.jobs[ticket.job as usize];
+        let is_last = own.ticket == ticket.name;
+        let waits = is_last && own.stage == Stage::Submitted;
+        match answer {
+            Ok(Said::Began(process)) => self.program_is_there(&ticket, process),
+            Ok(Said::Ended(state)) => self.program_is_over(&ticket, state),
+            Ok(Said::Submitted(app)) if waits => {
+                own.stage = Stage::Runs(app);
+                self.by_app.insert(app, ticket.job);
+                self.live.insert(app);
+            }
+            Ok(Said::Submitted(app)) if self.by_app.contains_key(&app) => {}
+            // Its job is done by another, or has failed.
+            Ok(Said::Submitted(app)) => {
+                self.live.insert(app);
+                self.kill(app);
+            }
+            Err(error) if waits && is_refused(&error) => {
+                self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
+            }
+            Err(error) if is_last && own.program.is_some() => self.program_is_lost(ticket.job, &error),
+            Err(error) if is_last && own.app().is_none() => {
+                own.doubt = Some((self.now, error.to_string()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Jobs of which nobody knows whether they were submitted are submitted again when looks have not shown them for some
+    /// time.
+    pub(super) fn give_up_doubts(&mut self) {
+        for job in 0..self.jobs.len() as u32 {
+            let own = &mut self.jobs[job as usize];
+            let Some((since, message)) = &mut own.doubt else { continue };
+            if self.is_silent {
+                *since = self.now;
+            } else if self.now.since(*since).0 >= self.pace.unseen.as_micros() as u64 {
+                let message = format!("it cannot be submitted: {message}");
+                own.doubt = None;
+                if own.stage == Stage::Submitted {
+                    self.try_again(job, &message);
+                }
+            }
+        }
+    }
+
+    /// What was submitted of a job is of no use any more: it is submitted again, unless that was done too often.
+    pub(super) fn try_again(&mut self, job: u32, problem: &str) {
+        let own = &mut self.jobs[job as usize];
+        if own.submissions >= SUBMISSIONS_MAX {
+            return self.fail(job, problem);
+        }
+        own.stage = Stage::Waiting;
+        own.late = None;
+    }
+}
+
+/// Whether a job was certainly not submitted, and would not be if it were tried again.
+fn is_refused(error: &SubmitterError) -> bool {
+    use FailureKind::{Input, Output, Refused, Security};
+    matches!(error, SubmitterError::Failed { kind: Refused | Input | Output | Security, .. })
+}
