@@ -47,7 +47,10 @@ pub fn drive(
     let started = clock::unix_micros();
     let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
     let known = store.as_ref().map(HistoryStore::latest).transpose()?;
-    let known = known.as_ref().map_or_else(History::new, records);
+    // What was seen here says more than what the cluster remembers.
+    let mut jobs = cluster.past().clone();
+    jobs.extend(known.unwrap_or_default());
+    let known: History = records(&jobs);
     let machines = cluster.empty().cluster();
     let mut policy = request.policy.build(machines, &Objective::default());
     let learning = Learning::new(machines, &known).guessing();

@@ -176,6 +176,12 @@ impl Address {
         if fine && port != 0 { Ok(Self { authority: format!("{host}:{port}") }) } else { Err(malformed()) }
     }
 
+    /// `HOST:PORT` with another port.
+    pub(crate) fn with_port(&self, port: &str) -> String {
+        let host = self.authority.rsplit_once(':').map_or(&*self.authority, |(host, _)| host);
+        format!("{host}:{port}")
+    }
+
     /// `http://HOST:PORT`.
     fn base(&self) -> String {
         format!("http://{}", self.authority)

@@ -27,6 +27,9 @@ pub struct Job {
     /// Its name.
     #[serde(default, deserialize_with = "text")]
     pub name: String,
+    /// Its queue, as it was named when it was submitted; the history says it.
+    #[serde(default, deserialize_with = "text")]
+    pub queue: String,
     /// `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED`, … (`JobState`).
     #[serde(default, deserialize_with = "text")]
     pub state: String,
@@ -60,6 +63,12 @@ pub struct Job {
     /// The mean of its maps; the history says it.
     #[serde(default, rename = "avgMapTime", deserialize_with = "whole")]
     pub mean_map_ms: Option<u64>,
+    /// The mean of what its reduces take to fetch; the history says it.
+    #[serde(default, rename = "avgShuffleTime", deserialize_with = "whole")]
+    pub mean_shuffle_ms: Option<u64>,
+    /// The mean of what they take to merge then; the history says it.
+    #[serde(default, rename = "avgMergeTime", deserialize_with = "whole")]
+    pub mean_merge_ms: Option<u64>,
     /// The mean of its reduces from the end of their merge; the history says it.
     #[serde(default, rename = "avgReduceTime", deserialize_with = "whole")]
     pub mean_reduce_ms: Option<u64>,
@@ -188,6 +197,17 @@ impl MapReduce {
     /// See [`HttpError`].
     pub fn jobs(&self) -> Result<Vec<Job>, HttpError> {
         self.client.get_list(&format!("{}/jobs", self.root), &[], &["jobs", "job"])
+    }
+
+    /// The jobs of a history that have succeeded and began at that time or later, in milliseconds since 1970. They lack means.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`].
+    pub fn succeeded(&self, since_ms: u64) -> Result<Vec<Job>, HttpError> {
+        let since = since_ms.to_string();
+        let which = [("state", "SUCCEEDED"), ("startedTimeBegin", since.as_str())];
+        self.client.get_list(&format!("{}/jobs", self.root), &which, &["jobs", "job"])
     }
 
     /// One job; `None` if it is not known there.

@@ -7,11 +7,12 @@
 //! In reading order:
 //! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop;
 //! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
-//! - `driven`: the engine; `known`: an application; `name`: what it is called and wants.
+//! - `driven`: the engine; `known`: an application; `name`: what it is called and wants; `past`: what others like it took.
 
 mod driven;
 mod known;
 mod name;
+mod past;
 mod told;
 
 use std::cell::RefCell;
@@ -25,7 +26,7 @@ use slackline_local::JobHistory;
 use slackline_local::run::EngineError;
 use slackline_model::draft::{Draft, MachineDraft};
 use slackline_model::names::listed;
-use slackline_model::params::{Param, Settings};
+use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::NewRow;
 use slackline_model::{FlowId, Instance, SlotRange};
 use slackline_policy::engine::RowId;
@@ -39,13 +40,22 @@ use super::control::Control;
 use super::fit;
 use super::guest::{CYCLE, Rules};
 use super::wishes::Plans;
+use crate::clock::unix_millis;
 use crate::http::{self, Address};
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{ResourceManager, Scheduler};
 use crate::table::Table;
 
 /// What can be set of it.
-pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE];
+pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
+
+const JOB_HISTORY: Param = Param::new(
+    "job-history",
+    "cluster",
+    Values::Text("HOST:PORT"),
+    "the JobHistory server, which says what jobs took that ended before; cluster: as the ResourceManager's configuration \
+     says, else port 19888 of its machine, none: not asked",
+);
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -76,6 +86,7 @@ pub struct Cluster {
     manner: Manner,
     table: Option<PathBuf>,
     remarks: Vec<String>,
+    past: JobHistory,
     empty: Instance,
 }
 
@@ -113,15 +124,28 @@ impl Cluster {
                     .to_owned(),
             );
         }
+        let history = past::server(settings.text(JOB_HISTORY.name), &address, &manager)?;
+        let past = history.map(|server| past::past(&server, &queues, unix_millis()));
+        let past = past.transpose().unwrap_or_else(|error| {
+            remarks.push(format!(
+                "what jobs took before is not known: {error}; --job-history HOST:PORT says where the JobHistory server is"
+            ));
+            None
+        });
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
         let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb, by_cluster: false };
         let manner = Manner { queues, rules, machines, dry_run, cycle, every, lasts };
-        Ok(Self { address, manner, table, remarks, empty })
+        Ok(Self { address, manner, table, remarks, past: past.unwrap_or_default(), empty })
     }
 
     /// What is to be known before, in words for a person.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
+    }
+
+    /// What jobs of the queues took that ended well before, by the JobHistory server.
+    pub fn past(&self) -> &JobHistory {
+        &self.past
     }
 
     /// The full paths of the queues.

@@ -48,7 +48,12 @@ pub(super) fn answer(state: &mut State, request: &Request) -> Answer {
             Answer::json(&json!({ "historyInfo": { "startedOn": 1 } }))
         }
         ("GET", ["ws", "v1", "history", "mapreduce", rest @ ..]) => {
-            let over: Vec<&MockApp> = state.apps.values().filter(|app| app.state.is_over()).collect();
+            let is_wanted = |app: &&MockApp| {
+                let since = parameter(query, "startedTimeBegin").and_then(|since| since.parse::<u64>().ok());
+                let is_so = parameter(query, "state").is_none_or(|state| state == job_state(app));
+                app.state.is_over() && is_so && since.is_none_or(|since| app.submitted_ms >= since)
+            };
+            let over: Vec<&MockApp> = state.apps.values().filter(is_wanted).collect();
             jobs(&over, rest, Shape::Singles)
         }
         _ => Answer::page(404, "Error 404 Not Found"),
@@ -311,14 +316,33 @@ fn jobs(apps: &[&MockApp], path: &[&str], shape: Shape) -> Answer {
     Answer::json(&document)
 }
 
+fn job_state(app: &MockApp) -> &'static str {
+    match app.state {
+        AppState::Finished => "SUCCEEDED",
+        AppState::Failed => "FAILED",
+        AppState::Killed => "KILLED",
+        _ => "RUNNING",
+    }
+}
+
+/// The mean of what tasks took, ms.
+fn mean(app: &MockApp, kind: TaskKind) -> u64 {
+    let well = |attempt: &&MockAttempt| attempt.id.task.kind == kind && attempt.state == "SUCCEEDED";
+    let took = |attempt: &MockAttempt| attempt.finished_ms.saturating_sub(attempt.started_ms);
+    let times: Vec<u64> = app.attempts.iter().filter(well).map(took).collect();
+    times.iter().sum::<u64>() / (times.len() as u64).max(1)
+}
+
 fn job(app: &MockApp) -> Value {
-    json!({ "id": app.id.job(), "name": "job", "user": "me", "state": if app.state.is_over() { "SUCCEEDED" } else { "RUNNING" },
+    json!({ "id": app.id.job(), "name": app.name, "queue": app.queue.trim_start_matches("root."), "user": "me",
+        "state": job_state(app),
         "submitTime": app.id.cluster, "startTime": app.id.cluster + 5, "finishTime": app.finished_ms,
         "mapsTotal": app.maps, "mapsCompleted": app.count(TaskKind::Map, "SUCCEEDED"),
         "mapsPending": app.pending(TaskKind::Map), "mapsRunning": app.count(TaskKind::Map, "RUNNING"),
         "reducesTotal": app.reduces, "reducesCompleted": app.count(TaskKind::Reduce, "SUCCEEDED"),
         "reducesPending": app.pending(TaskKind::Reduce), "reducesRunning": app.count(TaskKind::Reduce, "RUNNING"),
-        "avgMapTime": 1000, "avgReduceTime": 1000, "diagnostics": "" })
+        "avgMapTime": mean(app, TaskKind::Map), "avgShuffleTime": 1000, "avgMergeTime": 500,
+        "avgReduceTime": mean(app, TaskKind::Reduce), "diagnostics": "" })
 }
 
 fn tasks(app: &MockApp) -> Vec<(TaskId, &'static str)> {

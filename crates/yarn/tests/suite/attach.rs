@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_algo::baseline::edf::Edf;
-use slackline_local::JobHistory;
+use slackline_local::{JobCost, JobHistory};
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
@@ -57,7 +57,12 @@ impl Site {
     }
 
     fn ask(&self, wish: Wish) -> Result<Cluster, String> {
-        let settings = Settings::parse(PARAMS, [("memory", "512MiB")]).unwrap();
+        self.ask_with(wish, "none")
+    }
+
+    /// The same, where that is said of the JobHistory server.
+    fn ask_with(&self, wish: Wish, history: &str) -> Result<Cluster, String> {
+        let settings = Settings::parse(PARAMS, [("memory", "512MiB"), ("job-history", history)]).unwrap();
         Cluster::ask(&self.mock.address().to_string(), &settings, wish).map_err(|e| e.to_string())
     }
 
@@ -352,4 +357,62 @@ fn queues_that_follow_no_priorities_are_refused() {
     crate::fit::has_the_fair_scheduler(&site.mock);
     let other = site.ask(Site::wish()).unwrap_err();
     assert!(other.contains("found the scheduler \"fairScheduler\""), "{other}");
+}
+
+#[test]
+fn what_jobs_took_before_is_asked_of_the_history() {
+    let site = Site::new();
+    // Of four of a name the newest three count; one of another queue, one that failed and one of long ago do not.
+    let today = 4_102_444_800_000;
+    for n in 0..4 {
+        let id = site.submit("", (6, 2), true);
+        site.mock.with(|state| {
+            let app = app(state, id);
+            app.name = format!("load 2026-03-0{}", n + 1);
+            app.properties.insert("mapreduce.job.tags".to_owned(), "slackline.flow=etl".to_owned());
+            app.submitted_ms = today;
+            let now = today;
+            while app.grant("127.0.0.2", now) {
+                app.end_one("SUCCEEDED", now + 1000 * (n + 1));
+            }
+            app.end(AppState::Finished, now + 10_000 * (n + 1));
+        });
+    }
+    let other = site.submit("", (6, 0), true);
+    let failed = site.submit("", (6, 0), true);
+    let old = site.submit("", (6, 0), true);
+    site.mock.with(|state| {
+        for (id, ended) in
+            [(other, AppState::Finished), (failed, AppState::Failed), (old, AppState::Finished)]
+        {
+            let app = app(state, id);
+            app.submitted_ms = if id == old { 1_000_000 } else { today };
+            app.grant("127.0.0.2", app.submitted_ms);
+            app.end_one("SUCCEEDED", app.submitted_ms + 1000);
+            app.end(ended, app.submitted_ms + 2000);
+        }
+        app(state, other).queue = "root.default".to_owned();
+    });
+    let cluster = site.ask_with(Site::wish(), &site.mock.address().to_string()).unwrap();
+    assert_eq!(cluster.remarks(), [""; 0]);
+    let past: Vec<_> =
+        cluster.past().iter().map(|(name, cost)| (name.flow.as_str(), name.job.as_str(), *cost)).collect();
+    // A reduce takes a second to fetch and half a second to merge before its mean.
+    let cost = JobCost {
+        maps: 18,
+        map_micros: 6 * (2 + 3 + 4) * 1_000_000,
+        reduces: 6,
+        reduce_micros: 2 * (2 + 3 + 4) * 1_000_000 + 6 * 1_500_000,
+        ..JobCost::default()
+    };
+    assert_eq!(past, [("etl", "load *", cost)]);
+}
+
+#[test]
+fn a_history_that_does_not_answer_is_said() {
+    let site = Site::new();
+    let cluster = site.ask_with(Site::wish(), "127.0.0.1:1").unwrap();
+    assert_eq!(cluster.past().len(), 0);
+    assert!(cluster.remarks()[0].contains("what jobs took before is not known: "), "{:?}", cluster.remarks());
+    assert!(cluster.remarks()[0].contains("--job-history HOST:PORT"), "{:?}", cluster.remarks());
 }

@@ -388,7 +388,7 @@ impl<'w> Driven<'w> {
         let flow = known.wanted.flow.as_deref();
         let read = || self.control.manager.master(known.app).properties(known.app, WORKFLOW).ok();
         let workflow = if flow.is_none() { read() } else { None };
-        Some(name(&watched.app, flow, &workflow.unwrap_or_default()))
+        Some(name(&watched.app.name, flow, &workflow.unwrap_or_default()))
     }
 
     fn give_up_if_silent(&mut self, number: u32) {

@@ -7,6 +7,9 @@ use slackline_model::When;
 
 use crate::rest::App;
 
+/// The property of a job that has its tags.
+const TAGS: &str = "mapreduce.job.tags";
+
 /// `slackline.flow=NAME`: what application it is one of.
 const FLOW_TAG: &str = "slackline.flow";
 /// `slackline.deadline=+SECONDS`: when it should be done, from its submission.
@@ -53,15 +56,15 @@ impl Wanted {
         let weight = read(WEIGHT_TAG, "a number from 0 to 1e6", |text| {
             text.parse().ok().filter(|weight| (0.0..=1e6).contains(weight))
         });
-        let flow = app.tag(FLOW_TAG).map(printable).filter(|name| !name.is_empty());
+        let flow = app.tag(FLOW_TAG).and_then(flow);
         Self { flow, deadline, weight: weight.unwrap_or(1.0), problems }
     }
 }
 
 /// How an application is found again among others: by its tag, else by what its job says of the workflow it is a part of,
 /// else by its name; without the numbers and dates that tell it from yesterday's.
-pub(super) fn name(app: &App, flow: Option<&str>, workflow: &BTreeMap<String, String>) -> JobName {
-    let own = recurring(&app.name);
+pub(super) fn name(own: &str, flow: Option<&str>, workflow: &BTreeMap<String, String>) -> JobName {
+    let own = recurring(own);
     let said = |key: &str| workflow.get(key).map(|text| recurring(text)).filter(|text| !text.is_empty());
     let own = if own.is_empty() { "job".to_owned() } else { own };
     let [by_name, by_id, node] = [WORKFLOW[0], WORKFLOW[1], WORKFLOW[2]].map(said);
@@ -72,9 +75,26 @@ pub(super) fn name(app: &App, flow: Option<&str>, workflow: &BTreeMap<String, St
     }
 }
 
+/// The flow that a tag names.
+fn flow(text: &str) -> Option<String> {
+    Some(printable(text)).filter(|name| !name.is_empty())
+}
+
+/// Properties of a job that has ended that say how it is found again.
+pub(super) fn properties() -> Vec<&'static str> {
+    WORKFLOW.iter().copied().chain([TAGS]).collect()
+}
+
+/// How a job that has ended is found again, by these of its properties. YARN makes tags lower case.
+pub(super) fn name_by(own: &str, properties: &BTreeMap<String, String>) -> JobName {
+    let tags = properties.get(TAGS).map(|tags| tags.to_lowercase()).unwrap_or_default();
+    let tag = tags.split(',').find_map(|tag| tag.trim().strip_prefix(FLOW_TAG)?.strip_prefix('='));
+    name(own, tag.and_then(flow).as_deref(), properties)
+}
+
 /// A name without what differs from one recurrence to the next: every number, with what separates it from the next
 /// number, becomes `*`. `load 2026-03-01 06:00` is `load *`.
-fn recurring(name: &str) -> String {
+pub(super) fn recurring(name: &str) -> String {
     let mut out = String::new();
     let mut rest = printable(name);
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -133,7 +153,7 @@ mod tests {
             pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
         let by = |flow: Option<&str>, pairs: &[(&str, &str)]| {
-            let JobName { flow, job } = name(&app("sort 7", ""), flow, &workflow(pairs));
+            let JobName { flow, job } = name("sort 7", flow, &workflow(pairs));
             (flow, job)
         };
         let pair = |flow: &str, job: &str| (flow.to_owned(), job.to_owned());
@@ -142,6 +162,10 @@ mod tests {
         assert_eq!(by(None, &all), pair("night *", "sum"));
         assert_eq!(by(None, &[("mapreduce.workflow.id", "w-1")]), pair("w-*", "sort *"));
         assert_eq!(by(Some("etl"), &all), pair("etl", "sum"));
+        let tagged =
+            [("mapreduce.job.tags", "a=b, Slackline.Flow=Nightly"), ("mapreduce.workflow.name", "w")];
+        let JobName { flow, job } = name_by("sort 7", &workflow(&tagged));
+        assert_eq!((flow, job), pair("nightly", "sort *"));
     }
 
     #[test]
