@@ -51,7 +51,7 @@ pub(crate) struct Attach {
     policy: PolicySpec,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// History of what jobs took earlier; it is told what these took when this ends
+    /// History of what jobs took, which learns what these take
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
     /// Only say what would be done; nothing is written to the cluster

@@ -53,8 +53,7 @@ const JOB_HISTORY: Param = Param::new(
     "job-history",
     "cluster",
     Values::Text("HOST:PORT"),
-    "the JobHistory server, which says what jobs took that ended before; cluster: as the ResourceManager's configuration \
-     says, else port 19888 of its machine, none: not asked",
+    "says what jobs took before; cluster: that of the cluster, none: not asked",
 );
 
 /// What is asked for.
