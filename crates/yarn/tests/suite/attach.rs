@@ -12,7 +12,7 @@ use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
 use slackline_yarn::engine::attach::{Application, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
-use slackline_yarn::mock::{Mock, MockApp, State};
+use slackline_yarn::mock::{Mock, MockApp, Mood, State};
 use slackline_yarn::{AppId, AppState};
 
 /// A mock cluster with the plug-in: four hosts of two slots.
@@ -415,4 +415,20 @@ fn a_history_that_does_not_answer_is_said() {
     assert_eq!(cluster.past().len(), 0);
     assert!(cluster.remarks()[0].contains("what jobs took before is not known: "), "{:?}", cluster.remarks());
     assert!(cluster.remarks()[0].contains("--job-history HOST:PORT"), "{:?}", cluster.remarks());
+}
+
+#[test]
+fn masters_that_answer_slowly_do_not_keep_the_table_from_being_written() {
+    let site = Site::new();
+    let apps: Vec<AppId> = (0..6).map(|_| site.submit("", (8, 0), true)).collect();
+    let slow = Mood::Slow(Duration::from_millis(400));
+    site.mock.with(|state| state.moods.push(("/proxy/", usize::MAX, slow)));
+    site.drive(Site::wish(), |_, seen| seen.looks == 4);
+    let requests = site.mock.with(|state| state.requests.clone());
+    let is_asked = |app: &AppId| requests.iter().any(|r| r.contains(&format!("/proxy/{app}/ws")));
+    assert!(apps.iter().all(is_asked), "{requests:?}");
+    // Those of a second, and the last.
+    let looks = requests.split(|request| request.contains("cluster/apps?"));
+    let most = looks.map(|look| look.iter().filter(|r| r.contains("/jobs/")).count()).max();
+    assert!(most.is_some_and(|most| (1..=6).contains(&most)), "{most:?}");
 }

@@ -31,6 +31,9 @@ use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
 use crate::table::{Row, Rows};
 
+/// How long ApplicationMasters are asked at a look; one answers within five seconds, or not.
+const ASKING: Duration = Duration::from_secs(1);
+
 /// The longest that an application is believed to have been there before, seconds: ten years.
 const OFFSET_MAX: f64 = 3.2e8;
 
@@ -65,6 +68,8 @@ pub(super) struct Driven<'w> {
     by_flow: BTreeMap<FlowId, u32>,
     rows: Rows,
     wakes: BTreeSet<Time>,
+    /// The number of the application whose ApplicationMaster is asked first.
+    next_asked: u32,
     began: Stopwatch,
     began_ms: u64,
     /// How long before that the first application was submitted of those that were there: the driver counts from then,
@@ -99,6 +104,7 @@ impl<'w> Driven<'w> {
             by_flow: BTreeMap::new(),
             rows: Rows::new(),
             wakes: BTreeSet::new(),
+            next_asked: 0,
             began: Stopwatch::start(),
             began_ms: unix_millis(),
             offset: Span(0),
@@ -323,10 +329,18 @@ impl<'w> Driven<'w> {
         }
     }
 
-    /// Asks the ApplicationMasters that may have something new to say.
+    /// Asks the ApplicationMasters that may have something new to say, as many as have time to answer: the others have
+    /// their turn at the next look. The table has to be written before it expires.
     fn ask_masters(&mut self) {
-        let numbers: Vec<u32> = self.apps.keys().copied().collect();
+        let next = self.next_asked;
+        let numbers: Vec<u32> =
+            self.apps.range(next..).chain(self.apps.range(..next)).map(|(&n, _)| n).collect();
+        let watch = Stopwatch::start();
         for number in numbers {
+            if watch.elapsed() >= ASKING {
+                self.next_asked = number;
+                return;
+            }
             let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else {
                 continue;
             };
