@@ -10,12 +10,14 @@
 //! - [`ordering`]: job orders and slot configurations by Johnson's rule;
 //! - [`policies`]: the table of policies, one line each;
 //! - [`registry`]: the table of policies: what it says of each, and how each is made;
+//! - [`rule`]: rules of the textbook on what is left of each flow;
 //! - [`woha`]: deadlines by progress plans.
 //!
 //! Each paper gets a folder of its own beside these.
 #![deny(clippy::unwrap_used)]
 
 pub mod baseline;
+mod believed;
 pub mod classic;
 pub mod dmrs;
 mod epochs;
@@ -28,4 +30,5 @@ pub mod policies;
 #[path = "../../../testdata/real.rs"]
 mod real_data;
 pub mod registry;
+pub mod rule;
 pub mod woha;

@@ -2,7 +2,7 @@
 
 use crate::baseline::{edf, fair, fifo};
 use crate::registry::PolicyEntry;
-use crate::{dmrs, flex, flowflex, ordering, woha};
+use crate::{dmrs, flex, flowflex, ordering, rule, woha};
 
 /// All policies.
 pub const POLICIES: &[PolicyEntry] = &[
@@ -19,4 +19,5 @@ pub const POLICIES: &[PolicyEntry] = &[
     dmrs::MAP_ONLY,
     ordering::MK_JR,
     ordering::MK_TCT_JR,
+    rule::ENTRY,
 ];

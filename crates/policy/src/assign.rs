@@ -172,7 +172,7 @@ impl Assigner {
         let machine = spot.machine.map(|(machine, _)| machine);
         let ask = Ask { lane: spot.lane, machine, slots, skip: &self.skip };
         let Deciding { policy, estimates } = deciding;
-        let view = View { instance: &ledger.instance, state: &ledger.state, estimates, now: ledger.now };
+        let view = View::of(ledger, estimates);
         let grant = policy.next(&ask, &view)?;
         assert!(
             !self.skip.contains(&grant.phase),

@@ -274,8 +274,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 
     /// What the policy sees now.
     pub fn view(&self) -> View<'_> {
-        let Ledger { instance, state, now, .. } = &self.ledger;
-        View { instance, state, estimates: &self.estimates, now: *now }
+        View::of(&self.ledger, &self.estimates)
     }
 
     /// How many slots the policy wants a phase to hold; none if it decides in another way ([`Style::Targets`]).
@@ -359,8 +358,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         }
         self.actions.clear();
         let Self { policy, engine, ledger, estimates, assigner, actions, .. } = self;
-        let Ledger { instance, state, now, .. } = &*ledger;
-        policy.on_events(&events, &View { instance, state, estimates, now: *now }, actions);
+        policy.on_events(&events, &View::of(ledger, estimates), actions);
         assigner.absorb(actions, ledger, *engine);
     }
 
@@ -414,8 +412,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if !events.is_empty() {
             actions.clear();
             believe(config, ledger, estimates, events);
-            let Ledger { instance, state, now, .. } = &*ledger;
-            policy.on_events(events, &View { instance, state, estimates, now: *now }, actions);
+            policy.on_events(events, &View::of(ledger, estimates), actions);
             if policy.failure().is_some() {
                 return;
             }

@@ -45,7 +45,7 @@ pub(crate) struct Ledger {
     /// Running rows of each reduce phase, kept only where reduces may have to wait.
     reduces: Option<Grown<PhaseId, Vec<RowId>>>,
     /// When held rows last began to compute; only of rows that were held.
-    went: BTreeMap<RowId, Time>,
+    pub(crate) went: BTreeMap<RowId, Time>,
     /// Rows on each machine, kept only if machines may die; some may have left the log.
     on_machine: Vec<Vec<RowId>>,
     /// Rows of each flow that stay until it is over; empty if rows leave when they end.

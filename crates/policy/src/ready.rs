@@ -149,6 +149,7 @@ mod tests {
     use slackline_model::{FlowId, Instance, Time};
 
     use super::*;
+    use crate::held::Held;
     use crate::state::{Finished, State};
     use crate::testing::{flow, instance, machines, uniform};
     use crate::view::Estimates;
@@ -178,21 +179,21 @@ mod tests {
 
         fn tell(&mut self, events: &[Event]) {
             let Self { instance, state, estimates, queue, keys } = self;
-            let view = View { instance, state, estimates, now: Time::ZERO };
+            let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
             queue.update(events, &view, |phase| keys[phase.index()]);
         }
 
         fn first(&mut self, skip: &[u32]) -> Option<u32> {
             let Self { instance, state, estimates, queue, .. } = self;
             let skip: Vec<PhaseId> = skip.iter().copied().map(PhaseId).collect();
-            let view = View { instance, state, estimates, now: Time::ZERO };
+            let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
             let ask = Ask { lane: Lane::Any, machine: None, slots: 1, skip: &skip };
             queue.first(&ask, &view).map(|phase| phase.0)
         }
 
         fn rekey(&mut self, keys: &[u32]) {
             let Self { instance, state, estimates, queue, .. } = self;
-            let view = View { instance, state, estimates, now: Time::ZERO };
+            let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
             queue.rekey(&view, |phase| keys[phase.index()]);
         }
 

@@ -443,8 +443,8 @@ impl State {
         }
     }
 
-    /// How many maps must be done before the reduces may take slots.
-    fn maps_needed(&self, map: PhaseId) -> u32 {
+    /// How many tasks of a map phase must be done before the reduces of its job may take slots.
+    pub fn maps_needed(&self, map: PhaseId) -> u32 {
         let total = self.phases[map].total;
         if self.slowstart >= 1.0 {
             return total;

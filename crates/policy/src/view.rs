@@ -4,6 +4,8 @@ use slackline_model::id::TiVec;
 use slackline_model::instance::Phase;
 use slackline_model::{Cluster, GroupId, Instance, PhaseId, Span, Table, Time};
 
+use crate::held::Held;
+use crate::ledger::Ledger;
 use crate::state::{PhaseState, State};
 
 /// A read-only look at the system at one instant.
@@ -16,8 +18,18 @@ pub struct View<'a> {
     pub state: &'a State,
     /// What is believed of durations.
     pub estimates: &'a Estimates,
+    /// What holds slots, and which are free.
+    pub held: Held<'a>,
     /// The instant.
     pub now: Time,
+}
+
+impl<'a> View<'a> {
+    /// What a policy sees of a run now.
+    pub(crate) fn of(ledger: &'a Ledger, estimates: &'a Estimates) -> Self {
+        let Ledger { instance, state, now, .. } = ledger;
+        Self { instance, state, estimates, held: Held::of(ledger), now: *now }
+    }
 }
 
 impl View<'_> {
@@ -103,7 +115,13 @@ mod tests {
         state.take(&instance, map, 2);
         let finished = Finished { phase: map, count: 1, at: Time::ZERO, now: Time::ZERO };
         state.finish(&instance, finished, &mut Vec::new());
-        let view = View { instance: &instance, state: &state, estimates: &estimates, now: Time::ZERO };
+        let view = View {
+            instance: &instance,
+            state: &state,
+            estimates: &estimates,
+            held: Held::none(),
+            now: Time::ZERO,
+        };
         assert_eq!((view.work_left(map), view.runnable(map)), (9.0, 2));
     }
 }

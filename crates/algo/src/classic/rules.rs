@@ -2,6 +2,7 @@
 //!
 //! Each is exact on one machine for some metric, and a start for a search on others. Ties go to the lower job.
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use slackline_model::Key;
@@ -44,8 +45,9 @@ fn late_last(jobs: &[Job], late: &[bool]) -> Vec<usize> {
 }
 
 /// Moore-Hodgson on a machine of some speed, as many jobs as possible on time: by due time, and whenever a job
-/// would be late the one with the most work so far is left to be late. O(J log J).
-pub fn moore(jobs: &[Job], speed: f64) -> Vec<usize> {
+/// would be late, those with the largest `burden` so far are left to be late: with the work, as many as possible are on
+/// time (the theorem); with Smith's ratio, a rule for weights. O(J log J).
+pub fn moore(jobs: &[Job], speed: f64, burden: impl Fn(&Job) -> f64) -> Vec<usize> {
     let mut late: Vec<bool> = jobs.iter().map(|job| job.alone > job.due).collect();
     let mut kept: BinaryHeap<(Key, usize)> = BinaryHeap::new();
     let mut end = 0.0;
@@ -53,13 +55,13 @@ pub fn moore(jobs: &[Job], speed: f64) -> Vec<usize> {
         if late[j] {
             continue;
         }
-        kept.push((Key::new(jobs[j].work), j));
+        kept.push((Key::new(burden(&jobs[j])), j));
         end += jobs[j].work / speed;
-        if end > jobs[j].due
-            && let Some((_, longest)) = kept.pop()
+        while end > jobs[j].due
+            && let Some((_, worst)) = kept.pop()
         {
-            late[longest] = true;
-            end -= jobs[longest].work / speed;
+            late[worst] = true;
+            end -= jobs[worst].work / speed;
         }
     }
     late_last(jobs, &late)
@@ -139,27 +141,38 @@ impl Room {
 }
 
 /// Apparent tardiness cost (Vepsalainen, Morton 1987), ΣwT: the job with the largest
-/// w/V · exp(−slack⁺ / (k·p̄)) next, k = 1/2, time passing by V over the speed. O(J²).
-pub fn apparent_tardiness_cost(jobs: &[Job], speed: f64) -> Vec<usize> {
-    const LOOK_AHEAD: f64 = 0.5;
+/// w/V · exp(−slack⁺ / (k·p̄)) next, k the look-ahead, time passing by V over the speed. O(J log J).
+///
+/// While a job has slack its index grows with time as that of every other such job; from then on it stays. So two heaps
+/// hold the jobs, and a job changes from one to the other once.
+pub fn apparent_tardiness_cost(jobs: &[Job], speed: f64, look_ahead: f64) -> Vec<usize> {
     let mean = jobs.iter().map(|job| job.work / speed).sum::<f64>() / jobs.len().max(1) as f64;
-    let scale = (LOOK_AHEAD * mean).max(f64::MIN_POSITIVE);
+    let scale = (look_ahead * mean).max(f64::MIN_POSITIVE);
+    let slack = |j: usize| jobs[j].due - jobs[j].alone;
     // The logarithm orders as the index does and needs no exponential.
-    let worth: Vec<f64> = jobs.iter().map(|job| -libm::log(job.ratio.max(f64::MIN_POSITIVE))).collect();
-    let mut rest: Vec<usize> = (0..jobs.len()).collect();
+    let worth = |j: usize| -libm::log(jobs[j].ratio.max(f64::MIN_POSITIVE));
+    let heap = |j: usize| (Key::new(worth(j) - slack(j) / scale), Reverse(j));
+    let mut slacks = sorted(jobs.len(), slack).into_iter().peekable();
+    let mut relaxed: BinaryHeap<(Key, Reverse<usize>)> = (0..jobs.len()).map(heap).collect();
+    let mut urgent: BinaryHeap<(Key, Reverse<usize>)> = BinaryHeap::new();
+    let mut is_relaxed = vec![true; jobs.len()];
     let mut order = Vec::with_capacity(jobs.len());
     let mut now = 0.0;
-    while !rest.is_empty() {
-        let index = |&j: &usize| {
-            let slack = (jobs[j].due - jobs[j].alone - now).max(0.0);
-            worth[j] - slack / scale
-        };
-        let best = (0..rest.len())
-            .max_by(|&a, &b| index(&rest[a]).total_cmp(&index(&rest[b])).then(rest[b].cmp(&rest[a])))
-            .expect("invariant: some job is left");
-        let job = rest.remove(best);
-        now += jobs[job].work / speed;
-        order.push(job);
+    while order.len() < jobs.len() {
+        while let Some(j) = slacks.next_if(|&j| slack(j) <= now) {
+            if std::mem::replace(&mut is_relaxed[j], false) {
+                urgent.push((Key::new(worth(j)), Reverse(j)));
+            }
+        }
+        while relaxed.peek().is_some_and(|&(_, Reverse(j))| !is_relaxed[j]) {
+            relaxed.pop();
+        }
+        let later = relaxed.peek().map(|&(key, j)| (Key::new(key.number() + now / scale), j));
+        let next = if urgent.peek() >= later.as_ref() { urgent.pop() } else { relaxed.pop() };
+        let Some((_, Reverse(j))) = next else { break };
+        is_relaxed[j] = false;
+        now += jobs[j].work / speed;
+        order.push(j);
     }
     order
 }
@@ -176,7 +189,42 @@ mod tests {
     #[test]
     fn moore_leaves_the_longest_late() {
         let jobs = [job(7.0, 9.0), job(8.0, 17.0), job(4.0, 18.0), job(6.0, 19.0), job(6.0, 21.0)];
-        assert_eq!(moore(&jobs, 1.0), [2, 3, 4, 0, 1]);
+        assert_eq!(moore(&jobs, 1.0, |job| job.work), [2, 3, 4, 0, 1]);
+    }
+
+    /// The definition, job by job.
+    fn atc_slowly(jobs: &[Job], look_ahead: f64) -> Vec<usize> {
+        let mean = jobs.iter().map(|job| job.work).sum::<f64>() / jobs.len() as f64;
+        let (mut rest, mut order, mut now): (Vec<usize>, _, _) = ((0..jobs.len()).collect(), Vec::new(), 0.0);
+        while !rest.is_empty() {
+            let index = |j: usize| {
+                let slack = (jobs[j].due - jobs[j].alone - now).max(0.0);
+                -libm::log(jobs[j].ratio) - slack / (look_ahead * mean)
+            };
+            let order_of = |&a: &usize, &b: &usize| {
+                index(rest[a]).total_cmp(&index(rest[b])).then(rest[b].cmp(&rest[a]))
+            };
+            let best = (0..rest.len()).max_by(order_of).unwrap();
+            now += jobs[rest[best]].work;
+            order.push(rest.remove(best));
+        }
+        order
+    }
+
+    #[test]
+    fn heaps_find_what_the_definition_of_atc_says() {
+        let job = |k: u32| {
+            let draw =
+                |of: u32, by: u32| f64::from(k.wrapping_mul(2_654_435_761).rotate_left(of) % by) + 0.37;
+            Job { work: draw(3, 19), alone: draw(7, 11), due: draw(11, 150), ratio: draw(17, 23) }
+        };
+        for n in 1..40 {
+            let jobs: Vec<Job> = (n..2 * n).map(job).collect();
+            for look_ahead in [0.5, 2.0] {
+                let expected = atc_slowly(&jobs, look_ahead);
+                assert_eq!(apparent_tardiness_cost(&jobs, 1.0, look_ahead), expected, "{n} jobs");
+            }
+        }
     }
 
     #[test]

@@ -18,16 +18,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use slackline_model::{PhaseId, Span, Time};
 
-/// Consecutive tasks of equal size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// First task.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-    /// Size: time at speed 1.
-    pub span: Span,
-}
+pub use crate::believed::Run;
 
 /// Tasks of a phase to be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -68,10 +68,10 @@ impl Rule {
         match self {
             Self::Smith => Some(rules::smith(&profile.jobs)),
             Self::DueDate => profile.dated.then(|| rules::earliest_due(&profile.jobs)),
-            Self::Moore => profile.dated.then(|| rules::moore(&profile.jobs, speed)),
+            Self::Moore => profile.dated.then(|| rules::moore(&profile.jobs, speed, |job| job.work)),
             Self::Worth => profile.dated.then(|| rules::worth(&profile.jobs, speed)),
             Self::Atc => (profile.dated && (n as u64).pow(2) <= cells)
-                .then(|| rules::apparent_tardiness_cost(&profile.jobs, speed)),
+                .then(|| rules::apparent_tardiness_cost(&profile.jobs, speed, 0.5)),
             Self::Shortest => Some(sorted(n, |j| jobs[j].alone())),
             Self::Generic => rap::solve(instance, cells).map(|slots| rap::order(instance, &slots)),
             Self::Given => Some((0..n).collect()),

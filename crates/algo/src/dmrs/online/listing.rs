@@ -9,8 +9,9 @@ use super::super::list::{self, List, Placed};
 use super::super::lp::{self, Side};
 use super::super::queues::{At, Running, Speeds};
 use super::super::variant::Variant;
-use super::super::{estimates, model, order};
+use super::super::{model, order};
 use super::state::{Awake, Dmrs, Placing};
+use crate::believed;
 
 /// How many tasks are placed ahead: so many, or one for so many slots if that is more.
 const AHEAD: u64 = 500;
@@ -32,7 +33,7 @@ impl Dmrs {
                 let Some(phase) = info.phase(kind).filter(|&phase| !view.is_instant(phase)) else {
                     return Side::default();
                 };
-                let (mut work, mut longest) = estimates::left(view, phase);
+                let (mut work, mut longest) = believed::left(view, phase);
                 let mut count = view.phase(phase).unstarted();
                 for (end, group, running) in self.queues.ends(phase, speeds, view.now) {
                     let rest = end.since(view.now).seconds() * speeds.0[group];
@@ -275,7 +276,7 @@ impl Dmrs {
             let ends = self.queues.ends(id, self.speeds.get(), view.now);
             let running = ends.map(|(end, _, count)| (end, count)).collect();
             let lane = view.instance.lane_of(id).index();
-            let runs = estimates::pending(view, id);
+            let runs = believed::pending(view, id).collect();
             let mut phase = list::Phase { id, lane, cap: info.cap, running, runs };
             phase.sort();
             phase

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use slackline_model::{MachineId, PhaseId, Time};
 use slackline_policy::{Action, View};
 
-use super::super::estimates;
 use super::super::queues::{At, Running};
 use super::super::variant::Variant;
 use super::state::{Awake, Dmrs, Reoptimise};
+use crate::believed;
 
 impl Dmrs {
     /// Hands tasks to slots that are free.
@@ -109,7 +109,7 @@ impl Dmrs {
         });
         let can_start = |phase| view.instance.lane_of(phase).index() == lane && has_room(phase, begun, view);
         let (&key, &task) = self.loose.iter().find(|((_, phase), _)| can_start(*phase))?;
-        let span = estimates::size(view, key.1, task);
+        let span = believed::size(view, key.1, task);
         Some((key, Running { phase: key.1, task, span, since: view.now }))
     }
 

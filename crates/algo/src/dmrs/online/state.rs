@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use slackline_model::{Cluster, JobId, MachineId, PhaseId, PhaseKind, Time};
 use slackline_policy::{Event, View};
 
-use super::super::estimates::{self, SpeedEstimates};
+use super::super::estimates::SpeedEstimates;
 use super::super::list::{self, List};
 use super::super::lp::Form;
 use super::super::order::Key;
 use super::super::queues::{At, Done, Queues, Running, slack};
 use super::super::variant::Variant;
+use crate::believed;
 
 /// How to schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -244,7 +245,7 @@ impl Dmrs {
         }
         let idle = self.queues.of_machine(lane, machine).find(|&at| self.queues.is_idle(at));
         if let Some(at) = idle {
-            let span = estimates::size(view, phase, task);
+            let span = believed::size(view, phase, task);
             self.queues.occupy(at, Running { phase, task, span, since: view.now });
         }
     }

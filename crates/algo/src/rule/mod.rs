@@ -1,0 +1,33 @@
+//! Rules of the textbook, online: the flows that are there in the order of what is left of them.
+//!
+//! **Paper**: none; the rules are those of single machines (Smith 1956 for `area` and `wspt`, Jackson 1955 for `edf`, Moore
+//! 1968 for `moore`, Johnson 1954, Rachamadugu and Morton 1983 and Vepsalainen and Morton 1987 for `atc`).
+//! **Problem**: flows that arrive over time, any metric; each rule is for some.
+//! **Idea**: 1. When a flow arrives or is over, measure what is left of each flow at believed lengths ([`residual`]).
+//! 2. Put the flows in the order of the rule ([`orders`]), as if all slots together were one machine. 3. A free slot goes
+//! to the first flow that can use it, and there to the phase with the longest path to the end of the flow.
+//! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the phases of the
+//! flows that are there; O(log n) a decision.
+//! **Deviations**: D1. What is left of a phase is never less than a tenth of what it has done. D2. `moore` with weights
+//! leaves late what has most area over weight. D3. `due` is the earliest date by which the largest cost stays below a level.
+//! D4. Where slots are universal, Johnson's stages are all maps and all reduces of a flow.
+//! D5. A flow without a deadline is due when its cost begins to rise.
+//!
+//! | rule | first is the flow with | for |
+//! |---|---|---|
+//! | `fifo`, `edf` | the earliest release, due date | |
+//! | `srpt`, `wspt`, `lrpt` | the least time left, over its weight; the most time left | response of wide clusters; makespan |
+//! | `area` | the least work over weight, in the kind of slots it needs most | response |
+//! | `slope` | the least work over what a second costs | any cost that grows evenly, such as slowdown |
+//! | `johnson` | Johnson's order of maps and reduces | makespan on typed slots |
+//! | `lst` | the least slack: due date less time left | largest lateness |
+//! | `atc` | the largest apparent tardiness cost | tardiness |
+//! | `moore` | the earliest due date, of those that can be on time | tardy |
+//! | `due` | the earliest date that keeps the largest cost below a level | any maximum |
+//! | `critical-path` | the longest path, of phases rather than flows | makespan |
+
+pub mod online;
+pub mod orders;
+pub mod residual;
+
+pub use online::{ByRule, ENTRY};

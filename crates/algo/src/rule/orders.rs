@@ -1,0 +1,182 @@
+//! The table of rules: each puts the live flows in an order, by what is left of them.
+
+use slackline_model::CostFn;
+use slackline_policy::View;
+
+use super::residual::{Left, Residual, due};
+use crate::classic::rules::{self, Job, sorted};
+
+/// A flow as the rules see it: times in seconds, instants from now on.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// What is left of it.
+    pub left: Left,
+    /// Its release: not after now.
+    pub release: f64,
+    /// Its due date; infinite without one.
+    pub due: f64,
+    /// Its weight.
+    pub weight: f64,
+    /// What a second more costs, if it always costs the same; else its weight.
+    pub slope: f64,
+    /// What it costs to complete it, by the instant since the start of the workload.
+    pub cost: &'a CostFn,
+}
+
+/// What a rule sees: the live flows, the oldest first.
+#[derive(Clone, Debug)]
+pub struct Scene<'a> {
+    /// The flows.
+    pub flows: Vec<Candidate<'a>>,
+    /// The instant: seconds since the start of the workload.
+    pub now: f64,
+    /// Seconds from now until all work is done that is there.
+    pub end: f64,
+}
+
+/// The parameters of rules that have some.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Knobs {
+    /// How far ATC looks ahead, in mean areas.
+    pub k: f64,
+    /// Which level of the largest cost `due` aims at: 0 the least that is possible, 1 the largest that can come.
+    pub x: f64,
+    /// Whether `due` counts back from the date what is left of the flow.
+    pub tail: bool,
+}
+
+/// A rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name.
+    pub name: &'static str,
+    /// How it orders flows.
+    pub how: How,
+}
+
+/// How a rule orders flows; ties go to the flow that was released first.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// The smallest key first.
+    Key(fn(&Candidate<'_>) -> f64),
+    /// As it says.
+    Order(fn(&Scene<'_>, Knobs) -> Vec<usize>),
+    /// None is before another: the phase with the longest tail is first, of whichever flow.
+    Together,
+}
+
+/// All rules.
+pub const RULES: &[Rule] = &[
+    Rule { name: "fifo", how: How::Key(|flow| flow.release) },
+    Rule { name: "edf", how: How::Key(|flow| flow.due) },
+    Rule { name: "srpt", how: How::Key(|flow| flow.left.rem) },
+    Rule { name: "wspt", how: How::Key(|flow| over(flow.left.rem, flow.weight)) },
+    Rule { name: "lrpt", how: How::Key(|flow| -flow.left.rem) },
+    Rule { name: "area", how: How::Key(|flow| over(flow.left.area, flow.weight)) },
+    Rule { name: "slope", how: How::Key(|flow| over(flow.left.area, flow.slope)) },
+    Rule { name: "johnson", how: How::Key(johnson) },
+    Rule { name: "lst", how: How::Key(|flow| flow.due - flow.left.rem) },
+    Rule {
+        name: "atc",
+        how: How::Order(|scene, knobs| rules::apparent_tardiness_cost(&scene.jobs(), 1.0, knobs.k)),
+    },
+    Rule { name: "moore", how: How::Order(|scene, _| rules::moore(&scene.jobs(), 1.0, |job| job.ratio)) },
+    Rule { name: "due", how: How::Order(by_level) },
+    Rule { name: "critical-path", how: How::Together },
+];
+
+/// The names of all rules.
+pub const NAMES: &[&str] = &{
+    let mut names = [""; RULES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = RULES[at].name;
+        at += 1;
+    }
+    names
+};
+
+impl Rule {
+    /// The rule of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        RULES.iter().copied().find(|rule| rule.name == name)
+    }
+
+    /// The rank of each flow of the scene: the smallest is served first. O(n log n).
+    pub fn ranks(self, scene: &Scene<'_>, knobs: Knobs) -> Vec<u32> {
+        let order = match self.how {
+            How::Key(key) => sorted(scene.flows.len(), |at| key(&scene.flows[at])),
+            How::Order(order) => order(scene, knobs),
+            How::Together => return vec![0; scene.flows.len()],
+        };
+        let mut ranks = vec![0; order.len()];
+        (0..).zip(order).for_each(|(rank, at)| ranks[at] = rank);
+        ranks
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// What is to be ordered now.
+    pub fn of(residual: &Residual, view: &View<'a>) -> Self {
+        let now = view.now.seconds();
+        let candidate = |left: &Left| {
+            let flow = view.instance.flow(left.flow);
+            Candidate {
+                left: *left,
+                release: flow.release.seconds() - now,
+                due: due(left.flow, view) - now,
+                weight: flow.weight,
+                slope: flow.cost.as_linear().map_or(flow.weight, |(slope, _)| slope),
+                cost: &flow.cost,
+            }
+        };
+        let mut flows: Vec<Candidate<'a>> = residual.flows.iter().map(candidate).collect();
+        flows.sort_by(|a, b| a.release.total_cmp(&b.release).then(a.left.flow.cmp(&b.left.flow)));
+        let stages = flows.iter().fold([0.0, 0.0], |[map, reduce], flow| {
+            [map + flow.left.stages[0], reduce + flow.left.stages[1]]
+        });
+        let work =
+            if view.instance.cluster().is_typed() { stages[0].max(stages[1]) } else { stages[0] + stages[1] };
+        let end = flows.iter().map(|flow| flow.left.rem).fold(work, f64::max);
+        Self { flows, now, end }
+    }
+
+    /// The flows as jobs on one machine, which all slots together are.
+    fn jobs(&self) -> Vec<Job> {
+        let job = |flow: &Candidate<'_>| {
+            let Left { area, rem, .. } = flow.left;
+            Job { work: area, alone: rem, due: flow.due, ratio: over(area, flow.weight) }
+        };
+        self.flows.iter().map(job).collect()
+    }
+}
+
+/// What is left over what it is worth; infinite of what is worth nothing.
+fn over(left: f64, worth: f64) -> f64 {
+    if worth > 0.0 { left / worth } else { f64::INFINITY }
+}
+
+/// Johnson's rule for two stages: those with the shorter first stage by it, ascending; then the others by the second,
+/// descending. As one key that ascends through both.
+fn johnson(flow: &Candidate<'_>) -> f64 {
+    let [map, reduce] = flow.left.stages;
+    if map <= reduce { -1.0 / map } else { 1.0 / reduce }
+}
+
+/// By the latest completion at which the cost stays under a level between the least that the largest cost can be, each
+/// flow alone, and what it is if each were the last to complete.
+fn by_level(scene: &Scene<'_>, knobs: Knobs) -> Vec<usize> {
+    let largest = |at: &dyn Fn(&Candidate<'_>) -> f64| {
+        scene.flows.iter().map(|flow| flow.cost.eval(scene.now + at(flow))).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let (low, high) = (largest(&|flow| flow.left.rem), largest(&|_| scene.end));
+    let level = low + knobs.x * (high - low);
+    sorted(scene.flows.len(), |at| {
+        let flow = &scene.flows[at];
+        let latest = flow.cost.latest(level).unwrap_or(f64::NEG_INFINITY);
+        if knobs.tail { latest - flow.left.rem } else { latest }
+    })
+}
+
+#[cfg(test)]
+mod tests;

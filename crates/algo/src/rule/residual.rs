@@ -1,0 +1,199 @@
+//! What is left of every live flow, at believed lengths: what rules and rollouts order flows by.
+//!
+//! A task that runs still has what is believed of it less what it has run, and a phase that has done more than was believed
+//! is not about to be over: what is left of either is never less than a tenth of what it has done ([`FLOOR`]). A flow that
+//! says less than it needs would otherwise stay ahead of all others for as long as it runs.
+
+use slackline_model::cluster::Slots;
+use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
+use slackline_policy::{Event, Grown, View};
+
+use crate::believed;
+
+/// What is left of a task or phase, at least, of what it has done.
+const FLOOR: f64 = 0.1;
+
+/// What is left of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Which flow.
+    pub flow: FlowId,
+    /// Work of its maps and of its reduces, each over the capacity of the slots that serve them: seconds.
+    pub stages: [f64; 2],
+    /// Seconds that the slots of the kind it needs most are busy with it, all of them.
+    pub area: f64,
+    /// Seconds until it is done if it has the whole cluster from now on: its longest path, or the area if that is more.
+    pub rem: f64,
+}
+
+/// What is left of a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PhaseLeft {
+    /// Slot-seconds at speed 1.
+    pub work: f64,
+    /// Seconds of the longest path from now to the end of the flow that begins with this phase.
+    pub tail: f64,
+}
+
+/// What is left, as of the last [`Residual::measure`].
+#[derive(Clone, Debug, Default)]
+pub struct Residual {
+    /// The flows that are neither done nor abandoned, in the order of their ids.
+    pub flows: Vec<Left>,
+    /// Their phases; nothing is left of one that is done.
+    pub phases: Grown<PhaseId, PhaseLeft>,
+    /// What finished tasks of each phase took, slot-seconds at speed 1.
+    spent: Grown<PhaseId, f64>,
+    /// What running tasks of each phase that some run of have done and have left.
+    running: Grown<PhaseId, Running>,
+}
+
+/// Tasks of a phase that run: slot-seconds at speed 1.
+#[derive(Clone, Copy, Debug, Default)]
+struct Running {
+    done: f64,
+    left: f64,
+    /// Of the task that has most left.
+    longest: f64,
+}
+
+impl Residual {
+    /// Takes in what finished tasks took, and forgets flows that are over. Every event is to be told once.
+    pub fn note(&mut self, events: &[Event], view: &View<'_>) {
+        for event in events {
+            if let Event::TasksDone { phase, count, machine, took } = *event {
+                let speed = view.estimates.speed[view.instance.cluster().group_id_of(machine)];
+                self.spent[phase] += f64::from(count) * took.seconds() * speed;
+            }
+            if let Some(flow) = event.over() {
+                self.phases.forget(view.instance.flow(flow).phases());
+                self.spent.forget(view.instance.flow(flow).phases());
+            }
+        }
+    }
+
+    /// Measures what is left now. O(phases of live flows + what runs).
+    pub fn measure(&mut self, view: &View<'_>) {
+        let lanes = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| Speeds::of(view, kind));
+        self.note_running(view);
+        self.flows.clear();
+        let flows = view.instance.flows().keys();
+        for flow in flows.filter(|&flow| is_live(flow, view)) {
+            let left = self.measure_flow(flow, view, &lanes);
+            self.flows.push(left);
+        }
+        self.running = Grown::default();
+    }
+
+    fn note_running(&mut self, view: &View<'_>) {
+        for holding in view.held.running() {
+            let lane = view.instance.lane_of(holding.phase);
+            let (machine, _) = view.instance.cluster().machine_of(lane, holding.places[0].first);
+            let speed = view.estimates.speed[view.instance.cluster().group_id_of(machine)];
+            let done = holding.since.map_or(0.0, |since| view.now.since(since).seconds() * speed);
+            let size = believed::size(view, holding.phase, holding.first).seconds();
+            let left = (size - done).max(FLOOR * done);
+            let count = f64::from(holding.count);
+            let running = &mut self.running[holding.phase];
+            running.done += count * done;
+            running.left += count * left;
+            running.longest = running.longest.max(left);
+        }
+    }
+
+    /// From the jobs that nothing comes after to the first.
+    fn measure_flow(&mut self, flow: FlowId, view: &View<'_>, lanes: &[Speeds; 2]) -> Left {
+        let (mut stages, mut longest_path) = ([0.0; 2], 0.0_f64);
+        for &job in view.instance.topological_of(flow).iter().rev() {
+            let info = view.instance.job(job);
+            let first = |next| view.instance.job(next).phases().next();
+            let tails =
+                info.before.iter().filter_map(|&next| first(next)).map(|phase| self.phases[phase].tail);
+            let mut tail = tails.fold(0.0, f64::max);
+            for phase in [info.reduce, info.map].into_iter().flatten() {
+                let kind = view.instance.phase(phase).kind as usize;
+                let (work, seconds) = self.measure_phase(phase, view, &lanes[kind]);
+                tail += seconds;
+                stages[kind] += work / lanes[kind].capacity;
+                self.phases[phase] = PhaseLeft { work, tail };
+            }
+            longest_path = longest_path.max(tail);
+        }
+        let [map, reduce] = stages;
+        let area = if view.instance.cluster().is_typed() { map.max(reduce) } else { map + reduce };
+        Left { flow, stages, area, rem: area.max(longest_path) }
+    }
+
+    /// Work left of a phase in slot-seconds, and the seconds it takes at least.
+    fn measure_phase(&self, phase: PhaseId, view: &View<'_>, lane: &Speeds) -> (f64, f64) {
+        let state = view.phase(phase);
+        if state.is_done() || view.is_instant(phase) {
+            return (0.0, 0.0);
+        }
+        let (to_start, longest) = believed::left(view, phase);
+        let running = self.running[phase];
+        let work = (to_start + running.left).max(FLOOR * (self.spent[phase] + running.done));
+        let longest = longest.max(running.longest);
+        let usable = lane.fastest(view.usable(phase));
+        (work, (work / usable).max(longest / lane.fastest(1)))
+    }
+}
+
+/// Whether a flow is neither done nor abandoned.
+pub(crate) fn is_live(flow: FlowId, view: &View<'_>) -> bool {
+    view.state.completion(flow).is_none() && !view.state.has_failed(flow)
+}
+
+/// The believed speeds of the slots of a lane that are up.
+struct Speeds {
+    /// Speed and how many slots have it, the fastest first.
+    slots: Vec<(f64, f64)>,
+    /// Work they do in a second.
+    capacity: f64,
+}
+
+impl Speeds {
+    /// Those of the slots that serve phases of `kind`. If some are away, as many of each speed as of the others; if all are
+    /// away, one of each speed, so that orders are still orders.
+    fn of(view: &View<'_>, kind: PhaseKind) -> Self {
+        let lane = view.instance.cluster().lane_of(kind);
+        let of_group = |group: &slackline_model::cluster::Group| match (group.slots, lane) {
+            (Slots::Universal(n), _) => n,
+            (Slots::Typed { map, .. }, Lane::Map | Lane::Any) => map,
+            (Slots::Typed { reduce, .. }, Lane::Reduce) => reduce,
+        };
+        let groups = view.instance.cluster().groups().iter_enumerated();
+        let counted =
+            groups.map(|(id, group)| (view.estimates.speed[id], f64::from(of_group(group) * group.count)));
+        let mut slots: Vec<(f64, f64)> = counted.filter(|&(_, n)| n > 0.0).collect();
+        slots.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let all: f64 = slots.iter().map(|&(_, n)| n).sum();
+        let up = f64::from(view.state.alive(lane).max(1)) / all.max(1.0);
+        slots.iter_mut().for_each(|(_, n)| *n *= up);
+        let capacity = slots.iter().map(|&(speed, n)| speed * n).sum();
+        // A lane without slots serves no phases: any capacity will do.
+        Self { capacity: if slots.is_empty() { 1.0 } else { capacity }, slots }
+    }
+
+    /// Work that the fastest `n` slots do in a second.
+    fn fastest(&self, n: u32) -> f64 {
+        let mut left = f64::from(n.max(1));
+        let mut sum = 0.0;
+        for &(speed, count) in &self.slots {
+            sum += speed * count.min(left);
+            left -= count.min(left);
+        }
+        sum.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The instant of a flow's due date: its deadline or, without one, when its cost begins to rise; infinite if it has
+/// neither. Seconds.
+pub(crate) fn due(flow: FlowId, view: &View<'_>) -> f64 {
+    let flow = view.instance.flow(flow);
+    let rises = || flow.cost.breakpoints().first().copied().unwrap_or(f64::INFINITY);
+    flow.deadline.map_or_else(rises, Time::seconds)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What is left, against sums by hand.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::{Draft, Instance, Span};
+use slackline_policy::{Action, Ask, Config, Grant, Policy, Style};
+use slackline_sim::{Options, Sim};
+
+use super::*;
+
+/// FIFO by phase, which measures what is left whenever something happens.
+#[derive(Default)]
+struct Probe {
+    residual: Residual,
+    seen: Rc<RefCell<Vec<(f64, Vec<Left>)>>>,
+}
+
+impl Policy for Probe {
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _: &mut Vec<Action>) {
+        self.residual.note(events, view);
+        self.residual.measure(view);
+        self.seen.borrow_mut().push((view.now.seconds(), self.residual.flows.clone()));
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let phase = view.state.ready(ask.lane).find(|&phase| view.runnable(phase) > 0)?;
+        Some(Grant { phase, tasks: u32::MAX })
+    }
+}
+
+fn job(id: &str, after: &[&str], map: (u32, f64), reduce: Option<(u32, f64)>) -> JobDraft {
+    let phase = |(tasks, seconds)| TasksDraft::Uniform { tasks, seconds }.into();
+    let after = after.iter().map(|&a| a.to_owned()).collect();
+    JobDraft { id: id.into(), after, map: Some(phase(map)), reduce: reduce.map(phase), ..JobDraft::default() }
+}
+
+fn instance(slots: Slots, jobs: Vec<JobDraft>) -> Instance {
+    let machine = MachineDraft { name: "m".into(), count: 1, speed: 2.0, slots, rack: None };
+    Instance::new(&Draft {
+        machines: vec![machine],
+        flows: vec![FlowDraft::new("f", jobs)],
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
+/// The instants, and what was left of the only flow then. Tasks are believed to take `believed` times what they take.
+fn seen(instance: &Instance, believed: f64) -> Vec<(f64, Left)> {
+    let mut probe = Probe::default();
+    let seen = Rc::clone(&probe.seen);
+    let mut engine = Sim::new(instance, Options::exact());
+    let config = Config::plain().audited().with_beliefs(|instance, phase| {
+        Span::from_seconds_nearest(
+            slackline_policy::view::mean_of(instance.phase(phase)).seconds() * believed,
+        )
+    });
+    slackline_policy::run(instance, &mut probe, &mut engine, config);
+    let seen = seen.borrow();
+    seen.iter().filter_map(|(at, flows)| Some((*at, *flows.first()?))).collect()
+}
+
+#[test]
+fn what_is_left_goes_down_with_what_was_done() {
+    // Speed 2, so tasks take half as long: four maps of 8 on three slots, then two reduces of 4 on one; then a job of one map
+    // of 6.
+    let jobs = vec![job("a", &[], (4, 8.0), Some((2, 4.0))), job("b", &["a"], (1, 6.0), None)];
+    let instance = instance(Slots::Typed { map: 3, reduce: 1 }, jobs);
+    let left = |map: f64, reduce: f64, rem: f64| Left {
+        flow: FlowId(0),
+        stages: [map / 6.0, reduce / 2.0],
+        area: (map / 6.0).max(reduce / 2.0),
+        rem,
+    };
+    let expected = [
+        // Two waves are not counted, work is: 32 / 6, then 4, then 3.
+        (0.0, left(38.0, 8.0, 32.0 / 6.0 + 4.0 + 3.0)),
+        (4.0, left(14.0, 8.0, 4.0 + 4.0 + 3.0)),
+        (8.0, left(6.0, 8.0, 4.0 + 3.0)),
+        (10.0, left(6.0, 4.0, 2.0 + 3.0)),
+        (12.0, left(6.0, 0.0, 3.0)),
+    ];
+    for (found, expected) in seen(&instance, 1.0).iter().zip(&expected) {
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        let (a, b) = (found.1, expected.1);
+        let same = near(found.0, expected.0) && near(a.area, b.area) && near(a.rem, b.rem);
+        assert!(same && near(a.stages[0], b.stages[0]), "{found:?}, expected {expected:?}");
+    }
+}
+
+#[test]
+fn who_says_too_little_has_a_tenth_of_what_it_did() {
+    // Ten maps of 20 (10 s at speed 2) one after the other, said to be a hundredth of that.
+    let instance = instance(Slots::Universal(1), vec![job("a", &[], (10, 20.0), None)]);
+    let work: Vec<f64> = seen(&instance, 0.01).iter().map(|(_, left)| left.area * 2.0).collect();
+    let expected: Vec<f64> =
+        (0..10).map(|done| f64::max(0.2 * f64::from(10 - done), 2.0 * f64::from(done))).collect();
+    assert_eq!(work.len(), expected.len());
+    for (found, expected) in work.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-9, "{work:?}, expected {expected:?}");
+    }
+}

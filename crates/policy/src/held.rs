@@ -1,0 +1,57 @@
+//! What holds slots now and which slots are free, for policies that look ahead.
+
+use slackline_model::{Lane, PhaseId, SlotRange, Time};
+
+use crate::ledger::Ledger;
+use crate::log::Row;
+
+/// The slots at one instant: what runs on them, and which are free.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held<'a>(Option<&'a Ledger>);
+
+/// Tasks of a phase that started together and hold slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holding<'a> {
+    /// Their phase.
+    pub phase: PhaseId,
+    /// The first of them.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// Since when they compute; `None` of reduces that wait for maps.
+    pub since: Option<Time>,
+    /// Their slots, of one speed.
+    pub places: &'a [SlotRange],
+}
+
+impl<'a> Held<'a> {
+    /// The slots of a run.
+    pub(crate) fn of(ledger: &'a Ledger) -> Self {
+        Self(Some(ledger))
+    }
+
+    /// No slots at all: of a view that belongs to no run.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// What holds slots, in the order in which it started. O(rows of the log).
+    pub fn running(self) -> impl Iterator<Item = Holding<'a>> {
+        let rows = self.0.into_iter().flat_map(|ledger| {
+            let running = ledger.log.iter_enumerated().filter(|(_, row)| row.is_running());
+            running.map(move |(id, row)| (ledger, id, row))
+        });
+        rows.map(|(ledger, id, row): (&Ledger, _, &Row)| {
+            let task = row.task;
+            let waits = ledger.state.is_early(&ledger.instance, task.phase);
+            let began = ledger.went.get(&id).copied().unwrap_or(task.start).max(task.start + task.startup);
+            let since = (!waits).then_some(began);
+            Holding { phase: task.phase, first: task.first, count: task.count, since, places: row.places() }
+        })
+    }
+
+    /// How many slots of a range are free. O(words of the range).
+    pub fn free_in(self, lane: Lane, range: SlotRange) -> u32 {
+        self.0.map_or(0, |ledger| ledger.free[lane.index()].count_in(range))
+    }
+}
