@@ -3,6 +3,7 @@
 //! # Modules
 //!
 //! - [`classic`]: the textbook as functions; knows no flows and no clusters;
+//! - [`auto`]: the order that is believed to cost least, by rollouts;
 //! - [`baseline`]: FIFO, Fair and EDF, what everything else is compared with;
 //! - [`dmrs`]: map and reduce tasks on machines of different speed;
 //! - [`flex`]: malleable jobs and any metric: FLEX;
@@ -16,6 +17,7 @@
 //! Each paper gets a folder of its own beside these.
 #![deny(clippy::unwrap_used)]
 
+pub mod auto;
 pub mod baseline;
 mod believed;
 pub mod classic;

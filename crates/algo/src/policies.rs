@@ -2,7 +2,7 @@
 
 use crate::baseline::{edf, fair, fifo};
 use crate::registry::PolicyEntry;
-use crate::{dmrs, flex, flowflex, ordering, rule, woha};
+use crate::{auto, dmrs, flex, flowflex, ordering, rule, woha};
 
 /// All policies.
 pub const POLICIES: &[PolicyEntry] = &[
@@ -20,4 +20,5 @@ pub const POLICIES: &[PolicyEntry] = &[
     ordering::MK_JR,
     ordering::MK_TCT_JR,
     rule::ENTRY,
+    auto::ENTRY,
 ];

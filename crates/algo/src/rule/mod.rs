@@ -31,3 +31,6 @@ pub mod orders;
 pub mod residual;
 
 pub use online::{ByRule, ENTRY};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -81,7 +81,7 @@ impl ByRule {
 }
 
 /// The phases of live flows, the longest tail first; ties by id. O(n log n).
-pub(crate) fn by_tail(residual: &Residual, view: &View<'_>) -> Vec<PhaseId> {
+pub fn by_tail(residual: &Residual, view: &View<'_>) -> Vec<PhaseId> {
     let flows = residual.flows.iter().map(|left| view.instance.flow(left.flow));
     let mut phases: Vec<PhaseId> = flows.flat_map(|flow| flow.phases()).collect();
     phases.sort_by_cached_key(|&phase| (Reverse(Key::new(residual.phases[phase].tail)), phase));

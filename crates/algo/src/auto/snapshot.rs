@@ -1,0 +1,276 @@
+//! What a rollout starts from: the live flows as dense tables, what runs and until when it is believed to, free slots.
+//!
+//! Flows, jobs and phases are numbered from 0, each flow's phases together. What a rollout changes is in types of its own
+//! (`…Now`), so that it is copied at once and nothing else is.
+
+use std::ops::Range;
+
+use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, SlotRange, Span, Time};
+use slackline_policy::{Holding, View};
+
+use crate::believed;
+use crate::rule::residual::is_live;
+
+/// What a rollout starts from, and what it changes.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The instant.
+    pub(super) time: Time,
+    pub(super) flows: Vec<FlowId>,
+    /// First phase and first job of each flow, by id and by number here.
+    firsts: Vec<(PhaseId, u32)>,
+    pub(super) jobs: Vec<Job>,
+    /// Jobs that come after others ([`Job::before`]).
+    pub(super) before: Vec<u32>,
+    pub(super) phases: Vec<Phase>,
+    /// Tasks that have not begun, phase by phase: how many, and how long each takes at speed 1.
+    pub(super) runs: Vec<(u32, Span)>,
+    /// Slots of one speed, in the order in which they are given out, by lane.
+    pub(super) classes: [Vec<Class>; 2],
+    /// Slots that are up, by lane.
+    pub(super) alive: [u32; 2],
+    /// Whether slots serve both kinds of phases.
+    pub(super) universal: bool,
+    pub(super) start: Now,
+}
+
+/// What a rollout changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Now {
+    pub(super) flows: Vec<FlowNow>,
+    pub(super) jobs: Vec<JobNow>,
+    pub(super) phases: Vec<PhaseNow>,
+    /// Free slots of each class, by lane.
+    pub(super) free: [Vec<u32>; 2],
+    /// Reduces that hold slots and wait for maps, by lane.
+    pub(super) waiting: [u32; 2],
+    /// Batches of such reduces: lists, each headed by its phase ([`PhaseNow::waits`]).
+    pub(super) waits: Vec<Wait>,
+    /// Batches that compute, and when each ends.
+    pub(super) ends: Vec<End>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) flow: u32,
+    pub(super) map: Option<u32>,
+    pub(super) reduce: Option<u32>,
+    /// Where in [`Snapshot::before`] the jobs are that come after it.
+    pub(super) before: Range<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Phase {
+    pub(super) job: u32,
+    pub(super) lane: u8,
+    pub(super) is_instant: bool,
+    /// The maps that a reduce phase waits for.
+    pub(super) maps: Option<u32>,
+    pub(super) cap: u32,
+    /// The reduces of its job may take slots when no more tasks of this map phase are left.
+    pub(super) opens_at: u32,
+}
+
+/// Slots of one speed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class {
+    /// The believed speed.
+    pub(super) speed: f64,
+    /// First slot.
+    first: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowNow {
+    pub(super) jobs_left: u32,
+    pub(super) completion: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct JobNow {
+    pub(super) blocked_by: u32,
+    pub(super) phases_left: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PhaseNow {
+    /// Tasks that are not done.
+    pub(super) left: u32,
+    pub(super) unstarted: u32,
+    pub(super) running: u32,
+    pub(super) is_ready: bool,
+    /// The next task to start: where in [`Snapshot::runs`], and how many of that run have started.
+    pub(super) run: u32,
+    pub(super) used: u32,
+    /// The first of its batches that wait for maps.
+    pub(super) waits: Option<u32>,
+}
+
+/// Reduces that hold slots and wait for maps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) count: u32,
+    pub(super) class: u16,
+    pub(super) span: Span,
+    pub(super) next: Option<u32>,
+}
+
+/// Tasks that end together; ordered by when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct End {
+    pub(super) at: Time,
+    pub(super) phase: u32,
+    pub(super) count: u32,
+    pub(super) class: u16,
+}
+
+impl Snapshot {
+    /// Takes what `view` shows now. O(phases of live flows + batches that run); allocates only where there is more than
+    /// before.
+    pub fn take(&mut self, view: &View<'_>) {
+        self.time = view.now;
+        self.clear();
+        self.take_slots(view);
+        for flow in view.instance.flows().keys().filter(|&flow| is_live(flow, view)) {
+            self.take_flow(flow, view);
+        }
+        for holding in view.held.running() {
+            self.take_running(&holding, view);
+        }
+    }
+
+    /// The number of a phase of a live flow; `None` of one that is not there.
+    pub fn number(&self, phase: PhaseId, view: &View<'_>) -> Option<u32> {
+        let flow = self.flows.binary_search(&view.instance.flow_of(phase)).ok()?;
+        let (first, number) = self.firsts[flow];
+        Some(number + (phase.0 - first.0))
+    }
+
+    fn clear(&mut self) {
+        let Self { flows, firsts, jobs, before, phases, runs, classes, start, .. } = self;
+        let Now { flows: flows_now, jobs: jobs_now, phases: phases_now, free, waiting, waits, ends } = start;
+        (flows.clear(), firsts.clear(), jobs.clear(), before.clear(), phases.clear(), runs.clear());
+        (flows_now.clear(), jobs_now.clear(), phases_now.clear(), waits.clear(), ends.clear());
+        classes.iter_mut().for_each(Vec::clear);
+        free.iter_mut().for_each(Vec::clear);
+        *waiting = [0; 2];
+    }
+
+    fn take_slots(&mut self, view: &View<'_>) {
+        let cluster = view.instance.cluster();
+        self.universal = !cluster.is_typed();
+        for &lane in cluster.lanes() {
+            self.alive[lane.index()] = view.state.alive(lane);
+            let mut first = 0;
+            while first < cluster.slot_numbers(lane) {
+                let (_, next) = cluster.speed_of(lane, first);
+                let (machine, _) = cluster.machine_of(lane, first);
+                let speed = view.estimates.speed[cluster.group_id_of(machine)];
+                self.classes[lane.index()].push(Class { speed, first });
+                let range = SlotRange { first, len: next - first };
+                self.start.free[lane.index()].push(view.held.free_in(lane, range));
+                first = next;
+            }
+        }
+    }
+
+    fn take_flow(&mut self, flow: FlowId, view: &View<'_>) {
+        let instance = view.instance;
+        let info = instance.flow(flow);
+        let (Some(first_job), Some(first_phase)) = (info.jobs().next(), info.phases().next()) else { return };
+        let (job_0, phase_0) = (self.jobs.len() as u32, self.phases.len() as u32);
+        let job_number = |job: slackline_model::JobId| job_0 + (job.0 - first_job.0);
+        let phase_number = |phase: PhaseId| phase_0 + (phase.0 - first_phase.0);
+        let number = self.flows.len() as u32;
+        self.flows.push(flow);
+        self.firsts.push((first_phase, phase_0));
+        let jobs_left = info.jobs().filter(|&job| !view.state.is_job_done(job)).count() as u32;
+        self.start.flows.push(FlowNow { jobs_left, completion: Time::ZERO });
+        for job in info.jobs() {
+            let info = instance.job(job);
+            let from = self.before.len() as u32;
+            self.before.extend(info.before.iter().map(|&job| job_number(job)));
+            let before = from..self.before.len() as u32;
+            let (map, reduce) = (info.map.map(phase_number), info.reduce.map(phase_number));
+            self.jobs.push(Job { flow: number, map, reduce, before });
+            let blocked_by = info.after.iter().filter(|&&job| !view.state.is_job_done(job)).count() as u32;
+            let phases_left = info.phases().filter(|&phase| !view.phase(phase).is_done()).count() as u32;
+            self.start.jobs.push(JobNow { blocked_by, phases_left });
+        }
+        for phase in info.phases() {
+            let info = instance.phase(phase);
+            let maps = instance.job(info.job).map.filter(|_| info.kind == PhaseKind::Reduce);
+            self.take_phase(phase, (job_number(info.job), maps.map(phase_number)), view);
+        }
+    }
+
+    fn take_phase(&mut self, phase: PhaseId, (job, maps): (u32, Option<u32>), view: &View<'_>) {
+        let (info, state) = (view.instance.phase(phase), view.phase(phase));
+        let is_map = info.kind == PhaseKind::Map;
+        let opens_at =
+            if is_map { state.total() - view.state.maps_needed(phase).min(state.total()) } else { 0 };
+        let is_instant = view.is_instant(phase);
+        let lane = view.instance.lane_of(phase).index() as u8;
+        self.phases.push(Phase { job, lane, is_instant, maps, cap: info.cap, opens_at });
+        let run = self.runs.len() as u32;
+        if !state.is_done() && !is_instant {
+            self.runs.extend(believed::pending(view, phase).map(|run| (run.count, run.span)));
+        }
+        let left = state.total() - state.done();
+        let (unstarted, running) = (state.unstarted(), state.running());
+        // One without length is done when it becomes ready, so that it is not now.
+        let open = self.start.jobs[job as usize].blocked_by == 0 && left > 0 && !is_instant;
+        let is_ready = open
+            && view
+                .instance
+                .job(info.job)
+                .map
+                .is_none_or(|map| is_map || view.phase(map).done() >= view.state.maps_needed(map));
+        self.start.phases.push(PhaseNow { left, unstarted, running, is_ready, run, ..PhaseNow::default() });
+    }
+
+    /// A batch that runs ends when it is believed to or, if it should have ended before, after a tenth more of its time.
+    fn take_running(&mut self, holding: &Holding<'_>, view: &View<'_>) {
+        let Some(phase) = self.number(holding.phase, view) else { return };
+        let lane = usize::from(self.phases[phase as usize].lane);
+        let classes = &self.classes[lane];
+        let class = classes.partition_point(|class| class.first <= holding.places[0].first) - 1;
+        let span = believed::size(view, holding.phase, holding.first);
+        let count = holding.count;
+        let Some(since) = holding.since else {
+            self.start.waiting[lane] += count;
+            self.start.hold(phase, Wait { count, class: class as u16, span, next: None });
+            return;
+        };
+        let believed = since + span.at_speed_nearest(classes[class].speed);
+        let more = Span((view.now.since(since).0 / 10).max(1));
+        let at = if believed > view.now { believed } else { view.now + more };
+        self.start.ends.push(End { at, phase, count, class: class as u16 });
+    }
+}
+
+impl Now {
+    /// Copies another without allocating if it fits.
+    pub(super) fn copy(&mut self, from: &Self) {
+        let Self { flows, jobs, phases, free, waiting, waits, ends } = self;
+        flows.clone_from(&from.flows);
+        jobs.clone_from(&from.jobs);
+        phases.clone_from(&from.phases);
+        free.clone_from(&from.free);
+        *waiting = from.waiting;
+        waits.clone_from(&from.waits);
+        ends.clone_from(&from.ends);
+    }
+
+    /// Puts a batch on the list of those of its phase that wait.
+    pub(super) fn hold(&mut self, phase: u32, wait: Wait) {
+        let head = &mut self.phases[phase as usize].waits;
+        let next = head.replace(self.waits.len() as u32);
+        self.waits.push(Wait { next, ..wait });
+    }
+}
+
+/// The lanes there are.
+pub(super) fn lanes(universal: bool) -> &'static [Lane] {
+    if universal { &[Lane::Any] } else { &[Lane::Map, Lane::Reduce] }
+}

@@ -1,0 +1,151 @@
+//! What each rule is for: named workloads, each of several seeds, on which it beats the ones that are not for them.
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::params::Settings;
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed};
+use slackline_policy::{Config, Policy};
+use slackline_sim::{Options, Sim};
+
+use super::{ByRule, ENTRY};
+
+/// A workload of flows that come at random, so that all slots are busy for `load` of the time.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) slots: Slots,
+    pub(crate) load: f64,
+    /// Most jobs of a flow, in a chain.
+    pub(crate) jobs: u64,
+    /// Deadlines are so many times what the flow takes alone after its release.
+    pub(crate) slack: (f64, f64),
+}
+
+pub(crate) const UNIVERSAL: Shape =
+    Shape { slots: Slots::Universal(20), load: 0.9, jobs: 3, slack: (1.5, 5.0) };
+
+fn phase(rng: &mut ChaCha8Rng, tasks: u64) -> (f64, PhaseDraft) {
+    let tasks = random::integer(rng, 1, tasks) as u32;
+    let seconds = random::lognormal(rng, 2.3, 0.8).clamp(1.0, 60.0).round();
+    (f64::from(tasks) * seconds, TasksDraft::Uniform { tasks, seconds }.into())
+}
+
+/// A chain of jobs, and its work in slot-seconds.
+fn chain(id: usize, rng: &mut ChaCha8Rng, shape: Shape) -> (f64, FlowDraft) {
+    let mut work = 0.0;
+    let size = random::integer(rng, 4, 60);
+    let jobs = (0..random::integer(rng, 1, shape.jobs)).map(|job| {
+        let (map, reduce) = (phase(rng, size), phase(rng, size / 3 + 1));
+        work += map.0 + reduce.0;
+        let after = if job > 0 { vec![format!("j{}", job - 1)] } else { Vec::new() };
+        JobDraft {
+            id: format!("j{job}"),
+            after,
+            map: Some(map.1),
+            reduce: Some(reduce.1),
+            ..JobDraft::default()
+        }
+    });
+    let flow = FlowDraft::new(format!("f{id}"), jobs.collect());
+    (work, FlowDraft { weight: random::integer(rng, 1, 5) as f64, ..flow })
+}
+
+pub(crate) fn workload(seed: u64, shape: Shape, metric: Metric, combine: Combine) -> Instance {
+    let rng = &mut random::rng(Seed(seed), "named", 0);
+    let slots = match shape.slots {
+        Slots::Universal(n) => n,
+        Slots::Typed { map, reduce } => map + reduce,
+    };
+    let mut release = 0.0;
+    let flows = (0..60).map(|id| {
+        let (work, flow) = chain(id, rng, shape);
+        let flow = FlowDraft { release, ..flow };
+        release += random::exponential(rng, work / f64::from(slots) / shape.load).round();
+        flow
+    });
+    let mut flows: Vec<FlowDraft> = flows.collect();
+    let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: shape.slots, rack: None };
+    let objective = Objective::new(Metric::Response, Combine::Sum);
+    let draft = |flows| Draft { machines: vec![machine.clone()], flows, objective, ..Draft::default() };
+    let alone = Instance::new(&draft(flows.clone())).unwrap();
+    for (flow, known) in flows.iter_mut().zip(alone.flows().iter()) {
+        let slack = random::uniform(rng, shape.slack.0, shape.slack.1);
+        flow.deadline = Some(flow.release + (slack * known.alone).ceil());
+    }
+    let objective = Objective::new(metric, combine);
+    Instance::new(&Draft { objective, ..draft(flows) }).unwrap()
+}
+
+/// What a rule costs, as `rule:`'s settings name it.
+pub(crate) fn cost(instance: &Instance, settings: &[(&str, &str)]) -> f64 {
+    let settings = Settings::parse(ENTRY.params, settings.iter().copied()).unwrap();
+    cost_of(instance, &mut ByRule::new(&settings))
+}
+
+/// What a policy costs in the simulator.
+pub(crate) fn cost_of(instance: &Instance, policy: &mut dyn Policy) -> f64 {
+    let run =
+        slackline_policy::run(instance, policy, &mut Sim::new(instance, Options::exact()), Config::plain());
+    let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
+    instance.cost_of(&completions)
+}
+
+/// Asserts that over eight seeds the first rule costs at most `most` times what the second does: the geometric mean, of
+/// costs and a hundredth of the second's mean, so that a cost of 0 counts.
+fn check_beats(of: Shape, (metric, combine): (Metric, Combine), rules: [&[(&str, &str)]; 2], most: f64) {
+    let costs: Vec<[f64; 2]> = (0..8)
+        .map(|seed| {
+            let instance = workload(seed, of, metric, combine);
+            rules.map(|rule| cost(&instance, rule))
+        })
+        .collect();
+    let little = costs.iter().map(|[_, b]| b).sum::<f64>() / costs.len() as f64 / 100.0;
+    let logs = costs.iter().map(|[a, b]| ((a + little) / (b + little)).ln());
+    let ratio = (logs.sum::<f64>() / costs.len() as f64).exp();
+    println!("{metric} {}: {:?} over {:?}: {ratio:.3}", combine.name(), rules[0], rules[1]);
+    assert!(ratio <= most, "{metric}: {:?} costs {ratio:.3} of {:?}", rules[0], rules[1]);
+}
+
+const SUM: Combine = Combine::Sum;
+const MAX: Combine = Combine::Max;
+
+fn order(name: &'static str) -> [(&'static str, &'static str); 1] {
+    [("order", name)]
+}
+
+#[test]
+fn area_is_for_response_and_slope_for_slowdown() {
+    check_beats(UNIVERSAL, (Metric::Response, SUM), [&order("area"), &order("fifo")], 0.8);
+    check_beats(UNIVERSAL, (Metric::Response, SUM), [&order("area"), &order("srpt")], 0.95);
+    check_beats(UNIVERSAL, (Metric::Slowdown, SUM), [&order("slope"), &order("area")], 0.99);
+    check_beats(UNIVERSAL, (Metric::Response, SUM), [&order("wspt"), &order("lrpt")], 0.7);
+}
+
+#[test]
+fn atc_and_moore_are_for_deadlines_that_cannot_all_be_met() {
+    let overloaded = Shape { load: 1.3, ..UNIVERSAL };
+    check_beats(overloaded, (Metric::Tardiness, SUM), [&order("atc"), &order("edf")], 0.8);
+    check_beats(overloaded, (Metric::Tardy, SUM), [&order("moore"), &order("edf")], 0.8);
+    // Who looks further ahead minds slack less.
+    let far = [("order", "atc"), ("k", "2")];
+    check_beats(overloaded, (Metric::Tardiness, SUM), [&far, &order("fifo")], 0.8);
+}
+
+#[test]
+fn least_slack_and_levels_are_for_maxima() {
+    let unweighted = (Metric::Lateness, MAX);
+    check_beats(UNIVERSAL, unweighted, [&order("lst"), &order("fifo")], 1.0);
+    let level = [("order", "due"), ("x", "0.3")];
+    check_beats(UNIVERSAL, (Metric::Response, MAX), [&level, &order("srpt")], 0.9);
+    let without = [("order", "due"), ("x", "0.3"), ("tail", "no")];
+    check_beats(UNIVERSAL, (Metric::Response, MAX), [&without, &order("srpt")], 1.0);
+}
+
+#[test]
+fn johnson_and_the_critical_path_are_for_the_makespan() {
+    let at_once = Shape { load: 1e6, jobs: 1, slots: Slots::Typed { map: 12, reduce: 6 }, ..UNIVERSAL };
+    check_beats(at_once, (Metric::Makespan, MAX), [&order("johnson"), &order("srpt")], 1.0);
+    let chains = Shape { load: 1e6, jobs: 12, ..UNIVERSAL };
+    check_beats(chains, (Metric::Makespan, MAX), [&order("critical-path"), &order("area")], 0.99);
+    check_beats(chains, (Metric::Makespan, MAX), [&order("critical-path"), &order("fifo")], 1.0);
+}
