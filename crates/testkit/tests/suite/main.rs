@@ -10,6 +10,7 @@
 //! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
 //! - `page_on_run`: what the page on `run` shows can be read;
 //! - `copies`: a copy of a run ends as the run does;
+//! - `rollouts`: what `auto` believes is what happens, where nothing else arrives;
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
 //! - `figures`: what is not kept is judged as what is;
@@ -31,6 +32,7 @@ mod laws;
 mod no_length;
 mod page_on_run;
 mod profiles;
+mod rollouts;
 mod seam;
 mod small;
 mod swarm;
