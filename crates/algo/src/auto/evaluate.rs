@@ -65,7 +65,9 @@ impl Evaluator {
         // Sorted by flow, as by counting: how many phases come before those of each flow.
         begins.clear();
         begins.resize(snapshot.flows.len() + 1, 0);
-        tails.iter().for_each(|&phase| begins[flow_of(phase) + 1] += 1);
+        for &phase in tails.iter() {
+            begins[flow_of(phase) + 1] += 1;
+        }
         (1..begins.len()).for_each(|flow| begins[flow] += begins[flow - 1]);
         by_flow.clear();
         by_flow.extend_from_slice(tails);
@@ -88,7 +90,9 @@ impl Evaluator {
         self.begin(sequence);
         let mut time = self.snapshot.time;
         loop {
-            lanes(self.snapshot.universal).iter().for_each(|lane| self.fill(lane.index(), time));
+            for lane in lanes(self.snapshot.universal) {
+                self.fill(lane.index(), time);
+            }
             let Some(&Reverse(End { at, .. })) = self.ends.peek() else { break };
             time = at;
             // All first: what begins at this instant and takes no time ends when slots have been given out.
@@ -119,7 +123,9 @@ impl Evaluator {
             }),
         }
         place.resize(snapshot.phases.len(), 0);
-        ready.iter_mut().for_each(|ready| ready.clear(at.len()));
+        for ready in ready.iter_mut() {
+            ready.clear(at.len());
+        }
         for (k, &phase) in at.iter().enumerate() {
             place[phase as usize] = k as u32;
             let PhaseNow { is_ready, unstarted, .. } = now.phases[phase as usize];

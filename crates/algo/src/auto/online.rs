@@ -210,7 +210,9 @@ fn kept(flows: &[FlowId], rule: &[u32], looking: &Looking<'_, '_>) -> Vec<u32> {
     (0..).zip(rule).for_each(|(at, &flow)| rank[flow as usize] = at);
     let mut order: Vec<u32> = flows.iter().filter_map(|&flow| looking.number(flow)).collect();
     let mut is_there = vec![false; rule.len()];
-    order.iter().for_each(|&flow| is_there[flow as usize] = true);
+    for &flow in &order {
+        is_there[flow as usize] = true;
+    }
     for &new in rule.iter().filter(|&&flow| !is_there[flow as usize]) {
         let behind = |&flow: &u32| rank[flow as usize] > rank[new as usize];
         let at = order.iter().position(behind).unwrap_or(order.len());

@@ -146,14 +146,24 @@ impl Snapshot {
         Some(number + (phase.0 - first.0))
     }
 
+    /// Forgets all of it and keeps the memory.
     fn clear(&mut self) {
-        let Self { flows, firsts, jobs, before, phases, runs, classes, start, .. } = self;
-        let Now { flows: flows_now, jobs: jobs_now, phases: phases_now, free, waiting, waits, ends } = start;
-        (flows.clear(), firsts.clear(), jobs.clear(), before.clear(), phases.clear(), runs.clear());
-        (flows_now.clear(), jobs_now.clear(), phases_now.clear(), waits.clear(), ends.clear());
-        classes.iter_mut().for_each(Vec::clear);
-        free.iter_mut().for_each(Vec::clear);
-        *waiting = [0; 2];
+        self.flows.clear();
+        self.firsts.clear();
+        self.jobs.clear();
+        self.before.clear();
+        self.phases.clear();
+        self.runs.clear();
+        self.start.flows.clear();
+        self.start.jobs.clear();
+        self.start.phases.clear();
+        self.start.waits.clear();
+        self.start.ends.clear();
+        self.start.waiting = [0; 2];
+        for lane in 0..2 {
+            self.classes[lane].clear();
+            self.start.free[lane].clear();
+        }
     }
 
     fn take_slots(&mut self, view: &View<'_>) {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use slackline_model::instance::Flow;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Key, PhaseId};
 use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
@@ -83,7 +84,7 @@ impl ByRule {
 /// The phases of live flows, the longest tail first; ties by id. O(n log n).
 pub fn by_tail(residual: &Residual, view: &View<'_>) -> Vec<PhaseId> {
     let flows = residual.flows.iter().map(|left| view.instance.flow(left.flow));
-    let mut phases: Vec<PhaseId> = flows.flat_map(|flow| flow.phases()).collect();
+    let mut phases: Vec<PhaseId> = flows.flat_map(Flow::phases).collect();
     phases.sort_by_cached_key(|&phase| (Reverse(Key::new(residual.phases[phase].tail)), phase));
     phases
 }

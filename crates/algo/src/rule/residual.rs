@@ -169,7 +169,9 @@ impl Speeds {
         slots.sort_by(|a, b| b.0.total_cmp(&a.0));
         let all: f64 = slots.iter().map(|&(_, n)| n).sum();
         let up = f64::from(view.state.alive(lane).max(1)) / all.max(1.0);
-        slots.iter_mut().for_each(|(_, n)| *n *= up);
+        for (_, n) in &mut slots {
+            *n *= up;
+        }
         let capacity = slots.iter().map(|&(speed, n)| speed * n).sum();
         // A lane without slots serves no phases: any capacity will do.
         Self { capacity: if slots.is_empty() { 1.0 } else { capacity }, slots }

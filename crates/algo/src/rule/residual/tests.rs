@@ -11,11 +11,14 @@ use slackline_sim::{Options, Sim};
 
 use super::*;
 
+/// What was left of each flow, by instant.
+type Seen = Vec<(f64, Vec<Left>)>;
+
 /// FIFO by phase, which measures what is left whenever something happens.
 #[derive(Default)]
 struct Probe {
     residual: Residual,
-    seen: Rc<RefCell<Vec<(f64, Vec<Left>)>>>,
+    seen: Rc<RefCell<Seen>>,
 }
 
 impl Policy for Probe {
