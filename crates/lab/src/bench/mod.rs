@@ -7,6 +7,7 @@
 //!
 //! - [`measure`]: clock, memory, hash;
 //! - [`size`]: how large a suite runs;
+//! - [`auto`]: rollouts, by how many flows are there;
 //! - [`dmrs`]: the linear program and the list of DMRS;
 //! - [`flex`]: epochs of FLEX;
 //! - [`flowflex`]: epochs of FlowFlex, and its minimum-cost flow;
@@ -15,6 +16,7 @@
 //! - [`woha`]: WOHA's decisions and plans.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+pub mod auto;
 pub mod dmrs;
 pub mod flex;
 pub mod flowflex;
@@ -31,6 +33,7 @@ pub type Suite = (&'static str, fn(Size));
 
 /// All suites.
 pub const SUITES: &[Suite] = &[
+    ("auto", auto::run),
     ("dmrs", dmrs::run),
     ("flex", flex::run),
     ("flowflex", flowflex::run),

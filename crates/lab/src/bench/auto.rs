@@ -1,0 +1,113 @@
+//! Rollouts: how many a second the evaluator of `auto` makes, by how many flows are there.
+//!
+//! Flows are chains of up to six jobs on 100 universal slots, and all are there at once; orders are drawn at random. The aim
+//! is 50 microseconds for 100 batches.
+
+use slackline_algo::auto::{Evaluator, Sequence};
+use slackline_algo::rule::{online, residual::Residual};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Draft, Instance, Seed};
+use slackline_policy::{Action, Config, Event, Policy, Style, View};
+use slackline_sim::{Options, Sim};
+
+use super::measure::{busy, fnv};
+use super::size::Size;
+
+/// Prints a row for each number of flows.
+pub fn run(size: Size) {
+    let (sizes, rollouts): (&[usize], usize) = match size {
+        Size::Small => (&[10], 3),
+        Size::Large => (&[10, 30, 100, 300, 1000, 3000], 2000),
+    };
+    println!(
+        "{:>6} {:>7} {:>8} {:>12} {:>16} {:>10}  hash",
+        "flows", "phases", "batches", "rollouts/s", "us/100 batches", "look us"
+    );
+    for &flows in sizes {
+        let instance = instance(flows);
+        let mut probe = Probe { rollouts, is_done: false };
+        let mut engine = Sim::new(&instance, Options::exact());
+        slackline_policy::run(&instance, &mut probe, &mut engine, Config::plain());
+    }
+}
+
+fn instance(flows: usize) -> Instance {
+    let rng = &mut random::rng(Seed(1), "rollouts", 0);
+    let machine =
+        MachineDraft { name: "m".into(), count: 10, speed: 1.0, slots: Slots::Universal(10), rack: None };
+    let flows = (0..flows).map(|id| chain(id, rng)).collect();
+    Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() })
+        .expect("the drafts are valid")
+}
+
+fn chain(id: usize, rng: &mut ChaCha8Rng) -> FlowDraft {
+    let mut phase = |most: u64| {
+        let (tasks, seconds) = (random::integer(rng, 1, most), random::integer(rng, 5, 60));
+        Some(TasksDraft::Uniform { tasks: tasks as u32, seconds: seconds as f64 }.into())
+    };
+    let jobs = (0..1 + id % 6).map(|job| {
+        let after = if job > 0 { vec![format!("j{}", job - 1)] } else { Vec::new() };
+        JobDraft { id: format!("j{job}"), after, map: phase(40), reduce: phase(10), ..JobDraft::default() }
+    });
+    FlowDraft::new(format!("f{id}"), jobs.collect())
+}
+
+/// A policy that measures when the flows arrive, and then leaves all slots free.
+struct Probe {
+    rollouts: usize,
+    is_done: bool,
+}
+
+impl Policy for Probe {
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, _: &[Event], view: &View<'_>, _: &mut Vec<Action>) {
+        if !std::mem::replace(&mut self.is_done, true) {
+            self.measure(view);
+        }
+    }
+}
+
+impl Probe {
+    fn measure(&self, view: &View<'_>) {
+        let (mut residual, mut evaluator) = (Residual::default(), Evaluator::default());
+        let ((), look) = busy(|| {
+            residual.measure(view);
+            evaluator.look(view, online::by_tail(&residual, view));
+        });
+        let mut order: Vec<u32> = (0..evaluator.flows().len() as u32).collect();
+        let rng = &mut random::rng(Seed(1), "orders", 0);
+        let last = order.len() as u64 - 1;
+        let mut sums = Vec::with_capacity(self.rollouts);
+        let mut roll = |order: &[u32]| {
+            let (_, completions) = evaluator.roll(Sequence::Flows(order)).expect("all slots are up");
+            sums.push(completions.iter().map(|at| at.0).sum::<u64>());
+        };
+        roll(&order);
+        let ((), seconds) = busy(|| {
+            for _ in 0..self.rollouts {
+                order.swap(random::integer(rng, 0, last) as usize, random::integer(rng, 0, last) as usize);
+                roll(&order);
+            }
+        });
+        let rollouts = self.rollouts as f64;
+        let batches = evaluator.batches() as f64 / (rollouts + 1.0);
+        println!(
+            "{:>6} {:>7} {batches:>8.0} {:>12.0} {:>16.1} {:>10.0}  {:016x}",
+            order.len(),
+            view.instance.phases().len(),
+            rollouts / seconds,
+            seconds / rollouts / batches * 1e8,
+            look * 1e6,
+            fnv(sums)
+        );
+    }
+}
