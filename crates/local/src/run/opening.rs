@@ -9,6 +9,7 @@ use slackline_model::draft::FlowDraft;
 
 use super::error::file;
 use super::kept::kept_jobs;
+use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
@@ -206,6 +207,7 @@ impl New {
             obstacles: Vec::new(),
             verdicts,
             lost: self.lost,
+            memory: Memory::default(),
         }
     }
 
@@ -247,6 +249,7 @@ impl New {
             obstacles,
             verdicts,
             lost: self.lost,
+            memory: Memory::default(),
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover()?;
