@@ -320,6 +320,15 @@ impl Layout {
         fs::write(job.output.join(SUCCESS), "")
     }
 
+    /// Moves the committed maps of a job that is done to where attempts are, which is cleared when a run goes on. Gives the
+    /// directory that they are in now; none if they cannot be moved.
+    pub(crate) fn set_aside(&self, job: u32) -> Option<PathBuf> {
+        let aside = self.attempts().join(format!("maps-{}", self.names[job as usize]));
+        fs::create_dir_all(self.attempts()).ok()?;
+        fs::rename(self.maps(job), &aside).ok()?;
+        Some(aside)
+    }
+
     /// Clears what was only needed to make the output of a job.
     ///
     /// # Errors

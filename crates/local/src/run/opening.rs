@@ -194,6 +194,10 @@ impl New {
 
     /// A run in which nothing is to be done: the last one, as it was.
     fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
+        // A run that was killed at its very end may have left something; what cannot be removed does no harm.
+        for left in [self.layout.attempts(), self.layout.all_maps()] {
+            let _ = remove(&left);
+        }
         let Unfinished { head, jobs, attempts, .. } = last;
         Session {
             layout: self.layout.of_jobs(&jobs),
