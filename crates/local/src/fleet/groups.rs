@@ -277,9 +277,11 @@ pub(crate) fn remove_left(all: &Path, system: &dyn System) -> bool {
         return true;
     }
     let entries = fs::read_dir(all).into_iter().flatten().flatten();
-    let groups = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
-    groups.fold(true, |all_removed, group| is_removed_soon(&group, system) && all_removed)
-        && is_removed_soon(all, system)
+    for group in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        // The one above it cannot be removed either then.
+        is_removed_soon(&group, system);
+    }
+    is_removed(all, system)
 }
 
 impl Drop for Groups {
@@ -381,8 +383,8 @@ pub(crate) mod tests {
                 below.into_iter().chain([all])
             }) {
                 let left: Vec<u64> = processes(&path).into_iter().filter(|&other| other != pid).collect();
-                let left: String = left.iter().map(|pid| format!("{pid}\n")).collect();
-                fs::write(path.join(PROCESSES), left)?;
+                let left: Vec<String> = left.iter().map(u64::to_string).collect();
+                fs::write(path.join(PROCESSES), left.join("\n"))?;
             }
             fs::write(group.join(PROCESSES), format!("{pid}\n"))
         }
