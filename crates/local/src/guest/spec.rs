@@ -171,6 +171,7 @@ impl JobSpec {
             shuffle: self.shuffle.clone(),
             compress: self.compress,
             memory_limit: self.memory_limit,
+            memory_group: None,
             echo: true,
         }
     }

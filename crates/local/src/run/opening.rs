@@ -10,6 +10,7 @@ use slackline_model::draft::FlowDraft;
 use super::error::file;
 use super::kept::kept_jobs;
 use super::machines::Machines;
+use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
@@ -194,6 +195,10 @@ impl New {
 
     /// A run in which nothing is to be done: the last one, as it was.
     fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
+        // A run that was killed at its very end may have left something; what cannot be removed does no harm.
+        for left in [self.layout.attempts(), self.layout.all_maps()] {
+            let _ = remove(&left);
+        }
         let Unfinished { head, jobs, attempts, .. } = last;
         Session {
             layout: self.layout.of_jobs(&jobs),
@@ -207,6 +212,7 @@ impl New {
             obstacles: Vec::new(),
             verdicts,
             lost: self.lost,
+            memory: Memory::default(),
         }
     }
 
@@ -249,6 +255,7 @@ impl New {
             obstacles,
             verdicts,
             lost: self.lost,
+            memory: Memory::default(),
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover(&resumed)?;
