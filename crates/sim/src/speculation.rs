@@ -90,13 +90,13 @@ pub(crate) struct Seconds {
     rules: Speculation,
     jobs: BTreeMap<JobId, Job>,
     /// Free slots of each lane, and the machine of each slot.
-    free: [BTreeSet<u32>; 3],
-    machines: [Vec<MachineId>; 3],
+    free: [BTreeSet<u32>; 2],
+    machines: [Vec<MachineId>; 2],
 }
 
 impl Seconds {
     pub(crate) fn new(rules: Speculation, cluster: &Cluster) -> Self {
-        let (mut free, mut machines) = ([const { BTreeSet::new() }; 3], [const { Vec::new() }; 3]);
+        let (mut free, mut machines) = ([const { BTreeSet::new() }; 2], [const { Vec::new() }; 2]);
         for &lane in cluster.lanes() {
             free[lane.index()] = (0..cluster.slots(lane)).collect();
             machines[lane.index()] =
@@ -230,12 +230,11 @@ impl Seen {
         let mut seen = Self { running: 0, twins: 0, slowest: None, will_be_slow: false };
         let (mut n, mut micros) = phase.ended;
         for task in phase.running.values() {
-            match task.winner(now) {
-                Some(winner) => (n, micros) = (n + 1, micros + winner.took().0),
-                None => {
-                    seen.running += 1;
-                    seen.twins += u32::from(task.second.is_some());
-                }
+            if let Some(winner) = task.winner(now) {
+                (n, micros) = (n + 1, micros + winner.took().0);
+            } else {
+                seen.running += 1;
+                seen.twins += u32::from(task.second.is_some());
             }
         }
         if n == 0 {
