@@ -15,6 +15,7 @@
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
 //! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;
+//! - `seconds`: second attempts beside slow ones;
 //! - `guarantee`, `minima`: slots that are promised;
 //! - `plan`: all of this for allocations;
 //! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
@@ -37,6 +38,7 @@ mod occupancy;
 pub mod open_stream;
 mod order;
 mod plan;
+mod seconds;
 mod slots;
 mod startups;
 pub mod stream;
@@ -144,6 +146,7 @@ fn check_tasks(
     let mut first = First::default();
     slots::check_overlaps(&ledger, &mut first);
     masters::check_times(&ledger, &progress, schedule, &mut first);
+    seconds::check(&ledger, &progress, schedule, &mut first);
     check_each_flow(&ledger, &progress, schedule, &mut first);
     if schedule.minima {
         minima::check(&ledger, &progress, failed, &mut first);

@@ -38,12 +38,23 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
     Param::new("straggler-factor", "3", Values::Real(1.0, 1000.0), "how many times as long one takes"),
+    Param::new("speculate", "0", PAUSE, "an ApplicationMaster looks for slow attempts this often; 0: never"),
+    Param::new("speculate-pause", "15", PAUSE, "it does not look for so long after it found one"),
+    Param::new(
+        "speculate-least",
+        "10",
+        Values::Count(0, u32::MAX as u64),
+        "second attempts of a phase at a time, at most, or",
+    ),
+    Param::new("speculate-total", "0.01", SHARE, "this part of its tasks, or"),
+    Param::new("speculate-running", "0.1", SHARE, "this part of its tasks that run, whichever is most"),
 ];
 
 /// A day is more than anything here takes.
 const LONGEST: f64 = 86_400.0;
 const RANGE: Values = Values::SecondsRange(0.0, LONGEST);
 const PAUSE: Values = Values::Seconds(0.0, LONGEST);
+const SHARE: Values = Values::Real(0.0, 1.0);
 
 /// How a simulated cluster behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +69,21 @@ pub struct Between {
     pub least: Span,
     /// The most.
     pub most: Span,
+}
+
+/// When tasks are tried a second time beside the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speculation {
+    /// How often an ApplicationMaster looks for slow attempts.
+    pub every: Span,
+    /// How long it does not look after it found one.
+    pub pause: Span,
+    /// Second attempts of a phase at a time, at most, or
+    pub least: u32,
+    /// this part of its tasks, rounded down, or
+    pub of_total: f64,
+    /// this part of its tasks that run, rounded down, whichever is most.
+    pub of_running: f64,
 }
 
 /// Why a text is no profile.
@@ -173,6 +199,18 @@ impl Profile {
     /// How many times as long as others a straggler computes.
     pub fn straggler_factor(&self) -> f64 {
         self.settings.real("straggler-factor")
+    }
+
+    /// When tasks are tried a second time, if ever.
+    pub fn speculation(&self) -> Option<Speculation> {
+        let speculation = Speculation {
+            every: self.span("speculate"),
+            pause: self.span("speculate-pause"),
+            least: u32::try_from(self.settings.count("speculate-least")).unwrap_or(u32::MAX),
+            of_total: self.settings.real("speculate-total"),
+            of_running: self.settings.real("speculate-running"),
+        };
+        (speculation.every > Span::ZERO).then_some(speculation)
     }
 
     fn span(&self, name: &str) -> Span {

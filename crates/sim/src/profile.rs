@@ -34,10 +34,10 @@ impl Starts {
         Masters { most, linger: self.profile.am_linger() }
     }
 
-    /// Whether tasks that start together may begin or end apart.
+    /// Whether tasks that start together may begin or end apart, or be tried a second time one by one.
     pub(crate) fn are_drawn(&self) -> bool {
         let Between { least, most } = self.profile.container_start();
-        least < most || self.profile.straggler_share() > 0.0
+        least < most || self.profile.straggler_share() > 0.0 || self.profile.speculation().is_some()
     }
 
     /// How many times as long as its task says an attempt computes.

@@ -158,10 +158,17 @@ impl Options {
 
     /// Why a policy cannot be simulated so, if it cannot.
     fn refuses(&self, policy: &dyn Policy) -> Option<String> {
-        let hold_slots = self.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
-        (hold_slots && policy.style() == Style::Placements).then(|| {
-            "found a policy that places each task on a machine, expected one that leaves slots to ApplicationMasters \
-             (or a profile with am-share=0, in which they hold none)"
+        let profile = self.sim.profile.as_ref().filter(|_| policy.style() == Style::Placements)?;
+        if profile.am_share() > 0.0 {
+            return Some(
+                "found a policy that places each task on a machine, expected one that leaves slots to \
+                 ApplicationMasters (or a profile with am-share=0, in which they hold none)"
+                    .to_owned(),
+            );
+        }
+        profile.speculation().map(|_| {
+            "found a policy that places each task on a machine, expected one that leaves tasks to be tried again on \
+             others (or a profile with speculate=0)"
                 .to_owned()
         })
     }

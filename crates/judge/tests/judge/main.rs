@@ -8,5 +8,6 @@ mod masters;
 mod minima;
 mod plans;
 mod property;
+mod seconds;
 mod streams;
 mod tasks;

@@ -77,6 +77,7 @@ pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
                 (least + if random::chance(rng, 0.4) { 0.0 } else { above }).to_string()
             }
             _ if random::chance(rng, 0.4) => "0".to_owned(),
+            Values::Count(least, most) => random::integer(rng, least, most.min(4)).to_string(),
             Values::SecondsRange(..) => format!("{}..{}", one.min(other), one.max(other)),
             _ => one.to_string(),
         };
@@ -90,7 +91,8 @@ pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
 /// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to masters.
 pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
     let hold_slots = setup.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
-    !hold_slots || policy.style() != Style::Placements
+    let speculates = setup.sim.profile.as_ref().is_some_and(|profile| profile.speculation().is_some());
+    !(hold_slots || speculates) || policy.style() != Style::Placements
 }
 
 /// Machines that join like those of some group, and others of the group that leave after them, so that whatever could
