@@ -36,7 +36,7 @@ use slackline_policy::{Config, Driver, Policy};
 use self::driven::{Driven, Manner, lengths};
 pub use self::told::{Application, Happened, Phase, Stage, Status, Watcher};
 use super::backend::{AM_SHARE, MEMORY, TABLE, VALID, slots, table_path};
-use super::control::Control;
+use super::control::{Control, HIGHEST_PROPERTY};
 use super::fit;
 use super::guest::{CYCLE, Rules};
 use super::wishes::Plans;
@@ -114,14 +114,12 @@ impl Cluster {
             }
             table => table?,
         };
-        let priority =
-            manager.property("yarn.cluster.max-application-priority").map_err(EngineError::other)?;
+        let priority = manager.property(HIGHEST_PROPERTY).map_err(EngineError::other)?;
         if priority.is_none_or(|most| most.trim() == "0") {
-            remarks.push(
-                "found no yarn.cluster.max-application-priority above 0 in the ResourceManager's configuration: \
-                 applications have no order but that of their submission (docs/hadoop.md)"
-                    .to_owned(),
-            );
+            remarks.push(format!(
+                "found no {HIGHEST_PROPERTY} above 0 in the ResourceManager's configuration: applications have no order \
+                 but that of their submission (docs/hadoop.md)"
+            ));
         }
         let history = past::server(settings.text(JOB_HISTORY.name), &address, &manager)?;
         let past = history.map(|server| past::past(&server, &queues, unix_millis()));

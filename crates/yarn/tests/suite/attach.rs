@@ -322,7 +322,10 @@ fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
 #[test]
 fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
     let site = Site::new();
-    site.mock.with(|state| state.priority_max = 0);
+    site.mock.with(|state| {
+        state.priority_max = 0;
+        state.properties.insert("yarn.cluster.max-application-priority".to_owned(), "0".to_owned());
+    });
     site.submit("slackline.deadline=+900", (8, 0), true);
     site.submit("slackline.deadline=+60", (8, 0), true);
     let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
@@ -330,6 +333,65 @@ fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
     assert_eq!(warned, 1, "{:?}", seen.happened);
     let puts = |requests: &[String]| requests.iter().filter(|request| request.starts_with("PUT")).count();
     assert_eq!(site.mock.with(|state| puts(&state.requests)), 1);
+}
+
+/// What is answered to priorities of an application: that is its part of the address.
+fn answers(site: &Site, address: &'static str, status: u16, body: &str) {
+    let mood = Mood::Says(status, "application/json", body.to_owned());
+    site.mock.with(|state| state.moods.push((address, usize::MAX, mood)));
+}
+
+#[test]
+fn an_application_that_has_just_ended_does_not_keep_the_others_from_their_order() {
+    let site = Site::new();
+    let last = site.submit("slackline.deadline=+900", (8, 0), true);
+    site.submit("slackline.deadline=+60", (8, 0), true);
+    let middle = site.submit("slackline.deadline=+300", (8, 0), true);
+    // The list does not show yet that the first in the order is about to end: it has the priority that it had.
+    answers(&site, "_0002/priority", 200, r#"{ "priority": 0 }"#);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
+    assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
+    let puts = site.mock.with(|state| {
+        state.requests.iter().filter(|request| request.starts_with("PUT") && request.contains("_0002")).count()
+    });
+    assert_eq!(puts, 1, "it is not asked at every look");
+}
+
+#[test]
+fn applications_that_refuse_a_priority_do_not_keep_the_others_from_theirs() {
+    let site = Site::new();
+    // More than are changed at a look.
+    let refusing: Vec<AppId> = (0..6).map(|_| site.submit("slackline.deadline=+60", (8, 0), true)).collect();
+    let numbers = ["_0001/pri", "_0002/pri", "_0003/pri", "_0004/pri", "_0005/pri", "_0006/pri"];
+    for number in numbers {
+        let refusal = r#"{ "RemoteException": { "exception": "X", "message": "not for you" } }"#;
+        answers(&site, number, 403, refusal);
+    }
+    let middle = site.submit("slackline.deadline=+300", (8, 0), true);
+    let last = site.submit("slackline.deadline=+900", (8, 0), true);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
+    let warned: Vec<_> = seen.happened.iter().filter(|line| line.starts_with("Warned")).collect();
+    let [warned] = warned.as_slice() else { panic!("found {warned:?}, expected one") };
+    assert!(warned.contains("keeps its priority") && warned.contains("not for you"), "{warned}");
+    assert!(refusing.iter().any(|app| warned.contains(&app.to_string())), "{warned}");
+}
+
+#[test]
+fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
+    let site = Site::new();
+    let [soon, late] = ["slackline.deadline=+60", "slackline.deadline=+900"].map(|tags| site.submit(tags, (8, 0), false));
+    site.mock.with(|state| app(state, soon).state = AppState::Submitted);
+    let (seen, _) = site.drive(Site::wish(), |state, seen| {
+        if seen.looks == 10 {
+            assert!(!state.requests.iter().any(|request| request.starts_with("PUT")), "{:?}", state.requests);
+            app(state, soon).state = AppState::Accepted;
+        }
+        seen.looks == 20
+    });
+    assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
+    assert!(seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
 }
 
 #[test]
