@@ -5,7 +5,7 @@
 //! the cluster counts as slots that are taken, and is not touched.
 //!
 //! In reading order:
-//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop;
+//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop; [`Closed`]: what is left after it;
 //! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
 //! - `driven`: the engine; `known`: an application; `name`: what it is called and wants; `past`: what others like it took.
 
@@ -16,6 +16,7 @@ mod past;
 mod told;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use super::guest::{CYCLE, Rules};
 use super::wishes::Plans;
 use crate::clock::unix_millis;
 use crate::http::{self, Address};
+use crate::id::AppId;
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{ResourceManager, Scheduler};
 use crate::table::Table;
@@ -76,6 +78,15 @@ impl Wish {
     pub fn new(queues: Vec<String>) -> Self {
         Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
     }
+}
+
+/// What is left when applications are no longer driven.
+#[derive(Clone, Debug, Default)]
+pub struct Closed {
+    /// What the jobs took that ended well.
+    pub learned: JobHistory,
+    /// Applications that have the priorities that they were given, and those that they had. It was said why.
+    pub raised: BTreeMap<AppId, u64>,
 }
 
 /// A cluster that was asked what it has.
@@ -165,8 +176,8 @@ impl Cluster {
         &self.empty
     }
 
-    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and everything runs as it
-    /// would without. What the jobs took that ended well is given.
+    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and applications get back
+    /// the priorities that they had.
     ///
     /// # Errors
     /// The table cannot be had; the policy fails.
@@ -176,7 +187,7 @@ impl Cluster {
         config: Config<'_>,
         stop: Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
-    ) -> Result<JobHistory, EngineError> {
+    ) -> Result<Closed, EngineError> {
         let path = self.table.as_deref().filter(|_| !self.manner.dry_run);
         let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
         // What fails is looked at again with the next look.
@@ -200,10 +211,10 @@ impl Cluster {
             }
         }
         let failure = driver.close().failure;
-        let learned = engine.close();
+        let closed = engine.close();
         match failure {
             Some(failure) => Err(EngineError::Policy(failure)),
-            None => Ok(learned),
+            None => Ok(closed),
         }
     }
 }

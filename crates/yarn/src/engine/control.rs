@@ -125,6 +125,11 @@ impl Control {
         None
     }
 
+    /// Removes the table: from then on the cluster decides by itself.
+    pub(super) fn remove_table(&mut self) {
+        self.table = None;
+    }
+
     /// Has applications stand in this order, the first one with the highest priority; each comes with the priority it has. A
     /// few are changed at a time, of those that take one. Gives those that were changed, and what somebody should be told.
     pub(super) fn set_order(&mut self, order: &[(AppId, u64)]) -> (Vec<(AppId, u64)>, Option<String>) {

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_algo::baseline::edf::Edf;
-use slackline_local::{JobCost, JobHistory};
+use slackline_local::JobCost;
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{Application, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::engine::attach::{Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
 use slackline_yarn::mock::{Mock, MockApp, Mood, State};
 use slackline_yarn::{AppId, AppState};
 
@@ -72,14 +72,14 @@ impl Site {
     }
 
     /// Drives with EDF, one step after each look: until a step says that it is enough.
-    fn drive(&self, wish: Wish, step: impl FnMut(&mut State, &Seen) -> bool) -> (Seen, JobHistory) {
+    fn drive(&self, wish: Wish, step: impl FnMut(&mut State, &Seen) -> bool) -> (Seen, Closed) {
         let cluster = self.ask(wish).unwrap();
         let learning = Learning::new(cluster.empty().cluster(), &History::new()).guessing();
         let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning)).audited();
         let stop = Arc::new(AtomicBool::new(false));
         let mut steps = Steps { site: self, step, stop: stop.clone(), seen: Seen::default() };
-        let learned = cluster.drive(&mut Edf::new(), config, stop, &mut steps).unwrap();
-        (steps.seen, learned)
+        let closed = cluster.drive(&mut Edf::new(), config, stop, &mut steps).unwrap();
+        (steps.seen, closed)
     }
 }
 
@@ -195,7 +195,7 @@ fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application(
     let id = site.submit("slackline.flow=etl", (4, 1), true);
     let second = site.submit("slackline.flow=etl", (1, 0), false);
     let (mut most, mut failed) = (0, false);
-    let (seen, learned) = site.drive(Site::wish(), |state, seen| {
+    let (seen, closed) = site.drive(Site::wish(), |state, seen| {
         let one = app(state, id);
         most = most.max(seen.app(id).and_then(|one| one.phases[0]).map_or(0, |phase| phase.done));
         match seen.looks {
@@ -223,7 +223,7 @@ fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application(
     assert!(seen.status.applications.is_empty());
     assert_eq!((seen.row(id), seen.status.taken), ("none", 0));
     let names: Vec<(&str, u64, u64)> =
-        learned.iter().map(|(name, cost)| (name.flow.as_str(), cost.maps, cost.reduces)).collect();
+        closed.learned.iter().map(|(name, cost)| (name.flow.as_str(), cost.maps, cost.reduces)).collect();
     assert_eq!(names, [("etl", 4, 1)]);
 }
 
@@ -392,6 +392,38 @@ fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
     });
     assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
     assert!(seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
+}
+
+#[test]
+fn applications_that_do_not_get_their_priorities_back_are_named() {
+    let failed = Mood::Says(500, "text/html", "<html>".to_owned());
+    // One fails, and the others get theirs; or nobody answers any more, and nobody else is asked.
+    for (address, mood, kept) in [("_0003/pri", failed, vec![3]), ("/priority", Mood::HangsUp, vec![2, 3, 4])] {
+        let site = Site::new();
+        let ids = [900, 400, 300, 200]
+            .map(|deadline| site.submit(&format!("slackline.deadline=+{deadline}"), (8, 0), true));
+        let mut before = 0;
+        let (seen, closed) = site.drive(Site::wish(), |state, seen| {
+            if seen.looks == 10 {
+                before = state.requests.len();
+                state.moods.push((address, usize::MAX, mood.clone()));
+            }
+            seen.looks == 10
+        });
+        let raised: Vec<u32> = closed.raised.keys().map(|app| app.number).collect();
+        assert_eq!(raised, kept);
+        let still: Vec<u32> = site.mock.with(|state| {
+            state.apps.values().filter(|app| app.priority > 0).map(|app| app.id.number).collect()
+        });
+        assert_eq!(still, kept);
+        let warned: Vec<_> = seen.happened.iter().filter(|line| line.starts_with("Warned")).collect();
+        let [warned] = warned.as_slice() else { panic!("found {warned:?}, expected one") };
+        let named = ids.iter().filter(|app| warned.contains(&format!("{app} (it had 0)"))).count();
+        assert_eq!(named, kept.len(), "{warned}");
+        assert!(warned.contains("yarn application -appId APPLICATION -updatePriority PRIORITY"), "{warned}");
+        let asked = site.mock.with(|state| state.requests[before..].iter().filter(|r| r.starts_with("PUT")).count());
+        assert_eq!(asked, if kept.len() == 1 { 3 } else { 1 });
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::{Driver, Engine};
 
+use super::Closed;
 use super::known::{Applications, Ended, InDriver, Known, SILENT, flow_name};
 use super::name::{WORKFLOW, name};
 use super::told::{Application, Happened, Phase, Stage, Status, Watcher};
@@ -25,14 +26,19 @@ use crate::engine::control::Control;
 use crate::engine::count::{Believed, Decided, EndedContainer};
 use crate::engine::guest::{Rules, masters_max, pending, phase_of, until_next_look};
 use crate::engine::wishes::{Plans, Wishes, priorities};
+use crate::http::HttpError;
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
+use crate::round::Turn;
 use crate::table::{Row, Rows};
 
 /// How long ApplicationMasters are asked at a look; one answers within five seconds, or not.
 const ASKING: Duration = Duration::from_secs(1);
+
+/// How long applications are given back their priorities at the end, each some 40 ms.
+const CLOSING: Duration = Duration::from_secs(30);
 
 /// The longest that an application is believed to have been there before, seconds: ten years.
 const OFFSET_MAX: f64 = 3.2e8;
@@ -587,17 +593,50 @@ impl<'w> Driven<'w> {
         }
     }
 
-    /// Ends: applications get the priorities back that they had. What their jobs took is given.
-    pub(super) fn close(mut self) -> JobHistory {
-        let mut answers = !self.manner.dry_run;
-        for known in std::mem::take(&mut self.apps).into_values().filter(|known| !known.is_gone) {
-            self.learn(&known);
-            // A cluster that does not answer now is not asked a thousand times.
-            if answers && known.ended.is_none() && known.priority != known.first_priority {
-                answers = self.control.set_priority(known.app, known.first_priority).is_ok();
+    /// Ends: the table goes, and applications get back the priorities that they had. Who does not is said.
+    pub(super) fn close(mut self) -> Closed {
+        self.control.remove_table();
+        let apps: Vec<Known> = std::mem::take(&mut self.apps).into_values().collect();
+        apps.iter().filter(|known| !known.is_gone).for_each(|known| self.learn(known));
+        let is_raised = |known: &&Known| known.ended.is_none() && known.priority != known.first_priority;
+        let is_told = |_: &&Known| !self.manner.dry_run;
+        let raised: BTreeMap<AppId, u64> = apps
+            .iter()
+            .filter(is_told)
+            .filter(is_raised)
+            .map(|known| (known.app, known.first_priority))
+            .collect();
+        let (raised, why) = self.give_back(raised);
+        if !raised.is_empty() {
+            let apps: Vec<String> = raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
+            self.say(&Happened::Warned(format!(
+                "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
+                 APPLICATION -updatePriority PRIORITY",
+                apps.join(", ")
+            )));
+        }
+        Closed { learned: self.learned, raised }
+    }
+
+    /// Gives applications these priorities, as long as there is time and the ResourceManager answers. Gives those that have
+    /// not got theirs, and why one has not.
+    fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
+        let (mut turn, mut why) = (Turn::default(), "there was no time".to_owned());
+        let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
+        while let Some(app) = round.next(&mut turn) {
+            let given = raised.get(&app).map(|&first| self.control.set_priority(app, first));
+            match given {
+                Some(Err(error)) if !error.is_missing() => {
+                    why = error.to_string();
+                    // A cluster that does not answer now is not asked a thousand times.
+                    if matches!(error, HttpError::Unreachable { .. }) {
+                        break;
+                    }
+                }
+                _ => drop(raised.remove(&app)),
             }
         }
-        self.learned
+        (raised, why)
     }
 
     /// Time until something is due by itself.
