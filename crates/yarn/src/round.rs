@@ -38,6 +38,13 @@ impl<K: Copy + Ord> Turn<K> {
     }
 }
 
+impl<K> Turn<K> {
+    /// Whether all had time in the last round.
+    pub(crate) fn is_nobodys(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
 impl<K: Copy> Round<K> {
     /// The next one, if there is one, and time.
     pub(crate) fn next(&mut self, turn: &mut Turn<K>) -> Option<K> {
@@ -47,6 +54,11 @@ impl<K: Copy> Round<K> {
         }
         turn.0 = Some(key);
         None
+    }
+
+    /// Ends the round: those that are left come first in the next.
+    pub(crate) fn stop(&mut self, turn: &mut Turn<K>) {
+        turn.0 = self.keys.next();
     }
 }
 
@@ -70,6 +82,10 @@ mod tests {
         assert_eq!(rounds, [[3], [7], [1]]);
         assert_eq!(round(&mut turn, &[1, 3, 7], Duration::MAX), [3, 7, 1]);
         assert_eq!(round(&mut turn, &[1, 3, 7], Duration::MAX), [1, 3, 7]);
-        assert!(round(&mut turn, &[], none).is_empty());
+        assert!(round(&mut turn, &[], none).is_empty() && turn.is_nobodys());
+        let mut stopped = turn.round([1, 3, 7], Duration::MAX);
+        assert_eq!(stopped.next(&mut turn), Some(1));
+        stopped.stop(&mut turn);
+        assert_eq!(round(&mut turn, &[1, 3, 7], none), [3]);
     }
 }

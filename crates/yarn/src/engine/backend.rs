@@ -460,7 +460,7 @@ impl slackline_local::backend::Session for SessionThere {
             // What fails is looked at again with the next look.
             let settings = http::Settings { retries: 0, ..http::Settings::default() };
             let manager = ResourceManager::new(&site.address, settings);
-            let observer = Observer::new(Rhythm::default());
+            let observer = Observer::new(Rhythm { lasts: site.pace.asks, ..Rhythm::default() });
             let mut cluster =
                 Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
             cluster.expect_earlier().map_err(EngineError::other)?;

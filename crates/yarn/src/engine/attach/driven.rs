@@ -31,11 +31,8 @@ use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
-use crate::round::Turn;
+use crate::round::{LASTS, Turn};
 use crate::table::{Row, Rows};
-
-/// How long ApplicationMasters are asked at a look; one answers within five seconds, or not.
-const ASKING: Duration = Duration::from_secs(1);
 
 /// How long applications are given back their priorities at the end, each some 40 ms.
 const CLOSING: Duration = Duration::from_secs(30);
@@ -74,8 +71,8 @@ pub(super) struct Driven<'w> {
     by_flow: BTreeMap<FlowId, u32>,
     rows: Rows,
     wakes: BTreeSet<Time>,
-    /// The number of the application whose ApplicationMaster is asked first.
-    next_asked: u32,
+    /// Whose ApplicationMaster is asked first.
+    turn: Turn<u32>,
     began: Stopwatch,
     began_ms: u64,
     /// How long before that the first application was submitted of those that were there: the driver counts from then,
@@ -110,7 +107,7 @@ impl<'w> Driven<'w> {
             by_flow: BTreeMap::new(),
             rows: Rows::new(),
             wakes: BTreeSet::new(),
-            next_asked: 0,
+            turn: Turn::default(),
             began: Stopwatch::start(),
             began_ms: unix_millis(),
             offset: Span(0),
@@ -336,37 +333,37 @@ impl<'w> Driven<'w> {
     }
 
     /// Asks the ApplicationMasters that may have something new to say, as many as have time to answer: the others have
-    /// their turn at the next look. The table has to be written before it expires.
+    /// their turn at the next look.
     fn ask_masters(&mut self) {
-        let next = self.next_asked;
-        let numbers: Vec<u32> =
-            self.apps.range(next..).chain(self.apps.range(..next)).map(|(&n, _)| n).collect();
-        let watch = Stopwatch::start();
-        for number in numbers {
-            if watch.elapsed() >= ASKING {
-                self.next_asked = number;
-                return;
-            }
-            let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else {
-                continue;
-            };
-            let app = known.app;
-            let Some(watched) = self.control.snapshot().watched.get(&app) else { continue };
-            if watched.app.master.is_some() && known.stage == Stage::Held {
-                known.stage = Stage::Starting;
-            }
-            if watched.app.state != AppState::Running {
-                continue;
-            }
-            if known.is_due() {
-                let job = self.control.manager.master(app).job(app).ok().flatten();
-                known.asking.answered(job.is_some());
-                if let Some(job) = job {
-                    self.said(number, &job);
-                }
+        let due = self.due_masters();
+        let mut round = self.turn.round(due, LASTS);
+        while let Some(number) = round.next(&mut self.turn) {
+            let Some(known) = self.apps.get_mut(&number) else { continue };
+            let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
+            known.asking.answered(job.is_some());
+            if let Some(job) = job {
+                self.said(number, &job);
             }
             self.give_up_if_silent(number);
         }
+    }
+
+    /// The applications whose ApplicationMasters are to be asked at this look.
+    fn due_masters(&mut self) -> Vec<u32> {
+        let (mut due, mut silent) = (Vec::new(), Vec::new());
+        for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
+            let Some(watched) = self.control.snapshot().watched.get(&known.app) else { continue };
+            if watched.app.master.is_some() && known.stage == Stage::Held {
+                known.stage = Stage::Starting;
+            }
+            match watched.app.state {
+                AppState::Running if known.is_due() => due.push(number),
+                AppState::Running => silent.push(number),
+                _ => {}
+            }
+        }
+        silent.into_iter().for_each(|number| self.give_up_if_silent(number));
+        due
     }
 
     /// An ApplicationMaster has said how far its job is.
