@@ -148,9 +148,10 @@ pub(super) struct Guest<'a, 's> {
     looks: u32,
     /// Since when the cluster has answered at this look.
     looked: Stopwatch,
-    /// Whose ApplicationMaster is asked first, and whose reports are read first.
+    /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
     masters_turn: Turn<(u32, AppId)>,
     reports_turn: Turn<u32>,
+    kills_turn: Turn<AppId>,
     /// Whether the cluster did not answer when it was last looked at.
     is_silent: bool,
     /// Whether it was said last that something does not answer.
@@ -197,6 +198,7 @@ impl<'a, 's> Guest<'a, 's> {
             looked: Stopwatch::start(),
             masters_turn: Turn::default(),
             reports_turn: Turn::default(),
+            kills_turn: Turn::default(),
             is_silent: false,
             troubled: false,
             fatal: None,

@@ -482,6 +482,22 @@ fn applications_that_cannot_be_killed_are_named() {
 }
 
 #[test]
+fn a_kill_that_is_refused_is_said_once() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let refusal = r#"{ "RemoteException": { "exception": "X", "message": "not yours" } }"#;
+    let refused = Mood::Says(403, "application/json", refusal.to_owned());
+    scene.mock.with(|state| state.moods.push(("/state", usize::MAX, refused)));
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
+    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(2)));
+    let refusals: Vec<_> = said.iter().filter(|line| line.contains("cannot be killed: ")).collect();
+    let [refusal] = refusals.as_slice() else { panic!("found {said:?}, expected one") };
+    assert!(refusal.contains(&scene.app(1).to_string()) && refusal.contains("not yours"), "{refusal}");
+    let kills = scene.mock.with(|state| state.requests.iter().filter(|it| it.contains("/state")).count());
+    assert!(kills > 2, "they are tried again");
+}
+
+#[test]
 fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() {
     let scene = Scene::new();
     let (opener, gate) = std::sync::mpsc::channel::<()>();
