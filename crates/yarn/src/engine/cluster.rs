@@ -126,14 +126,15 @@ impl Cluster {
         }
     }
 
-    /// Has applications of the run looked at that may have ended while nobody drove it.
+    /// Has applications of the run looked at that may have ended while nobody drove it. `manager` is asked, as often as it
+    /// takes: without its answer there is no run.
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub(super) fn expect_earlier(&mut self) -> Result<(), HttpError> {
+    pub(super) fn expect_earlier(&mut self, manager: &ResourceManager) -> Result<(), HttpError> {
         let tags = vec![format!("{RUN_TAG}={}", self.owner)];
         let which = Which { tags, ended: true, ..Which::default() };
-        for app in self.control.manager.apps(&which)? {
+        for app in manager.apps(&which)? {
             self.control.observer.expect(app.id);
         }
         Ok(())

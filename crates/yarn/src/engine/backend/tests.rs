@@ -498,6 +498,15 @@ fn a_kill_that_is_refused_is_said_once() {
 }
 
 #[test]
+fn the_first_question_of_a_run_is_asked_again() {
+    let scene = Scene::new();
+    let busy = Mood::Says(503, "text/html", "not now".to_owned());
+    scene.mock.with(|state| state.moods.push(("applicationTags", 2, busy)));
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+}
+
+#[test]
 fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() {
     let scene = Scene::new();
     let (opener, gate) = std::sync::mpsc::channel::<()>();
