@@ -16,7 +16,7 @@ mod past;
 mod told;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,7 +26,6 @@ use std::time::Duration;
 use slackline_local::JobHistory;
 use slackline_local::run::EngineError;
 use slackline_model::draft::{Draft, MachineDraft};
-use slackline_model::names::listed;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::NewRow;
 use slackline_model::{FlowId, Instance, SlotRange};
@@ -61,7 +60,7 @@ const JOB_HISTORY: Param = Param::new(
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// Queues, by their names or full paths; all below one that has others below it.
+    /// Queues, by their full paths or, where no other has it, their own names; all below one that has others below it.
     pub queues: Vec<String>,
     /// Whether the cluster is only looked at.
     pub dry_run: bool,
@@ -221,24 +220,11 @@ impl Cluster {
 
 /// The full paths of the queues that are meant.
 fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, EngineError> {
-    let all: Vec<String> = scheduler.queues.iter().map(|queue| queue.path.clone()).collect();
-    let mut queues = Vec::new();
+    let mut queues = BTreeSet::new();
     for name in named {
-        let full =
-            if name == "root" || name.starts_with("root.") { name.clone() } else { format!("root.{name}") };
-        let is_meant = |path: &&String| {
-            **path == full || path.starts_with(&format!("{full}.")) || path.rsplit('.').next() == Some(name)
-        };
-        let meant: Vec<&String> = all.iter().filter(is_meant).collect();
-        if meant.is_empty() {
-            let problem = format!("--queue: found {name:?}, expected one of {}", listed(&all));
-            return Err(EngineError::other(problem));
-        }
-        queues.extend(meant.into_iter().cloned());
+        queues.extend(fit::queues_of_attach(scheduler, name)?.into_iter().map(|queue| queue.path.clone()));
     }
-    queues.sort();
-    queues.dedup();
-    Ok(queues)
+    Ok(queues.into_iter().collect())
 }
 
 /// Keeps which flows the driver has done with.

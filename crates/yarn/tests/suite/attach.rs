@@ -430,13 +430,32 @@ fn applications_that_do_not_get_their_priorities_back_are_named() {
 fn what_cannot_be_is_refused() {
     let site = Site::new();
     let queue = site.ask(Wish::new(vec!["job".to_owned()])).unwrap_err();
-    assert_eq!(queue, r#"--queue: found "job", expected one of root.default, root.jobs"#);
+    let expected = "expected one of the queues that take jobs: root.default, root.jobs";
+    assert_eq!(queue, format!(r#"found queue="job", {expected}"#));
     assert_eq!(site.ask(Wish::new(vec!["root".to_owned()])).unwrap().queues(), ["root.default", "root.jobs"]);
     site.mock.with(|state| state.properties.clear());
     let missing = site.ask(Site::wish()).unwrap_err();
     assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
     let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
     assert_eq!(looked_at.remarks().len(), 2);
+}
+
+#[test]
+fn a_name_that_several_queues_have_is_refused() {
+    let site = Site::new();
+    let paths = ["root.a.jobs", "root.b.jobs", "root.b.etl", "root.x.b"];
+    site.mock.with(|state| state.queues = paths.map(str::to_owned).to_vec());
+    let queues = |name: &str| site.ask(Wish::new(vec![name.to_owned()])).map(|cluster| cluster.queues().to_vec());
+    let error = queues("jobs").unwrap_err();
+    assert!(error.ends_with(": root.a.jobs, root.b.jobs"), "{error}");
+    // The name of one, and of one that has others below it.
+    let error = queues("b").unwrap_err();
+    assert!(error.ends_with(": root.x.b, root.b.jobs, root.b.etl"), "{error}");
+    for (name, expected) in
+        [("etl", &["root.b.etl"][..]), ("root.a.jobs", &["root.a.jobs"]), ("root.b", &["root.b.etl", "root.b.jobs"])]
+    {
+        assert_eq!(queues(name).unwrap(), expected, "{name}");
+    }
 }
 
 #[test]
