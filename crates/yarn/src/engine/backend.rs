@@ -460,10 +460,11 @@ impl slackline_local::backend::Session for SessionThere {
             // What fails is looked at again with the next look.
             let settings = http::Settings { retries: 0, ..http::Settings::default() };
             let manager = ResourceManager::new(&site.address, settings);
-            let observer = Observer::new(Rhythm::default());
+            let observer = Observer::new(Rhythm { lasts: site.pace.asks, ..Rhythm::default() });
             let mut cluster =
                 Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
-            cluster.expect_earlier().map_err(EngineError::other)?;
+            let patient = ResourceManager::new(&site.address, http::Settings::default());
+            cluster.expect_earlier(&patient).map_err(EngineError::other)?;
             let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
             Guest::new(left, cluster, &submit, (rules, site.pace.clone()), asked).run(policy, config)
         };

@@ -103,6 +103,8 @@ pub(super) struct Cluster {
     submitter: Arc<dyn Submits>,
     answers: (Sender<Answer>, Receiver<Answer>),
     owner: String,
+    /// Whether it was said that the cluster refuses to kill.
+    refusal_is_said: bool,
 }
 
 impl Cluster {
@@ -120,17 +122,19 @@ impl Cluster {
             submitter,
             answers: channel(),
             owner: owner.to_lowercase(),
+            refusal_is_said: false,
         }
     }
 
-    /// Has applications of the run looked at that may have ended while nobody drove it.
+    /// Has applications of the run looked at that may have ended while nobody drove it. `manager` is asked, as often as it
+    /// takes: without its answer there is no run.
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub(super) fn expect_earlier(&mut self) -> Result<(), HttpError> {
+    pub(super) fn expect_earlier(&mut self, manager: &ResourceManager) -> Result<(), HttpError> {
         let tags = vec![format!("{RUN_TAG}={}", self.owner)];
         let which = Which { tags, ended: true, ..Which::default() };
-        for app in self.control.manager.apps(&which)? {
+        for app in manager.apps(&which)? {
             self.control.observer.expect(app.id);
         }
         Ok(())
@@ -150,12 +154,12 @@ impl Cluster {
         self.control.snapshot()
     }
 
-    /// Has an application killed.
-    ///
-    /// # Errors
-    /// The cluster does not answer.
-    pub(super) fn kill(&self, app: AppId) -> Result<(), HttpError> {
-        self.control.manager.kill(app)
+    /// Has an application killed. The first time that the cluster does not want to, somebody should be told.
+    pub(super) fn kill(&mut self, app: AppId) -> Option<String> {
+        let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
+        let error = self.control.manager.kill(app).err().filter(refusal)?;
+        let is_said = std::mem::replace(&mut self.refusal_is_said, true);
+        (!is_said).then(|| format!("{app} is to end, and cannot be killed: {error}"))
     }
 
     /// Submits a job with a priority, which is answered later.

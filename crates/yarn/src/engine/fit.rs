@@ -63,19 +63,43 @@ fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
 /// The queue that a run names by its own name or its full path, as YARN takes it; `None` if it is made with the first
 /// application.
 fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Queue>, EngineError> {
-    let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
-    let meant: Vec<&Queue> = scheduler.queues.iter().filter(is_meant).collect();
     let grows = |above: &String| name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('.'));
-    match meant.as_slice() {
+    match named(scheduler, name).as_slice() {
         [queue] => Ok(Some(queue)),
         [] if scheduler.growing.iter().any(grows) => Ok(None),
-        several => {
-            let among = if several.is_empty() { scheduler.queues.iter().collect() } else { meant };
-            let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
-            let expected = format!("one of the queues that take jobs: {}", listed(&paths));
-            Err(ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into())
-        }
+        several => Err(not_one(scheduler, several, name)),
     }
+}
+
+/// The queues that `attach` names by the full path or the own name of one, or by the path of one that has others below it,
+/// with or without `root.`.
+pub(super) fn queues_of_attach<'a>(
+    scheduler: &'a Scheduler,
+    name: &str,
+) -> Result<Vec<&'a Queue>, EngineError> {
+    let is_whole = name == "root" || name.starts_with("root.");
+    let above = if is_whole { format!("{name}.") } else { format!("root.{name}.") };
+    let below: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queue.path.starts_with(&above)).collect();
+    let named = named(scheduler, name);
+    match (named.as_slice(), below.as_slice()) {
+        ([_], []) => Ok(named),
+        ([], [_, ..]) => Ok(below),
+        _ => Err(not_one(scheduler, &[named, below].concat(), name)),
+    }
+}
+
+/// The queues that take jobs and have this full path, or this own name, which several may have.
+fn named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
+    let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
+    scheduler.queues.iter().filter(is_meant).collect()
+}
+
+/// A name means several queues, or none.
+fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
+    let among = if several.is_empty() { scheduler.queues.iter().collect() } else { several.to_vec() };
+    let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
+    let expected = format!("one of the queues that take jobs: {}", listed(&paths));
+    ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into()
 }
 
 /// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.

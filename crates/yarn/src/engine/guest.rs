@@ -32,10 +32,11 @@ use super::cluster::{Cluster, Request, Ticket};
 use super::jobs::{OwnJob, Places};
 use super::reports::Destination;
 use super::wishes::{Plans, Wishes};
-use crate::clock::pause;
+use crate::clock::{Stopwatch, pause};
 use crate::id::AppId;
 use crate::observe::Snapshot;
 use crate::rest::{Pending, Purpose};
+use crate::round::{LASTS, Turn};
 
 /// How long the engine waits between two looks.
 pub(super) const CYCLE: Duration = Duration::from_millis(250);
@@ -103,6 +104,8 @@ pub(super) struct Rules {
 pub(super) struct Pace {
     /// For the next look.
     pub(super) cycle: Duration,
+    /// For answers of a kind at a look: who has no time is first at the next.
+    pub(super) asks: Duration,
     /// For applications that were killed, and submissions that are under way, at the end of the run.
     pub(super) end: Duration,
     /// For reports of an application that has succeeded: file systems of several machines show a file later than it was
@@ -115,7 +118,7 @@ pub(super) struct Pace {
 impl Default for Pace {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { cycle: CYCLE, end: seconds(20), late: seconds(60), unseen: seconds(30) }
+        Self { cycle: CYCLE, asks: LASTS, end: seconds(20), late: seconds(60), unseen: seconds(30) }
     }
 }
 
@@ -143,6 +146,12 @@ pub(super) struct Guest<'a, 's> {
     now: Time,
     is_first: bool,
     looks: u32,
+    /// Since when the cluster has answered at this look.
+    looked: Stopwatch,
+    /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
+    masters_turn: Turn<(u32, AppId)>,
+    reports_turn: Turn<u32>,
+    kills_turn: Turn<AppId>,
     /// Whether the cluster did not answer when it was last looked at.
     is_silent: bool,
     /// Whether it was said last that something does not answer.
@@ -186,6 +195,10 @@ impl<'a, 's> Guest<'a, 's> {
             now: Time::ZERO,
             is_first: true,
             looks: 0,
+            looked: Stopwatch::start(),
+            masters_turn: Turn::default(),
+            reports_turn: Turn::default(),
+            kills_turn: Turn::default(),
             is_silent: false,
             troubled: false,
             fatal: None,

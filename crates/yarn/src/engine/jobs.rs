@@ -40,6 +40,8 @@ pub(super) struct OwnJob {
     /// The priority its application has.
     pub(super) priority: u64,
     pub(super) reports: Reports,
+    /// The look at which they were read last.
+    pub(super) read_at: u32,
     /// By task: the attempt that did it.
     pub(super) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
     /// When containers of it were granted.
@@ -69,6 +71,7 @@ impl OwnJob {
             submissions: 0,
             priority: 0,
             reports: Reports::default(),
+            read_at: 0,
             made: BTreeMap::new(),
             granted: BTreeMap::new(),
             started: BTreeSet::new(),

@@ -7,7 +7,7 @@
 
 mod outputs;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::borrow::Cow;
 use std::fs::{self, File, FileTimes};

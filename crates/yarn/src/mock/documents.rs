@@ -265,6 +265,12 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
     };
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     match (what, &body) {
+        ("priority", _) if matches!(app.state, AppState::New | AppState::NewSaving | AppState::Submitted) => {
+            let message = format!("Application in {} state cannot update priority.", name_of(app.state));
+            Answer { status: 400, ..Answer::missing(&message) }
+        }
+        // What is over is answered with the priority that it had.
+        ("priority", _) if app.state.is_over() => Answer::json(&json!({ "priority": app.priority })),
         ("priority", body) if body["priority"].is_u64() => {
             app.priority = body["priority"].as_u64().unwrap_or_default().min(priority_max);
             Answer::json(&json!({ "priority": app.priority }))

@@ -104,7 +104,7 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
-        let pace = Pace { cycle: ms(5), end: ms(300), late: ms(100), unseen: ms(100) };
+        let pace = Pace { cycle: ms(5), end: ms(300), late: ms(100), unseen: ms(100), ..Pace::default() };
         Self { dir, player: Arc::new(Player::new(mock.clone())), mock, pace, table: None }
     }
 
@@ -482,6 +482,31 @@ fn applications_that_cannot_be_killed_are_named() {
 }
 
 #[test]
+fn a_kill_that_is_refused_is_said_once() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let refusal = r#"{ "RemoteException": { "exception": "X", "message": "not yours" } }"#;
+    let refused = Mood::Says(403, "application/json", refusal.to_owned());
+    scene.mock.with(|state| state.moods.push(("/state", usize::MAX, refused)));
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
+    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(2)));
+    let refusals: Vec<_> = said.iter().filter(|line| line.contains("cannot be killed: ")).collect();
+    let [refusal] = refusals.as_slice() else { panic!("found {said:?}, expected one") };
+    assert!(refusal.contains(&scene.app(1).to_string()) && refusal.contains("not yours"), "{refusal}");
+    let kills = scene.mock.with(|state| state.requests.iter().filter(|it| it.contains("/state")).count());
+    assert!(kills > 2, "they are tried again");
+}
+
+#[test]
+fn the_first_question_of_a_run_is_asked_again() {
+    let scene = Scene::new();
+    let busy = Mood::Says(503, "text/html", "not now".to_owned());
+    scene.mock.with(|state| state.moods.push(("applicationTags", 2, busy)));
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+}
+
+#[test]
 fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() {
     let scene = Scene::new();
     let (opener, gate) = std::sync::mpsc::channel::<()>();
@@ -618,6 +643,52 @@ fn reports_that_cannot_be_read_now_are_read_later() {
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     let troubles: Vec<bool> = said.iter().map(|line| line.starts_with("trouble: ")).collect();
     assert_eq!(troubles, [true, false], "{said:?}");
+}
+
+#[test]
+fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
+    let mut scene = Scene::new();
+    // Reports that are not there when the application has ended are missing.
+    scene.pace.late = Duration::ZERO;
+    scene.player.follow(|_, _| Act::Waits);
+    let (player, app, aside) = (scene.player.clone(), scene.app(1), scene.path("aside"));
+    let mut looks = 0;
+    let until = move || {
+        if player.submitted().is_empty() {
+            return false;
+        }
+        looks += 1;
+        let attempts = player::local(&player.last().destination);
+        match looks {
+            10 => {
+                player.work(app, &player.last());
+                // A file in the place of the directory.
+                fs::rename(&attempts, &aside).unwrap();
+                fs::write(&attempts, "").unwrap();
+            }
+            40 => {
+                fs::remove_file(&attempts).unwrap();
+                fs::rename(&aside, &attempts).unwrap();
+            }
+            _ => {}
+        }
+        false
+    };
+    let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 1);
+}
+
+#[test]
+fn jobs_for_which_a_look_has_no_time_are_read_at_the_next() {
+    let mut scene = Scene::new();
+    // Time for one question of each kind.
+    scene.pace.asks = Duration::ZERO;
+    let jobs = (0..6).map(|number| scene.job(&format!("job{number}"), "cat", "in.txt", 1)).collect();
+    let (end, said) = scene.run_to_end(jobs);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 6, "none is done again");
 }
 
 #[test]

@@ -154,14 +154,22 @@ impl Guest<'_, '_> {
     pub(super) fn kill(&mut self, app: AppId) {
         if self.live.contains(&app) {
             self.strays.insert(app);
-            let _ = self.cluster.kill(app);
+            self.send_kill(app);
         }
     }
 
-    /// Kills all applications that have to go and are not over.
+    /// Kills applications that have to go and are not over, as many as there is time for: the others come first at the next
+    /// call.
     pub(super) fn kill_strays(&mut self) {
-        for &app in &self.strays {
-            let _ = self.cluster.kill(app);
+        let mut round = self.kills_turn.round(self.strays.iter().copied(), self.pace.asks);
+        while let Some(app) = round.next(&mut self.kills_turn) {
+            self.send_kill(app);
+        }
+    }
+
+    fn send_kill(&mut self, app: AppId) {
+        if let Some(warning) = self.cluster.kill(app) {
+            self.left.happened(Happening::Warned(&warning));
         }
     }
 

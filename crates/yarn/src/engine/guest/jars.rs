@@ -135,25 +135,30 @@ impl Guest<'_, '_> {
         self.books.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.books.done(phase)))
     }
 
-    /// Asks the ApplicationMasters of programs that may have something new to say.
+    /// Asks the ApplicationMasters of programs that may have something new to say, as many as have time to answer.
     pub(super) fn ask_masters(&mut self) {
-        for job in 0..self.jobs.len() as u32 {
-            let own = &self.jobs[job as usize];
-            let program = own.program.as_ref().filter(|_| own.runs_program());
-            for app in program.map_or_else(Vec::new, |program| program.live().collect()) {
-                let watched = self.cluster.snapshot().watched.get(&app);
-                let Some(watched) = watched.filter(|watched| watched.app.state == AppState::Running) else {
-                    continue;
-                };
-                let live = |purpose| watched.live(purpose) as u32;
-                let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
-                let program = self.jobs[job as usize].program.as_mut();
-                if program.is_some_and(|program| program.is_due(app)) {
-                    let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
-                    self.master_said((job, app), said.as_ref(), live);
-                }
-            }
+        let due = self.due_masters();
+        let mut round = self.masters_turn.round(due, self.pace.asks);
+        while let Some((job, app)) = round.next(&mut self.masters_turn) {
+            let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
+            let live = |purpose| watched.live(purpose) as u32;
+            let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
+            let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
+            self.master_said((job, app), said.as_ref(), live);
         }
+    }
+
+    /// Programs' applications whose ApplicationMasters are to be asked at this look.
+    fn due_masters(&mut self) -> Vec<(u32, AppId)> {
+        let watched = &self.cluster.snapshot().watched;
+        let runs = |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
+        let mut due = Vec::new();
+        for (job, own) in (0..).zip(&mut self.jobs).filter(|(_, own)| own.runs_program()) {
+            let Some(program) = &mut own.program else { continue };
+            let live: Vec<AppId> = program.live().filter(runs).collect();
+            due.extend(live.into_iter().filter(|&app| program.is_due(app)).map(|app| (job, app)));
+        }
+        due
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing.

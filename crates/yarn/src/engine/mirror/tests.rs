@@ -8,16 +8,27 @@ use tempfile::TempDir;
 
 use super::*;
 
-const SYSTEM: &str = "hdfs://name:9000";
+pub(in crate::engine) const SYSTEM: &str = "hdfs://name:9000";
 
 /// A directory that is `hdfs://name:9000`.
-struct Disk {
+pub(in crate::engine) struct Disk {
     root: PathBuf,
     /// How often a file was read.
     reads: AtomicUsize,
+    /// What was listed.
+    lists: Mutex<Vec<String>>,
 }
 
 impl Disk {
+    pub(in crate::engine) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), reads: AtomicUsize::new(0), lists: Mutex::default() }
+    }
+
+    /// What was listed since the last call.
+    pub(in crate::engine) fn lists(&self) -> Vec<String> {
+        std::mem::take(&mut self.lists.lock().unwrap())
+    }
+
     fn path(&self, uri: &str) -> PathBuf {
         let path = uri.strip_prefix(SYSTEM).unwrap_or_else(|| panic!("{uri} is of no such system"));
         self.root.join(path.trim_start_matches('/'))
@@ -36,7 +47,7 @@ impl Disk {
     }
 
     /// As a user of the file system does.
-    fn put(&self, path: &str, text: &str) {
+    pub(in crate::engine) fn put(&self, path: &str, text: &str) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -58,6 +69,7 @@ impl Files for Disk {
     }
 
     fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
+        self.lists.lock().unwrap().push(pattern.to_owned());
         let (directory, name) = pattern.rsplit_once('/').unwrap();
         let is_pattern = name.contains('*');
         let directory = self.path(&if is_pattern { directory } else { pattern }.replace('\\', ""));
@@ -106,7 +118,7 @@ struct Trial {
 impl Trial {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let disk = Arc::new(Disk { root: directory.path().join("disk"), reads: AtomicUsize::new(0) });
+        let disk = Arc::new(Disk::new(&directory.path().join("disk")));
         Self { directory, disk }
     }
 
