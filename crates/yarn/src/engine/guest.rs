@@ -1,8 +1,8 @@
 //! The engine: decisions go out as rows of the table and as priorities, containers come back as tasks that run and end.
 //!
-//! A job is one application, submitted when its predecessors are done and the driver has started a task of it. It is
-//! done when all its attempts have reported so and its output is published; what its application does after that is of no
-//! interest but for the slots that it holds.
+//! A job is one application, submitted when its predecessors are done and the driver has started a task of it, or can start
+//! none as others hold all slots. It is done when all its attempts have reported so and its output is published; what its
+//! application does after that is of no interest but for the slots that it holds.
 //!
 //! A job that is given by jar and main class is a program which submits applications by itself, see `jars`.
 
@@ -147,6 +147,8 @@ pub(super) struct Guest<'a, 's> {
     is_silent: bool,
     /// Whether it was said last that something does not answer.
     troubled: bool,
+    /// Whether it was said that others hold all slots.
+    fullness_is_said: bool,
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
 }
@@ -188,6 +190,7 @@ impl<'a, 's> Guest<'a, 's> {
             looks: 0,
             is_silent: false,
             troubled: false,
+            fullness_is_said: false,
             fatal: None,
             asked_to_stop,
         };
@@ -228,7 +231,7 @@ impl<'a, 's> Guest<'a, 's> {
             self.submit_ready(plans);
             return self.forget_what_is_over();
         }
-        self.submit_wanted();
+        self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
         let wishes = Wishes::of((&self.books, plans), &self.jobs, pending);

@@ -645,6 +645,80 @@ fn a_cluster_without_priorities_is_said_once() {
     assert_eq!(warnings, 1, "{said:?}");
 }
 
+/// Has an application of others hold all slots, to the end.
+fn fill(scene: &Scene) {
+    scene.mock.with(|state| {
+        let app = state.submit("root.other", 7, 0);
+        // Its ApplicationMaster is on the first host.
+        app.start();
+        for host in [2, 3, 3, 4, 4, 5, 5] {
+            app.grant(&format!("127.0.0.{host}"), 0);
+        }
+    });
+}
+
+#[test]
+fn where_others_hold_all_slots_the_first_job_is_submitted_and_that_is_said_once() {
+    let mut scene = Scene::new();
+    fs::create_dir(scene.path("tables")).unwrap();
+    fs::set_permissions(scene.path("tables"), PermissionsExt::from_mode(0o700)).unwrap();
+    scene.table = Some(scene.path("tables/table"));
+    fill(&scene);
+    scene.player.follow(|number, _| if number == 0 { Act::Waits } else { Act::Works });
+    let (player, mut there, table) =
+        (scene.player.clone(), scene.applications(2), scene.path("tables/table"));
+    let (app, mut looks) = (scene.app(2), 0);
+    let until = move || {
+        looks += u32::from(there());
+        if looks == 20 {
+            // Its ApplicationMaster may have all that the cluster gives, so that another would wait for it.
+            assert_eq!(player.submitted(), ["f/a"]);
+            let table = fs::read_to_string(&table).unwrap();
+            let row = table.lines().find(|line| line.starts_with(&app.to_string())).unwrap();
+            let maps = row.split(' ').nth(2).unwrap();
+            assert!(maps.parse::<u32>().is_ok_and(|maps| maps > 0), "{row}");
+            player.work(app, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted(), ["f/a", "f/b"]);
+    let warning = "warned: all slots are held by others: f/a is submitted all the same, and runs when the cluster gives \
+                   its queue some";
+    assert_eq!(said, [warning]);
+}
+
+#[test]
+fn an_application_of_an_earlier_session_is_taken_over_where_others_hold_all_slots() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
+    scene.run_and_die(jobs(), scene.applications(1));
+    fill(&scene);
+    let (player, app, mut looks) = (scene.player.clone(), scene.app(1), 0);
+    let until = move || {
+        looks += 1;
+        if looks == 20 {
+            player.work(app, &player.last());
+        }
+        false
+    };
+    let (end, said) = scene.run(&[flow(jobs())], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 1);
+}
+
+#[test]
+fn a_flow_fails_where_others_hold_all_slots() {
+    let scene = Scene::new();
+    fill(&scene);
+    scene.player.follow(|_, _| Act::Fails(failed(FailureKind::Refused)));
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+}
+
 #[test]
 fn several_node_managers_of_a_host_add_up() {
     let scene = Scene::new();
