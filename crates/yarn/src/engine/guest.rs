@@ -52,6 +52,9 @@ pub(super) const CHANGES_MAX: usize = 5;
 /// How often applications are killed again that have to go, in looks.
 const KILL_EVERY: u32 = 8;
 
+/// After how many looks an application is killed whose job is done and that still runs tasks.
+const LATE_LOOKS: u32 = 40;
+
 /// How often a job is submitted whose applications do not do it.
 const SUBMISSIONS_MAX: u32 = 3;
 
@@ -134,6 +137,8 @@ pub(super) struct Guest<'a, 's> {
     live: BTreeSet<AppId>,
     /// Of these: those that have to go, as they do no job's work any more.
     strays: BTreeSet<AppId>,
+    /// For how many looks applications of jobs that are done have run tasks.
+    late_tasks: BTreeMap<AppId, u32>,
     /// Submissions that were not answered yet.
     unanswered: BTreeSet<Ticket>,
     places: Places,
@@ -181,6 +186,7 @@ impl<'a, 's> Guest<'a, 's> {
             by_app: BTreeMap::new(),
             live: BTreeSet::new(),
             strays: BTreeSet::new(),
+            late_tasks: BTreeMap::new(),
             unanswered: BTreeSet::new(),
             places,
             next_phase: 0,

@@ -36,6 +36,10 @@ impl Submit for Submission<'_> {
         if let Some(output) = self.remote.mirror.uri(&plan.output) {
             self.remote.mirror.claim(&output, left.owner())?;
         }
+        // Attempts do not make it: one that comes late would leave it in an output that is complete.
+        if let Destination::There { uri, .. } = self.destination(plan, own) {
+            self.remote.files.make_directory(&uri)?;
+        }
         if let Job::Jar { jar, main, arguments } = &plan.work {
             return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
         }

@@ -23,8 +23,11 @@ use crate::mock::{Mock, Mood};
 use crate::rest::AppState;
 use crate::submitter::{Entry, FailureKind, SubmitterError};
 
-/// A file system in which nothing is, and of which nothing can be removed.
-struct NoFiles;
+/// A file system in which nothing is but directories, and of which nothing can be removed.
+#[derive(Default)]
+struct NoFiles {
+    directories: Mutex<Vec<String>>,
+}
 
 impl Files for NoFiles {
     fn stat(&self, _: &str) -> io::Result<Option<Entry>> {
@@ -37,6 +40,11 @@ impl Files for NoFiles {
 
     fn read(&self, path: &str, _: u64) -> io::Result<Vec<u8>> {
         Err(io::Error::other(path.to_owned()))
+    }
+
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        self.directories.lock().unwrap().push(path.to_owned());
+        Ok(())
     }
 
     fn write(&self, _: &str, _: &[u8]) -> io::Result<()> {
@@ -96,6 +104,7 @@ struct Scene {
     player: Arc<Player>,
     pace: Pace,
     table: Option<PathBuf>,
+    files: Arc<NoFiles>,
 }
 
 impl Scene {
@@ -105,7 +114,14 @@ impl Scene {
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
         let pace = Pace { cycle: ms(5), end: ms(300), late: ms(100), unseen: ms(100) };
-        Self { dir, player: Arc::new(Player::new(mock.clone())), mock, pace, table: None }
+        Self {
+            dir,
+            player: Arc::new(Player::new(mock.clone())),
+            mock,
+            pace,
+            table: None,
+            files: Arc::default(),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -153,7 +169,8 @@ impl Scene {
             ..Draft::default()
         };
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: self.dir.path() };
-        let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        resolved.mirror = Some(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
         let opening = Opening { state: &state, setup, started: unix_micros(), choices };
@@ -219,7 +236,7 @@ impl Scene {
     }
 
     fn remote(&self, state: &Path, default_fs: &str) -> Arc<Remote> {
-        let files: Arc<dyn Files> = Arc::new(NoFiles);
+        let files: Arc<dyn Files> = self.files.clone();
         let mirror = Mirror::new(state.join("remote"), files.clone(), (default_fs, "me"));
         let submitter = self.player.clone();
         Arc::new(Remote { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
@@ -585,6 +602,47 @@ fn a_clean_up_that_fails_is_a_warning() {
         said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
         "{said:?}"
     );
+}
+
+#[test]
+fn the_directory_of_attempts_is_made_before_a_job_is_submitted() {
+    let scene = Scene::new();
+    let files = scene.files.clone();
+    scene.player.follow(move |_, request| {
+        assert!(request.destination.starts_with("hdfs://gone:9000/out/_temporary/slackline-"));
+        assert_eq!(*files.directories.lock().unwrap(), [request.destination.clone()]);
+        Act::Fails(failed(FailureKind::Refused))
+    });
+    let mut job = scene.job("count", "cat", "in.txt", 1);
+    let output = scene.path("state/remote/files/hdfs/gone:9000/out");
+    job.run.iter_mut().for_each(|run| run.output = output.display().to_string());
+    let (_, said) =
+        scene.run_with(&[flow(vec![job])], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
+    assert!(said.contains(&"failed for good: it cannot be submitted: said so".to_owned()), "{said:?}");
+}
+
+#[test]
+fn an_application_that_runs_tasks_when_its_job_is_done_is_killed() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let (player, mock) = (scene.player.clone(), scene.mock.clone());
+    let (first, last) = (scene.app(1), scene.app(2));
+    let mut is_made = false;
+    let until = move || {
+        let state = |app| mock.with(|state| state.apps.get(&app).map(|app| app.state));
+        if state(first).is_some() && !is_made {
+            is_made = true;
+            player.work_on(first, &player.last());
+        }
+        if state(first) == Some(AppState::Killed) && state(last) == Some(AppState::Running) {
+            player.work(last, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("count", "cat", "in.txt", 1), scene.job("last", "cat", "@count", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
 }
 
 #[test]

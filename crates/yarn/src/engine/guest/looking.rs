@@ -42,6 +42,7 @@ impl Guest<'_, '_> {
         self.give_up_doubts();
         self.looks += 1;
         self.read_reports();
+        self.end_late_tasks();
         if self.looks.is_multiple_of(KILL_EVERY) {
             self.kill_strays();
         }

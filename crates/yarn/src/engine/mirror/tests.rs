@@ -76,6 +76,10 @@ impl Files for Disk {
         Ok(bytes)
     }
 
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        fs::create_dir_all(self.path(path))
+    }
+
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap())?;

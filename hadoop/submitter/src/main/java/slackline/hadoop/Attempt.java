@@ -14,7 +14,9 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.mapreduce.TaskInputOutputContext;
 import org.apache.hadoop.mapreduce.counters.LimitExceededException;
 
@@ -55,6 +57,11 @@ final class Attempt implements AutoCloseable {
     conf = context.getConfiguration();
     directory = new Path(conf.get(Submission.DESTINATION), context.getTaskAttemptID().toString());
     ticks.scheduleAtFixedRate(context::progress, PROGRESS_SECONDS, PROGRESS_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Makes its directory, but none above: what is written late must not make again what was cleared away. */
+  void begin() throws IOException {
+    FileContext.getFileContext(directory.toUri(), conf).mkdir(directory, FsPermission.getDirDefault(), false);
   }
 
   /** Says that it begins, and starts the worker, in the working directory of the container. */

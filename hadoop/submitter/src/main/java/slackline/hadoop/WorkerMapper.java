@@ -21,6 +21,7 @@ public final class WorkerMapper extends Mapper<NullWritable, NullWritable, Bytes
       throw new IOException("Hadoop gave map " + map + " the pieces of map " + split.map);
     }
     try (Attempt attempt = new Attempt(context)) {
+      attempt.begin();
       List<String> more = new ArrayList<>(List.of("--pieces", Submission.PIECES_NAME));
       more.addAll(PieceCopy.arguments(split.pieces, context));
       attempt.start("map", more);

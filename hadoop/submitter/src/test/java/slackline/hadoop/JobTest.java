@@ -41,6 +41,7 @@ class JobTest {
     }
     assertTrue(directory.resolve("worker").toFile().setExecutable(true));
     Files.writeString(directory.resolve("extra"), "");
+    Files.createDirectory(directory.resolve("out"));
     pieces(MAPS);
   }
 
@@ -84,6 +85,12 @@ class JobTest {
     try (var names = Files.list(directory.resolve("out"))) {
       return names.filter(path -> path.getFileName().toString().contains("_" + kind + "_")).sorted().toList();
     }
+  }
+
+  /** Takes away what attempts have left. */
+  private void clear() throws IOException {
+    Files.move(directory.resolve("out"), Files.createTempDirectory(directory, "before").resolve("out"));
+    Files.createDirectory(directory.resolve("out"));
   }
 
   private static JsonNode report(Path attempt) throws IOException {
@@ -160,9 +167,17 @@ class JobTest {
     pieces(2);
     assertFalse(job("deaf-and-failed", 2, 2).waitForCompletion(false));
     assertEquals("no space", report(attempts("r").get(0)).at("/report/failed/message").asText());
-    Files.move(directory.resolve("out"), directory.resolve("first"));
+    clear();
     assertFalse(job("deaf-and-done", 2, 2).waitForCompletion(false));
     assertFalse(Files.exists(attempts("r").get(0).resolve("report.json")));
+  }
+
+  @Test
+  void an_attempt_does_not_make_the_directory_of_its_submission() throws Exception {
+    pieces(1);
+    Files.delete(directory.resolve("out"));
+    assertFalse(job("map-only", 0, 1).waitForCompletion(false));
+    assertFalse(Files.exists(directory.resolve("out")));
   }
 
   @Test
