@@ -109,7 +109,7 @@ impl Submit for Submission<'_> {
 
     fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
         let plan = &left.jobs()[job as usize];
-        // Maps of the worker look at what they read; a program's do not.
+        // Maps of the worker compare what they read, or copy, before and after; a program's do not.
         self.remote.mirror.check_inputs(plan)?;
         for (path, then) in
             plan.inputs.sources.iter().filter(|(path, _)| self.remote.mirror.uri(path).is_none())

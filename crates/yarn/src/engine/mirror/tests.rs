@@ -192,6 +192,24 @@ fn placeholders_have_the_length_the_time_and_the_first_bytes_of_files() {
 }
 
 #[test]
+fn pieces_say_what_their_files_were_when_the_run_found_them() {
+    let trial = Trial::new();
+    trial.disk.put("in", "text\n");
+    let entry = trial.disk.entry(&trial.disk.root.join("in"));
+    let mirror = trial.mirror();
+    let resolved = trial.resolved(&mirror, &["/in"]);
+    trial.disk.put("in", "other text\n");
+    let mut pieces = Vec::new();
+    let there = mirror.there(&resolved.jobs[0]);
+    slackline_local::guest::pieces::write(&mut pieces, &there, Path::new("/"), |_| Vec::new()).unwrap();
+    let expected = format!(
+        "\t[{{\"path\":\"{SYSTEM}/in\",\"offset\":0,\"length\":5,\"input\":0,\"source\":{{\"bytes\":5,\"modified\":{}}}}}]\n",
+        entry.modified * 1000
+    );
+    assert_eq!(String::from_utf8(pieces).unwrap(), expected);
+}
+
+#[test]
 fn inputs_are_files_directories_and_patterns_as_they_are_there() {
     let trial = Trial::new();
     for path in ["in/a", "in/deep/b", "in/_hidden", "in/.crc", "in/odd[1]", "data/x-1", "data/x-2", "data/y"]

@@ -130,14 +130,26 @@ final class Attempt implements AutoCloseable {
       part.hsync();
       part.close();
     }
+    write();
+    if (failed != null) {
+      throw new IOException(failed.path("message").asText("the worker failed and gave no reason"));
+    }
+  }
+
+  /** Leaves a report of a failure that another attempt would have too. */
+  void giveUp(String message) throws IOException {
+    ObjectNode failed = Fields.JSON.createObjectNode().put("message", message).put("is_final", true);
+    report = Fields.JSON.createObjectNode().set("failed", failed);
+    write();
+  }
+
+  /** Writes the report. */
+  private void write() throws IOException {
     ObjectNode envelope = identity()
         .put("ended", System.currentTimeMillis())
         .put("attempt", context.getTaskAttemptID().toString());
     envelope.set("report", report);
     write("report.json", envelope);
-    if (failed != null) {
-      throw new IOException(failed.path("message").asText("the worker failed and gave no reason"));
-    }
   }
 
   /** Where it runs, and since when. */

@@ -23,7 +23,12 @@ public final class WorkerMapper extends Mapper<NullWritable, NullWritable, Bytes
     try (Attempt attempt = new Attempt(context)) {
       attempt.begin();
       List<String> more = new ArrayList<>(List.of("--pieces", Submission.PIECES_NAME));
-      more.addAll(PieceCopy.arguments(split.pieces, context));
+      try {
+        more.addAll(PieceCopy.arguments(split.pieces, context));
+      } catch (PieceCopy.Changed e) {
+        attempt.giveUp(e.getMessage());
+        throw e;
+      }
       attempt.start("map", more);
       attempt.read(new Writer(context, map));
       attempt.end(null);
