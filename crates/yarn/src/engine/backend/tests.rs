@@ -526,6 +526,43 @@ fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() 
 }
 
 #[test]
+fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::FailsOnce);
+    let (player, mock) = (scene.player.clone(), scene.mock.clone());
+    let mut looks = 0;
+    let until = move || {
+        let submissions = player.submitted().len();
+        looks += u32::from(mock.with(|state| state.apps.len()) == 1);
+        match (submissions, looks) {
+            // The ResourceManager knows it no more; the next one has another number.
+            (1, 10..) => mock.with(|state| {
+                state.submit("root.other", 1, 0).end(AppState::Finished, 0);
+                state.apps.pop_first();
+                looks = 0;
+            }),
+            _ => {}
+        }
+        let last = mock.with(|state| state.apps.values().next_back().map(|app| (app.id, app.queue.clone())));
+        if let Some((app, queue)) = last
+            && submissions == 2
+            && queue == "root.jobs"
+        {
+            looks += 1;
+            if looks == 10 {
+                player.work(app, &player.last());
+            }
+        }
+        false
+    };
+    let mut job = scene.job("count", "cat", "in.txt", 1);
+    job.run.iter_mut().for_each(|run| run.limits.attempts = Some(2));
+    let (end, said) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(said, ["failed: no luck"; 2]);
+}
+
+#[test]
 fn a_failed_attempt_is_recorded_once() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::FailsOnce);

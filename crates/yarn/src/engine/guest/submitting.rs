@@ -8,7 +8,6 @@ use slackline_local::{Happening, elsewhere};
 use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
 use crate::engine::cluster::{Answer, Said, Ticket};
 use crate::engine::jobs::{OwnJob, Stage};
-use crate::engine::reports::Reports;
 use crate::engine::wishes::Plans;
 use crate::submitter::{FailureKind, SubmitterError};
 
@@ -86,13 +85,15 @@ impl Guest<'_, '_> {
     pub(super) fn submit(&mut self, job: u32) {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
-        own.submissions += 1;
-        own.reports = Reports::default();
-        own.made.clear();
-        let is_jar = self.left.jobs()[job as usize].work.is_jar();
-        own.program = is_jar.then(Default::default);
         let before = own.directory.clone();
-        own.ticket = format!("{:013x}-{job}", crate::clock::unix_millis());
+        // What the attempts of another submission did has nothing to do with it.
+        *own = OwnJob {
+            ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
+            submissions: own.submissions + 1,
+            started: std::mem::take(&mut own.started),
+            program: self.left.jobs()[job as usize].work.is_jar().then(Default::default),
+            ..OwnJob::new(before.clone())
+        };
         let own = &self.jobs[job as usize];
         let request = elsewhere::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))
