@@ -306,7 +306,8 @@ fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<
         let output = plan.output.display();
         let problem = if name == TEMPORARY {
             format!(
-                "output {output}: found another run at work there or resumable, expected an output of its own"
+                "output {output}: found another run at work there or resumable, expected an output of its own; if there is \
+                 none, remove {output}/{TEMPORARY}"
             )
         } else if made.parts(&plan.definition.output()).any(|part| part == name) {
             format!(

@@ -323,6 +323,11 @@ impl Books {
         self.slots.iter().filter(is_taken).count() as u32
     }
 
+    /// Whether others leave the driver nothing: some slots are theirs, and it can use none of the rest.
+    pub(super) fn is_full_of_others(&self) -> bool {
+        self.slots.contains(&Slot::Others) && self.taken() == self.slots()
+    }
+
     fn host_of(&self, slot: u32) -> Option<&Host> {
         let at = self.hosts.partition_point(|host| host.first <= slot);
         self.hosts.get(at.checked_sub(1)?)
@@ -545,6 +550,15 @@ impl Books {
         Some(row.slot)
     }
 
+    /// The same to tell the driver something with. Where others hold all, one is taken for theirs again with the next look.
+    fn make_free_to_tell(&mut self) -> Option<u32> {
+        self.make_free("", None).or_else(|| {
+            let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
+            self.give_back(slot);
+            Some(slot)
+        })
+    }
+
     /// A container is gone.
     pub(super) fn disappear(&mut self, container: ContainerId, verdict: Verdict) {
         self.uncounted.remove(&container);
@@ -616,7 +630,7 @@ impl Books {
             return true;
         }
         let Some(task) = self.may_offer(phase) else { return false };
-        let Some(slot) = self.make_free("", None) else { return false };
+        let Some(slot) = self.make_free_to_tell() else { return false };
         self.offer(Offer { phase, task, slot, why: Why::WasDone }, self.now);
         true
     }
@@ -689,7 +703,7 @@ impl Books {
         for n in 0..self.failed.len() {
             let task = |&phase: &PhaseId| Some((phase, self.may_offer(phase)?));
             let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
-            let Some(slot) = self.make_free("", None) else { return };
+            let Some(slot) = self.make_free_to_tell() else { return };
             self.failed[n].phases.remove(&phase);
             self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now);
         }

@@ -1,8 +1,8 @@
 //! The engine: decisions go out as rows of the table and as priorities, containers come back as tasks that run and end.
 //!
-//! A job is one application, submitted when its predecessors are done and the driver has started a task of it. It is
-//! done when all its attempts have reported so and its output is published; what its application does after that is of no
-//! interest but for the slots that it holds.
+//! A job is one application, submitted when its predecessors are done and the driver has started a task of it, or can start
+//! none as others hold all slots. It is done when all its attempts have reported so and its output is published; what its
+//! application does after that is of no interest but for the slots that it holds.
 //!
 //! A job that is given by jar and main class is a program which submits applications by itself, see `jars`.
 
@@ -52,6 +52,9 @@ pub(super) const CHANGES_MAX: usize = 5;
 
 /// How often applications are killed again that have to go, in looks.
 const KILL_EVERY: u32 = 8;
+
+/// After how many looks an application is killed whose job is done and that still runs tasks.
+const LATE_LOOKS: u32 = 40;
 
 /// How often a job is submitted whose applications do not do it.
 const SUBMISSIONS_MAX: u32 = 3;
@@ -137,6 +140,8 @@ pub(super) struct Guest<'a, 's> {
     live: BTreeSet<AppId>,
     /// Of these: those that have to go, as they do no job's work any more.
     strays: BTreeSet<AppId>,
+    /// For how many looks applications of jobs that are done have run tasks.
+    late_tasks: BTreeMap<AppId, u32>,
     /// Submissions that were not answered yet.
     unanswered: BTreeSet<Ticket>,
     places: Places,
@@ -156,6 +161,8 @@ pub(super) struct Guest<'a, 's> {
     is_silent: bool,
     /// Whether it was said last that something does not answer.
     troubled: bool,
+    /// Whether it was said that others hold all slots.
+    fullness_is_said: bool,
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
 }
@@ -188,6 +195,7 @@ impl<'a, 's> Guest<'a, 's> {
             by_app: BTreeMap::new(),
             live: BTreeSet::new(),
             strays: BTreeSet::new(),
+            late_tasks: BTreeMap::new(),
             unanswered: BTreeSet::new(),
             places,
             next_phase: 0,
@@ -201,6 +209,7 @@ impl<'a, 's> Guest<'a, 's> {
             kills_turn: Turn::default(),
             is_silent: false,
             troubled: false,
+            fullness_is_said: false,
             fatal: None,
             asked_to_stop,
         };
@@ -241,7 +250,7 @@ impl<'a, 's> Guest<'a, 's> {
             self.submit_ready(plans);
             return self.forget_what_is_over();
         }
-        self.submit_wanted();
+        self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
         let wishes = Wishes::of((&self.books, plans), &self.jobs, pending);

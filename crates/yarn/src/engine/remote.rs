@@ -16,6 +16,9 @@ pub(super) trait Files: Send + Sync {
     /// The first bytes of a file.
     fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>>;
 
+    /// Makes a directory and those above it.
+    fn make_directory(&self, path: &str) -> io::Result<()>;
+
     /// Writes a small file as a whole.
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
 
@@ -40,6 +43,10 @@ impl Files for Submitter {
 
     fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>> {
         Submitter::read(self, path, 0, length).map_err(said(path))
+    }
+
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        Submitter::mkdirs(self, path).map_err(said(path))
     }
 
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {

@@ -153,7 +153,10 @@ fn container(id: &str, priority: u32, host: &str, started_ms: u64) -> Value {
 
 fn is_wanted(app: &MockApp, query: &str) -> bool {
     let state = name_of(app.state);
-    parameter(query, "states").is_none_or(|states| states.replace("%2C", ",").split(',').any(|s| s == state))
+    let list = |name| parameter(query, name).map(|list| list.replace("%2C", ",").replace("%3D", "="));
+    list("states").is_none_or(|states| states.split(',').any(|s| s == state))
+        && list("applicationTags")
+            .is_none_or(|tags| tags.split(',').any(|tag| app.tags.split(',').any(|its| its == tag)))
         && parameter(query, "queue").is_none_or(|queue| app.queue == queue)
 }
 

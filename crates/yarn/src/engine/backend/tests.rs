@@ -23,8 +23,11 @@ use crate::mock::{Mock, Mood};
 use crate::rest::AppState;
 use crate::submitter::{Entry, FailureKind, SubmitterError};
 
-/// A file system in which nothing is, and of which nothing can be removed.
-struct NoFiles;
+/// A file system in which nothing is but directories, and of which nothing can be removed.
+#[derive(Default)]
+struct NoFiles {
+    directories: Mutex<Vec<String>>,
+}
 
 impl Files for NoFiles {
     fn stat(&self, _: &str) -> io::Result<Option<Entry>> {
@@ -37,6 +40,11 @@ impl Files for NoFiles {
 
     fn read(&self, path: &str, _: u64) -> io::Result<Vec<u8>> {
         Err(io::Error::other(path.to_owned()))
+    }
+
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        self.directories.lock().unwrap().push(path.to_owned());
+        Ok(())
     }
 
     fn write(&self, _: &str, _: &[u8]) -> io::Result<()> {
@@ -96,6 +104,7 @@ struct Scene {
     player: Arc<Player>,
     pace: Pace,
     table: Option<PathBuf>,
+    files: Arc<NoFiles>,
 }
 
 impl Scene {
@@ -105,7 +114,14 @@ impl Scene {
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
         let pace = Pace { cycle: ms(5), end: ms(300), late: ms(100), unseen: ms(100), ..Pace::default() };
-        Self { dir, player: Arc::new(Player::new(mock.clone())), mock, pace, table: None }
+        Self {
+            dir,
+            player: Arc::new(Player::new(mock.clone())),
+            mock,
+            pace,
+            table: None,
+            files: Arc::default(),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -153,7 +169,8 @@ impl Scene {
             ..Draft::default()
         };
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: self.dir.path() };
-        let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        resolved.mirror = Some(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
         let opening = Opening { state: &state, setup, started: unix_micros(), choices };
@@ -219,7 +236,7 @@ impl Scene {
     }
 
     fn remote(&self, state: &Path, default_fs: &str) -> Arc<Remote> {
-        let files: Arc<dyn Files> = Arc::new(NoFiles);
+        let files: Arc<dyn Files> = self.files.clone();
         let mirror = Mirror::new(state.join("remote"), files.clone(), (default_fs, "me"));
         let submitter = self.player.clone();
         Arc::new(Remote { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
@@ -534,6 +551,43 @@ fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() 
 }
 
 #[test]
+fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::FailsOnce);
+    let (player, mock) = (scene.player.clone(), scene.mock.clone());
+    let mut looks = 0;
+    let until = move || {
+        let submissions = player.submitted().len();
+        looks += u32::from(mock.with(|state| state.apps.len()) == 1);
+        match (submissions, looks) {
+            // The ResourceManager knows it no more; the next one has another number.
+            (1, 10..) => mock.with(|state| {
+                state.submit("root.other", 1, 0).end(AppState::Finished, 0);
+                state.apps.pop_first();
+                looks = 0;
+            }),
+            _ => {}
+        }
+        let last = mock.with(|state| state.apps.values().next_back().map(|app| (app.id, app.queue.clone())));
+        if let Some((app, queue)) = last
+            && submissions == 2
+            && queue == "root.jobs"
+        {
+            looks += 1;
+            if looks == 10 {
+                player.work(app, &player.last());
+            }
+        }
+        false
+    };
+    let mut job = scene.job("count", "cat", "in.txt", 1);
+    job.run.iter_mut().for_each(|run| run.limits.attempts = Some(2));
+    let (end, said) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(said, ["failed: no luck"; 2]);
+}
+
+#[test]
 fn a_failed_attempt_is_recorded_once() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::FailsOnce);
@@ -610,6 +664,47 @@ fn a_clean_up_that_fails_is_a_warning() {
         said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
         "{said:?}"
     );
+}
+
+#[test]
+fn the_directory_of_attempts_is_made_before_a_job_is_submitted() {
+    let scene = Scene::new();
+    let files = scene.files.clone();
+    scene.player.follow(move |_, request| {
+        assert!(request.destination.starts_with("hdfs://gone:9000/out/_temporary/slackline-"));
+        assert_eq!(*files.directories.lock().unwrap(), [request.destination.clone()]);
+        Act::Fails(failed(FailureKind::Refused))
+    });
+    let mut job = scene.job("count", "cat", "in.txt", 1);
+    let output = scene.path("state/remote/files/hdfs/gone:9000/out");
+    job.run.iter_mut().for_each(|run| run.output = output.display().to_string());
+    let (_, said) =
+        scene.run_with(&[flow(vec![job])], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
+    assert!(said.contains(&"failed for good: it cannot be submitted: said so".to_owned()), "{said:?}");
+}
+
+#[test]
+fn an_application_that_runs_tasks_when_its_job_is_done_is_killed() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let (player, mock) = (scene.player.clone(), scene.mock.clone());
+    let (first, last) = (scene.app(1), scene.app(2));
+    let mut is_made = false;
+    let until = move || {
+        let state = |app| mock.with(|state| state.apps.get(&app).map(|app| app.state));
+        if state(first).is_some() && !is_made {
+            is_made = true;
+            player.work_on(first, &player.last());
+        }
+        if state(first) == Some(AppState::Killed) && state(last) == Some(AppState::Running) {
+            player.work(last, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("count", "cat", "in.txt", 1), scene.job("last", "cat", "@count", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
 }
 
 #[test]
@@ -714,6 +809,80 @@ fn a_cluster_without_priorities_is_said_once() {
     let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     let warnings = said.iter().filter(|line| line.contains("found no priority above 0")).count();
     assert_eq!(warnings, 1, "{said:?}");
+}
+
+/// Has an application of others hold all slots, to the end.
+fn fill(scene: &Scene) {
+    scene.mock.with(|state| {
+        let app = state.submit("root.other", 7, 0);
+        // Its ApplicationMaster is on the first host.
+        app.start();
+        for host in [2, 3, 3, 4, 4, 5, 5] {
+            app.grant(&format!("127.0.0.{host}"), 0);
+        }
+    });
+}
+
+#[test]
+fn where_others_hold_all_slots_the_first_job_is_submitted_and_that_is_said_once() {
+    let mut scene = Scene::new();
+    fs::create_dir(scene.path("tables")).unwrap();
+    fs::set_permissions(scene.path("tables"), PermissionsExt::from_mode(0o700)).unwrap();
+    scene.table = Some(scene.path("tables/table"));
+    fill(&scene);
+    scene.player.follow(|number, _| if number == 0 { Act::Waits } else { Act::Works });
+    let (player, mut there, table) =
+        (scene.player.clone(), scene.applications(2), scene.path("tables/table"));
+    let (app, mut looks) = (scene.app(2), 0);
+    let until = move || {
+        looks += u32::from(there());
+        if looks == 20 {
+            // Its ApplicationMaster may have all that the cluster gives, so that another would wait for it.
+            assert_eq!(player.submitted(), ["f/a"]);
+            let table = fs::read_to_string(&table).unwrap();
+            let row = table.lines().find(|line| line.starts_with(&app.to_string())).unwrap();
+            let maps = row.split(' ').nth(2).unwrap();
+            assert!(maps.parse::<u32>().is_ok_and(|maps| maps > 0), "{row}");
+            player.work(app, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted(), ["f/a", "f/b"]);
+    let warning = "warned: all slots are held by others: f/a is submitted all the same, and runs when the cluster gives \
+                   its queue some";
+    assert_eq!(said, [warning]);
+}
+
+#[test]
+fn an_application_of_an_earlier_session_is_taken_over_where_others_hold_all_slots() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
+    scene.run_and_die(jobs(), scene.applications(1));
+    fill(&scene);
+    let (player, app, mut looks) = (scene.player.clone(), scene.app(1), 0);
+    let until = move || {
+        looks += 1;
+        if looks == 20 {
+            player.work(app, &player.last());
+        }
+        false
+    };
+    let (end, said) = scene.run(&[flow(jobs())], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 1);
+}
+
+#[test]
+fn a_flow_fails_where_others_hold_all_slots() {
+    let scene = Scene::new();
+    fill(&scene);
+    scene.player.follow(|_, _| Act::Fails(failed(FailureKind::Refused)));
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use slackline_local::elsewhere::{CannotFinish, FailedTask, MadeTask};
 use slackline_local::{Ended, Happening, TaskId};
 use slackline_model::{PhaseKind, Time};
 
-use super::Guest;
+use super::{Guest, LATE_LOOKS, phase_of};
 use crate::clock::pause;
 use crate::engine::cluster::{RUN_TAG, Said};
 use crate::engine::jobs::{OwnJob, Stage, in_order, made_task};
@@ -155,6 +155,29 @@ impl Guest<'_, '_> {
         if self.live.contains(&app) {
             self.strays.insert(app);
             self.send_kill(app);
+        }
+    }
+
+    /// Has applications go whose jobs are done and that run tasks all the same for some time, such as maps that are made
+    /// again: nobody reads what these make, and they hold slots.
+    pub(super) fn end_late_tasks(&mut self) {
+        if self.is_silent {
+            return;
+        }
+        let is_done = |app: &AppId| {
+            self.by_app.get(app).is_some_and(|&job| self.jobs[job as usize].stage == Stage::Done)
+        };
+        let has_tasks = |app: &AppId| {
+            let watched = self.cluster.snapshot().watched.get(app);
+            watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
+        };
+        let late = self.live.iter().filter(|app| is_done(app) && has_tasks(app));
+        let looks = |app: &AppId| self.late_tasks.get(app).copied().unwrap_or(0) + 1;
+        self.late_tasks = late.map(|app| (*app, looks(app))).collect();
+        let apps: Vec<AppId> =
+            self.late_tasks.iter().filter(|(_, looks)| **looks == LATE_LOOKS).map(|(&app, _)| app).collect();
+        for app in apps {
+            self.kill(app);
         }
     }
 

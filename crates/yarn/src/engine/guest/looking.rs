@@ -46,6 +46,7 @@ impl Guest<'_, '_> {
         }
         self.give_up_doubts();
         self.read_reports();
+        self.end_late_tasks();
         if self.looks.is_multiple_of(KILL_EVERY) {
             self.kill_strays();
         }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use slackline_local::elsewhere;
+use slackline_local::{Happening, elsewhere};
 
 use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
 use crate::engine::cluster::{Answer, Said, Ticket};
 use crate::engine::jobs::{OwnJob, Stage};
-use crate::engine::reports::Reports;
 use crate::engine::wishes::Plans;
 use crate::submitter::{FailureKind, SubmitterError};
 
@@ -34,7 +33,7 @@ impl Guest<'_, '_> {
 
     /// Submits jobs that the driver has started, as many as may have ApplicationMasters at a time: one that is submitted
     /// has its own before any table could hold it, and those of all slots would wait for each other for ever.
-    pub(super) fn submit_wanted(&mut self) {
+    pub(super) fn submit_wanted(&mut self, plans: &Plans) {
         // What was submitted before, by an earlier session too, is seen when the cluster answers.
         if self.is_silent {
             return;
@@ -51,6 +50,26 @@ impl Guest<'_, '_> {
                 masters += 1;
             }
         }
+        if masters == 0 && self.books.is_full_of_others() {
+            self.submit_unstarted(plans);
+        }
+    }
+
+    /// Submits the job that the policy would start first: the driver can start none, and a cluster gives nothing to a queue
+    /// that asks for nothing. One alone: nobody knows how much it gives, and the ApplicationMasters of several could take all
+    /// of that and wait for each other.
+    fn submit_unstarted(&mut self, plans: &Plans) {
+        let mut jobs = plans.in_order().filter_map(|phase| self.books.job_of(phase));
+        let Some(job) = jobs.find(|&job| self.jobs[job as usize].stage == Stage::Waiting) else { return };
+        if !std::mem::replace(&mut self.fullness_is_said, true) {
+            let plan = &self.left.jobs()[job as usize];
+            let warning = format!(
+                "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
+                plan.flow, plan.job
+            );
+            self.left.happened(Happening::Warned(&warning));
+        }
+        self.submit(job);
     }
 
     /// Submits all jobs whose input is there.
@@ -66,13 +85,15 @@ impl Guest<'_, '_> {
     pub(super) fn submit(&mut self, job: u32) {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
-        own.submissions += 1;
-        own.reports = Reports::default();
-        own.made.clear();
-        let is_jar = self.left.jobs()[job as usize].work.is_jar();
-        own.program = is_jar.then(Default::default);
         let before = own.directory.clone();
-        own.ticket = format!("{:013x}-{job}", crate::clock::unix_millis());
+        // What the attempts of another submission did has nothing to do with it.
+        *own = OwnJob {
+            ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
+            submissions: own.submissions + 1,
+            started: std::mem::take(&mut own.started),
+            program: self.left.jobs()[job as usize].work.is_jar().then(Default::default),
+            ..OwnJob::new(before.clone())
+        };
         let own = &self.jobs[job as usize];
         let request = elsewhere::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))

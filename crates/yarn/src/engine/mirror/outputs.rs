@@ -119,7 +119,8 @@ impl Mirror {
 
 fn claimed(output: &str) -> io::Error {
     let problem = format!(
-        "output {output}: found another run at work there or resumable, expected an output of its own"
+        "output {output}: found another run at work there or resumable, expected an output of its own; if there is none, \
+         remove {output}/{TEMPORARY}"
     );
     io::Error::new(io::ErrorKind::AlreadyExists, problem)
 }

@@ -88,6 +88,10 @@ impl Files for Disk {
         Ok(bytes)
     }
 
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        fs::create_dir_all(self.path(path))
+    }
+
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap())?;
@@ -197,6 +201,24 @@ fn placeholders_have_the_length_the_time_and_the_first_bytes_of_files() {
     let there = trial.disk.entry(&trial.disk.root.join("user/ann/in/a"));
     assert_eq!((source.bytes, source.modified), (5000, there.modified * 1000));
     assert_eq!(fs::read(here).unwrap()[..512], text.as_bytes()[..512]);
+}
+
+#[test]
+fn pieces_say_what_their_files_were_when_the_run_found_them() {
+    let trial = Trial::new();
+    trial.disk.put("in", "text\n");
+    let entry = trial.disk.entry(&trial.disk.root.join("in"));
+    let mirror = trial.mirror();
+    let resolved = trial.resolved(&mirror, &["/in"]);
+    trial.disk.put("in", "other text\n");
+    let mut pieces = Vec::new();
+    let there = mirror.there(&resolved.jobs[0]);
+    slackline_local::guest::pieces::write(&mut pieces, &there, Path::new("/"), |_| Vec::new()).unwrap();
+    let expected = format!(
+        "\t[{{\"path\":\"{SYSTEM}/in\",\"offset\":0,\"length\":5,\"input\":0,\"source\":{{\"bytes\":5,\"modified\":{}}}}}]\n",
+        entry.modified * 1000
+    );
+    assert_eq!(String::from_utf8(pieces).unwrap(), expected);
 }
 
 #[test]
