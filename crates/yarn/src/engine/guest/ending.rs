@@ -298,7 +298,12 @@ impl Guest<'_, '_> {
         let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
         let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
         let doubted = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own)).map(|(job, _)| job);
-        let open: Vec<String> = unanswered.chain(doubted).map(name).collect();
+        let process = |job: u32| self.jobs[job as usize].program.as_ref().and_then(|program| program.process);
+        let with_process = |job: u32| match process(job) {
+            Some(process) => format!("{} (by process {} of this machine)", name(job), process.pid),
+            None => name(job),
+        };
+        let open: Vec<String> = unanswered.chain(doubted).map(with_process).collect();
         if !open.is_empty() {
             warnings.push(format!(
                 "may still be submitted: {}; this shows them: yarn application -list -appTags {RUN_TAG}={}",

@@ -24,18 +24,18 @@ use crate::engine::reports::Destination;
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::rest::{AppState, Container, FinalStatus, Purpose};
-use crate::submitter::{ProcessState, SubmitterError};
+use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
 impl Guest<'_, '_> {
     /// The program of a job has been started.
-    pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: u64) {
+    pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: StartedProgram) {
         let own = &mut self.jobs[ticket.job as usize];
         let is_last = own.ticket == ticket.name;
         if is_last {
             own.program.iter_mut().for_each(|program| program.process = Some(process));
         }
         if !is_last || own.stage == Stage::Failed {
-            self.cluster.stop(process);
+            self.cluster.stop(process.process);
         }
     }
 
@@ -53,8 +53,9 @@ impl Guest<'_, '_> {
         if !own.runs_program() {
             return;
         }
-        if own.has_program() {
-            return self.fail(job, &format!("its program is lost: {error}"));
+        if let Some(process) = own.program.as_ref().and_then(|program| program.process) {
+            let problem = format!("its program, process {}, is lost: {error}", process.pid);
+            return self.fail(job, &problem);
         }
         // What it may submit is not the job's.
         self.by_ticket.remove(&own.ticket);
@@ -305,7 +306,7 @@ impl Guest<'_, '_> {
     pub(super) fn stop_program(&mut self, job: u32) {
         let Some(program) = &self.jobs[job as usize].program else { return };
         if let Some(process) = program.process.filter(|_| program.ended.is_none()) {
-            self.cluster.stop(process);
+            self.cluster.stop(process.process);
         }
         for app in program.live().collect::<Vec<_>>() {
             self.kill(app);
