@@ -135,6 +135,14 @@ pub enum SubmitterError {
     },
 }
 
+impl SubmitterError {
+    /// Whether the request was certainly not done, and would not be if it were made again.
+    pub fn is_final(&self) -> bool {
+        use FailureKind::{Input, Output, Refused, Security};
+        matches!(self, Self::Failed { kind: Refused | Input | Output | Security, .. })
+    }
+}
+
 /// The submitter of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct About {

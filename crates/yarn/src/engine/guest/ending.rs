@@ -54,9 +54,11 @@ impl Guest<'_, '_> {
     /// A job of which every task is done is published, and its rows end.
     pub(super) fn finish_if_made(&mut self, job: u32) {
         let own = &self.jobs[job as usize];
-        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) {
+        let is_due = !own.waits_to_retry(self.now);
+        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) || !is_due {
             return;
         }
+        let places = self.places.clone();
         let since = |millis| self.left.since_start(millis).min(self.now);
         let made = in_order(&own.made);
         let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
@@ -77,6 +79,9 @@ impl Guest<'_, '_> {
                 }
                 self.left.happened(Happening::JobDone { job, skipped });
                 self.books.finish_job(job);
+            }
+            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+                self.places = places;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));

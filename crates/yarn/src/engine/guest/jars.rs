@@ -219,6 +219,10 @@ impl Guest<'_, '_> {
 
     /// The program of a job has made its output, which is published.
     fn finish_program(&mut self, job: u32) {
+        if self.jobs[job as usize].waits_to_retry(self.now) {
+            return;
+        }
+        let places = self.places.clone();
         let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
         let made = match submit.made(&self.left, job, &self.jobs[job as usize]) {
             Ok(Err(message)) => return self.fail(job, &message),
@@ -248,6 +252,9 @@ impl Guest<'_, '_> {
                 self.jobs[job as usize].end();
                 self.left.happened(Happening::JobDone { job, skipped: 0 });
                 self.books.finish_job(job);
+            }
+            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+                self.places = places;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));

@@ -12,7 +12,7 @@ use slackline_policy::engine::Report;
 use super::{Guest, KILL_EVERY, THERE_EVERY, phase_of};
 use crate::engine::books::Verdict;
 use crate::engine::cluster::JOB_TAG;
-use crate::engine::jobs::Stage;
+use crate::engine::jobs::{OwnJob, Stage};
 use crate::engine::reports::{AttemptEnded, Destination, Reports, phase_kind};
 use crate::id::{AppId, TaskId as Task};
 use crate::observe::Change;
@@ -48,7 +48,10 @@ impl Guest<'_, '_> {
         }
         let is_open = |stage: &Stage| matches!(stage, Stage::Runs(_));
         let unread = || self.jobs.iter().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
-        let trouble = silence.or_else(unread);
+        let is_left = |own: &&OwnJob| !matches!(own.stage, Stage::Done | Stage::Failed);
+        let retried =
+            || self.jobs.iter().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
+        let trouble = silence.or_else(unread).or_else(retried);
         self.trouble(trouble.as_deref());
         self.books.report(reports);
         self.arrive(reports);
@@ -145,7 +148,8 @@ impl Guest<'_, '_> {
         }
         self.read_reports_of(job);
         let own = &mut self.jobs[job as usize];
-        if matches!(own.stage, Stage::Done | Stage::Failed) {
+        // All it has made is there, and is published when a file system answers.
+        if matches!(own.stage, Stage::Done | Stage::Failed) || own.retry.is_some() {
             return;
         }
         let known = self.cluster.snapshot().app(app);
@@ -166,7 +170,7 @@ impl Guest<'_, '_> {
         if self.jobs[job as usize].runs_program() {
             // Its program hears of that too, and has the last word.
             self.end_app(job, app, Ok(()));
-        } else if self.jobs[job as usize].app() == Some(app) {
+        } else if self.jobs[job as usize].app() == Some(app) && self.jobs[job as usize].retry.is_none() {
             self.try_again(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         self.by_app.remove(&app);
@@ -195,7 +199,8 @@ impl Guest<'_, '_> {
                     self.hear_of_done(job, kind, phase);
                 }
             }
-            if self.jobs[job as usize].late.is_some_and(|until| until <= self.now) {
+            let own = &self.jobs[job as usize];
+            if own.late.is_some_and(|until| until <= self.now) && own.retry.is_none() {
                 let problem = self.jobs[job as usize].unread.take();
                 let problem = problem.unwrap_or_else(|| "not all of its tasks have reported".to_owned());
                 self.try_again(job, &format!("{app} ended, and {problem}"));
