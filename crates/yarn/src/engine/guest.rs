@@ -29,7 +29,8 @@ use slackline_policy::{Config, Driver, Engine, Policy};
 
 use super::books::Books;
 use super::cluster::{Cluster, Request, Ticket};
-use super::jobs::{OwnJob, Places};
+use super::jobs::{OwnJob, Places, Retry};
+use super::remote::may_pass;
 use super::reports::Destination;
 use super::wishes::{Plans, Wishes};
 use crate::clock::{Stopwatch, pause};
@@ -55,6 +56,9 @@ const KILL_EVERY: u32 = 8;
 
 /// After how many looks an application is killed whose job is done and that still runs tasks.
 const LATE_LOOKS: u32 = 40;
+
+/// How often it is tried to submit a job or to publish its output where a file system does not answer.
+const TRIES: u32 = 30;
 
 /// How often a job is submitted whose applications do not do it.
 const SUBMISSIONS_MAX: u32 = 3;
@@ -116,12 +120,21 @@ pub(super) struct Pace {
     pub(super) late: Duration,
     /// For an application of which nobody knows whether it was submitted.
     pub(super) unseen: Duration,
+    /// For a file system that does not answer while a job is submitted or its output published.
+    pub(super) away: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { cycle: CYCLE, asks: LASTS, end: seconds(20), late: seconds(60), unseen: seconds(30) }
+        Self {
+            cycle: CYCLE,
+            asks: LASTS,
+            end: seconds(20),
+            late: seconds(60),
+            unseen: seconds(30),
+            away: seconds(300),
+        }
     }
 }
 
@@ -235,6 +248,19 @@ impl<'a, 's> Guest<'a, 's> {
             Some(reason) => Err(EngineError::Stopped(reason)),
             None => Ok(Over { all_done, interrupted, policy_failed }),
         }
+    }
+
+    /// Whether what failed of a job is tried again later: where a file system does not answer, for some time.
+    fn tries_later(&mut self, job: u32, error: &io::Error) -> bool {
+        if !may_pass(error) {
+            return false;
+        }
+        let after = |span: Duration| Time(self.now.0 + span.as_micros() as u64);
+        let (next, until) = (after(self.pace.away / TRIES), after(self.pace.away));
+        let before = self.jobs[job as usize].retry.take();
+        let until = before.map_or(until, |before| before.until);
+        self.jobs[job as usize].retry = Some(Retry { next, until, problem: error.to_string() });
+        self.now < until
     }
 
     fn trouble(&mut self, message: Option<&str>) {

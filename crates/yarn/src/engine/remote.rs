@@ -70,6 +70,17 @@ fn said(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
     let path = path.to_owned();
     move |error| {
         let said = error.to_string();
-        io::Error::other(if said.contains(&path) { said } else { format!("{path}: {said}") })
+        let said = if said.contains(&path) { said } else { format!("{path}: {said}") };
+        if error.is_final() { io::Error::other(said) } else { io::Error::other(Away(said)) }
     }
+}
+
+/// A file system, or the submitter, does not answer as it should; later it may.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Away(pub(super) String);
+
+/// Whether what failed may be done when it is tried again later.
+pub(super) fn may_pass(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<Away>())
 }

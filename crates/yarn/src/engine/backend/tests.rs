@@ -7,6 +7,7 @@ mod programs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 
 use slackline_algo::baseline::{By, Fifo};
 use slackline_local::clock::unix_micros;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 
 use self::player::{Act, Player};
 use super::*;
+use crate::engine::remote::Away;
 use crate::id::AppId;
 use crate::mock::{Mock, Mood};
 use crate::rest::AppState;
@@ -27,6 +29,8 @@ use crate::submitter::{Entry, FailureKind, SubmitterError};
 #[derive(Default)]
 struct NoFiles {
     directories: Mutex<Vec<String>>,
+    /// How often it does not answer when something is to be uploaded.
+    away: AtomicUsize,
 }
 
 impl Files for NoFiles {
@@ -51,8 +55,9 @@ impl Files for NoFiles {
         Ok(())
     }
 
-    fn upload(&self, _: &str, _: &Path) -> io::Result<()> {
-        Ok(())
+    fn upload(&self, path: &str, _: &Path) -> io::Result<()> {
+        let is_away = self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if is_away.is_ok() { Err(io::Error::other(Away(format!("{path}: away")))) } else { Ok(()) }
     }
 
     fn rename(&self, _: &str, _: &str) -> io::Result<()> {
@@ -113,7 +118,14 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
-        let pace = Pace { cycle: ms(5), end: ms(300), late: ms(100), unseen: ms(100), ..Pace::default() };
+        let pace = Pace {
+            cycle: ms(5),
+            end: ms(300),
+            late: ms(100),
+            unseen: ms(100),
+            away: ms(5000),
+            ..Pace::default()
+        };
         Self {
             dir,
             player: Arc::new(Player::new(mock.clone())),
@@ -664,6 +676,25 @@ fn a_clean_up_that_fails_is_a_warning() {
         said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
         "{said:?}"
     );
+}
+
+#[test]
+fn a_job_is_submitted_when_its_file_system_answers_again() {
+    for (away, expected) in [(4, RunEnd::Done), (usize::MAX, RunEnd::Failed)] {
+        let scene = Scene::new();
+        scene.files.away.store(away, Ordering::SeqCst);
+        let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
+        let (end, said) =
+            scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
+        assert_eq!(end.unwrap(), expected, "{said:?}");
+        let is_trouble =
+            |line: &String| line.starts_with("trouble: hdfs://gone:9000/") && line.ends_with(": away");
+        assert_eq!(said.iter().filter(|line| is_trouble(line)).count(), 1, "{said:?}");
+        assert_eq!(scene.player.submitted().len(), usize::from(expected == RunEnd::Done));
+        let is_why =
+            |line: &String| line.starts_with("failed for good: it cannot be submitted: hdfs://gone:9000/");
+        assert_eq!(said.iter().any(is_why), expected == RunEnd::Failed, "{said:?}");
+    }
 }
 
 #[test]

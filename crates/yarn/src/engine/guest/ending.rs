@@ -54,9 +54,11 @@ impl Guest<'_, '_> {
     /// A job of which every task is done is published, and its rows end.
     pub(super) fn finish_if_made(&mut self, job: u32) {
         let own = &self.jobs[job as usize];
-        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) {
+        let is_due = !own.waits_to_retry(self.now);
+        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) || !is_due {
             return;
         }
+        let places = self.places.clone();
         let since = |millis| self.left.since_start(millis).min(self.now);
         let made = in_order(&own.made);
         let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
@@ -77,6 +79,9 @@ impl Guest<'_, '_> {
                 }
                 self.left.happened(Happening::JobDone { job, skipped });
                 self.books.finish_job(job);
+            }
+            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+                self.places = places;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
@@ -306,7 +311,12 @@ impl Guest<'_, '_> {
         let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
         let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
         let doubted = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own)).map(|(job, _)| job);
-        let open: Vec<String> = unanswered.chain(doubted).map(name).collect();
+        let process = |job: u32| self.jobs[job as usize].program.as_ref().and_then(|program| program.process);
+        let with_process = |job: u32| match process(job) {
+            Some(process) => format!("{} (by process {} of this machine)", name(job), process.pid),
+            None => name(job),
+        };
+        let open: Vec<String> = unanswered.chain(doubted).map(with_process).collect();
         if !open.is_empty() {
             warnings.push(format!(
                 "may still be submitted: {}; this shows them: yarn application -list -appTags {RUN_TAG}={}",

@@ -52,7 +52,10 @@ impl Guest<'_, '_> {
         }
         let is_open = |stage: &Stage| matches!(stage, Stage::Runs(_));
         let unread = || self.jobs.iter().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
-        let trouble = silence.or_else(unread);
+        let is_left = |own: &&OwnJob| !matches!(own.stage, Stage::Done | Stage::Failed);
+        let retried =
+            || self.jobs.iter().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
+        let trouble = silence.or_else(unread).or_else(retried);
         self.trouble(trouble.as_deref());
         self.books.report(reports);
         self.arrive(reports);
@@ -157,7 +160,8 @@ impl Guest<'_, '_> {
             self.read_reports_of(job, Duration::MAX);
         }
         let own = &mut self.jobs[job as usize];
-        if matches!(own.stage, Stage::Done | Stage::Failed) {
+        // All it has made is there, and is published when a file system answers.
+        if matches!(own.stage, Stage::Done | Stage::Failed) || own.retry.is_some() {
             return;
         }
         let Some(known) = self.cluster.snapshot().app(app).filter(is_well) else {
@@ -177,7 +181,7 @@ impl Guest<'_, '_> {
         if self.jobs[job as usize].runs_program() {
             // Its program hears of that too, and has the last word.
             self.end_app(job, app, Ok(()));
-        } else if self.jobs[job as usize].app() == Some(app) {
+        } else if self.jobs[job as usize].app() == Some(app) && self.jobs[job as usize].retry.is_none() {
             self.try_again(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         self.by_app.remove(&app);
@@ -217,7 +221,7 @@ impl Guest<'_, '_> {
     /// A job whose application has succeeded some time ago, and all that its attempts have written was read just now.
     fn give_up_if_late(&mut self, job: u32) {
         let own = &self.jobs[job as usize];
-        let is_late = own.late.is_some_and(|until| until <= self.now);
+        let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
         if let Stage::Runs(app) = own.stage
             && is_late
             && own.reports.is_whole()

@@ -9,7 +9,6 @@ use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
 use crate::engine::cluster::{Answer, Said, Ticket};
 use crate::engine::jobs::{OwnJob, Stage};
 use crate::engine::wishes::Plans;
-use crate::submitter::{FailureKind, SubmitterError};
 
 impl Guest<'_, '_> {
     /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
@@ -45,8 +44,10 @@ impl Guest<'_, '_> {
             if masters >= most {
                 return;
             }
-            if self.jobs[job as usize].stage == Stage::Waiting {
-                self.submit(job);
+            if self.may_submit(job) {
+                if !self.submit(job) {
+                    return;
+                }
                 masters += 1;
             }
         }
@@ -60,7 +61,7 @@ impl Guest<'_, '_> {
     /// of that and wait for each other.
     fn submit_unstarted(&mut self, plans: &Plans) {
         let mut jobs = plans.in_order().filter_map(|phase| self.books.job_of(phase));
-        let Some(job) = jobs.find(|&job| self.jobs[job as usize].stage == Stage::Waiting) else { return };
+        let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
         if !std::mem::replace(&mut self.fullness_is_said, true) {
             let plan = &self.left.jobs()[job as usize];
             let warning = format!(
@@ -76,13 +77,19 @@ impl Guest<'_, '_> {
     pub(super) fn submit_ready(&mut self, plans: &Plans) {
         let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
         for job in jobs {
-            if self.jobs[job as usize].stage == Stage::Waiting && !self.is_silent {
-                self.submit(job);
+            if self.may_submit(job) && !self.is_silent && !self.submit(job) {
+                return;
             }
         }
     }
 
-    pub(super) fn submit(&mut self, job: u32) {
+    fn may_submit(&self, job: u32) -> bool {
+        let own = &self.jobs[job as usize];
+        own.stage == Stage::Waiting && !own.waits_to_retry(self.now)
+    }
+
+    /// Hands a job to the submitter; false if a file system does not answer, which others may be on too.
+    fn submit(&mut self, job: u32) -> bool {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
         let before = own.directory.clone();
@@ -91,6 +98,7 @@ impl Guest<'_, '_> {
             ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
             submissions: own.submissions + 1,
             started: std::mem::take(&mut own.started),
+            retry: own.retry.take(),
             program: self.left.jobs()[job as usize].work.is_jar().then(Default::default),
             ..OwnJob::new(before.clone())
         };
@@ -103,12 +111,17 @@ impl Guest<'_, '_> {
                 let ticket = Ticket { job, name: own.ticket.clone() };
                 self.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job as usize];
-                (own.stage, own.priority) = (Stage::Submitted, PRIORITY);
+                (own.stage, own.priority, own.retry) = (Stage::Submitted, PRIORITY, None);
                 self.unanswered.insert(ticket.clone());
                 self.cluster.submit(ticket, request, PRIORITY as u32);
             }
+            Err(error) if self.tries_later(job, &error) => {
+                self.jobs[job as usize].submissions -= 1;
+                return false;
+            }
             Err(error) => self.fail(job, &format!("it cannot be submitted: {error}")),
         }
+        true
     }
 
     /// A submission was answered: this is its application, unless a look has shown it before.
@@ -131,7 +144,7 @@ impl Guest<'_, '_> {
                 self.live.insert(app);
                 self.kill(app);
             }
-            Err(error) if waits && is_refused(&error) => {
+            Err(error) if waits && error.is_final() => {
                 self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
             }
             Err(error) if is_last && own.program.is_some() => self.program_is_lost(ticket.job, &error),
@@ -169,10 +182,4 @@ impl Guest<'_, '_> {
         own.stage = Stage::Waiting;
         own.late = None;
     }
-}
-
-/// Whether a job was certainly not submitted, and would not be if it were tried again.
-fn is_refused(error: &SubmitterError) -> bool {
-    use FailureKind::{Input, Output, Refused, Security};
-    matches!(error, SubmitterError::Failed { kind: Refused | Input | Output | Security, .. })
 }

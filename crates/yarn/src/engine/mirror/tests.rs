@@ -7,6 +7,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine::remote::{Away, may_pass};
 
 pub(in crate::engine) const SYSTEM: &str = "hdfs://name:9000";
 
@@ -17,11 +18,18 @@ pub(in crate::engine) struct Disk {
     reads: AtomicUsize,
     /// What was listed.
     lists: Mutex<Vec<String>>,
+    /// How often nothing is answered when something is listed, and when something was renamed.
+    away: [AtomicUsize; 2],
 }
 
 impl Disk {
     pub(in crate::engine) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), reads: AtomicUsize::new(0), lists: Mutex::default() }
+        Self {
+            root: root.to_owned(),
+            reads: AtomicUsize::new(0),
+            lists: Mutex::default(),
+            away: Default::default(),
+        }
     }
 
     /// What was listed since the last call.
@@ -32,6 +40,12 @@ impl Disk {
     fn path(&self, uri: &str) -> PathBuf {
         let path = uri.strip_prefix(SYSTEM).unwrap_or_else(|| panic!("{uri} is of no such system"));
         self.root.join(path.trim_start_matches('/'))
+    }
+
+    fn answers(&self, what: usize) -> io::Result<()> {
+        let left =
+            self.away[what].fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if left.is_ok() { Err(io::Error::other(Away("away".to_owned()))) } else { Ok(()) }
     }
 
     fn entry(&self, path: &Path) -> Entry {
@@ -70,6 +84,7 @@ impl Files for Disk {
 
     fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
         self.lists.lock().unwrap().push(pattern.to_owned());
+        self.answers(0)?;
         let (directory, name) = pattern.rsplit_once('/').unwrap();
         let is_pattern = name.contains('*');
         let directory = self.path(&if is_pattern { directory } else { pattern }.replace('\\', ""));
@@ -106,7 +121,8 @@ impl Files for Disk {
         if self.path(to).exists() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        fs::rename(self.path(from), self.path(to))
+        fs::rename(self.path(from), self.path(to))?;
+        self.answers(1)
     }
 
     fn delete(&self, path: &str) -> io::Result<()> {
@@ -309,6 +325,25 @@ fn parts_replace_those_that_the_mirror_has_and_no_others() {
 
     let error = mirror.publish((&output, &here), &[], &mut || panic!("it was published")).unwrap_err();
     assert!(error.to_string().starts_with("found part-00000, which no run"), "{error}");
+    assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
+}
+
+#[test]
+fn a_publication_is_tried_again_whole_or_goes_on_where_it_was() {
+    let trial = Trial::new();
+    let (mirror, output) = (trial.mirror(), format!("{SYSTEM}/out"));
+    mirror.make(&mut draft(&[], "/out")).unwrap();
+    let here = mirror.place(&output);
+    trial.disk.away[1].store(1, Ordering::SeqCst);
+    mirror.claim(&output, "me").unwrap();
+    trial.disk.put("out/_temporary/slackline-1/attempt/part", "text");
+    let parts = [(format!("{output}/_temporary/slackline-1/attempt/part"), "part-00000".to_owned())];
+    // Before anything was changed it is for who publishes to try again.
+    trial.disk.away[0].store(1, Ordering::SeqCst);
+    let error = mirror.publish((&output, &here), &parts, &mut || panic!("it was published")).unwrap_err();
+    assert!(may_pass(&error));
+    trial.disk.away[1].store(1, Ordering::SeqCst);
+    mirror.publish((&output, &here), &parts, &mut || Ok(())).unwrap();
     assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
 }
 

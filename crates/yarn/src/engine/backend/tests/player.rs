@@ -14,7 +14,7 @@ use crate::engine::cluster::Submits;
 use crate::id::{AppId, TaskKind};
 use crate::mock::{Mock, MockAttempt, Mood};
 use crate::rest::AppState;
-use crate::submitter::{FailureKind, JarRequest, JobRequest, ProcessState, SubmitterError};
+use crate::submitter::{FailureKind, JarRequest, JobRequest, ProcessState, StartedProgram, SubmitterError};
 
 /// What becomes of a job that is submitted.
 #[derive(Clone, Debug)]
@@ -104,6 +104,11 @@ impl Player {
     /// How programs ended that were started, by their numbers.
     pub(super) fn exits(&self) -> Vec<Option<i32>> {
         self.programs.lock().unwrap().values().map(|(_, exit)| *exit).collect()
+    }
+
+    /// Knows no program any more, as another submitter that was started in the place of this one.
+    pub(super) fn forget_programs(&self) {
+        self.programs.lock().unwrap().clear();
     }
 
     /// The jobs that were submitted, by their names.
@@ -245,7 +250,7 @@ impl Submits for Player {
         Ok(app)
     }
 
-    fn jar(&self, request: &JarRequest) -> Result<u64, SubmitterError> {
+    fn jar(&self, request: &JarRequest) -> Result<StartedProgram, SubmitterError> {
         let number = {
             let mut jars = self.jars.lock().unwrap();
             jars.push(request.clone());
@@ -269,7 +274,7 @@ impl Submits for Player {
         programs.insert(process, (number, exit));
         match plays {
             Plays::Lost(error) => Err(error),
-            _ => Ok(process),
+            _ => Ok(StartedProgram { process, pid: 4000 + process }),
         }
     }
 

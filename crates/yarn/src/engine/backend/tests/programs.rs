@@ -95,6 +95,24 @@ fn a_program_that_fails_fails_its_job_with_its_last_words() {
 }
 
 #[test]
+fn a_program_that_its_submitter_does_not_know_any_more_is_named_by_its_process() {
+    let scene = scene();
+    scene.player.play(|_, _| Plays::Waits);
+    let (player, mut there) = (scene.player.clone(), scene.applications(1));
+    let until = move || {
+        if there() {
+            player.forget_programs();
+        }
+        false
+    };
+    let (end, said) =
+        scene.run(&[flow(vec![jar(&scene, "etl", "in.txt")])], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+    let expected = "failed for good: its program, process 4001, is lost: no such".to_owned();
+    assert!(said.contains(&expected), "{said:?}");
+}
+
+#[test]
 fn the_program_of_a_flow_that_fails_is_killed() {
     let scene = scene();
     let waits = |_: usize, jar: &crate::submitter::JarRequest| {
