@@ -16,6 +16,7 @@
 //! - `durations`: seconds / speed;
 //! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;
 //! - `seconds`: second attempts beside slow ones;
+//! - `inputs`: how far from their input tasks run, and that they waited for slots near it;
 //! - `guarantee`, `minima`: slots that are promised;
 //! - `plan`: all of this for allocations;
 //! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
@@ -30,6 +31,7 @@ mod claims;
 mod coverage;
 mod durations;
 mod guarantee;
+mod inputs;
 mod ledger;
 mod masters;
 pub mod metrics;
@@ -147,6 +149,7 @@ fn check_tasks(
     slots::check_overlaps(&ledger, &mut first);
     masters::check_times(&ledger, &progress, schedule, &mut first);
     seconds::check(&ledger, &progress, schedule, &mut first);
+    inputs::check_delays(&ledger, schedule, &mut first);
     check_each_flow(&ledger, &progress, schedule, &mut first);
     if schedule.minima {
         minima::check(&ledger, &progress, failed, &mut first);

@@ -7,6 +7,7 @@ use slackline_model::profile::{Profile, Speculation};
 use slackline_model::schedule::{Clock, Outcome, Schedule, TaskRow};
 use slackline_model::{JobId, PhaseId, Time};
 
+use crate::inputs;
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
 use crate::tolerance;
@@ -126,7 +127,8 @@ fn latest_end(
     let lane = ledger.instance.lane_of(pair.first.phase);
     let (speed, _) = ledger.instance.cluster().speed_of(lane, place.first);
     let straggler = if profile.straggler_share() > 0.0 { profile.straggler_factor() } else { 1.0 };
-    Some(from?.seconds() + straggler * span.seconds() / speed)
+    let far = inputs::factor(Some(profile), ledger.instance, (pair.first.phase, pair.task), place.first);
+    Some(from?.seconds() + straggler * far * span.seconds() / speed)
 }
 
 /// No more than so many tasks of a phase have two attempts at a time.

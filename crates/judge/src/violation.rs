@@ -375,6 +375,23 @@ pub enum Violation {
         /// Whether there is a profile.
         profile: bool,
     },
+    /// A task that did not wait for a slot near its input as the profile of the cluster says.
+    #[error(
+        "at {at} s: {task} starts on {place}, {distance}, expected that at {earliest} s or later (node-delay and \
+         rack-delay of the profile)"
+    )]
+    Delay {
+        /// When it starts.
+        at: f64,
+        /// The task.
+        task: Subject,
+        /// Where.
+        place: Place,
+        /// How far from its input that is.
+        distance: Distance,
+        /// From when on it may have.
+        earliest: f64,
+    },
     /// Something is wrong with a second attempt.
     #[error("at {at} s: a second attempt of {task}: {problem}")]
     Second {
@@ -485,6 +502,27 @@ pub enum Violation {
         /// What follows from the rows; none if there is no metric of that name.
         expected: Option<f64>,
     },
+}
+
+/// How far a machine is from the input of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// It holds it.
+    Node,
+    /// It is in the rack of a machine that does.
+    Rack,
+    /// It is in none of these racks.
+    OffRack,
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Node => "where its input is",
+            Self::Rack => "in a rack of its input",
+            Self::OffRack => "in none of the racks of its input",
+        })
+    }
 }
 
 /// What is wrong with a second attempt. Times are seconds.
@@ -678,6 +716,7 @@ impl Violation {
             Self::EarlyReduce { .. } => "early-reduce",
             Self::Duration { .. } => "duration",
             Self::Startup { .. } => "startup",
+            Self::Delay { .. } => "delay",
             Self::Second { .. } => "second-attempt",
             Self::Master { .. } => "master",
             Self::Minimum { .. } => "minimum",

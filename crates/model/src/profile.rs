@@ -37,7 +37,7 @@ pub const PARAMS: &[Param] = &[
         "standard deviation of the logarithm of what tasks take",
     ),
     Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
-    Param::new("straggler-factor", "3", Values::Real(1.0, 1000.0), "how many times as long one takes"),
+    Param::new("straggler-factor", "3", FACTOR, "how many times as long one takes"),
     Param::new("speculate", "0", PAUSE, "an ApplicationMaster looks for slow attempts this often; 0: never"),
     Param::new("speculate-pause", "15", PAUSE, "it does not look for so long after it found one"),
     Param::new(
@@ -48,6 +48,10 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::new("speculate-total", "0.01", SHARE, "this part of its tasks, or"),
     Param::new("speculate-running", "0.1", SHARE, "this part of its tasks that run, whichever is most"),
+    Param::new("node-delay", "0", PAUSE, "a task waits so long for a slot where its input is,"),
+    Param::new("rack-delay", "0", PAUSE, "and then so long for one in a rack where it is; then it takes any"),
+    Param::new("rack-factor", "1", FACTOR, "how many times as long one computes whose input is in its rack"),
+    Param::new("off-rack-factor", "1", FACTOR, "and one whose input is in other racks"),
 ];
 
 /// A day is more than anything here takes.
@@ -55,6 +59,7 @@ const LONGEST: f64 = 86_400.0;
 const RANGE: Values = Values::SecondsRange(0.0, LONGEST);
 const PAUSE: Values = Values::Seconds(0.0, LONGEST);
 const SHARE: Values = Values::Real(0.0, 1.0);
+const FACTOR: Values = Values::Real(1.0, 1000.0);
 
 /// How a simulated cluster behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,6 +216,26 @@ impl Profile {
             of_running: self.settings.real("speculate-running"),
         };
         (speculation.every > Span::ZERO).then_some(speculation)
+    }
+
+    /// How long a task whose input has hosts waits for a slot on one of them; zero if it does not.
+    pub fn node_delay(&self) -> Span {
+        self.span("node-delay")
+    }
+
+    /// How long it then waits for a slot in the rack of one of them; zero if it does not, and takes any.
+    pub fn rack_delay(&self) -> Span {
+        self.span("rack-delay")
+    }
+
+    /// How many times as long an attempt computes that is not where its input is, but in a rack where it is.
+    pub fn rack_factor(&self) -> f64 {
+        self.settings.real("rack-factor")
+    }
+
+    /// How many times as long an attempt computes that is in none of the racks where its input is.
+    pub fn off_rack_factor(&self) -> f64 {
+        self.settings.real("off-rack-factor")
     }
 
     fn span(&self, name: &str) -> Span {

@@ -475,10 +475,13 @@ impl<'a> Sim<'a> {
     fn duration(&self, start: &Start<'_>, live: &Instance) -> Span {
         let tasks = live.phase(start.phase).tasks().expect("invariant: flows are cut before they arrive");
         let (span, _) = tasks.run_at(start.first);
-        let (speed, _) = live.cluster().speed_of(live.lane_of(start.phase), start.places[0].first);
+        let (lane, slot) = (live.lane_of(start.phase), start.places[0].first);
+        let (speed, _) = live.cluster().speed_of(lane, slot);
         let mut exact = span.at_speed_nearest(speed);
         if let Some((starts, _)) = &self.starts {
-            let factor = starts.factor((start.phase, start.first, start.attempt));
+            let (machine, _) = live.cluster().machine_of(lane, slot);
+            let far = starts.far(live, (start.phase, start.first), machine);
+            let factor = far * starts.factor((start.phase, start.first, start.attempt));
             exact = Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX));
         }
         if self.options.jitter == 0.0 {

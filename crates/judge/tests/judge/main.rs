@@ -4,6 +4,7 @@
 mod build;
 mod claims;
 mod failures;
+mod inputs;
 mod masters;
 mod minima;
 mod plans;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use slackline::simulate::{Options, simulate};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{FlowDraft, SplitDraft, TasksDraft};
+use slackline_model::draft::{FlowDraft, MachineDraft, SplitDraft, TasksDraft};
 use slackline_model::schedule::{MasterRow, Outcome, TaskRow};
 use slackline_model::{Draft, Instance, JobId, Profile, Schedule, Seed, Span};
 use slackline_testkit::harness::{self, Setup};
@@ -194,6 +194,44 @@ fn whichever_attempt_ends_first_is_the_tasks() {
     assert_eq!(with.flows[0].completion, Some(30.0));
 }
 
+/// Four maps of 10 s with their input on the first of two machines in a rack, and a machine in another one.
+fn racks() -> Instance {
+    let machine = |name, count, rack: &str| MachineDraft {
+        rack: Some(rack.to_owned()),
+        ..machines(name, count, 1.0, Slots::Universal(1))
+    };
+    let maps = TasksDraft::Splits(vec![SplitDraft { hosts: vec!["m-0".to_owned()], ..split(4, 10.0) }]);
+    let flows = vec![FlowDraft::new("f", vec![job("j", &[], Some(maps), None)])];
+    let machines = vec![machine("m", 2, "a"), machine("n", 1, "b")];
+    Instance::new(&Draft { machines, flows, ..Draft::default() }).unwrap()
+}
+
+#[test]
+fn tasks_wait_for_slots_where_their_input_is_and_then_in_its_rack() {
+    let delays = fixed(":am-share=0:node-delay=3:rack-delay=2");
+    let schedule = run(&racks(), "fifo", &delays, 0);
+    let begun = [(0, 6.0, 8.0, 18.0), (1, 9.0, 11.0, 21.0), (2, 11.0, 13.0, 23.0), (0, 18.0, 20.0, 30.0)];
+    assert_eq!(rows(&schedule), begun);
+    // Behind heartbeats of 4 s, which begin at 0, 4/3 and 8/3 s.
+    let schedule = run(&racks(), "fifo", &format!("{delays}:heartbeat=4"), 0);
+    let begun: Vec<(u32, f64)> = rows(&schedule).iter().map(|row| (row.0, row.1)).collect();
+    assert_eq!(begun[..3], [(0, 8.0), (1, 13.333_333), (2, 18.666_666)]);
+}
+
+#[test]
+fn tasks_away_from_their_input_take_longer() {
+    let factors = ":am-share=0:rack-factor=2:off-rack-factor=3";
+    let computed = |more: &str| {
+        let schedule = run(&racks(), "fifo", &fixed(&format!("{factors}{more}")), 0);
+        let mut computed: Vec<_> = rows(&schedule).iter().map(|row| (row.0, row.3 - row.2)).collect();
+        computed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        computed
+    };
+    assert_eq!(computed(""), [(0, 10.0), (0, 10.0), (1, 20.0), (2, 30.0)]);
+    assert_eq!(computed(":node-delay=60"), [(0, 10.0); 4]);
+    assert_eq!(computed(":straggler-share=1"), [(0, 30.0), (0, 30.0), (1, 60.0), (2, 90.0)]);
+}
+
 #[test]
 fn a_reduce_that_took_its_slot_early_starts_its_container_meanwhile() {
     let flow = FlowDraft::new("f", vec![job("j", &[], uniform(2, 10.0), uniform(1, 5.0))]);
@@ -219,6 +257,10 @@ fn a_policy_that_binds_tasks_to_machines_is_refused_where_others_take_slots() {
     refused("hadoop:am-share=0").unwrap();
     let said = refused("hadoop:am-share=0:speculate=1").unwrap_err().to_string();
     assert!(said.contains("leaves tasks to be tried again on others"), "{said}");
+    for delay in ["node-delay", "rack-delay"] {
+        let said = refused(&format!("hadoop:am-share=0:{delay}=1")).unwrap_err().to_string();
+        assert!(said.contains("leaves tasks to wait for slots near their input"), "{said}");
+    }
 }
 
 /// As many flows, one after the other, on a cluster that is always busy but never far behind.
@@ -260,7 +302,8 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_schedule(draft in arb_draft(), seed in 0..100u64) {
         let instance = Instance::new(&draft).unwrap().cut(Span(5_000_000));
-        let profile = "hadoop:am-share=0:straggler-share=0.1:spread=0.2:speculate=1:speculate-pause=2";
+        let profile = "hadoop:am-share=0:straggler-share=0.1:spread=0.2:speculate=1:speculate-pause=2:node-delay=2:\
+                       rack-delay=1:rack-factor=1.5:off-rack-factor=2";
         let once = run(&instance, "fair", profile, seed);
         prop_assert!(once.flows.iter().all(|row| row.completion.is_some()));
         prop_assert_eq!(once, run(&instance, "fair", profile, seed));
