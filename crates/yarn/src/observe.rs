@@ -238,12 +238,7 @@ impl Observer {
     }
 
     /// Brings applications of interest up to date, as long as there is time and the ResourceManager answers.
-    fn visit(
-        &mut self,
-        manager: &ResourceManager,
-        seen: BTreeMap<AppId, App>,
-        changes: &mut Vec<Change>,
-    ) {
+    fn visit(&mut self, manager: &ResourceManager, seen: BTreeMap<AppId, App>, changes: &mut Vec<Change>) {
         let known = self.snapshot.watched.keys().chain(self.expected.keys());
         let mut due: BTreeSet<AppId> = known.filter(|id| !seen.contains_key(id)).copied().collect();
         let mut changed: BTreeMap<AppId, Vec<Change>> = BTreeMap::new();

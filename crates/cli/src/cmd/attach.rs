@@ -294,8 +294,17 @@ mod tests {
     fn the_last_words_say_what_is_left() {
         let app = "application_1_0001".parse().unwrap();
         let (well, left) = (Closed::default(), Closed { raised: [(app, 0)].into(), ..Closed::default() });
-        assert_eq!(ended(true, &well), "ended; the table is removed, and everything runs as it would without");
-        assert_eq!(ended(false, &well), "ended; no table was written, and everything runs as it would without");
-        assert_eq!(ended(true, &left), "ended; the table is removed; 1 application kept priorities (see above)");
+        assert_eq!(
+            ended(true, &well),
+            "ended; the table is removed, and everything runs as it would without"
+        );
+        assert_eq!(
+            ended(false, &well),
+            "ended; no table was written, and everything runs as it would without"
+        );
+        assert_eq!(
+            ended(true, &left),
+            "ended; the table is removed; 1 application kept priorities (see above)"
+        );
     }
 }

@@ -91,7 +91,8 @@ impl Reports {
     ) -> io::Result<()> {
         self.is_whole = false;
         let all = destination.attempts()?;
-        let is_open = |attempt: &TaskAttemptId| !self.ended.contains(attempt) && makes_part(attempt.task).is_some();
+        let is_open =
+            |attempt: &TaskAttemptId| !self.ended.contains(attempt) && makes_part(attempt.task).is_some();
         let open: Vec<TaskAttemptId> = all.keys().copied().filter(is_open).collect();
         let mut round = self.turn.round(open, lasts);
         while let Some(attempt) = round.next(&mut self.turn) {
@@ -123,7 +124,9 @@ impl Reports {
             self.begun.insert(attempt);
             news.begun.push(attempt);
         }
-        if let Some(EndReport { container, host, started, ended, report }) = written.document("report.json")? {
+        if let Some(EndReport { container, host, started, ended, report }) =
+            written.document("report.json")?
+        {
             let part = written.part()?;
             if makes_part && part.is_none() && matches!(report, Report::Done(_)) {
                 return Ok(());
@@ -398,7 +401,9 @@ mod tests {
         for ended in [1, 3] {
             let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::MAX));
             assert_eq!(tasks(&news), [ended]);
-            assert!(result.is_err_and(|error| error.kind() != io::ErrorKind::InvalidData) && !reports.is_whole());
+            assert!(
+                result.is_err_and(|error| error.kind() != io::ErrorKind::InvalidData) && !reports.is_whole()
+            );
         }
     }
 

@@ -11,7 +11,9 @@ use slackline_local::JobCost;
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::engine::attach::{
+    Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish,
+};
 use slackline_yarn::mock::{Mock, MockApp, Mood, State};
 use slackline_yarn::{AppId, AppState};
 
@@ -353,7 +355,11 @@ fn an_application_that_has_just_ended_does_not_keep_the_others_from_their_order(
     assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
     assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
     let puts = site.mock.with(|state| {
-        state.requests.iter().filter(|request| request.starts_with("PUT") && request.contains("_0002")).count()
+        state
+            .requests
+            .iter()
+            .filter(|request| request.starts_with("PUT") && request.contains("_0002"))
+            .count()
     });
     assert_eq!(puts, 1, "it is not asked at every look");
 }
@@ -381,7 +387,8 @@ fn applications_that_refuse_a_priority_do_not_keep_the_others_from_theirs() {
 #[test]
 fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
     let site = Site::new();
-    let [soon, late] = ["slackline.deadline=+60", "slackline.deadline=+900"].map(|tags| site.submit(tags, (8, 0), false));
+    let [soon, late] =
+        ["slackline.deadline=+60", "slackline.deadline=+900"].map(|tags| site.submit(tags, (8, 0), false));
     site.mock.with(|state| app(state, soon).state = AppState::Submitted);
     let (seen, _) = site.drive(Site::wish(), |state, seen| {
         if seen.looks == 10 {
@@ -398,7 +405,8 @@ fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
 fn applications_that_do_not_get_their_priorities_back_are_named() {
     let failed = Mood::Says(500, "text/html", "<html>".to_owned());
     // One fails, and the others get theirs; or nobody answers any more, and nobody else is asked.
-    for (address, mood, kept) in [("_0003/pri", failed, vec![3]), ("/priority", Mood::HangsUp, vec![2, 3, 4])] {
+    for (address, mood, kept) in [("_0003/pri", failed, vec![3]), ("/priority", Mood::HangsUp, vec![2, 3, 4])]
+    {
         let site = Site::new();
         let ids = [900, 400, 300, 200]
             .map(|deadline| site.submit(&format!("slackline.deadline=+{deadline}"), (8, 0), true));
@@ -421,7 +429,8 @@ fn applications_that_do_not_get_their_priorities_back_are_named() {
         let named = ids.iter().filter(|app| warned.contains(&format!("{app} (it had 0)"))).count();
         assert_eq!(named, kept.len(), "{warned}");
         assert!(warned.contains("yarn application -appId APPLICATION -updatePriority PRIORITY"), "{warned}");
-        let asked = site.mock.with(|state| state.requests[before..].iter().filter(|r| r.starts_with("PUT")).count());
+        let asked =
+            site.mock.with(|state| state.requests[before..].iter().filter(|r| r.starts_with("PUT")).count());
         assert_eq!(asked, if kept.len() == 1 { 3 } else { 1 });
     }
 }
@@ -445,15 +454,18 @@ fn a_name_that_several_queues_have_is_refused() {
     let site = Site::new();
     let paths = ["root.a.jobs", "root.b.jobs", "root.b.etl", "root.x.b"];
     site.mock.with(|state| state.queues = paths.map(str::to_owned).to_vec());
-    let queues = |name: &str| site.ask(Wish::new(vec![name.to_owned()])).map(|cluster| cluster.queues().to_vec());
+    let queues =
+        |name: &str| site.ask(Wish::new(vec![name.to_owned()])).map(|cluster| cluster.queues().to_vec());
     let error = queues("jobs").unwrap_err();
     assert!(error.ends_with(": root.a.jobs, root.b.jobs"), "{error}");
     // The name of one, and of one that has others below it.
     let error = queues("b").unwrap_err();
     assert!(error.ends_with(": root.x.b, root.b.jobs, root.b.etl"), "{error}");
-    for (name, expected) in
-        [("etl", &["root.b.etl"][..]), ("root.a.jobs", &["root.a.jobs"]), ("root.b", &["root.b.etl", "root.b.jobs"])]
-    {
+    for (name, expected) in [
+        ("etl", &["root.b.etl"][..]),
+        ("root.a.jobs", &["root.a.jobs"]),
+        ("root.b", &["root.b.etl", "root.b.jobs"]),
+    ] {
         assert_eq!(queues(name).unwrap(), expected, "{name}");
     }
 }

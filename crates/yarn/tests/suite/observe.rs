@@ -153,7 +153,9 @@ fn a_cycle_without_time_for_all_goes_on_in_the_next() {
     let first = watch.cycle();
     let seen = ["1 appeared", "1 attempt 1", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.2"];
     assert_eq!(first, [&seen[..], &["2 appeared", "3 appeared"]].concat(), "all are seen, and one is read");
-    let read = |n| [format!("{n} attempt 1"), format!("{n} +Master 1 on 127.0.0.2"), format!("{n} +Map 2 on 127.0.0.2")];
+    let read = |n| {
+        [format!("{n} attempt 1"), format!("{n} +Master 1 on 127.0.0.2"), format!("{n} +Map 2 on 127.0.0.2")]
+    };
     assert_eq!(watch.cycle(), read(2));
     // Another change of the first does not come before the turn of the third.
     watch.app(ids[0], |app| app.grant("127.0.0.3", 1));

@@ -605,7 +605,8 @@ impl<'w> Driven<'w> {
             .collect();
         let (raised, why) = self.give_back(raised);
         if !raised.is_empty() {
-            let apps: Vec<String> = raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
+            let apps: Vec<String> =
+                raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
             self.say(&Happened::Warned(format!(
                 "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
                  APPLICATION -updatePriority PRIORITY",

@@ -151,7 +151,8 @@ impl Guest<'_, '_> {
     /// Programs' applications whose ApplicationMasters are to be asked at this look.
     fn due_masters(&mut self) -> Vec<(u32, AppId)> {
         let watched = &self.cluster.snapshot().watched;
-        let runs = |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
+        let runs =
+            |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
         let mut due = Vec::new();
         for (job, own) in (0..).zip(&mut self.jobs).filter(|(_, own)| own.runs_program()) {
             let Some(program) = &mut own.program else { continue };
