@@ -89,21 +89,13 @@ impl Control {
         self.observer.snapshot()
     }
 
-    /// Whether a host takes containers.
-    pub(super) fn is_up(&self, host: &str) -> bool {
-        self.up.contains(host)
-    }
-
     /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
-    /// away.
+    /// away. O(slots log hosts).
     pub(super) fn count_others(&self, books: &mut Books, slot_mb: u64, more: u32) {
         let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
         let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
         books.set_others(slots.min(books.slots()));
-        let hosts: Vec<String> = books.hosts().map(|(name, _)| name.to_owned()).collect();
-        for host in hosts {
-            books.set_host(&host, self.is_up(&host));
-        }
+        books.set_hosts(|host| self.up.contains(host));
     }
 
     /// Writes the table if its rows are others than before, or it would expire. Where it cannot be written it is tried again

@@ -84,7 +84,7 @@ fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail()
 #[test]
 fn what_was_done_before_is_heard_as_slots_allow() {
     let mut books = books();
-    books.set_host("b", false);
+    books.set_hosts(|name| name != "b");
     books.done_before(MAPS, 2);
     let heard = reports(&mut books);
     let [Report::Down(MachineId(1)), Report::Running(Running { name, phase, task, slot, .. })] = heard[..]
