@@ -152,7 +152,6 @@ pub(super) struct Guest<'a, 's> {
     next_phase: u32,
     wakes: BTreeSet<Time>,
     now: Time,
-    is_first: bool,
     looks: u32,
     /// Whether the cluster did not answer when it was last looked at.
     is_silent: bool,
@@ -198,7 +197,6 @@ impl<'a, 's> Guest<'a, 's> {
             next_phase: 0,
             wakes: BTreeSet::new(),
             now: Time::ZERO,
-            is_first: true,
             looks: 0,
             is_silent: false,
             troubled: false,
@@ -324,7 +322,7 @@ impl Engine for Guest<'_, '_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if !self.is_first {
+        if self.looks > 0 {
             pause(self.patience());
         }
         if self.asked_to_stop.load(Ordering::SeqCst) || self.fatal.is_some() {
