@@ -162,7 +162,6 @@ pub(super) struct Guest<'a, 's> {
     next_phase: u32,
     wakes: BTreeSet<Time>,
     now: Time,
-    is_first: bool,
     looks: u32,
     /// Since when the cluster has answered at this look.
     looked: Stopwatch,
@@ -214,7 +213,6 @@ impl<'a, 's> Guest<'a, 's> {
             next_phase: 0,
             wakes: BTreeSet::new(),
             now: Time::ZERO,
-            is_first: true,
             looks: 0,
             looked: Stopwatch::start(),
             masters_turn: Turn::default(),
@@ -344,7 +342,7 @@ impl Engine for Guest<'_, '_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if !self.is_first {
+        if self.looks > 0 {
             pause(self.patience());
         }
         if self.asked_to_stop.load(Ordering::SeqCst) || self.fatal.is_some() {

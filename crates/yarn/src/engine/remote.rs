@@ -1,5 +1,6 @@
 //! Files of any file system that Hadoop has, through the submitter.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 
@@ -82,5 +83,5 @@ pub(super) struct Away(pub(super) String);
 
 /// Whether what failed may be done when it is tried again later.
 pub(super) fn may_pass(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|error| error.is::<Away>())
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<Away>)
 }

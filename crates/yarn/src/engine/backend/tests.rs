@@ -571,14 +571,13 @@ fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
     let until = move || {
         let submissions = player.submitted().len();
         looks += u32::from(mock.with(|state| state.apps.len()) == 1);
-        match (submissions, looks) {
+        if submissions == 1 && looks >= 10 {
             // The ResourceManager knows it no more; the next one has another number.
-            (1, 10..) => mock.with(|state| {
+            mock.with(|state| {
                 state.submit("root.other", 1, 0).end(AppState::Finished, 0);
                 state.apps.pop_first();
-                looks = 0;
-            }),
-            _ => {}
+            });
+            looks = 0;
         }
         let last = mock.with(|state| state.apps.values().next_back().map(|app| (app.id, app.queue.clone())));
         if let Some((app, queue)) = last
@@ -703,7 +702,7 @@ fn the_directory_of_attempts_is_made_before_a_job_is_submitted() {
     let files = scene.files.clone();
     scene.player.follow(move |_, request| {
         assert!(request.destination.starts_with("hdfs://gone:9000/out/_temporary/slackline-"));
-        assert_eq!(*files.directories.lock().unwrap(), [request.destination.clone()]);
+        assert_eq!(files.directories.lock().unwrap().join(" "), request.destination);
         Act::Fails(failed(FailureKind::Refused))
     });
     let mut job = scene.job("count", "cat", "in.txt", 1);

@@ -61,7 +61,6 @@ impl Guest<'_, '_> {
         self.arrive(reports);
         // What is known of these flows has to be heard before anything of them is started.
         self.books.report(reports);
-        self.is_first = false;
         self.left.happened(Happening::Tick);
     }
 

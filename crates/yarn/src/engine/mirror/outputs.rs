@@ -131,26 +131,22 @@ impl Mirror {
             let is_done = || -> io::Result<bool> {
                 Ok(self.files.stat(from)?.is_none() && self.files.stat(&to)?.is_some())
             };
-            self.insist(
-                |is_again| {
-                    if is_again && is_done()? { Ok(()) } else { self.files.rename(from, &to) }
-                },
-            )?;
+            insist(|is_again| if is_again && is_done()? { Ok(()) } else { self.files.rename(from, &to) })?;
         }
-        self.insist(|_| self.files.write(&format!("{output}/{SUCCESS}"), b""))?;
-        self.insist(|_| self.files.delete(&format!("{output}/{TEMPORARY}")))
+        insist(|_| self.files.write(&format!("{output}/{SUCCESS}"), b""))?;
+        insist(|_| self.files.delete(&format!("{output}/{TEMPORARY}")))
     }
+}
 
-    /// Does something until a file system answers; it is told whether it was tried before.
-    fn insist(&self, mut action: impl FnMut(bool) -> io::Result<()>) -> io::Result<()> {
-        let began = Stopwatch::start();
-        let mut done = action(false);
-        while done.as_ref().is_err_and(may_pass) && began.elapsed() < INSIST {
-            pause(BETWEEN);
-            done = action(true);
-        }
-        done
+/// Does something until a file system answers; it is told whether it was tried before.
+fn insist(mut action: impl FnMut(bool) -> io::Result<()>) -> io::Result<()> {
+    let began = Stopwatch::start();
+    let mut done = action(false);
+    while done.as_ref().is_err_and(may_pass) && began.elapsed() < INSIST {
+        pause(BETWEEN);
+        done = action(true);
     }
+    done
 }
 
 fn claimed(output: &str) -> io::Error {
