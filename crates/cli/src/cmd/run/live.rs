@@ -312,7 +312,7 @@ impl Sink for Live {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
             Note::Memory(by) if self.voice == Voice::Verbose => {
-                out::talk(format_args!("memory of commands is held by {by}"))
+                out::talk(format_args!("memory of commands is held by {by}"));
             }
             Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
             _ => {}

@@ -362,7 +362,9 @@ impl<'w> Driven<'w> {
                 _ => {}
             }
         }
-        silent.into_iter().for_each(|number| self.give_up_if_silent(number));
+        for number in silent {
+            self.give_up_if_silent(number);
+        }
         due
     }
 

@@ -484,7 +484,8 @@ fn a_job_that_is_refused_fails_at_once() {
 
 #[test]
 fn applications_are_killed_until_they_are_over() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
+    scene.pace.end = Duration::from_secs(20);
     scene.player.follow(|_, _| Act::Waits);
     // Kills get no answer at first.
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());

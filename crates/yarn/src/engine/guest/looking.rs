@@ -152,8 +152,8 @@ impl Guest<'_, '_> {
         if self.jobs[job as usize].runs_program() {
             return self.app_is_over(app, job);
         }
-        let is_well = |known: &&App| known.final_status == FinalStatus::Succeeded;
-        if self.cluster.snapshot().app(app).filter(is_well).is_none() {
+        let is_well = |known: &App| known.final_status == FinalStatus::Succeeded;
+        if !self.cluster.snapshot().app(app).is_some_and(is_well) {
             // It has failed, unless all is there.
             self.jobs[job as usize].read_at = 0;
             self.read_reports_of(job, Duration::MAX);
@@ -163,7 +163,7 @@ impl Guest<'_, '_> {
         if matches!(own.stage, Stage::Done | Stage::Failed) || own.retry.is_some() {
             return;
         }
-        let Some(known) = self.cluster.snapshot().app(app).filter(is_well) else {
+        let Some(known) = self.cluster.snapshot().app(app).filter(|known| is_well(known)) else {
             return self.fail_with(app, job);
         };
         // One of an earlier session may have ended long ago.
