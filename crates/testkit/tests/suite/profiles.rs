@@ -208,12 +208,12 @@ fn racks() -> Instance {
 
 #[test]
 fn tasks_wait_for_slots_where_their_input_is_and_then_in_its_rack() {
-    let delays = fixed(":am-share=0:node-delay=3:rack-delay=2");
-    let schedule = run(&racks(), "fifo", &delays, 0);
+    let delays = |more: &str| fixed(&format!(":am-share=0:node-delay=3:rack-delay=2{more}"));
+    let schedule = run(&racks(), "fifo", &delays(""), 0);
     let begun = [(0, 6.0, 8.0, 18.0), (1, 9.0, 11.0, 21.0), (2, 11.0, 13.0, 23.0), (0, 18.0, 20.0, 30.0)];
     assert_eq!(rows(&schedule), begun);
     // Behind heartbeats of 4 s, which begin at 0, 4/3 and 8/3 s.
-    let schedule = run(&racks(), "fifo", &format!("{delays}:heartbeat=4"), 0);
+    let schedule = run(&racks(), "fifo", &delays(":heartbeat=4"), 0);
     let begun: Vec<(u32, f64)> = rows(&schedule).iter().map(|row| (row.0, row.1)).collect();
     assert_eq!(begun[..3], [(0, 8.0), (1, 13.333_333), (2, 18.666_666)]);
 }
