@@ -144,7 +144,7 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
                     let ended = program(&mock, &dir, &request);
                     programs.lock().unwrap()[number - 1] = Some(ended);
                 });
-                json!({ "process": number })
+                json!({ "process": number, "pid": 4711 })
             }
             "process" => {
                 let process = request["process"].as_u64().unwrap() as usize;
