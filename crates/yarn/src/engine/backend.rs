@@ -367,7 +367,19 @@ impl Prepared for PreparedThere {
     ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
         let Self { resolved, site, remote } = *self;
         let state = opening.state.to_owned();
-        let session = run::open(opening, &resolved).map_err(|error| in_words(error, &remote.mirror))?;
+        // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
+        let mut table = None;
+        let mut acquire = || {
+            table = site
+                .table
+                .as_deref()
+                .map(|path| Table::open(path, VALID))
+                .transpose()
+                .map_err(EngineError::other)?;
+            Ok(())
+        };
+        let session = run::open_with(opening, &resolved, &mut acquire);
+        let session = session.map_err(|error| in_words(error, &remote.mirror))?;
         // The submitter and the containers know no directory of ours.
         let state = fs::canonicalize(&state)
             .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
@@ -377,7 +389,7 @@ impl Prepared for PreparedThere {
         for it in &mut verdicts {
             say_in_words(&mut it.verdict, &remote.mirror);
         }
-        Ok(Box::new(SessionThere { session, site, state, remote, obstacles, verdicts }))
+        Ok(Box::new(SessionThere { session, site, table, state, remote, obstacles, verdicts }))
     }
 }
 
@@ -408,6 +420,8 @@ fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
 struct SessionThere {
     session: run::Session,
     site: Site,
+    /// The table, until it is driven.
+    table: Option<Table>,
     state: PathBuf,
     remote: Arc<Remote>,
     obstacles: Vec<Obstacle>,
@@ -448,9 +462,8 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, site, state, remote, .. } = self;
-        let table = site.table.as_deref().map(|path| Table::open(path, VALID)).transpose();
-        let table = table.map_err(EngineError::other)?;
+        let Self { session, site, table, state, remote, .. } = self;
+        let table = table.take();
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
