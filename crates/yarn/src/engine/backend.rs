@@ -191,21 +191,31 @@ fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
     machines.into_values().collect()
 }
 
-/// The table of the plug-in; none if it is to be left alone.
+/// The table that the plug-in reads; none if it is to be left alone. Any other than that of the cluster is refused, as nobody
+/// would follow it.
 pub(super) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
-    match given {
-        "none" => Ok(None),
-        "cluster" => {
-            let path = manager.property(TABLE_PROPERTY).map_err(EngineError::other)?;
-            path.map(|path| Some(path.into())).ok_or_else(|| {
-                EngineError::other(format!(
-                    "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be \
-                     set up (docs/hadoop.md); --table none does without it, by priorities alone"
-                ))
-            })
-        }
-        path => Ok(Some(path.into())),
+    if given == "none" {
+        return Ok(None);
     }
+    let Some(read) = manager.property(TABLE_PROPERTY).map_err(EngineError::other)? else {
+        return Err(EngineError::other(format!(
+            "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be set up \
+             (docs/hadoop.md); --table none does without it, by priorities alone"
+        )));
+    };
+    if given != "cluster" && real(Path::new(given)) != real(Path::new(&read)) {
+        let expected = format!(
+            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); --table cluster names it"
+        );
+        return Err(ParamError::Value { name: TABLE.name, found: given.to_owned(), expected }.into());
+    }
+    Ok(Some(read.into()))
+}
+
+/// The path of a file without symbolic links, as far as there is anything; the file itself may be missing.
+fn real(path: &Path) -> PathBuf {
+    let of_directory = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_directory).unwrap_or_else(|| path.to_owned())
 }
 
 fn java(given: &str) -> PathBuf {

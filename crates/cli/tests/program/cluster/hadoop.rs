@@ -72,6 +72,8 @@ impl Hadoop {
         let tables = std::env::temp_dir().join(format!("slackline-tables-{}-{test}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&tables).unwrap();
         let hadoop = Self { mock: Arc::new(mock), dir, tables };
+        let table = ("slackline.table".to_owned(), text(&hadoop.table()).to_owned());
+        hadoop.mock.with(|state| state.properties.extend([table]));
         let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
         thread::spawn(move || {
             loop {
