@@ -157,7 +157,7 @@ pub(super) fn slots(
     manager: &ResourceManager,
     memory: u64,
 ) -> Result<(u64, Vec<MachineDraft>), EngineError> {
-    manager.info().map_err(EngineError::other)?;
+    manager.info().map_err(|error| fit::no_manager(address, error))?;
     let slot_mb = fit::granted_mb(manager, memory.div_ceil(1 << 20))?;
     let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
     let slots: u32 = machines.iter().map(|machine| machine.count).sum();

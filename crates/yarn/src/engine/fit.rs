@@ -5,6 +5,7 @@ use slackline_local::run::EngineError;
 use slackline_model::names::listed;
 use slackline_model::params::ParamError;
 
+use crate::http::{Address, HttpError};
 use crate::rest::{Queue, ResourceManager, Scheduler};
 
 /// The only scheduler that asks the plug-in, as it names itself.
@@ -15,6 +16,17 @@ const MINIMUM: u64 = 1024;
 
 /// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
 const MAXIMUM: u64 = 8192;
+
+/// Why an address says nothing of its cluster. Other daemons of Hadoop have web interfaces too, which are easily taken for that
+/// of the ResourceManager.
+pub(super) fn no_manager(address: &Address, error: HttpError) -> EngineError {
+    if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
+        return EngineError::other(error);
+    }
+    EngineError::other(format!(
+        "{address}: found no ResourceManager there, expected its web address (usually port 8088); {error}"
+    ))
+}
 
 /// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
 /// decides by itself it may order applications as it likes.

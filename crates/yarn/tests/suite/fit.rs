@@ -3,9 +3,9 @@
 use slackline_model::params::Settings;
 use slackline_yarn::engine::ENTRY;
 use slackline_yarn::engine::attach::{Cluster, PARAMS, Wish};
-use slackline_yarn::mock::Mock;
+use slackline_yarn::mock::{Mock, Mood};
 
-use crate::says;
+use crate::{next, says};
 
 /// Its ResourceManager has another scheduler from now on.
 pub(crate) fn has_the_fair_scheduler(mock: &Mock) {
@@ -137,4 +137,21 @@ fn a_table_that_the_cluster_does_not_read_is_refused() {
         assert_eq!(asked(table), [Ok(()), Ok(())], "{table}");
     }
     run(&mock, &[("table", &other), STOCK]).unwrap();
+}
+
+#[test]
+fn another_daemon_at_the_address_is_no_resource_manager() {
+    let (missing, strange) = (cluster(), cluster());
+    next(&missing, "cluster/info", usize::MAX, Mood::Says(404, "text/html", "Not Found".to_owned()));
+    says(&strange, "cluster/info", r#"{ "nodeInfo": { "id": "node1:8041" } }"#);
+    for mock in [&missing, &strange] {
+        let expected = format!(
+            "{}: found no ResourceManager there, expected its web address (usually port 8088)",
+            mock.address()
+        );
+        for refused in [run(mock, &[]), attach(mock, &[("table", "none")])] {
+            let error = refused.unwrap_err();
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
 }
