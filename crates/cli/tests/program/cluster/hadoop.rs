@@ -146,7 +146,7 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
                     let ended = program(&mock, &dir, &request);
                     programs.lock().unwrap()[number - 1] = Some(ended);
                 });
-                json!({ "process": number })
+                json!({ "process": number, "pid": std::process::id() })
             }
             "process" => {
                 let process = request["process"].as_u64().unwrap() as usize;
