@@ -238,3 +238,31 @@ fn a_run_that_cannot_have_the_table_changes_nothing() {
     let free = run("other.toml", &[]);
     assert_eq!(free.code, Some(0), "{}{}", free.out, free.err);
 }
+
+#[test]
+fn a_configuration_that_names_no_cluster_is_refused_before_the_run() {
+    let dir = scratch("cluster-no-conf");
+    prepare(&dir);
+    let hadoop = Hadoop::start(&dir);
+    hadoop.set_framework("local");
+    let mut run = command(&dir, &["run", "flow.toml", "--memory", "512MiB", "--state", "state"]);
+    let run = ran(&run.args(hadoop.arguments()).output().unwrap());
+    assert_eq!(run.code, Some(2), "{}{}", run.out, run.err);
+    assert!(run.err.contains("mapreduce.framework.name \"local\""), "{}", run.err);
+    assert!(run.err.contains("HADOOP_CONF_DIR"), "{}", run.err);
+    assert!(!dir.join("state").exists() && !dir.join("words").exists());
+    assert!(hadoop.applications().is_empty());
+}
+
+#[test]
+fn an_address_with_tls_is_refused_with_what_would_do() {
+    let dir = scratch("cluster-tls");
+    prepare(&dir);
+    for arguments in
+        [&["run", "flow.toml", "--engine", "yarn+https://rm:8090"][..], &["attach", "yarn+https://rm:8090"]]
+    {
+        let refused = ran(&command(&dir, arguments).output().unwrap());
+        assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+        assert!(refused.err.contains("TLS is not supported; give the plain HTTP address"), "{}", refused.err);
+    }
+}

@@ -313,6 +313,7 @@ impl Remote {
     fn new(site: &Site, state: &Path) -> Result<Self, EngineError> {
         let submitter = Arc::new(site.submitter()?);
         let about = submitter.about().map_err(EngineError::other)?;
+        fit::submits_to_yarn(&about)?;
         let file = |problem| EngineError::File { path: state.display().to_string(), problem };
         let state = std::path::absolute(state).map_err(file)?;
         let directory = Layout::new(&state).mirror();

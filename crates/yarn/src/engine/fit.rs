@@ -7,6 +7,7 @@ use slackline_model::params::ParamError;
 
 use crate::http::{Address, HttpError};
 use crate::rest::{Queue, ResourceManager, Scheduler};
+use crate::submitter::About;
 
 /// The only scheduler that asks the plug-in, as it names itself.
 const CAPACITY: &str = "capacityScheduler";
@@ -41,6 +42,17 @@ pub(super) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) 
             follows_priorities(queue_of_run(&scheduler, queue)?.as_slice())
         }
     }
+}
+
+/// Refuses a configuration by which jobs are not submitted to any cluster, as is Hadoop's own where no files say otherwise.
+pub(super) fn submits_to_yarn(about: &About) -> Result<(), EngineError> {
+    let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
+        return Ok(());
+    };
+    Err(EngineError::other(format!(
+        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": --conf, or the \
+         variable HADOOP_CONF_DIR, has to name the directory with the cluster's mapred-site.xml"
+    )))
 }
 
 /// Refuses queues, given by their full paths, whose order is not that of priorities.

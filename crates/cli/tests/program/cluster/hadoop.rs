@@ -100,6 +100,11 @@ impl Hadoop {
         flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
     }
 
+    /// Has the submitter say from now on that this runs jobs.
+    pub(super) fn set_framework(&self, name: &str) {
+        fs::write(self.dir.join("framework"), name).unwrap();
+    }
+
     /// The table of the plug-in.
     pub(super) fn table(&self) -> PathBuf {
         self.tables.join("table")
@@ -129,7 +134,11 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
     for line in BufReader::new(&stream).lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&line).unwrap();
         let done = match request["do"].as_str().unwrap() {
-            "about" => json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me" }),
+            "about" => {
+                let framework =
+                    fs::read_to_string(dir.join("framework")).unwrap_or_else(|_| "yarn".to_owned());
+                json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me", "framework": framework })
+            }
             "submit" => {
                 let id = submit(mock, &request["job"]);
                 let (mock, job, dir) = (mock.clone(), request["job"].clone(), dir.to_owned());
