@@ -22,7 +22,7 @@ pub use error::EngineError;
 use error::file;
 pub use look::{Look, look};
 use memory::Memory;
-pub use opening::{Opening, open, preview, unfinished_since};
+pub use opening::{Opening, open, open_with, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};

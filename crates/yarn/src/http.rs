@@ -157,7 +157,7 @@ impl Address {
         let malformed = || AddressError::Malformed { found: text.to_owned() };
         let rest = match text.split_once("://") {
             Some(("yarn" | "http", rest)) => rest,
-            Some(("https", _)) => return Err(AddressError::Tls { found: text.to_owned() }),
+            Some(("https" | "yarn+https", _)) => return Err(AddressError::Tls { found: text.to_owned() }),
             Some(_) => return Err(malformed()),
             None => text,
         };
@@ -456,7 +456,10 @@ mod tests {
         ] {
             assert!(matches!(base(text), Err(AddressError::Malformed { .. })), "{text}");
         }
-        assert!(base("https://rm:8090").unwrap_err().to_string().contains("TLS is not supported"));
+        for tls in ["https://rm:8090", "yarn+https://rm:8090"] {
+            let error = base(tls).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{tls}`: TLS is not supported")), "{error}");
+        }
     }
 
     #[test]

@@ -154,6 +154,9 @@ pub struct About {
     pub default_fs: String,
     /// As whom it submits.
     pub user: String,
+    /// What runs its jobs (`mapreduce.framework.name`), `yarn` for a cluster; `None` from an earlier submitter.
+    #[serde(default)]
+    pub framework: Option<String>,
 }
 
 /// A job whose tasks run our worker.

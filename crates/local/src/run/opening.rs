@@ -86,6 +86,19 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
 /// The directory is of something else, or another process is at work on it; outputs that are another's; files that
 /// cannot be read, written or moved. Nothing is begun then.
 pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
+    open_with(opening, resolved, &mut || Ok(()))
+}
+
+/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before anything of an
+/// earlier run is given up.
+///
+/// # Errors
+/// Those of [`open`], and those of `acquire`.
+pub fn open_with(
+    opening: Opening<'_>,
+    resolved: &Resolved,
+    acquire: &mut dyn FnMut() -> Result<(), EngineError>,
+) -> Result<Session, EngineError> {
     let Opening { state, setup, started, choices } = opening;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
@@ -109,7 +122,7 @@ pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, Engine
     };
     let is_first = begun.is_none();
     let left = layout.clone();
-    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost };
+    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost, acquire };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -133,7 +146,7 @@ fn forget(layout: &Layout) {
 }
 
 /// What is known of a run to be opened.
-struct New {
+struct New<'a> {
     layout: Layout,
     setup: Setup,
     started: u64,
@@ -142,9 +155,10 @@ struct New {
     made_log: MadeLog,
     cut_short: usize,
     lost: Vec<LostOutput>,
+    acquire: &'a mut dyn FnMut() -> Result<(), EngineError>,
 }
 
-impl New {
+impl New<'_> {
     fn session(
         self,
         journal: Journal,
@@ -232,6 +246,7 @@ impl New {
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
+        (self.acquire)()?;
         let resumed = chosen.resumed;
         asked.iter().try_for_each(|made| self.made_log.add(made))?;
         let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;

@@ -5,7 +5,9 @@ use slackline_local::run::EngineError;
 use slackline_model::names::listed;
 use slackline_model::params::ParamError;
 
+use crate::http::{Address, HttpError};
 use crate::rest::{Queue, ResourceManager, Scheduler};
+use crate::submitter::About;
 
 /// The only scheduler that asks the plug-in, as it names itself.
 const CAPACITY: &str = "capacityScheduler";
@@ -15,6 +17,17 @@ const MINIMUM: u64 = 1024;
 
 /// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
 const MAXIMUM: u64 = 8192;
+
+/// Why an address says nothing of its cluster. Other daemons of Hadoop have web interfaces too, which are easily taken for that
+/// of the ResourceManager.
+pub(super) fn no_manager(address: &Address, error: HttpError) -> EngineError {
+    if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
+        return EngineError::other(error);
+    }
+    EngineError::other(format!(
+        "{address}: found no ResourceManager there, expected its web address (usually port 8088); {error}"
+    ))
+}
 
 /// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
 /// decides by itself it may order applications as it likes.
@@ -29,6 +42,17 @@ pub(super) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) 
             follows_priorities(queue_of_run(&scheduler, queue)?.as_slice())
         }
     }
+}
+
+/// Refuses a configuration by which jobs are not submitted to any cluster, as is Hadoop's own where no files say otherwise.
+pub(super) fn submits_to_yarn(about: &About) -> Result<(), EngineError> {
+    let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
+        return Ok(());
+    };
+    Err(EngineError::other(format!(
+        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": --conf, or the \
+         variable HADOOP_CONF_DIR, has to name the directory with the cluster's mapred-site.xml"
+    )))
 }
 
 /// Refuses queues, given by their full paths, whose order is not that of priorities.

@@ -187,9 +187,11 @@ impl Scene {
         let state = self.path("state");
         let opening = Opening { state: &state, setup, started: unix_micros(), choices };
         let session = run::open(opening, &resolved).unwrap();
+        let site = self.site(address);
         let mut session = SessionThere {
             session,
-            site: self.site(address),
+            table: site.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
+            site,
             remote: self.remote(&state, default_fs),
             state,
             obstacles: Vec::new(),

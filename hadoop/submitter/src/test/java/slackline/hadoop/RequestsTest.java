@@ -134,6 +134,11 @@ class RequestsTest {
   }
 
   @Test
+  void what_runs_jobs_is_known_before() {
+    assertEquals("local", done("\"do\":\"about\"").get("framework").asText());
+  }
+
+  @Test
   void a_job_is_refused_without_a_cluster() {
     checkFailed("\"do\":\"submit\",\"job\":{}", "refused", "mapreduce.framework.name is local, expected yarn");
   }
