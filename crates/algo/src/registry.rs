@@ -136,6 +136,8 @@ impl Speeds {
 /// How a policy plans.
 #[derive(Clone, Copy)]
 pub enum Planner {
+    /// The best task schedule of all policies and of orders near it.
+    Best,
     /// By simulation: the plan is what the policy does if everything goes as it is known, task by task.
     Rehearsal,
     /// Slots of each phase over time; machines must have one speed.

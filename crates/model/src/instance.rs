@@ -353,6 +353,13 @@ impl Instance {
         self
     }
 
+    /// The same flows with the same costs, all released at 0: for plans, which know flows before they are there.
+    #[must_use]
+    pub fn released_at_once(mut self) -> Self {
+        self.flows.iter_mut().for_each(|flow| flow.release = Time::ZERO);
+        self
+    }
+
     /// The same instance with another objective.
     ///
     /// # Errors

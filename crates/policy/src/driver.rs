@@ -191,11 +191,26 @@ pub fn run<E: Engine + ?Sized>(
     engine: &mut E,
     config: Config<'_>,
 ) -> Run {
+    run_unless(instance, policy, engine, config, || false).expect("invariant: nothing stops it")
+}
+
+/// As [`run`], but given up when `stop` says so, which is asked between two instants: then there is nothing.
+pub fn run_unless<E: Engine + ?Sized>(
+    instance: &Instance,
+    policy: &mut dyn Policy,
+    engine: &mut E,
+    config: Config<'_>,
+    mut stop: impl FnMut() -> bool,
+) -> Option<Run> {
     let mut kept = Kept::new(instance);
     let mut driver = Driver::new(instance.without_flows(), policy, engine, &mut kept, config);
-    while driver.step() {}
+    while driver.step() {
+        if stop() {
+            return None;
+        }
+    }
     let figures = driver.close();
-    kept.into_run(figures)
+    Some(kept.into_run(figures))
 }
 
 /// Instants between two calls of [`Config::progress`].

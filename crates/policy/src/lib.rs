@@ -50,7 +50,7 @@ pub mod state;
 mod testing;
 pub mod view;
 
-pub use driver::{Config, Driver, Figures, Heir, Run, run};
+pub use driver::{Config, Driver, Figures, Heir, Run, run, run_unless};
 pub use engine::Engine;
 pub use event::Event;
 pub use grown::Grown;

@@ -33,7 +33,7 @@ impl Feature {
 
 /// What workloads may have that a policy plans. Online, as flows arrive, every policy takes every feature.
 pub fn planned(can: Capabilities, planner: &Planner) -> BTreeSet<Feature> {
-    let rehearsal = matches!(planner, Planner::Rehearsal);
+    let rehearsal = matches!(planner, Planner::Rehearsal | Planner::Best);
     let takes = [
         (Feature::SeveralJobs, rehearsal || can.flows == Flows::Whole),
         (Feature::TypedSlots, rehearsal || can.typed != Typed::OnSum),

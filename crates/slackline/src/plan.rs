@@ -1,7 +1,10 @@
 //! Plans a whole workload before anything runs, and has the plan judged.
 
-use std::cell::Cell;
+mod best;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use slackline_algo::auto;
 use slackline_algo::baseline::edf;
 use slackline_algo::registry::{Planner, Proposal};
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
@@ -9,7 +12,7 @@ use slackline_algo::{dmrs, flex, flowflex, woha};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
-use slackline_policy::{Admission, Estimates};
+use slackline_policy::{Admission, Estimates, Figures, Run};
 use slackline_sim::Sim;
 
 use crate::capabilities::{Feature, planned};
@@ -113,17 +116,24 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
             return Ok(Plan::Progress(requirements(instance, &generator)));
         }
         Planner::Allocations(make) | Planner::Tasks(make) => Some(make),
-        Planner::Rehearsal => None,
+        Planner::Rehearsal | Planner::Best => None,
     };
     let stopwatch = Stopwatch::start();
-    let called_off = Cell::new(false);
+    let called_off = AtomicBool::new(false);
     let stop = || {
-        called_off.set(options.budget.is_some_and(|budget| stopwatch.seconds() >= budget));
-        called_off.get()
+        let is_spent = options.budget.is_some_and(|budget| stopwatch.seconds() >= budget);
+        called_off.fetch_or(is_spent, Ordering::Relaxed) || is_spent
     };
-    let proposal = make.map_or(Ok(Proposal::default()), |make| make(instance, policy.settings(), &stop))?;
-    let stopped = proposal.cut.then_some(if called_off.get() { Stopped::Budget } else { Stopped::Steps });
-    let rows = proposal.rows.map_or_else(|| rehearsed(instance, policy), Ok)?;
+    let proposal = match policy.planner() {
+        Planner::Best => best::propose(instance, policy.settings(), &stop)?,
+        _ => make.map_or(Ok(Proposal::default()), |make| make(instance, policy.settings(), &stop))?,
+    };
+    let is_called_off = called_off.load(Ordering::Relaxed);
+    let stopped = proposal.cut.then_some(if is_called_off { Stopped::Budget } else { Stopped::Steps });
+    let rows = match proposal.rows {
+        Some(rows) => rows,
+        None => rehearsed(instance, policy, || false)?.expect("invariant: nothing stops it"),
+    };
     let bound = proposal.bound.unwrap_or_else(|| slackline_relax::best(instance));
     let schedule = schedule(instance, policy, rows, bound);
     let report = slackline_judge::check(instance, &schedule).map_err(PlanError::Infeasible)?;
@@ -159,15 +169,20 @@ pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
 
 /// What plans where no policy is named, in order of preference: the first that takes an instance.
 ///
-/// EDF before WOHA, because its plan is a schedule with a cost, which is mostly the least of those that take such
-/// workloads (record/plans.md).
-const PREFERRED: [&str; 5] =
-    [flex::ENTRY.name, flowflex::ENTRY.name, dmrs::ENTRY.name, edf::ENTRY.name, woha::LPF.name];
+/// `auto` takes all of them. In a registry without it, EDF goes before WOHA, because its plan is a schedule with a cost,
+/// which is mostly the least of those that take such workloads (record/plans.md).
+const PREFERRED: [&str; 6] = [
+    auto::ENTRY.name,
+    flex::ENTRY.name,
+    flowflex::ENTRY.name,
+    dmrs::ENTRY.name,
+    edf::ENTRY.name,
+    woha::LPF.name,
+];
 
-/// The policy that plans an instance if none is named: the first of `flex`, `flowflex`, `dmrs`, `edf` and
-/// `woha-lpf` in the registry that takes it. In the standard one some policy takes every instance: `flex` flows of
-/// one job, `flowflex` others; on typed slots `edf` takes these, on mixed speeds `dmrs` and `woha-lpf`. Phases that
-/// are given only as work count as cut.
+/// The policy that plans an instance if none is named: the first of `auto`, `flex`, `flowflex`, `dmrs`, `edf` and
+/// `woha-lpf` in the registry that takes it. In the standard one `auto` takes every instance. Phases that are given only
+/// as work count as cut.
 pub fn default_policy(instance: &Instance, registry: &Registry) -> Option<PolicySpec> {
     let known = PREFERRED.iter().filter_map(|name| registry.get(name));
     known.map(PolicySpec::default_of).find(|policy| plans(policy, instance))
@@ -182,15 +197,19 @@ fn plans(policy: &PolicySpec, instance: &Instance) -> bool {
     refused(instance, policy).is_none_or(|reason| matches!(reason, Refused::NotCut { .. }))
 }
 
-/// What the policy does if everything goes as it is known.
-fn rehearsed(instance: &Instance, policy: &PolicySpec) -> Result<Rows, PlanError> {
-    let mut engine = Sim::new(instance, slackline_sim::Options::exact());
-    let config = slackline_policy::Config::plain();
+/// What the policy does if everything goes as it is known; `None` if it was stopped.
+fn rehearsed(
+    instance: &Instance,
+    policy: &PolicySpec,
+    stop: impl Fn() -> bool,
+) -> Result<Option<Rows>, PlanError> {
     let mut built = policy.build(instance.cluster(), &instance.objective());
-    let run = slackline_policy::run(instance, built.as_mut(), &mut engine, config);
-    match run.figures.failure {
-        Some(failure) => Err(PlanError::Policy(failure)),
-        None => Ok(Rows::Tasks(run.schedule(instance, policy.spec(), Clock::Exact).tasks)),
+    let config = slackline_policy::Config::plain();
+    let mut engine = Sim::new(instance, slackline_sim::Options::exact());
+    let run = slackline_policy::run_unless(instance, built.as_mut(), &mut engine, config, stop);
+    match run {
+        Some(Run { figures: Figures { failure: Some(failure), .. }, .. }) => Err(PlanError::Policy(failure)),
+        run => Ok(run.map(|run| Rows::Tasks(run.tasks))),
     }
 }
 

@@ -56,7 +56,7 @@ impl PlanForm {
     pub const fn of(planner: &Planner) -> Self {
         match planner {
             Planner::Allocations(_) => Self::Allocations,
-            Planner::Tasks(_) | Planner::Rehearsal => Self::Tasks,
+            Planner::Tasks(_) | Planner::Rehearsal | Planner::Best => Self::Tasks,
             Planner::Progress { .. } => Self::Progress,
         }
     }

@@ -8,7 +8,7 @@
 //!
 //! It covers kinds of slots, speeds, caps, tasks of unlike length where they are known, phases without length, reduces that
 //! take slots early, tasks that run already, and machines that are away. It leaves out heartbeats, locality, start-up costs,
-//! masters of jobs, minima, failures and flows to come.
+//! masters of jobs, minima and failures; of flows to come it knows those that are held back ([`Evaluator::hold_back`]).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -48,6 +48,9 @@ pub struct Evaluator {
     due: Vec<End>,
     /// Phases without length that became ready and are about to be done.
     passing: Vec<u32>,
+    /// Flows that may begin only later, by when, and how many of them have come.
+    later: Vec<(Time, u32)>,
+    come: usize,
     completions: Vec<Time>,
     batches: u64,
 }
@@ -57,6 +60,7 @@ impl Evaluator {
     /// O(phases + batches that run).
     pub fn look(&mut self, view: &View<'_>, by_tail: impl IntoIterator<Item = PhaseId>) {
         self.snapshot.take(view);
+        self.later.clear();
         let Self { snapshot, by_tail: tails, by_flow, begins, .. } = self;
         tails.clear();
         let is_left = |phase: &u32| snapshot.start.phases[*phase as usize].left > 0;
@@ -72,6 +76,15 @@ impl Evaluator {
         by_flow.clear();
         by_flow.extend_from_slice(tails);
         by_flow.sort_by_key(|&phase| flow_of(phase));
+    }
+
+    /// Has live flows of which nothing has begun begin only later. To be told after each look. O(n log n).
+    pub fn hold_back(&mut self, flows: impl IntoIterator<Item = (FlowId, Time)>) {
+        let Self { snapshot, later, .. } = self;
+        let number = |flow: FlowId| snapshot.flows.binary_search(&flow).ok().map(|at| at as u32);
+        let of = |(flow, at)| Some((at, number(flow)?));
+        later.extend(flows.into_iter().filter_map(of).filter(|&(at, _)| at > snapshot.time));
+        later.sort_unstable();
     }
 
     /// The live flows; orders and completions are by their numbers here.
@@ -93,7 +106,9 @@ impl Evaluator {
             for lane in lanes(self.snapshot.universal) {
                 self.fill(lane.index(), time);
             }
-            let Some(&Reverse(End { at, .. })) = self.ends.peek() else { break };
+            let end = self.ends.peek().map(|&Reverse(End { at, .. })| at);
+            let come = self.later.get(self.come).map(|&(at, _)| at);
+            let Some(at) = end.into_iter().chain(come).min() else { break };
             time = at;
             // All first: what begins at this instant and takes no time ends when slots have been given out.
             let mut due = std::mem::take(&mut self.due);
@@ -102,6 +117,10 @@ impl Evaluator {
             }
             due.drain(..).for_each(|end| self.finish(end));
             self.due = due;
+            while let Some(&(_, flow)) = self.later.get(self.come).filter(|&&(at, _)| at == time) {
+                self.come += 1;
+                self.arrive(flow, time);
+            }
         }
         self.completions.clear();
         self.completions.extend(self.now.flows.iter().map(|flow| flow.completion));
@@ -112,6 +131,11 @@ impl Evaluator {
     fn begin(&mut self, sequence: Sequence<'_>) {
         let Self { snapshot, now, ends, place, at, ready, by_tail, by_flow, begins, .. } = self;
         now.copy(&snapshot.start);
+        self.come = 0;
+        for &(_, flow) in &self.later {
+            let range = begins[flow as usize] as usize..begins[flow as usize + 1] as usize;
+            by_flow[range].iter().for_each(|&phase| now.phases[phase as usize].is_ready = false);
+        }
         ends.clear();
         ends.extend(now.ends.iter().map(|&end| Reverse(end)));
         at.clear();
@@ -230,11 +254,33 @@ impl Evaluator {
                 self.open_reduces(fixed.job);
             }
         }
+        self.pass(at);
+    }
+
+    /// Phases without length that became ready are done.
+    fn pass(&mut self, at: Time) {
         while let Some(phase) = self.passing.pop() {
             let state = &mut self.now.phases[phase as usize];
             (state.left, state.unstarted) = (0, 0);
             self.finish_phase(phase, at);
         }
+    }
+
+    /// A flow that was held back may begin.
+    fn arrive(&mut self, flow: u32, at: Time) {
+        let jobs = &self.snapshot.jobs;
+        let (from, to) =
+            (jobs.partition_point(|job| job.flow < flow), jobs.partition_point(|job| job.flow <= flow));
+        for job in from as u32..to as u32 {
+            if self.now.jobs[job as usize].blocked_by == 0 {
+                let map = self.snapshot.jobs[job as usize].map;
+                if let Some(map) = map.filter(|&map| self.now.phases[map as usize].left > 0) {
+                    self.set_ready(map);
+                }
+                self.open_reduces(job);
+            }
+        }
+        self.pass(at);
     }
 
     fn finish_phase(&mut self, phase: u32, at: Time) {

@@ -15,9 +15,11 @@
 //! - [`snapshot`]: what a rollout starts from, copied from what a policy sees;
 //! - [`evaluate`]: the rollout: a list scheduler task by task, a batch of equal tasks at a time;
 //! - `positions`: the ready phases in the order in which they are served;
-//! - [`online`]: the policy.
+//! - [`online`]: the policy;
+//! - [`known`]: the search where everything is known beforehand, for plans.
 
 pub mod evaluate;
+pub mod known;
 pub mod online;
 mod positions;
 pub mod snapshot;

@@ -7,7 +7,7 @@ use slackline_model::{Cluster, FlowId, Objective, PhaseId, Seed, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
 
 use super::evaluate::{Evaluator, Sequence};
-use crate::registry::PolicyEntry;
+use crate::registry::{Planner, PolicyEntry};
 use crate::rule::online::{Place, by_tail};
 use crate::rule::orders::{How, Knobs, RULES, Rule, Scene};
 use crate::rule::residual::Residual;
@@ -25,6 +25,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         ),
         Param::new("seed", "0", Values::Count(0, u64::MAX), "where the random moves of the search begin"),
     ],
+    planner: Planner::Best,
     ..PolicyEntry::new(
         "auto",
         "the order that is believed to cost least, by rollouts of all rules and a search, at every arrival",
@@ -40,7 +41,7 @@ const GAIN: f64 = 0.005;
 const PHASES: u64 = 1_000;
 
 /// The rules that are tried, with their parameters.
-fn portfolio() -> Vec<(Rule, Knobs)> {
+pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
     let knobs = Knobs { k: 0.5, x: 0.0, tail: false };
     let with = |rule: &Rule| match rule.name {
         "atc" => [0.5, 2.0].map(|k| Knobs { k, ..knobs }).to_vec(),
@@ -64,7 +65,7 @@ pub struct Believed {
 
 impl Believed {
     /// Whether it is better than `other` by more than a share of it.
-    fn beats(self, other: Self, share: f64) -> bool {
+    pub(super) fn beats(self, other: Self, share: f64) -> bool {
         let less = |a: f64, b: f64| a < b - share * b.abs();
         less(self.cost, other.cost) || self.cost <= other.cost && less(self.completions, other.completions)
     }
@@ -191,7 +192,12 @@ impl Auto {
 }
 
 /// The order of a rule, by numbers of the evaluator; none of a rule of phases.
-fn numbers(rule: Rule, knobs: Knobs, scene: &Scene<'_>, looking: &Looking<'_, '_>) -> Option<Vec<u32>> {
+pub(super) fn numbers(
+    rule: Rule,
+    knobs: Knobs,
+    scene: &Scene<'_>,
+    looking: &Looking<'_, '_>,
+) -> Option<Vec<u32>> {
     if matches!(rule.how, How::Together) {
         return None;
     }
@@ -222,14 +228,14 @@ fn kept(flows: &[FlowId], rule: &[u32], looking: &Looking<'_, '_>) -> Vec<u32> {
 }
 
 /// An evaluator that has looked, and what costs are.
-struct Looking<'e, 'v> {
-    evaluator: &'e mut Evaluator,
-    view: &'e View<'v>,
-    objective: Objective,
+pub(super) struct Looking<'e, 'v> {
+    pub(super) evaluator: &'e mut Evaluator,
+    pub(super) view: &'e View<'v>,
+    pub(super) objective: Objective,
 }
 
 impl Looking<'_, '_> {
-    fn number(&self, flow: FlowId) -> Option<u32> {
+    pub(super) fn number(&self, flow: FlowId) -> Option<u32> {
         self.evaluator.flows().binary_search(&flow).ok().map(|at| at as u32)
     }
 
@@ -240,7 +246,7 @@ impl Looking<'_, '_> {
     }
 
     /// What an order is believed to cost; infinite if some flow never completes.
-    fn believed(&mut self, order: Option<&[u32]>) -> Believed {
+    pub(super) fn believed(&mut self, order: Option<&[u32]>) -> Believed {
         let (view, objective) = (self.view, self.objective);
         let sequence = order.map_or(Sequence::Tails, Sequence::Flows);
         let Some((flows, completions)) = self.evaluator.roll(sequence) else {
@@ -254,7 +260,13 @@ impl Looking<'_, '_> {
     }
 
     /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better.
-    fn search(&mut self, order: &mut [u32], from: Believed, rollouts: u64, rng: &mut ChaCha8Rng) -> Believed {
+    pub(super) fn search(
+        &mut self,
+        order: &mut [u32],
+        from: Believed,
+        rollouts: u64,
+        rng: &mut ChaCha8Rng,
+    ) -> Believed {
         let mut least = from;
         let last = (order.len() as u64).saturating_sub(1);
         for _ in 0..if last > 0 { rollouts } else { 0 } {

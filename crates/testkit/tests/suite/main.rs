@@ -28,6 +28,7 @@ mod documents;
 mod explain;
 mod failures;
 mod figures;
+mod known;
 mod laws;
 mod no_length;
 mod page_on_run;

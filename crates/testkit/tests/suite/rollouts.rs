@@ -25,7 +25,7 @@ fn auto(objective: Objective, rollouts: u64) -> Auto {
 
 /// A workload of several arrivals without hosts, which delay scheduling alone looks at, and the fraction of maps after
 /// which reduces take slots.
-fn workload(seed: Seed) -> (Instance, f64) {
+pub(crate) fn workload(seed: Seed) -> (Instance, f64) {
     let rng = &mut random::rng(seed, "rollouts", 0);
     let mut draft: Draft = arb::draft_of(seed);
     // More of it, so that slots are contended for.
@@ -66,7 +66,7 @@ fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usi
     (wrong.collect(), decided.completions.len())
 }
 
-fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
 }
 

@@ -1,0 +1,198 @@
+//! The best task schedule of all policies, of all rules, and of orders that a search finds near the best: what `auto` plans
+//! where everything is known.
+//!
+//! No task schedule of any policy costs less, as each of them is a candidate.
+
+use std::sync::Mutex;
+
+use slackline_algo::auto::known::{Idle, InOrder, Search};
+use slackline_algo::policies::POLICIES;
+use slackline_algo::registry::{MakePlan, Planner, Proposal};
+use slackline_algo::{auto, rule};
+use slackline_model::params::Settings;
+use slackline_model::schedule::{NewRow, Rows};
+use slackline_model::{FlowId, Instance, Key, SlotRange};
+use slackline_policy::engine::RowId;
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::{Config, Driver, Run};
+use slackline_sim::{Options, Sim};
+
+use super::{PlanError, refused, rehearsed, schedule};
+use crate::parallel;
+use crate::policy_spec::PolicySpec;
+
+/// How many orders a plan tries for each that is tried at an arrival: a plan is made once.
+const TIMES: u64 = 10;
+
+/// What is proven of the plan.
+const GUARANTEE: &str = "costs no more than the task schedule of any policy or rule";
+
+/// A way to a task schedule.
+enum Candidate {
+    /// What the policy does if everything goes as it is known.
+    Rehearsed(PolicySpec),
+    /// What it plans.
+    Planned(PolicySpec, MakePlan),
+}
+
+/// A task schedule.
+struct Made {
+    cost: f64,
+    /// Place of its candidate.
+    candidate: usize,
+    rows: Rows,
+    completions: Vec<f64>,
+}
+
+/// The cheapest of all of them; the first of equals. The search has `TIMES` the settings' `rollouts`. After `stop` says so,
+/// no more than what was found by then.
+pub(super) fn propose(
+    instance: &Instance,
+    settings: &Settings,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Proposal, PlanError> {
+    let candidates = candidates(instance);
+    let best: Mutex<Option<Made>> = Mutex::new(None);
+    let tried = parallel::map(candidates.len(), parallel::processors(), |k| {
+        // The first makes a plan in any case.
+        let Some(rows) = candidates[k].rows(instance, settings, &|| k > 0 && stop())? else {
+            return Ok(false);
+        };
+        let made = made(instance, candidates[k].policy(), (k, rows));
+        let mut best = best.lock().expect("invariant: no candidate panics while it holds the lock");
+        let key = |made: &Made| (Key::new(made.cost), made.candidate);
+        if best.as_ref().is_none_or(|best| key(&made) < key(best)) {
+            *best = Some(made);
+        }
+        Ok::<bool, PlanError>(true)
+    })?;
+    let best = best.into_inner().expect("invariant: no candidate panics while it holds the lock");
+    let best = best.expect("invariant: the first candidate makes a plan");
+    let mut winner = candidates[best.candidate].policy().spec().to_owned();
+    let mut rows = best.rows;
+    let found = search(instance, settings, &best.completions, stop);
+    if let Some(found) = found.map(|order| in_order(instance, &order)) {
+        let found = made(instance, candidates[best.candidate].policy(), (candidates.len(), found));
+        if found.cost < best.cost {
+            winner = "a search".to_owned();
+            rows = found.rows;
+        }
+    }
+    Ok(Proposal {
+        rows: Some(rows),
+        winner: Some(winner),
+        guarantee: Some(GUARANTEE.to_owned()),
+        cut: tried.contains(&false) || stop(),
+        ..Proposal::default()
+    })
+}
+
+/// All policies but programs of one's own, all rules, and the plans of those that plan tasks.
+fn candidates(instance: &Instance) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    for entry in POLICIES {
+        let policy = PolicySpec::default_of(entry);
+        if let Planner::Tasks(make) = entry.planner
+            && refused(instance, &policy).is_none()
+        {
+            candidates.push(Candidate::Planned(policy.clone(), make));
+        }
+        if entry.name == rule::online::ENTRY.name {
+            candidates.extend(rule::orders::NAMES.iter().map(|order| Candidate::Rehearsed(ruled(order))));
+        } else {
+            candidates.push(Candidate::Rehearsed(policy));
+        }
+    }
+    candidates
+}
+
+/// The policy `rule` with an order.
+fn ruled(order: &str) -> PolicySpec {
+    let entry = &rule::online::ENTRY;
+    let settings = Settings::parse(entry.params, [("order", order)]).expect("invariant: it is an order");
+    PolicySpec::of_entry(entry, settings, &format!("{}:order={order}", entry.name))
+}
+
+impl Candidate {
+    fn policy(&self) -> &PolicySpec {
+        match self {
+            Self::Rehearsed(policy) | Self::Planned(policy, _) => policy,
+        }
+    }
+
+    /// Its rows; none if it was stopped, or has no plan for such a workload. `auto` has the settings that were asked for.
+    fn rows(
+        &self,
+        instance: &Instance,
+        settings: &Settings,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Rows>, PlanError> {
+        if stop() {
+            return Ok(None);
+        }
+        match self {
+            Self::Rehearsed(policy) if policy.name() == auto::ENTRY.name => {
+                let own = PolicySpec::of_entry(&auto::ENTRY, settings.clone(), policy.spec());
+                rehearsed(instance, &own, stop)
+            }
+            Self::Rehearsed(policy) => rehearsed(instance, policy, stop),
+            // One that takes still less than its capabilities say has none.
+            Self::Planned(policy, make) => {
+                Ok(make(instance, policy.settings(), stop).ok().and_then(|it| it.rows))
+            }
+        }
+    }
+}
+
+/// What rows amount to.
+fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Rows)) -> Made {
+    let mut schedule = schedule(instance, policy, rows, f64::INFINITY);
+    let completions = slackline_judge::completions(instance, &schedule);
+    let completions: Vec<f64> = completions.into_iter().map(|at| at.unwrap_or(f64::INFINITY)).collect();
+    let rows = Rows::Tasks(std::mem::take(&mut schedule.tasks));
+    Made { cost: instance.cost_of(&completions), candidate, rows, completions }
+}
+
+/// The cheapest order of flows that a search finds, begun from all rules and from the order in which flows complete in a
+/// schedule.
+fn search(
+    instance: &Instance,
+    settings: &Settings,
+    completions: &[f64],
+    stop: &dyn Fn() -> bool,
+) -> Option<Vec<FlowId>> {
+    let at_once = instance.clone().released_at_once();
+    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, Options::exact()), Nobody);
+    let config = Config::plain().with_each(true);
+    let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config);
+    driver.step();
+    let view = driver.view();
+    let place = |flow: FlowId| view.instance.flow(flow).place;
+    let mut order: Vec<FlowId> = view.instance.flows().keys().collect();
+    order.sort_by_key(|&flow| (Key::new(completions[place(flow).index()]), place(flow)));
+    let search = Search {
+        objective: instance.objective(),
+        rollouts: TIMES * settings.count("rollouts"),
+        seed: settings.count("seed"),
+    };
+    let released = |flow: FlowId| instance.flow(place(flow)).release;
+    let found = search.run(&view, released, &[order], stop)?;
+    Some(found.order.into_iter().map(place).collect())
+}
+
+/// The rows of a schedule that serves flows in an order.
+fn in_order(instance: &Instance, order: &[FlowId]) -> Rows {
+    let mut engine = Sim::new(instance, Options::exact());
+    let config = Config::plain().with_each(true);
+    let Run { tasks, .. } = slackline_policy::run(instance, &mut InOrder::new(order), &mut engine, config);
+    Rows::Tasks(tasks)
+}
+
+/// Keeps nothing.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
+}

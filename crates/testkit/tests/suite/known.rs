@@ -1,0 +1,93 @@
+//! Plans of `auto`, where everything is known: no task schedule of any policy costs less, and the search knows what its
+//! orders cost.
+//!
+//! `SLACKLINE_KNOWN=N` tries N workloads (default 40), from seed `SLACKLINE_KNOWN_FROM` on (default 0).
+
+use slackline::algo::auto::known::{Idle, InOrder, Search};
+use slackline::plan::{Options as PlanOptions, Plan, plan};
+use slackline::registry::Registry;
+use slackline::simulate::{Options as SimOptions, simulate};
+use slackline_model::schedule::NewRow;
+use slackline_model::{FlowId, Instance, Seed, SlotRange};
+use slackline_policy::engine::RowId;
+use slackline_policy::{Config, Driver, FlowEnd, Sink};
+use slackline_sim::{Options, Sim};
+
+use crate::rollouts::{number, workload};
+
+/// Workloads in which flows come over time, each under an objective that its flows have a cost by.
+fn workloads() -> impl Iterator<Item = (u64, Instance)> {
+    let from = number("SLACKLINE_KNOWN_FROM", 0);
+    (from..from + number("SLACKLINE_KNOWN", 40)).map(|seed| (seed, workload(Seed(seed)).0))
+}
+
+#[test]
+fn no_task_schedule_of_any_policy_costs_less() {
+    let registry = Registry::standard();
+    let auto = registry.parse("auto:rollouts=20").unwrap();
+    let mut better = 0;
+    for (seed, instance) in workloads() {
+        let Ok(Plan::Schedule(best)) = plan(&instance, &auto, PlanOptions::default()) else {
+            panic!("seed {seed}: no plan");
+        };
+        let cost = best.schedule.cost.unwrap();
+        let mut least = f64::INFINITY;
+        for policy in registry.policies() {
+            let simulated = simulate(&instance, &policy, &SimOptions::exact(), None, None).unwrap();
+            least = least.min(simulated.schedule.cost.unwrap());
+            if let Ok(Plan::Schedule(planned)) = plan(&instance, &policy, PlanOptions::default())
+                && planned.schedule.allocations.is_empty()
+            {
+                least = least.min(planned.schedule.cost.unwrap());
+            }
+        }
+        assert!(cost <= least, "seed {seed}: {cost}, another policy {least}");
+        better += u32::from(cost < least);
+    }
+    assert!(better > 0, "the search finds nothing that policies do not");
+}
+
+/// Keeps nothing.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
+}
+
+/// What an order that the search finds is believed to cost, and what it costs.
+fn believed_and_found(instance: &Instance) -> Option<(f64, f64)> {
+    let at_once = instance.clone().released_at_once();
+    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, Options::exact()), Nobody);
+    let config = || Config::plain().with_each(true);
+    let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config());
+    driver.step();
+    let view = driver.view();
+    let place = |flow: FlowId| view.instance.flow(flow).place;
+    let search = Search { objective: instance.objective(), rollouts: 20, seed: 3 };
+    let found = search.run(&view, |flow| instance.flow(place(flow)).release, &[], || false)?;
+    if found.order.len() < instance.flows().len() {
+        return None;
+    }
+    let order: Vec<FlowId> = found.order.into_iter().map(place).collect();
+    let mut engine = Sim::new(instance, Options::exact());
+    let run = slackline_policy::run(instance, &mut InOrder::new(&order), &mut engine, config());
+    let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
+    Some((found.believed.cost, instance.cost_of(&completions)))
+}
+
+#[test]
+fn an_order_costs_what_the_search_believes() {
+    let mut compared = 0;
+    for (seed, instance) in workloads() {
+        if let Some((believed, found)) = believed_and_found(&instance) {
+            assert!(
+                (believed - found).abs() <= 1e-9 * found.abs().max(1.0),
+                "seed {seed}: {believed}, found {found}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "{compared} workloads");
+}
