@@ -123,7 +123,7 @@ impl Defaults {
             of("state", state, Some(STATE)),
             of("history", history, None),
             of("engine", engine, engines.first().map(|entry| entry.name)),
-            of("policy", policy, Some(crate::cmd::RUN_POLICY)),
+            of("policy", policy, Some(crate::cmd::DEFAULT_POLICY)),
         ]
     }
 

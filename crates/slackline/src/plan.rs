@@ -5,10 +5,9 @@ mod best;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use slackline_algo::auto;
-use slackline_algo::baseline::edf;
+use slackline_algo::flowflex;
 use slackline_algo::registry::{Planner, Proposal};
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
-use slackline_algo::{dmrs, flex, flowflex, woha};
 use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
@@ -167,25 +166,11 @@ pub fn refused(instance: &Instance, policy: &PolicySpec) -> Option<Refused> {
     Some(Refused::NotCut { policy, phase: instance.phase_name(phase) })
 }
 
-/// What plans where no policy is named, in order of preference: the first that takes an instance.
-///
-/// `auto` takes all of them. In a registry without it, EDF goes before WOHA, because its plan is a schedule with a cost,
-/// which is mostly the least of those that take such workloads (record/plans.md).
-const PREFERRED: [&str; 6] = [
-    auto::ENTRY.name,
-    flex::ENTRY.name,
-    flowflex::ENTRY.name,
-    dmrs::ENTRY.name,
-    edf::ENTRY.name,
-    woha::LPF.name,
-];
-
-/// The policy that plans an instance if none is named: the first of `auto`, `flex`, `flowflex`, `dmrs`, `edf` and
-/// `woha-lpf` in the registry that takes it. In the standard one `auto` takes every instance. Phases that are given only
-/// as work count as cut.
+/// The policy that plans an instance if none is named: `auto`, which takes every instance, or in a registry without it
+/// the first that plans such flows on such machines. Phases that are given only as work count as cut.
 pub fn default_policy(instance: &Instance, registry: &Registry) -> Option<PolicySpec> {
-    let known = PREFERRED.iter().filter_map(|name| registry.get(name));
-    known.map(PolicySpec::default_of).find(|policy| plans(policy, instance))
+    let auto = registry.get(auto::ENTRY.name).map(PolicySpec::default_of);
+    auto.into_iter().chain(registry.policies()).find(|policy| plans(policy, instance))
 }
 
 /// The policies of a registry that plan an instance. Phases that are given only as work count as cut.

@@ -55,8 +55,8 @@ const VERSION_LONG: &str = concat!(
     env!("SLACKLINE_TARGET")
 );
 
-/// The policy of `run` unless another is asked for.
-pub(crate) const RUN_POLICY: &str = "flowflex";
+/// The policy of `run`, `attach` and `simulate` unless another is asked for.
+pub(crate) const DEFAULT_POLICY: &str = slackline::algo::auto::ENTRY.name;
 
 /// Schedules flows of MapReduce-style jobs, and says what each policy would have given
 #[derive(Debug, Parser)]

@@ -33,13 +33,13 @@ Examples:
 JSON is the schedule document, which `slackline check` decides on (of woha-… it is the requirements, which \
 are no schedule); CSV has a row a flow. `slackline \
 policies` says what each policy plans: allocations of slots, tasks, or (woha) the progress that a \
-scheduler should see, which --output writes in a compact form. Without --policy it is the first of \
-flex, flowflex, dmrs, edf and woha-lpf that plans such flows on such machines.")]
+scheduler should see, which --output writes in a compact form. Without --policy \
+it is auto: the best task schedule of all policies and of a search.")]
 pub(crate) struct PlanVerb {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Policy, as in fair:by=flow [default: by the workload]
+    /// Policy, as in fair:by=flow [default: auto]
     #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     policy: Option<PolicySpec>,
     #[command(flatten)]

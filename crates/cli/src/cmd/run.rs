@@ -55,7 +55,7 @@ pub(crate) struct Run {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", default_value = super::RUN_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
+    #[arg(long, short, value_name = "POLICY", default_value = super::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]
     parameters: ParameterFlags,

@@ -29,6 +29,7 @@ const SHOWN: usize = 20;
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
+  slackline simulate examples/nightly.toml
   slackline simulate examples/nightly.toml --policy edf
   slackline simulate examples/nightly.toml -p fair:by=flow -o fair.json
   slackline check examples/nightly.toml fair.json
@@ -45,7 +46,7 @@ pub(crate) struct Simulate {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
     /// Policy, as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
+    #[arg(long, short, value_name = "POLICY", default_value = super::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
     #[command(flatten)]
     timeout: PolicyTimeout,

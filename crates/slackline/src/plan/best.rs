@@ -53,10 +53,10 @@ pub(super) fn propose(
 ) -> Result<Proposal, PlanError> {
     let candidates = candidates(instance);
     let best: Mutex<Option<Made>> = Mutex::new(None);
-    let tried = parallel::map(candidates.len(), parallel::processors(), |k| {
+    parallel::map(candidates.len(), parallel::processors(), |k| {
         // The first makes a plan in any case.
         let Some(rows) = candidates[k].rows(instance, settings, &|| k > 0 && stop())? else {
-            return Ok(false);
+            return Ok(());
         };
         let made = made(instance, candidates[k].policy(), (k, rows));
         let mut best = best.lock().expect("invariant: no candidate panics while it holds the lock");
@@ -64,7 +64,7 @@ pub(super) fn propose(
         if best.as_ref().is_none_or(|best| key(&made) < key(best)) {
             *best = Some(made);
         }
-        Ok::<bool, PlanError>(true)
+        Ok::<(), PlanError>(())
     })?;
     let best = best.into_inner().expect("invariant: no candidate panics while it holds the lock");
     let best = best.expect("invariant: the first candidate makes a plan");
@@ -82,7 +82,7 @@ pub(super) fn propose(
         rows: Some(rows),
         winner: Some(winner),
         guarantee: Some(GUARANTEE.to_owned()),
-        cut: tried.contains(&false) || stop(),
+        cut: stop(),
         ..Proposal::default()
     })
 }
