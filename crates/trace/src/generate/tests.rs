@@ -51,6 +51,11 @@ const CASES: &[(&str, Pairs)] = &[
     ("dmrs", &[("mix", "c"), ("benchmark", "terasort"), ("groups", "20")]),
     ("dmrs", &[("mix", "elephants"), ("elephants", "18"), ("fast", "0"), ("map-rate", "0")]),
     ("dmrs", &[("mix", "elephants"), ("elephants", "0"), ("slow", "0"), ("speed", "0.5")]),
+    ("mixed", &[]),
+    ("mixed", &[("arrivals", "bursts"), ("shape", "fork"), ("slots", "typed"), ("speeds", "mixed")]),
+    ("mixed", &[("arrivals", "together"), ("shape", "chain"), ("jobs", "8..20"), ("weights", "0.1..10")]),
+    ("mixed", &[("elephants", "2"), ("shape", "layers"), ("total-slots", "3"), ("slots", "typed")]),
+    ("mixed", &[("flows", "1"), ("shape", "single"), ("total-slots", "1"), ("map-only", "1")]),
     ("facebook-day", &[("jobs", "200"), ("maps", "50000")]),
     ("facebook-day", &[("jobs", "50"), ("maps", "5000"), ("durations", "each"), ("machines", "2")]),
     ("facebook-day", &[("jobs", "1"), ("maps", "1"), ("map-only", "1"), ("gap-cv", "0")]),
@@ -493,4 +498,65 @@ fn generated_documents_are_read_back_the_same() {
         let document = crate::write_workload(&draft, crate::Format::Toml);
         assert_eq!(read("generated.toml", &document), draft, "{name} {settings:?}");
     }
+}
+
+/// Work over what the slots can do until the last mean gap is over, of the busiest kind of slot.
+fn offered(draft: &Draft, seconds: f64) -> f64 {
+    let instance = instance(draft);
+    let cluster = instance.cluster();
+    let of = |lane: Lane| {
+        let its = (0..instance.phases().len()).map(slackline_model::PhaseId::from);
+        let its = its.filter(|&phase| instance.lane_of(phase) == lane);
+        its.map(|phase| instance.phase(phase).work().slot_seconds()).sum::<f64>()
+            / (cluster.capacity(lane) * seconds)
+    };
+    cluster.lanes().iter().map(|&lane| of(lane)).fold(0.0, f64::max)
+}
+
+#[test]
+fn mixed_flows_arrive_at_the_offered_load() {
+    let base: Pairs = &[("flows", "4000"), ("load", "0.9")];
+    let more: [Pairs; 3] =
+        [&[], &[("slots", "typed"), ("speeds", "mixed")], &[("arrivals", "bursts"), ("burst", "4")]];
+    for settings in more {
+        let draft = generate("mixed", &[base, settings].concat(), 3);
+        within(offered(&draft, draft.flows.last().unwrap().release), 0.85, 0.96);
+        let at_once = draft.flows.windows(2).filter(|pair| pair[0].release == pair[1].release).count();
+        let expected = if settings.iter().any(|&(name, _)| name == "burst") { 0.75 } else { 0.0 };
+        within(at_once as f64 / 4000.0, expected - 0.03, expected + 0.03);
+    }
+}
+
+#[test]
+fn elephants_have_their_part_of_the_work_and_come_early() {
+    let draft = generate("mixed", &[("elephants", "2"), ("elephant-share", "0.4"), ("map-only", "1")], 5);
+    let work = |flow: &FlowDraft| -> f64 {
+        flow.jobs
+            .iter()
+            .map(|job| uniform(job.map.as_ref()))
+            .map(|(tasks, each)| f64::from(tasks) * each)
+            .sum()
+    };
+    let all: f64 = draft.flows.iter().map(work).sum();
+    let elephants: Vec<&FlowDraft> =
+        draft.flows.iter().filter(|flow| flow.id.starts_with("elephant")).collect();
+    assert_eq!(elephants.len(), 2);
+    within(elephants.iter().map(|flow| work(flow)).sum::<f64>() / all, 0.3, 0.5);
+    let last = draft.flows.last().unwrap().release;
+    assert!(elephants.iter().all(|flow| flow.release <= last / 2.0));
+}
+
+#[test]
+fn shapes_are_what_they_are_called() {
+    let of = |shape: &str| generate("mixed", &[("shape", shape), ("jobs", "5")], 1).flows;
+    assert!(of("single").iter().all(|flow| flow.jobs.len() == 1));
+    assert!(of("chain").iter().all(|flow| flow.jobs.iter().skip(1).all(|job| job.after.len() == 1)));
+    for flow in of("fork") {
+        let widths: Vec<usize> = flow.jobs.iter().map(|job| job.after.len()).collect();
+        assert_eq!(widths, [0, 1, 1, 1, 3]);
+    }
+    // A decade of maps is as likely as the next.
+    let maps = generate("mixed", &[("maps", "1..99"), ("flows", "2000"), ("shape", "single")], 2);
+    let few = share(maps.flows.iter().map(|flow| uniform(flow.jobs[0].map.as_ref()).0 < 10));
+    within(few, 0.46, 0.54);
 }
