@@ -2,6 +2,8 @@
 
 mod best;
 
+pub(crate) use best::foreseeing;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use slackline_algo::auto;
@@ -17,6 +19,7 @@ use slackline_sim::Sim;
 use crate::capabilities::{Feature, planned};
 use crate::policy_spec::PolicySpec;
 use crate::registry::Registry;
+use crate::simulate;
 use crate::stopwatch::Stopwatch;
 
 pub use slackline_algo::flowflex::Promise;
@@ -131,7 +134,8 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
     let stopped = proposal.cut.then_some(if is_called_off { Stopped::Budget } else { Stopped::Steps });
     let rows = match proposal.rows {
         Some(rows) => rows,
-        None => rehearsed(instance, policy, || false)?.expect("invariant: nothing stops it"),
+        None => rehearsed(instance, policy, &simulate::Options::exact(), || false)?
+            .expect("invariant: nothing stops it"),
     };
     let bound = proposal.bound.unwrap_or_else(|| slackline_relax::best(instance));
     let schedule = schedule(instance, policy, rows, bound);
@@ -186,11 +190,12 @@ fn plans(policy: &PolicySpec, instance: &Instance) -> bool {
 fn rehearsed(
     instance: &Instance,
     policy: &PolicySpec,
+    options: &simulate::Options,
     stop: impl Fn() -> bool,
 ) -> Result<Option<Rows>, PlanError> {
     let mut built = policy.build(instance.cluster(), &instance.objective());
-    let config = slackline_policy::Config::plain();
-    let mut engine = Sim::new(instance, slackline_sim::Options::exact());
+    let config = options.config(instance.cluster(), &|| 0, None);
+    let mut engine = Sim::new(instance, options.sim.clone());
     let run = slackline_policy::run_unless(instance, built.as_mut(), &mut engine, config, stop);
     match run {
         Some(Run { figures: Figures { failure: Some(failure), .. }, .. }) => Err(PlanError::Policy(failure)),

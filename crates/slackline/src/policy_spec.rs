@@ -196,6 +196,11 @@ impl PolicySpec {
         matches!(self.planner, Planner::Progress { .. })
     }
 
+    /// Whether it does what its plan says where all flows are known before they come.
+    pub fn foresees(&self) -> bool {
+        matches!(self.planner, Planner::Best)
+    }
+
     /// A fresh policy for one run on that cluster. It learns of flows when they arrive.
     pub fn build(&self, cluster: &Cluster, objective: &Objective) -> Box<dyn Policy + Send> {
         match &self.maker {

@@ -47,6 +47,9 @@ pub struct Options {
     pub noise: f64,
     /// How long a task waits for a slot near its input. Under a profile with a `node-delay` it waits for the longer of both.
     pub locality_wait: Span,
+    /// Whether a policy that plans is told of all flows before they come, with the durations of their tasks: it then does
+    /// what its plan says. To be had only where durations are certain and nothing fails.
+    pub known_releases: bool,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
     /// Plans made elsewhere, which fit their flows ([`woha::PlanFile::assign`]); only policies that follow
@@ -63,6 +66,7 @@ impl Options {
             knowledge: Knowledge::Mean,
             noise: 0.0,
             locality_wait: Span::ZERO,
+            known_releases: false,
             timings: false,
             plans: BTreeMap::new(),
         }
@@ -110,6 +114,13 @@ impl Options {
         self
     }
 
+    /// With policies that plan being told of all flows; see [`Options::known_releases`].
+    #[must_use]
+    pub fn with_known_releases(mut self) -> Self {
+        self.known_releases = true;
+        self
+    }
+
     /// With decisions timed on the wall clock.
     #[must_use]
     pub fn timed(mut self) -> Self {
@@ -126,7 +137,7 @@ impl Options {
     }
 
     /// How the run is driven.
-    fn config<'a>(
+    pub(crate) fn config<'a>(
         &self,
         cluster: &Cluster,
         clock: &'a dyn Fn() -> u64,

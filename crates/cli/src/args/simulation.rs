@@ -62,6 +62,9 @@ pub(crate) struct SimulationArgs {
     /// A task whose input lies on certain machines waits this long for one of them
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
+    /// auto is told of all flows before they come, and does what its plan says
+    #[arg(long, hide_short_help = true)]
+    pub(crate) known_releases: bool,
     /// WOHA: follow the plans of FILE, as `slackline plan --output` writes them; may be given several times
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) plan_file: Vec<PathBuf>,
@@ -84,6 +87,7 @@ impl SimulationArgs {
         options.crash_rate = rate.map(|(between, repair)| CrashRate { between, repair });
         options.locality_wait = self.locality_wait;
         options.plan_files = self.plan_file.iter().map(|path| path.display().to_string()).collect();
+        options.known_releases = self.known_releases;
         options.timings = self.timings;
         options.profile.clone_from(&self.profile.0);
         options
@@ -109,15 +113,18 @@ impl SimulationArgs {
         Ok(())
     }
 
-    /// Refuses plan files that no policy would follow.
+    /// Refuses plan files that no policy would follow, and knowledge that none would use.
     ///
     /// # Errors
-    /// If plan files were given and none of the policies follows plans.
+    /// If plan files were given and none of the policies follows plans; the like of known releases.
     pub(crate) fn check_policies(&self, policies: &[PolicySpec]) -> anyhow::Result<()> {
+        let found: Vec<&str> = policies.iter().map(PolicySpec::spec).collect();
+        if self.known_releases && !policies.iter().any(PolicySpec::foresees) {
+            bail!("--known-releases: found policy {}, expected auto", found.join(", "))
+        }
         if self.plan_file.is_empty() || policies.iter().any(PolicySpec::follows_plans) {
             return Ok(());
         }
-        let found: Vec<&str> = policies.iter().map(PolicySpec::spec).collect();
         bail!("--plan-file: found policy {}, expected woha-hlf, woha-lpf or woha-mpf", found.join(", "))
     }
 }

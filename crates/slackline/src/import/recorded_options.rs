@@ -18,7 +18,7 @@ use super::workload_options::{SlotOptions, WorkloadOptions};
 pub type RecordedOptions = BTreeMap<String, Value>;
 
 /// Options of simulations and plans, which a schedule records for its reader and nothing reads back.
-const FOR_READERS: [&str; 13] = [
+const FOR_READERS: [&str; 14] = [
     "budget",
     "crash",
     "crash-rate",
@@ -26,6 +26,7 @@ const FOR_READERS: [&str; 13] = [
     "history",
     "jitter",
     "knowledge",
+    "known-releases",
     "locality-wait",
     "noise",
     "plan-file",

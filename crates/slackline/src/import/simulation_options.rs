@@ -34,6 +34,8 @@ pub struct SimulationOptions {
     pub locality_wait: f64,
     /// Files of plans to follow.
     pub plan_files: Vec<String>,
+    /// Whether `auto` is told of all flows before they come.
+    pub known_releases: bool,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
     /// How the cluster behaves, if not plainly. Schedules record it by itself.
@@ -85,6 +87,7 @@ impl Default for SimulationOptions {
             crash_rate: None,
             locality_wait: 0.0,
             plan_files: Vec::new(),
+            known_releases: false,
             timings: false,
             profile: None,
         }
@@ -126,6 +129,7 @@ impl SimulationOptions {
         put(options, "repair", self.crash_rate.map(|rate| rate.repair));
         put(options, "locality-wait", above_zero(self.locality_wait));
         put(options, "profile", self.profile.as_ref());
+        put(options, "known-releases", Some("yes").filter(|_| self.known_releases));
         put(options, "plan-file", Some(self.plan_files.join(",")).filter(|plans| !plans.is_empty()));
     }
 
@@ -147,6 +151,7 @@ impl SimulationOptions {
     /// of other flows; what does not go with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
         self.check_profile(instance)?;
+        self.check_known()?;
         let mut options = Options {
             knowledge: match self.knowledge {
                 KnowledgeOption::Mean => Knowledge::Mean,
@@ -161,6 +166,7 @@ impl SimulationOptions {
             slowstart: self.slowstart,
             noise: self.noise,
             locality_wait: Span::from_seconds_nearest(self.locality_wait),
+            known_releases: self.known_releases,
             timings: self.timings,
             plans: self.plans(instance)?,
         };
@@ -168,6 +174,22 @@ impl SimulationOptions {
             options.sim = options.sim.with_profile(self.profile.clone());
         }
         Ok(options)
+    }
+
+    /// Whether all is certain that `auto` is told.
+    fn check_known(&self) -> Result<(), ImportError> {
+        let uncertain = [
+            ("noise", self.noise > 0.0),
+            ("jitter", self.jitter > 0.0),
+            ("crashes", !self.crashes.is_empty() || self.crash_rate.is_some()),
+            ("knowledge learned", self.knowledge == KnowledgeOption::Learned),
+            ("a profile", self.profile.is_some()),
+        ];
+        let found = uncertain.into_iter().find(|&(_, is_given)| is_given && self.known_releases);
+        found.map_or(Ok(()), |(what, _)| {
+            let problem = format!("found {what} too, expected none: what is to come would not be known then");
+            Err(ImportError::option("known-releases", problem))
+        })
     }
 
     /// Whether the profile goes with everything else.

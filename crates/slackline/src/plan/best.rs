@@ -14,12 +14,13 @@ use slackline_model::schedule::{NewRow, Rows};
 use slackline_model::{FlowId, Instance, Key, SlotRange};
 use slackline_policy::engine::RowId;
 use slackline_policy::log::{FlowEnd, Sink};
-use slackline_policy::{Config, Driver, Run};
-use slackline_sim::{Options, Sim};
+use slackline_policy::{Config, Driver, Policy, Run};
+use slackline_sim::Sim;
 
 use super::{PlanError, refused, rehearsed, schedule};
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
+use crate::simulate::{Options, SimulateError};
 
 /// How many orders a plan tries for each that is tried at an arrival: a plan is made once.
 const TIMES: u64 = 10;
@@ -44,6 +45,14 @@ struct Made {
     completions: Vec<f64>,
 }
 
+/// The cheapest task schedule of all candidates.
+struct Best {
+    winner: Candidate,
+    /// The order of flows, where a search found something cheaper.
+    order: Option<Vec<FlowId>>,
+    rows: Rows,
+}
+
 /// The cheapest of all of them; the first of equals. The search has `TIMES` the settings' `rollouts`. After `stop` says so,
 /// no more than what was found by then.
 pub(super) fn propose(
@@ -51,35 +60,15 @@ pub(super) fn propose(
     settings: &Settings,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Proposal, PlanError> {
-    let candidates = candidates(instance);
-    let best: Mutex<Option<Made>> = Mutex::new(None);
-    parallel::map(candidates.len(), parallel::processors(), |k| {
-        // The first makes a plan in any case.
-        let Some(rows) = candidates[k].rows(instance, settings, &|| k > 0 && stop())? else {
-            return Ok(());
-        };
-        let made = made(instance, candidates[k].policy(), (k, rows));
-        let mut best = best.lock().expect("invariant: no candidate panics while it holds the lock");
-        let key = |made: &Made| (Key::new(made.cost), made.candidate);
-        if best.as_ref().is_none_or(|best| key(&made) < key(best)) {
-            *best = Some(made);
-        }
-        Ok::<(), PlanError>(())
-    })?;
-    let best = best.into_inner().expect("invariant: no candidate panics while it holds the lock");
-    let best = best.expect("invariant: the first candidate makes a plan");
-    let mut winner = candidates[best.candidate].policy().spec().to_owned();
-    let mut rows = best.rows;
-    let found = search(instance, settings, &best.completions, stop);
-    if let Some(found) = found.map(|order| in_order(instance, &order)) {
-        let found = made(instance, candidates[best.candidate].policy(), (candidates.len(), found));
-        if found.cost < best.cost {
-            winner = "a search".to_owned();
-            rows = found.rows;
-        }
-    }
+    let mut all = candidates(settings);
+    all.extend(planned(instance));
+    let best = best(instance, all, (settings, &Options::exact()), stop)?;
+    let winner = match &best.order {
+        Some(_) => "a search".to_owned(),
+        None => best.winner.policy().spec().to_owned(),
+    };
     Ok(Proposal {
-        rows: Some(rows),
+        rows: Some(best.rows),
         winner: Some(winner),
         guarantee: Some(GUARANTEE.to_owned()),
         cut: stop(),
@@ -87,23 +76,84 @@ pub(super) fn propose(
     })
 }
 
-/// All policies but programs of one's own, all rules, and the plans of those that plan tasks.
-fn candidates(instance: &Instance) -> Vec<Candidate> {
+/// What serves an instance best, simulated so, of which a policy that plans is told before it begins; `None` where it is told
+/// nothing.
+pub(crate) fn foreseeing(
+    instance: &Instance,
+    policy: &PolicySpec,
+    options: &Options,
+    cancel: Option<&dyn Fn() -> bool>,
+) -> Result<Option<Box<dyn Policy + Send>>, SimulateError> {
+    if !options.known_releases || !policy.foresees() {
+        return Ok(None);
+    }
+    let settings = policy.settings();
+    let made = best(instance, candidates(settings), (settings, options), &|| false);
+    if cancel.is_some_and(|cancel| cancel()) {
+        return Err(SimulateError::Stopped);
+    }
+    let Best { winner, order, .. } = made.map_err(|error| SimulateError::Policy(error.to_string()))?;
+    let objective = instance.objective();
+    Ok(Some(match order {
+        Some(order) => Box::new(InOrder::new(&order)),
+        None => winner.policy().build(instance.cluster(), &objective),
+    }))
+}
+
+/// The cheapest of these candidates, simulated so, and of a search.
+fn best(
+    instance: &Instance,
+    mut candidates: Vec<Candidate>,
+    (settings, options): (&Settings, &Options),
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Best, PlanError> {
+    const HELD: &str = "invariant: no candidate panics while it holds the lock";
+    let best: Mutex<Option<Made>> = Mutex::new(None);
+    parallel::map(candidates.len(), parallel::processors(), |k| {
+        // The first makes a plan in any case.
+        let Some(rows) = candidates[k].rows(instance, options, &|| k > 0 && stop())? else { return Ok(()) };
+        let made = made(instance, candidates[k].policy(), (k, rows));
+        let mut best = best.lock().expect(HELD);
+        let key = |made: &Made| (Key::new(made.cost), made.candidate);
+        if best.as_ref().is_none_or(|best| key(&made) < key(best)) {
+            *best = Some(made);
+        }
+        Ok::<(), PlanError>(())
+    })?;
+    let best = best.into_inner().expect(HELD).expect("invariant: the first candidate makes a plan");
+    let winner = candidates.swap_remove(best.candidate);
+    let order = search(instance, (settings, options), &best.completions, stop);
+    let found =
+        order.map(|order| (made(instance, winner.policy(), (0, in_order(instance, &order, options))), order));
+    Ok(match found.filter(|(found, _)| found.cost < best.cost) {
+        Some((found, order)) => Best { winner, order: Some(order), rows: found.rows },
+        None => Best { winner, order: None, rows: best.rows },
+    })
+}
+
+/// All policies but programs of one's own, `auto` with these settings, and all rules.
+fn candidates(settings: &Settings) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for entry in POLICIES {
-        let policy = PolicySpec::default_of(entry);
-        if let Planner::Tasks(make) = entry.planner
-            && refused(instance, &policy).is_none()
-        {
-            candidates.push(Candidate::Planned(policy.clone(), make));
-        }
         if entry.name == rule::online::ENTRY.name {
             candidates.extend(rule::orders::NAMES.iter().map(|order| Candidate::Rehearsed(ruled(order))));
+        } else if entry.name == auto::ENTRY.name {
+            let own = PolicySpec::of_entry(entry, settings.clone(), entry.name);
+            candidates.push(Candidate::Rehearsed(own));
         } else {
-            candidates.push(Candidate::Rehearsed(policy));
+            candidates.push(Candidate::Rehearsed(PolicySpec::default_of(entry)));
         }
     }
     candidates
+}
+
+/// The plans of policies that plan tasks.
+fn planned(instance: &Instance) -> impl Iterator<Item = Candidate> {
+    POLICIES.iter().filter_map(move |entry| {
+        let Planner::Tasks(make) = entry.planner else { return None };
+        let policy = PolicySpec::default_of(entry);
+        refused(instance, &policy).is_none().then_some(Candidate::Planned(policy, make))
+    })
 }
 
 /// The policy `rule` with an order.
@@ -120,22 +170,18 @@ impl Candidate {
         }
     }
 
-    /// Its rows; none if it was stopped, or has no plan for such a workload. `auto` has the settings that were asked for.
+    /// Its rows; none if it was stopped, or has no plan for such a workload.
     fn rows(
         &self,
         instance: &Instance,
-        settings: &Settings,
+        options: &Options,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Rows>, PlanError> {
         if stop() {
             return Ok(None);
         }
         match self {
-            Self::Rehearsed(policy) if policy.name() == auto::ENTRY.name => {
-                let own = PolicySpec::of_entry(&auto::ENTRY, settings.clone(), policy.spec());
-                rehearsed(instance, &own, stop)
-            }
-            Self::Rehearsed(policy) => rehearsed(instance, policy, stop),
+            Self::Rehearsed(policy) => rehearsed(instance, policy, options, stop),
             // One that takes still less than its capabilities say has none.
             Self::Planned(policy, make) => {
                 Ok(make(instance, policy.settings(), stop).ok().and_then(|it| it.rows))
@@ -157,13 +203,13 @@ fn made(instance: &Instance, policy: &PolicySpec, (candidate, rows): (usize, Row
 /// schedule.
 fn search(
     instance: &Instance,
-    settings: &Settings,
+    (settings, options): (&Settings, &Options),
     completions: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<FlowId>> {
     let at_once = instance.clone().released_at_once();
-    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, Options::exact()), Nobody);
-    let config = Config::plain().with_each(true);
+    let (mut idle, mut engine, mut nobody) = (Idle, Sim::new(&at_once, options.sim.clone()), Nobody);
+    let config = Config::plain().with_each(true).with_slowstart(options.slowstart);
     let mut driver = Driver::new(at_once.without_flows(), &mut idle, &mut engine, &mut nobody, config);
     driver.step();
     let view = driver.view();
@@ -181,9 +227,9 @@ fn search(
 }
 
 /// The rows of a schedule that serves flows in an order.
-fn in_order(instance: &Instance, order: &[FlowId]) -> Rows {
-    let mut engine = Sim::new(instance, Options::exact());
-    let config = Config::plain().with_each(true);
+fn in_order(instance: &Instance, order: &[FlowId], options: &Options) -> Rows {
+    let mut engine = Sim::new(instance, options.sim.clone());
+    let config = options.config(instance.cluster(), &|| 0, None);
     let Run { tasks, .. } = slackline_policy::run(instance, &mut InOrder::new(order), &mut engine, config);
     Rows::Tasks(tasks)
 }

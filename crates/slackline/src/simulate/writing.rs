@@ -13,6 +13,7 @@ use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
 use super::{Options, SimulateError, Simulated, Watch};
+use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 
@@ -111,7 +112,10 @@ pub(crate) fn simulate_watched(
     // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.
     let progress = watch.progress.map(|p| p as &mut dyn FnMut(u64));
     let config = options.config(instance.cluster(), &nanos, progress);
-    let mut built = policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone());
+    let mut built = match plan::foreseeing(instance, policy, options, watch.cancel)? {
+        Some(built) => built,
+        None => policy.build_following(instance.cluster(), &instance.objective(), options.plans.clone()),
+    };
     if let Some(why) = options.refuses(built.as_ref()) {
         return Err(SimulateError::Refused(why).into());
     }

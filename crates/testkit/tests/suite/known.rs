@@ -57,6 +57,33 @@ fn no_task_schedule_of_any_policy_costs_less() {
     assert!(better > 0, "the search finds nothing that policies do not");
 }
 
+#[test]
+fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
+    let registry = Registry::standard();
+    let auto = registry.parse("auto:rollouts=5").unwrap();
+    let mut better = 0;
+    let from = number("SLACKLINE_KNOWN_FROM", 0);
+    for seed in from..from + number("SLACKLINE_KNOWN", 40) {
+        let (instance, slowstart) = workload(Seed(seed));
+        let plain = SimOptions::exact().with_slowstart(slowstart);
+        let cost = |policy: &PolicySpec, options: &SimOptions| {
+            let simulated = simulate(&instance, policy, options, None, None);
+            simulated
+                .unwrap_or_else(|error| panic!("seed {seed}, {policy:?}: {error}"))
+                .schedule
+                .cost
+                .unwrap()
+        };
+        let told = cost(&auto, &plain.clone().with_known_releases());
+        let others = registry.policies().into_iter().filter(|policy| policy.name() != auto.name());
+        let least =
+            others.chain([auto.clone()]).map(|policy| cost(&policy, &plain)).fold(f64::INFINITY, f64::min);
+        assert!(told <= least, "seed {seed}: {told}, another {least}");
+        better += u32::from(told < least);
+    }
+    assert!(better > 0, "it is of no use to be told");
+}
+
 /// Keeps nothing.
 struct Nobody;
 
