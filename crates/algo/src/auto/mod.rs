@@ -16,10 +16,10 @@
 //! - [`evaluate`]: the rollout: a list scheduler task by task, a batch of equal tasks at a time;
 //! - `positions`: the ready phases in the order in which they are served;
 //! - [`online`]: the policy;
-//! - [`known`]: the search where everything is known beforehand, for plans.
+//! - [`foreseen`]: the search where everything is known beforehand, for plans.
 
 pub mod evaluate;
-pub mod known;
+pub mod foreseen;
 pub mod online;
 mod positions;
 pub mod snapshot;

@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use slackline_algo::auto::known::{Idle, InOrder, Search};
+use slackline_algo::auto::foreseen::{Idle, InOrder, Search};
 use slackline_algo::policies::POLICIES;
 use slackline_algo::registry::{MakePlan, Planner, Proposal};
 use slackline_algo::{auto, rule};

@@ -3,7 +3,7 @@
 //!
 //! `SLACKLINE_KNOWN=N` tries N workloads (default 40), from seed `SLACKLINE_KNOWN_FROM` on (default 0).
 
-use slackline::algo::auto::known::{Idle, InOrder, Search};
+use slackline::algo::auto::foreseen::{Idle, InOrder, Search};
 use slackline::plan::{Options as PlanOptions, Plan, plan};
 use slackline::policy_spec::PolicySpec;
 use slackline::registry::Registry;
