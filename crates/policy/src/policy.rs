@@ -46,6 +46,11 @@ pub trait Policy {
         &[]
     }
 
+    /// What the policy chose when, for policies that choose between rules.
+    fn choices(&self) -> &[Choice] {
+        &[]
+    }
+
     /// The same policy once more, as it is now, for a look ahead ([`crate::Driver::fork`]); `None` if it cannot be copied.
     fn copy(&self) -> Option<Box<dyn Policy>> {
         None
@@ -58,6 +63,19 @@ pub trait Policy {
         let _ = (ask, view);
         None
     }
+}
+
+/// A rule that a policy chose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// When.
+    pub at: Time,
+    /// Its name, or what the order is otherwise.
+    pub rule: &'static str,
+    /// What the flows that were there are believed to cost under it, by the objective.
+    pub cost: f64,
+    /// How many flows were there.
+    pub flows: u32,
 }
 
 /// The answer to a flow when it arrives.

@@ -8,7 +8,7 @@ mod refilling;
 use slackline_judge::Report;
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, MachineId, Schedule, Seed, Span, Time};
-use slackline_policy::{Action, Admission, Ask, Config, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Admission, Ask, Choice, Config, Event, Grant, Policy, Style, View};
 use slackline_sim::{Crash, Crashes, Membership, Sim, noise};
 
 use crate::import::{Source, WorkloadOptions};
@@ -224,6 +224,10 @@ impl Policy for Patient {
 
     fn admissions(&self) -> &[(FlowId, Admission)] {
         self.policy.admissions()
+    }
+
+    fn choices(&self) -> &[Choice] {
+        self.policy.choices()
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {

@@ -9,7 +9,7 @@ use slackline_judge::{FlowFacts, Metrics, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Clock;
 use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
-use slackline_policy::{Admission, Config, Figures, Learning, Policy, Style};
+use slackline_policy::{Admission, Choice, Config, Figures, Learning, Policy, Style};
 use slackline_sim::noise;
 
 use crate::policy_spec::PolicySpec;
@@ -242,6 +242,8 @@ pub struct Simulated {
     pub history: Option<History>,
     /// What flows with a deadline were told when they arrived, by policies that can tell.
     pub admissions: Vec<(FlowId, Admission)>,
+    /// What was chosen when, by policies that choose between rules.
+    pub choices: Vec<Choice>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
 }

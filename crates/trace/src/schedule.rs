@@ -12,6 +12,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use crate::counts::JobCounts;
+use serde::{Deserialize, Serialize};
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
 pub use lines::{ScheduleLine, ScheduleLines, read_schedule_lines};
@@ -37,6 +38,23 @@ pub struct Meta {
     pub status: String,
     /// What the jobs of a real run counted; of others nothing.
     pub jobs: Vec<JobCounts>,
+    /// What a policy that chooses between rules chose when; of others nothing.
+    pub choices: Vec<Choice>,
+}
+
+/// A rule that a policy chose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// When, in seconds.
+    pub at: f64,
+    /// Its name, or what the order is otherwise.
+    pub rule: String,
+    /// What the flows that were there were believed to cost under it, by the objective; null where some would never end.
+    pub cost: Option<f64>,
+    /// How many flows were there.
+    pub flows: u32,
 }
 
 /// What a schedule says without its rows.

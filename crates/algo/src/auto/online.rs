@@ -4,7 +4,7 @@
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Cluster, FlowId, Objective, PhaseId, Seed, Time};
-use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
+use slackline_policy::{Action, Ask, Choice, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
 
 use super::evaluate::{Evaluator, Sequence};
 use crate::registry::{Planner, PolicyEntry};
@@ -83,6 +83,7 @@ pub struct Auto {
     /// The order in force.
     order: Order,
     decided: Option<Decided>,
+    choices: Vec<Choice>,
     place: Grown<PhaseId, Place>,
     queue: ReadyQueue<Place>,
 }
@@ -118,6 +119,7 @@ impl Auto {
             evaluator: Evaluator::default(),
             order: Order::default(),
             decided: None,
+            choices: Vec::new(),
             place: Grown::default(),
             queue: ReadyQueue::new(),
         }
@@ -169,8 +171,10 @@ impl Auto {
         }
         let completions = looking.completions(best.1.as_deref());
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
+        let rule = self.portfolio[best.0].0.name;
+        self.choices.push(Choice { at: view.now, rule, cost: least.cost, flows: flows.len() as u32 });
         self.decided = Some(Decided {
-            rule: self.portfolio[best.0].0.name,
+            rule,
             believed: least,
             completions: flows.iter().copied().zip(completions).collect(),
         });
@@ -311,6 +315,10 @@ impl Policy for Auto {
 
     fn style(&self) -> Style {
         Style::Priorities
+    }
+
+    fn choices(&self) -> &[Choice] {
+        &self.choices
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

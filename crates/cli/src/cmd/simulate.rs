@@ -11,7 +11,9 @@ use slackline::PolicySpec;
 use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::report::number::counted;
 use slackline::report::table::fitted;
-use slackline::report::{Figures, View, comparison, flows, headline, simulate_lines, write_schedule};
+use slackline::report::{
+    self, Figures, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
+};
 use slackline::simulate::{NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures};
 
 use super::Answer;
@@ -181,8 +183,11 @@ fn write(
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = Figures::of_simulation(&simulated);
     let warnings = headline::admissions(instance, &simulated.admissions);
+    let rules = rules_chosen(&simulated.choices);
+    let remarks: Vec<(&str, String)> = rules.into_iter().map(|rules| ("rules", rules)).collect();
     let schedule = &mut simulated.schedule;
-    let meta = loaded.meta(recorded(args, loaded, past), args.shape.root_seed(), schedule);
+    let mut meta = loaded.meta(recorded(args, loaded, past), args.shape.root_seed(), schedule);
+    meta.choices = report::choices(&simulated.choices);
     let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
     let form = match args.output.form() {
         SimulationForm::Of(form) => form,
@@ -197,7 +202,7 @@ fn write(
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most, view);
             let summary = fitted(&summary, view.width);
-            out::text(file, &format!("{summary}{}\n{flows}{warnings}", flows::figures(&figures, &[])))
+            out::text(file, &format!("{summary}{}\n{flows}{warnings}", flows::figures(&figures, &remarks)))
         }
         Form::Csv => {
             out::talk(summary.trim_end());

@@ -73,6 +73,7 @@ impl Run {
             options: BTreeMap::new(),
             seed: 0,
             status: status(schedule.cost, None),
+            choices: Vec::new(),
             jobs: did.iter().map(JobFigures::counts).collect(),
         };
         let layout = Layout::new(&request.state);

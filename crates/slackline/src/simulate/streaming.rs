@@ -140,8 +140,9 @@ pub fn simulate_stream<E>(
     let Report { metrics, flows, failed, .. } = judged;
     let timings = options.timed_by(&stopwatch, &mut figures);
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
-    let admissions = built.admissions().to_vec();
-    let simulated = Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings };
+    let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
+    let simulated =
+        Simulated { schedule, metrics, flows, decisions, reports, history, admissions, choices, timings };
     Ok(Streamed { simulated, tally, live_max, failed })
 }
 

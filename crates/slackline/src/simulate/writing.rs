@@ -170,8 +170,8 @@ pub(crate) fn simulate_watched(
         schedule.masters = Vec::new();
     }
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
-    let admissions = built.admissions().to_vec();
-    Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, timings })
+    let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
+    Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, choices, timings })
 }
 
 /// How the rows are judged.

@@ -271,7 +271,7 @@ pub(super) fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wron
 
 pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
     let FirstLine { version, options, seed, .. } = first;
-    Meta { version, sha256: last.sha256, options, seed, status: last.status, jobs: Vec::new() }
+    Meta { version, sha256: last.sha256, options, seed, status: last.status, ..Meta::default() }
 }
 
 /// A line after the first.

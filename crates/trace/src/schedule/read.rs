@@ -70,6 +70,7 @@ fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
         seed: document.seed,
         status: document.status.clone(),
         jobs: document.jobs.clone(),
+        choices: document.choices.clone(),
     }
 }
 

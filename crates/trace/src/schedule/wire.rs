@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Choice;
 use crate::counts::JobCounts;
 use crate::times::Beginning;
 use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
@@ -80,6 +81,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// What the jobs of a real run counted.
     #[serde(default)]
     pub(crate) jobs: Vec<JobCounts>,
+    /// What a policy that chooses between rules chose when.
+    #[serde(default)]
+    pub(crate) choices: Vec<Choice>,
     /// Flow by flow.
     pub(crate) flows: Flows,
     /// Slots held by phases, piecewise constant.

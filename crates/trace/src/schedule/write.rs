@@ -83,6 +83,10 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
         out.write_all(b",\n")?;
         list(out, "jobs", &meta.jobs, |out, job| value(out, job))?;
     }
+    if !meta.choices.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "choices", &meta.choices, |out, choice| value(out, choice))?;
+    }
     out.write_all(b",\n")
 }
 
