@@ -2,7 +2,7 @@
 //!
 //! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and the simulator
 //! do under a policy of priorities: at each instant all batches that end there end, what follows becomes ready, and then
-//! each lane's free slots go to the first phase in the order that can use them, as many as it can, slots of lower numbers
+//! each lane's free slots go to the first phase in the order that can use them, as many as it can and wants, the fastest
 //! first. Equal tasks that start together are one batch, so that its cost is that of batches and not of tasks: O(log) each.
 //! Nothing is allocated after the first rollout of a size.
 //!
@@ -15,6 +15,8 @@ use std::collections::BinaryHeap;
 
 use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::View;
+
+use crate::machines::{Faster, willing};
 
 use super::positions::Positions;
 use super::snapshot::{End, JobNow, Now, PhaseNow, Snapshot, Wait, lanes};
@@ -138,15 +140,20 @@ impl Evaluator {
     /// Gives out the free slots of a lane.
     fn fill(&mut self, lane: usize, time: Time) {
         let mut free: u32 = self.now.free[lane].iter().sum();
+        let is_mixed = self.snapshot.classes[lane].len() > 1;
         let mut from = 0;
         while free > 0 {
             let Some(place) = self.ready[lane].next(from) else { return };
             let phase = self.at[place];
             let room = self.room(phase, lane);
-            let count = room.min(free);
-            if count > 0 {
-                self.launch(phase, count, time);
-                free -= count;
+            let mut count = room.min(free);
+            while count > 0 {
+                let n = if is_mixed { count.min(self.willing(phase, lane, time)) } else { count };
+                if n == 0 {
+                    break;
+                }
+                self.launch(phase, n, time);
+                (free, count) = (free - n, count - n);
             }
             // Barred reduces stay, as the bar may move; who is at its cap comes back when a task ends.
             let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
@@ -166,6 +173,31 @@ impl Evaluator {
             return room.min(self.snapshot.alive[lane].saturating_sub(1 + self.now.waiting[lane]));
         }
         room
+    }
+
+    /// How many tasks of a phase want the fastest slots that are free, as [`crate::machines`] says.
+    fn willing(&self, phase: u32, lane: usize, time: Time) -> u32 {
+        let (classes, free) = (&self.snapshot.classes[lane], &self.now.free[lane]);
+        let Some(at) = free.iter().position(|&free| free > 0) else { return 0 };
+        let (rest, free) = (self.now.phases[phase as usize].unstarted, free[at]);
+        if at == 0 || self.is_early(phase) {
+            return rest.min(free);
+        }
+        let mean = self.snapshot.phases[phase as usize].mean;
+        let slow = mean.at_speed_nearest(classes[at].speed);
+        let faster = |slots: u32, busy: Span, class: usize| {
+            Faster { slots, busy, task: mean.at_speed_nearest(classes[class].speed) }.sooner(slow)
+        };
+        let most: u64 = (0..at).map(|class| faster(classes[class].slots, Span::ZERO, class)).sum();
+        if willing(rest, free, most) == free {
+            return free;
+        }
+        let is_faster = |end: &End| {
+            usize::from(self.snapshot.phases[end.phase as usize].lane) == lane && usize::from(end.class) < at
+        };
+        let busy = self.ends.iter().map(|&Reverse(end)| end).filter(is_faster);
+        let sooner = busy.map(|end| faster(end.count, end.at.since(time), usize::from(end.class))).sum();
+        willing(rest, free, sooner)
     }
 
     /// Whether it is a reduce phase whose maps are not all done.

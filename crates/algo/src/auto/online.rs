@@ -7,6 +7,7 @@ use slackline_model::{Cluster, FlowId, Objective, PhaseId, Seed, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
 
 use super::evaluate::{Evaluator, Sequence};
+use crate::machines::Machines;
 use crate::registry::PolicyEntry;
 use crate::rule::online::{Place, by_tail};
 use crate::rule::orders::{How, Knobs, RULES, Rule, Scene};
@@ -84,6 +85,7 @@ pub struct Auto {
     decided: Option<Decided>,
     place: Grown<PhaseId, Place>,
     queue: ReadyQueue<Place>,
+    machines: Machines,
 }
 
 /// An order: flows, or none where phases of all flows go by their tails.
@@ -119,6 +121,7 @@ impl Auto {
             decided: None,
             place: Grown::default(),
             queue: ReadyQueue::new(),
+            machines: Machines::default(),
         }
     }
 
@@ -303,6 +306,7 @@ impl Policy for Auto {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.residual.note(events, view);
+        self.machines.look_again();
         let arrived = events.iter().any(|event| matches!(event, Event::FlowArrived(_)));
         if arrived {
             self.decide(view);
@@ -318,7 +322,8 @@ impl Policy for Auto {
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        self.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
+        let Self { queue, machines, .. } = self;
+        machines.grant(ask, view, |ask| queue.first(ask, view))
     }
 }
 

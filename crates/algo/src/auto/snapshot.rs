@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
-use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, SlotRange, Span, Time};
+use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::{Holding, View};
 
 use crate::believed;
+use crate::machines::overdue;
 use crate::rule::residual::is_live;
 
 /// What a rollout starts from, and what it changes.
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub(super) runs: Vec<(u32, Span)>,
     /// Slots of one speed, in the order in which they are given out, by lane.
     pub(super) classes: [Vec<Class>; 2],
+    /// Slots from that number on are of that class, by lane.
+    class_from: [Vec<(u32, u16)>; 2],
     /// Slots that are up, by lane.
     pub(super) alive: [u32; 2],
     /// Whether slots serve both kinds of phases.
@@ -69,6 +72,8 @@ pub(super) struct Phase {
     pub(super) cap: u32,
     /// The reduces of its job may take slots when no more tasks of this map phase are left.
     pub(super) opens_at: u32,
+    /// What a task takes on average at speed 1.
+    pub(super) mean: Span,
 }
 
 /// Slots of one speed.
@@ -76,8 +81,8 @@ pub(super) struct Phase {
 pub(super) struct Class {
     /// The believed speed.
     pub(super) speed: f64,
-    /// First slot.
-    first: u32,
+    /// How many there are.
+    pub(super) slots: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,6 +167,7 @@ impl Snapshot {
         self.start.waiting = [0; 2];
         for lane in 0..2 {
             self.classes[lane].clear();
+            self.class_from[lane].clear();
             self.start.free[lane].clear();
         }
     }
@@ -170,17 +176,14 @@ impl Snapshot {
         let cluster = view.instance.cluster();
         self.universal = !cluster.is_typed();
         for &lane in cluster.lanes() {
-            self.alive[lane.index()] = view.state.alive(lane);
-            let mut first = 0;
-            while first < cluster.slot_numbers(lane) {
-                let (_, next) = cluster.speed_of(lane, first);
-                let (machine, _) = cluster.machine_of(lane, first);
-                let speed = view.estimates.speed[cluster.group_id_of(machine)];
-                self.classes[lane.index()].push(Class { speed, first });
-                let range = SlotRange { first, len: next - first };
-                self.start.free[lane.index()].push(view.held.free_in(lane, range));
-                first = next;
+            let at = lane.index();
+            self.alive[at] = view.state.alive(lane);
+            for (number, class) in (0..).zip(view.held.classes(lane)) {
+                self.classes[at].push(Class { speed: class.speed, slots: class.len() });
+                self.class_from[at].extend(class.slots.iter().map(|range| (range.first, number)));
+                self.start.free[at].push(view.held.free_of(lane, class));
             }
+            self.class_from[at].sort_unstable();
         }
     }
 
@@ -221,7 +224,8 @@ impl Snapshot {
             if is_map { state.total() - view.state.maps_needed(phase).min(state.total()) } else { 0 };
         let is_instant = view.is_instant(phase);
         let lane = view.instance.lane_of(phase).index() as u8;
-        self.phases.push(Phase { job, lane, is_instant, maps, cap: info.cap, opens_at });
+        let mean = view.estimates.task[phase];
+        self.phases.push(Phase { job, lane, is_instant, maps, cap: info.cap, opens_at, mean });
         let run = self.runs.len() as u32;
         if !state.is_done() && !is_instant {
             self.runs.extend(believed::pending(view, phase).map(|run| (run.count, run.span)));
@@ -243,19 +247,18 @@ impl Snapshot {
     fn take_running(&mut self, holding: &Holding<'_>, view: &View<'_>) {
         let Some(phase) = self.number(holding.phase, view) else { return };
         let lane = usize::from(self.phases[phase as usize].lane);
-        let classes = &self.classes[lane];
-        let class = classes.partition_point(|class| class.first <= holding.places[0].first) - 1;
+        let from = &self.class_from[lane];
+        let (_, class) = from[from.partition_point(|&(first, _)| first <= holding.places[0].first) - 1];
         let span = believed::size(view, holding.phase, holding.first);
         let count = holding.count;
         let Some(since) = holding.since else {
             self.start.waiting[lane] += count;
-            self.start.hold(phase, Wait { count, class: class as u16, span, next: None });
+            self.start.hold(phase, Wait { count, class, span, next: None });
             return;
         };
-        let believed = since + span.at_speed_nearest(classes[class].speed);
-        let more = Span((view.now.since(since).0 / 10).max(1));
-        let at = if believed > view.now { believed } else { view.now + more };
-        self.start.ends.push(End { at, phase, count, class: class as u16 });
+        let believed = since + span.at_speed_nearest(self.classes[lane][usize::from(class)].speed);
+        let at = if believed > view.now { believed } else { view.now + overdue(view.now.since(since)) };
+        self.start.ends.push(End { at, phase, count, class });
     }
 }
 
