@@ -10,7 +10,7 @@ use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Sty
 use super::orders::{Knobs, NAMES, Rule, Scene};
 use super::residual::Residual;
 use crate::machines::Machines;
-use crate::registry::PolicyEntry;
+use crate::registry::{Capabilities, PolicyEntry};
 
 /// `rule` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -36,6 +36,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "whether due counts back from the date the time that is left of the flow",
         ),
     ],
+    capabilities: Capabilities::WITH_SPEEDS,
     ..PolicyEntry::new(
         "rule",
         "a rule of the textbook on what is left of each flow, such as area, slope, atc or moore",
@@ -77,7 +78,7 @@ impl ByRule {
     /// The order from now on.
     fn sort(&mut self, view: &View<'_>) {
         self.residual.measure(view);
-        let scene = Scene::of(&self.residual, view);
+        let scene = Scene::of(&self.residual, view, []);
         let ranks = self.rule.ranks(&scene, self.knobs);
         for (flow, &rank) in scene.flows.iter().zip(&ranks) {
             for phase in view.instance.flow(flow.left.flow).phases() {
