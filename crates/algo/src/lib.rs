@@ -25,6 +25,7 @@ pub mod dmrs;
 mod epochs;
 pub mod flex;
 pub mod flowflex;
+pub(crate) mod machines;
 pub mod ordering;
 mod phase_graph;
 pub mod policies;

@@ -31,6 +31,8 @@ pub struct PolicyEntry {
     pub make: MakePolicy,
     /// How it plans before anything runs.
     pub planner: Planner,
+    /// What it does when, for who wants to know: paragraphs, a line each; empty where the rest says it.
+    pub page: &'static [&'static str],
 }
 
 impl PolicyEntry {
@@ -51,8 +53,15 @@ impl PolicyEntry {
             params: &[],
             make,
             planner: Planner::Rehearsal,
+            page: &[],
         }
     }
+}
+
+impl Capabilities {
+    /// Those of most policies that know which machines are fast: flows and slots as they are, without regard to minima.
+    pub const WITH_SPEEDS: Self =
+        Self { flows: Flows::Whole, typed: Typed::Yes, speeds: Speeds::Known, minima: false };
 }
 
 /// Makes a policy for a cluster and an objective; it learns of flows as they arrive.

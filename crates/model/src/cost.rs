@@ -201,6 +201,20 @@ impl CostFn {
         self
     }
 
+    /// The same costs, that many seconds later: of a flow that comes again.
+    #[must_use]
+    pub fn later(mut self, seconds: f64) -> Self {
+        match &mut self.shape {
+            Shape::Linear { origin: at, .. } | Shape::Tardiness { due: at, .. } => *at += seconds,
+            Shape::Steps(points) | Shape::Piecewise { points, .. } => {
+                for (at, _) in points {
+                    *at += seconds;
+                }
+            }
+        }
+        self
+    }
+
     /// The cost of completing at `completion` seconds. O(log points).
     ///
     /// A step counts from just after its time, with the documents' tolerance of instants

@@ -445,6 +445,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         if !events.is_empty() {
             actions.clear();
             believe(config, ledger, estimates, events);
+            ledger.fastest.refresh(ledger.instance.cluster(), estimates);
             policy.on_events(events, &View::of(ledger, estimates), actions);
             if policy.failure().is_some() {
                 return;

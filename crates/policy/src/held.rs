@@ -2,6 +2,7 @@
 
 use slackline_model::{Lane, PhaseId, SlotRange, Time};
 
+use crate::fastest::SpeedClass;
 use crate::ledger::Ledger;
 use crate::log::Row;
 
@@ -48,6 +49,16 @@ impl<'a> Held<'a> {
             let since = (!waits).then_some(began);
             Holding { phase: task.phase, first: task.first, count: task.count, since, places: row.places() }
         })
+    }
+
+    /// The slots of a lane by believed speed, in the order in which free ones are taken.
+    pub fn classes(self, lane: Lane) -> &'a [SpeedClass] {
+        self.0.map_or(&[], |ledger| ledger.fastest.classes(lane))
+    }
+
+    /// How many slots of a class are free. O(words of its ranges).
+    pub fn free_of(self, lane: Lane, class: &SpeedClass) -> u32 {
+        class.slots.iter().map(|&range| self.free_in(lane, range)).sum()
     }
 
     /// How many slots of a range are free. O(words of the range).

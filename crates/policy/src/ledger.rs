@@ -14,6 +14,7 @@ use slackline_model::{
 
 use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, Running, Start};
 use crate::event::Event;
+use crate::fastest::Fastest;
 use crate::grown::Grown;
 use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
 use crate::slots::SlotSet;
@@ -40,6 +41,8 @@ pub(crate) struct Ledger {
     /// Rows that run, and those that ended and may still change.
     pub(crate) log: Log,
     pub(crate) free: [SlotSet; 2],
+    /// Which of them are used first.
+    pub(crate) fastest: Fastest,
     pub(crate) now: Time,
     capabilities: Capabilities,
     rules: Rules,
@@ -97,6 +100,7 @@ impl Ledger {
             masters: capabilities.masters.map(Masters::new),
             log: Log::new(),
             free,
+            fastest: Fastest::default(),
             now: Time::ZERO,
             capabilities,
             rules,

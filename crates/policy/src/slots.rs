@@ -90,16 +90,33 @@ impl SlotSet {
         }
     }
 
-    /// Takes the `n` lowest slots of the set within `range`, likewise.
-    pub fn take_in(&mut self, range: SlotRange, n: u32, out: &mut Vec<SlotRange>) {
+    /// Takes the `n` lowest slots of the set within `range`, likewise; returns how many.
+    pub fn take_in(&mut self, range: SlotRange, n: u32, out: &mut Vec<SlotRange>) -> u32 {
         let mut left = n;
-        let mut words = Vec::new();
-        each_word(range, |word, mask| words.push((word, mask)));
-        for (word, mask) in words {
-            while left > 0 && self.levels[0][word] & mask != 0 {
-                left -= self.take_from(word, mask, left, out);
-            }
+        while left > 0
+            && let Some(slot) = self.first_from(range.first).filter(|&slot| slot < range.end())
+        {
+            let in_word = ones(range.end().min(slot / 64 * 64 + 64) - slot) << (slot % 64);
+            left -= self.take_from(slot as usize / 64, in_word, left, out);
         }
+        n - left
+    }
+
+    /// The lowest slot of the set that is `slot` or more. O(levels).
+    fn first_from(&self, slot: u32) -> Option<u32> {
+        let mut at = slot as usize;
+        for (height, level) in self.levels.iter().enumerate() {
+            let bits = level.get(at / 64)? & (u64::MAX << (at % 64));
+            if bits != 0 {
+                at = at / 64 * 64 + bits.trailing_zeros() as usize;
+                for below in self.levels[..height].iter().rev() {
+                    at = at * 64 + below[at].trailing_zeros() as usize;
+                }
+                return Some(at as u32);
+            }
+            at = at / 64 + 1;
+        }
+        None
     }
 
     /// Takes the first run of set bits of a word within `mask`, at most `most`; returns how many.

@@ -36,13 +36,15 @@ impl Spot {
         self.machine.map_or(free.len(), |(_, range)| free.count_in(range))
     }
 
-    /// Takes `n` free slots there.
+    /// Takes `n` free slots there, the fastest first.
     pub(crate) fn take(&self, ledger: &mut Ledger, n: u32, out: &mut Vec<SlotRange>) {
         out.clear();
         let free = &mut ledger.free[self.lane.index()];
         match self.machine {
-            None => free.take_lowest(n, out),
-            Some((_, range)) => free.take_in(range, n, out),
+            None => ledger.fastest.take(self.lane, free, n, out),
+            Some((_, range)) => {
+                free.take_in(range, n, out);
+            }
         }
     }
 }

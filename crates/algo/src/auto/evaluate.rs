@@ -2,22 +2,28 @@
 //!
 //! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and the simulator
 //! do under a policy of priorities: at each instant all batches that end there end, what follows becomes ready, and then
-//! each lane's free slots go to the first phase in the order that can use them, as many as it can, slots of lower numbers
+//! each lane's free slots go to the first phase in the order that can use them, as many as it can and wants, the fastest
 //! first. Equal tasks that start together are one batch, so that its cost is that of batches and not of tasks: O(log) each.
 //! Nothing is allocated after the first rollout of a size.
 //!
 //! It covers kinds of slots, speeds, caps, tasks of unlike length where they are known, phases without length, reduces that
-//! take slots early, tasks that run already, and machines that are away. It leaves out heartbeats, locality, start-up costs,
-//! masters of jobs, minima and failures; of flows to come it knows those that are held back ([`Evaluator::hold_back`]).
+//! take slots early, tasks that run already, machines that are away, slots kept from long tasks, flows that go first because
+//! they have waited, and flows that were announced. It leaves out heartbeats, locality, start-up costs, masters of jobs,
+//! minima, failures and flows of which nothing is known.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
+use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::View;
 
+use crate::machines::{Faster, willing};
+
 use super::positions::Positions;
-use super::snapshot::{End, JobNow, Now, PhaseNow, Snapshot, Wait, lanes};
+use super::snapshot::{Arrival, End, FlowNow, JobNow, Now, PhaseNow, Snapshot, Wait, lanes};
+use super::template::Template;
 
 /// The order in which slots are given out.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +38,8 @@ pub enum Sequence<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Evaluator {
     snapshot: Snapshot,
+    /// The same with other lengths of tasks, where lengths are not known well.
+    others: Vec<Snapshot>,
     /// The phases by their tails, and those of each flow one after the other.
     by_tail: Vec<u32>,
     by_flow: Vec<u32>,
@@ -39,52 +47,169 @@ pub struct Evaluator {
     begins: Vec<u32>,
     now: Now,
     ends: BinaryHeap<Reverse<End>>,
-    /// The place of each phase in the order, and the phase at each place.
+    /// The place of each phase in the order, and the phase at each place: first those of flows that have a limit, by their
+    /// limits, then all of them in the order that is tried.
     place: Vec<u32>,
     at: Vec<u32>,
+    /// The place in front of each phase of a flow that has a limit, and how many such places there are.
+    front: Vec<u32>,
+    behind: usize,
     /// Places of ready phases that have tasks to start, by lane.
     ready: [Positions; 2],
     /// Batches that end at this instant.
     due: Vec<End>,
     /// Phases without length that became ready and are about to be done.
     passing: Vec<u32>,
-    /// Flows that may begin only later, by when, and how many of them have come.
-    later: Vec<(Time, u32)>,
-    come: usize,
     completions: Vec<Time>,
+    /// How many flows are done.
+    n_done: u32,
+    /// How the rollout went that is remembered ([`Evaluator::remember`]).
+    memory: Memory,
     batches: u64,
 }
+
+/// A rollout at some of its instants, and when slots were first offered to each flow: others go the same way up to there.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    is_recording: bool,
+    /// By flow; never of one to which none were.
+    offered: Vec<Time>,
+    points: Vec<Point>,
+    /// How many of them are of this rollout.
+    n_points: usize,
+    /// One is kept whenever so many instants have passed.
+    every: u32,
+    /// How many instants the longest rollout had.
+    instants: u32,
+}
+
+/// A rollout before slots are given out at an instant.
+#[derive(Clone, Debug, Default)]
+struct Point {
+    time: Time,
+    now: Now,
+    ends: BinaryHeap<Reverse<End>>,
+    n_done: u32,
+}
+
+/// How many points are kept of a rollout, about.
+const POINTS: u32 = 16;
+
+/// How often it is asked in a rollout whether to stop, about.
+const CHECKS: u32 = 8;
 
 impl Evaluator {
     /// Looks at what is there now. `by_tail` has the phases of all live flows, the longest tail first.
     /// O(phases + batches that run).
     pub fn look(&mut self, view: &View<'_>, by_tail: impl IntoIterator<Item = PhaseId>) {
-        self.snapshot.take(view);
-        self.later.clear();
-        let Self { snapshot, by_tail: tails, by_flow, begins, .. } = self;
+        let Self { snapshot, by_tail: tails, others, .. } = self;
+        others.clear();
+        snapshot.take(view);
         tails.clear();
         let is_left = |phase: &u32| snapshot.start.phases[*phase as usize].left > 0;
         tails.extend(by_tail.into_iter().filter_map(|phase| snapshot.number(phase, view)).filter(is_left));
+        self.lay_out();
+    }
+
+    /// Looks at flows as if they came to an empty cluster, each when it is said to, in this order.
+    pub(super) fn look_back<'a>(
+        &mut self,
+        view: &View<'_>,
+        flows: impl Iterator<Item = (&'a Template, Time)>,
+    ) {
+        self.others.clear();
+        self.by_tail.clear();
+        self.snapshot.take_empty(view);
+        flows.for_each(|(template, at)| self.snapshot.add(template, at, &mut self.by_tail));
+        self.snapshot.time = self.snapshot.arrivals.first().map_or(view.now, |first| first.at);
+        self.lay_out();
+    }
+
+    /// Adds flows that will come, each when it is said to, in this order; their numbers follow those of the live ones.
+    pub(super) fn announce<'a>(&mut self, flows: impl Iterator<Item = (&'a Template, Time)>) {
+        flows.for_each(|(template, at)| self.snapshot.add(template, at, &mut self.by_tail));
+        self.lay_out();
+    }
+
+    /// A flow that has just come, to be looked at again.
+    pub(super) fn template(&self, flow: usize) -> Template {
+        self.snapshot.template(flow, &self.by_flow[self.range_of(flow as u32)])
+    }
+
+    /// Keeps a share `rho` of each lane from tasks longer than `theta`.
+    pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
+        self.snapshot.reserve(theta, rho);
+    }
+
+    /// The tasks of a flow that have not begun take `factor` times as long.
+    pub(super) fn stretch(&mut self, flow: usize, factor: f64) {
+        self.snapshot.stretch(self.snapshot.phases_of(flow), factor);
+    }
+
+    /// From these instants on flows go first, in this order; they are in the order of the instants.
+    pub(super) fn limit(&mut self, limits: impl Iterator<Item = (Time, u32)>) {
+        let Self { snapshot, at, front, behind, by_flow, begins, .. } = self;
+        snapshot.limits.extend(limits);
+        front.resize(snapshot.phases.len(), 0);
+        for &(_, flow) in &snapshot.limits {
+            for &phase in &by_flow[begins[flow as usize] as usize..begins[flow as usize + 1] as usize] {
+                front[phase as usize] = at.len() as u32;
+                at.push(phase);
+            }
+        }
+        *behind = at.len();
+    }
+
+    /// Looks also at `n` worlds in which the tasks of each phase take longer or shorter, by a factor whose logarithm is
+    /// normal with that deviation.
+    pub(super) fn doubt(&mut self, n: usize, deviation: f64, rng: &mut ChaCha8Rng) {
+        for _ in 0..n {
+            let mut other = self.snapshot.clone();
+            other.doubt(|| random::lognormal(rng, -deviation * deviation / 2.0, deviation));
+            self.others.push(other);
+        }
+    }
+
+    /// How many worlds there are: what is believed, and others.
+    pub(super) fn n_worlds(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// Goes to another world: rollouts are of that one.
+    pub(super) fn next_world(&mut self) {
+        if let [first, ..] = self.others.as_mut_slice() {
+            std::mem::swap(&mut self.snapshot, first);
+            self.others.rotate_left(1);
+        }
+    }
+
+    /// Sorts the phases by flow, as by counting: how many come before those of each flow.
+    fn lay_out(&mut self) {
+        let Self { snapshot, by_tail, by_flow, begins, at, front, behind, memory, .. } = self;
+        (memory.n_points, memory.instants) = (0, 0);
+        at.clear();
+        front.clear();
+        *behind = 0;
         let flow_of = |phase: u32| snapshot.jobs[snapshot.phases[phase as usize].job as usize].flow as usize;
-        // Sorted by flow, as by counting: how many phases come before those of each flow.
         begins.clear();
-        begins.resize(snapshot.flows.len() + 1, 0);
-        for &phase in tails.iter() {
+        begins.resize(snapshot.n_flows() + 1, 0);
+        for &phase in by_tail.iter() {
             begins[flow_of(phase) + 1] += 1;
         }
         (1..begins.len()).for_each(|flow| begins[flow] += begins[flow - 1]);
         by_flow.clear();
-        by_flow.extend_from_slice(tails);
+        by_flow.extend_from_slice(by_tail);
         by_flow.sort_by_key(|&phase| flow_of(phase));
     }
 
-    /// Has live flows of which nothing has begun begin only later. To be told after each look. O(n log n).
-    pub fn hold_back(&mut self, flows: impl IntoIterator<Item = (FlowId, Time)>) {
-        let Self { snapshot, later, .. } = self;
-        let number = |flow: FlowId| snapshot.flows.binary_search(&flow).ok().map(|at| at as u32);
-        let of = |(flow, at)| Some((at, number(flow)?));
-        later.extend(flows.into_iter().filter_map(of).filter(|&(at, _)| at > snapshot.time));
-        later.sort_unstable();
+    /// Where in `by_flow` the phases of a flow are.
+    fn range_of(&self, flow: u32) -> Range<usize> {
+        self.begins[flow as usize] as usize..self.begins[flow as usize + 1] as usize
+    }
+
+    /// How many flows there are, announced ones included.
+    pub(super) fn n_flows(&self) -> usize {
+        self.snapshot.n_flows()
     }
 
     /// The live flows; orders and completions are by their numbers here.
@@ -97,19 +222,66 @@ impl Evaluator {
         self.batches
     }
 
-    /// The live flows and when each completes if slots are given out in that order from now on; `None` if some never would,
-    /// as no slot that could serve them is up. O(phases + batches · log batches).
+    /// The live flows and when each completes if slots are given out in that order from now on, and then when flows do that
+    /// are to come; `None` if some never would, as no slot that could serve them is up. O(phases + batches · log batches).
     pub fn roll(&mut self, sequence: Sequence<'_>) -> Option<(&[FlowId], &[Time])> {
-        self.begin(sequence);
-        let mut time = self.snapshot.time;
+        self.roll_until(sequence, |_| false)
+    }
+
+    /// The same; `None` also if `stop` says so, which is asked now and then and told when each flow completes or, of one that
+    /// has not, the instant that was reached.
+    pub(super) fn roll_until(
+        &mut self,
+        sequence: Sequence<'_>,
+        stop: impl Fn(&[Time]) -> bool,
+    ) -> Option<(&[FlowId], &[Time])> {
+        self.run(sequence, None, stop)
+    }
+
+    /// Rolls and remembers how it went, for [`Evaluator::roll_near`].
+    pub(super) fn remember(&mut self, order: &[u32]) {
+        self.memory.every = self.memory.instants / POINTS + 1;
+        self.memory.n_points = 0;
+        self.memory.offered.clear();
+        self.memory.offered.resize(self.snapshot.n_flows(), Time(u64::MAX));
+        self.memory.is_recording = true;
+        self.run(Sequence::Flows(order), None, |_| false);
+        self.memory.is_recording = false;
+    }
+
+    /// As [`Evaluator::roll_until`] with an order that is the one remembered but for these flows, which are neighbours: what
+    /// happens before slots are offered to one of them is the same.
+    pub(super) fn roll_near(
+        &mut self,
+        order: &[u32],
+        moved: &[u32],
+        stop: impl Fn(&[Time]) -> bool,
+    ) -> Option<(&[FlowId], &[Time])> {
+        let Memory { offered, points, n_points, .. } = &self.memory;
+        let first = moved.iter().map(|&flow| offered[flow as usize]).min().unwrap_or(Time::ZERO);
+        let from = points[..*n_points].partition_point(|point| point.time <= first).checked_sub(1);
+        self.run(Sequence::Flows(order), from, stop)
+    }
+
+    fn run(
+        &mut self,
+        sequence: Sequence<'_>,
+        from: Option<usize>,
+        stop: impl Fn(&[Time]) -> bool,
+    ) -> Option<(&[FlowId], &[Time])> {
+        let mut time = self.begin(sequence, from);
+        let often = self.now.flows.len() as u32 / CHECKS + 1;
+        let (mut next_check, mut instants) = (self.n_done + often, 0);
         loop {
+            if self.memory.is_recording && instants % self.memory.every == 0 {
+                self.keep_point(time);
+            }
+            instants += 1;
             for lane in lanes(self.snapshot.universal) {
                 self.fill(lane.index(), time);
             }
-            let end = self.ends.peek().map(|&Reverse(End { at, .. })| at);
-            let come = self.later.get(self.come).map(|&(at, _)| at);
-            let Some(at) = end.into_iter().chain(come).min() else { break };
-            time = at;
+            let Some(next) = self.next_instant() else { break };
+            time = next;
             // All first: what begins at this instant and takes no time ends when slots have been given out.
             let mut due = std::mem::take(&mut self.due);
             while self.ends.peek().is_some_and(|&Reverse(end)| end.at == time) {
@@ -117,28 +289,97 @@ impl Evaluator {
             }
             due.drain(..).for_each(|end| self.finish(end));
             self.due = due;
-            while let Some(&(_, flow)) = self.later.get(self.come).filter(|&&(at, _)| at == time) {
-                self.come += 1;
-                self.arrive(flow, time);
+            self.come(time);
+            if self.n_done >= next_check {
+                next_check = self.n_done + often;
+                self.note_completions(time);
+                if stop(&self.completions) {
+                    return None;
+                }
             }
         }
-        self.completions.clear();
-        self.completions.extend(self.now.flows.iter().map(|flow| flow.completion));
+        self.memory.instants = self.memory.instants.max(instants);
+        self.note_completions(time);
         let all_complete = self.now.flows.iter().all(|flow| flow.jobs_left == 0);
-        all_complete.then_some((&self.snapshot.flows, &self.completions))
+        all_complete.then_some((self.snapshot.live(), &self.completions))
     }
 
-    fn begin(&mut self, sequence: Sequence<'_>) {
-        let Self { snapshot, now, ends, place, at, ready, by_tail, by_flow, begins, .. } = self;
-        now.copy(&snapshot.start);
-        self.come = 0;
-        for &(_, flow) in &self.later {
-            let range = begins[flow as usize] as usize..begins[flow as usize + 1] as usize;
-            by_flow[range].iter().for_each(|&phase| now.phases[phase as usize].is_ready = false);
+    fn keep_point(&mut self, time: Time) {
+        let Self { memory, now, ends, n_done, .. } = self;
+        if memory.points.len() == memory.n_points {
+            memory.points.push(Point::default());
         }
-        ends.clear();
-        ends.extend(now.ends.iter().map(|&end| Reverse(end)));
-        at.clear();
+        let point = &mut memory.points[memory.n_points];
+        memory.n_points += 1;
+        (point.time, point.n_done) = (time, *n_done);
+        point.now.copy(now);
+        point.ends.clone_from(ends);
+    }
+
+    fn note_completions(&mut self, now: Time) {
+        let at = |flow: &FlowNow| if flow.jobs_left == 0 { flow.completion } else { now };
+        self.completions.clear();
+        self.completions.extend(self.now.flows.iter().map(at));
+    }
+
+    /// When something happens next: tasks end, a flow comes, or one has waited long enough.
+    fn next_instant(&mut self) -> Option<Time> {
+        let Self { snapshot, now, .. } = self;
+        let is_over = |&(_, flow): &(Time, u32)| now.flows[flow as usize].jobs_left == 0;
+        while snapshot.limits.get(now.passed).is_some_and(is_over) {
+            now.passed += 1;
+        }
+        let end = self.ends.peek().map(|&Reverse(end)| end.at);
+        let arrival = snapshot.arrivals.get(now.arrived).map(|arrival| arrival.at);
+        let next = [end, arrival].into_iter().flatten().min()?;
+        Some(snapshot.limits.get(now.passed).map_or(next, |&(limit, _)| limit.min(next)))
+    }
+
+    /// Flows come, and those that have waited long enough go first from now on.
+    fn come(&mut self, time: Time) {
+        while let Some(Arrival { at, opening }) = self.snapshot.arrivals.get(self.now.arrived)
+            && *at <= time
+        {
+            self.now.arrived += 1;
+            for at in opening.clone() {
+                self.set_ready(self.snapshot.opening[at as usize]);
+            }
+        }
+        while let Some(&(limit, flow)) = self.snapshot.limits.get(self.now.passed)
+            && limit <= time
+        {
+            self.now.passed += 1;
+            self.go_first(flow);
+        }
+    }
+
+    /// A flow has waited long enough: its phases move to their places in front.
+    fn go_first(&mut self, flow: u32) {
+        // The places in front are in the order of limits.
+        for &phase in &self.by_flow[self.range_of(flow)] {
+            let lane = usize::from(self.snapshot.phases[phase as usize].lane);
+            let (old, new) = (self.place[phase as usize], self.front[phase as usize]);
+            self.place[phase as usize] = new;
+            if self.ready[lane].remove(old as usize) {
+                self.ready[lane].insert(new as usize);
+            }
+        }
+    }
+
+    /// Begins with what is there or, with `from`, with a point that was kept; returns the instant.
+    fn begin(&mut self, sequence: Sequence<'_>, from: Option<usize>) -> Time {
+        let Self { snapshot, now, ends, place, at, ready, by_tail, by_flow, begins, behind, .. } = self;
+        let point = from.map(|at| &self.memory.points[at]);
+        now.copy(point.map_or(&snapshot.start, |point| &point.now));
+        self.n_done = point.map_or(0, |point| point.n_done);
+        match point {
+            Some(point) => ends.clone_from(&point.ends),
+            None => {
+                ends.clear();
+                ends.extend(now.ends.iter().map(|&end| Reverse(end)));
+            }
+        }
+        at.truncate(*behind);
         match sequence {
             Sequence::Tails => at.extend_from_slice(by_tail),
             Sequence::Flows(order) => order.iter().for_each(|&flow| {
@@ -150,27 +391,44 @@ impl Evaluator {
         for ready in ready.iter_mut() {
             ready.clear(at.len());
         }
-        for (k, &phase) in at.iter().enumerate() {
+        for (k, &phase) in at.iter().enumerate().skip(*behind) {
             place[phase as usize] = k as u32;
             let PhaseNow { is_ready, unstarted, .. } = now.phases[phase as usize];
             if is_ready && unstarted > 0 {
                 ready[usize::from(snapshot.phases[phase as usize].lane)].insert(k);
             }
         }
+        if let Some(time) = point.map(|point| point.time) {
+            (0..self.now.passed).for_each(|at| self.go_first(self.snapshot.limits[at].1));
+            return time;
+        }
+        let time = self.snapshot.time;
+        self.come(time);
+        time
     }
 
     /// Gives out the free slots of a lane.
     fn fill(&mut self, lane: usize, time: Time) {
         let mut free: u32 = self.now.free[lane].iter().sum();
+        let is_mixed = self.snapshot.classes[lane].len() > 1;
         let mut from = 0;
         while free > 0 {
             let Some(place) = self.ready[lane].next(from) else { return };
             let phase = self.at[place];
+            if self.memory.is_recording {
+                let flow = self.snapshot.jobs[self.snapshot.phases[phase as usize].job as usize].flow;
+                let offered = &mut self.memory.offered[flow as usize];
+                *offered = time.min(*offered);
+            }
             let room = self.room(phase, lane);
-            let count = room.min(free);
-            if count > 0 {
-                self.launch(phase, count, time);
-                free -= count;
+            let mut count = room.min(free);
+            while count > 0 {
+                let n = if is_mixed { count.min(self.willing(phase, lane, time)) } else { count };
+                if n == 0 {
+                    break;
+                }
+                self.launch(phase, n, time);
+                (free, count) = (free - n, count - n);
             }
             // Barred reduces stay, as the bar may move; who is at its cap comes back when a task ends.
             let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
@@ -184,12 +442,46 @@ impl Evaluator {
     /// How many tasks of a ready phase may start.
     fn room(&self, phase: u32, lane: usize) -> u32 {
         let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
-        let room = unstarted.min(self.snapshot.phases[phase as usize].cap.saturating_sub(running));
+        let fixed = &self.snapshot.phases[phase as usize];
+        let mut room = unstarted.min(fixed.cap.saturating_sub(running));
+        if fixed.is_long && !self.goes_first(phase) {
+            room = room.min(self.snapshot.long_max[lane].saturating_sub(self.now.long[lane]));
+        }
         if self.snapshot.universal && self.is_early(phase) {
             // One slot must stay free of waiting reduces, or the maps they wait for cannot run.
             return room.min(self.snapshot.alive[lane].saturating_sub(1 + self.now.waiting[lane]));
         }
         room
+    }
+
+    /// How many tasks of a phase want the fastest slots that are free, as [`crate::machines`] says.
+    fn willing(&self, phase: u32, lane: usize, time: Time) -> u32 {
+        let (classes, free) = (&self.snapshot.classes[lane], &self.now.free[lane]);
+        let Some(at) = free.iter().position(|&free| free > 0) else { return 0 };
+        let (rest, free) = (self.now.phases[phase as usize].unstarted, free[at]);
+        if at == 0 || self.is_early(phase) {
+            return rest.min(free);
+        }
+        let mean = self.snapshot.phases[phase as usize].mean;
+        let slow = mean.at_speed_nearest(classes[at].speed);
+        let faster = |slots: u32, busy: Span, class: usize| {
+            Faster { slots, busy, task: mean.at_speed_nearest(classes[class].speed) }.sooner(slow)
+        };
+        let most: u64 = (0..at).map(|class| faster(classes[class].slots, Span::ZERO, class)).sum();
+        if willing(rest, free, most) == free {
+            return free;
+        }
+        let is_faster = |end: &End| {
+            usize::from(self.snapshot.phases[end.phase as usize].lane) == lane && usize::from(end.class) < at
+        };
+        let busy = self.ends.iter().map(|&Reverse(end)| end).filter(is_faster);
+        let sooner = busy.map(|end| faster(end.count, end.at.since(time), usize::from(end.class))).sum();
+        willing(rest, free, sooner)
+    }
+
+    /// Whether the flow of a phase has waited long enough.
+    fn goes_first(&self, phase: u32) -> bool {
+        (self.place[phase as usize] as usize) < self.behind
     }
 
     /// Whether it is a reduce phase whose maps are not all done.
@@ -230,6 +522,7 @@ impl Evaluator {
         let state = &mut now.phases[phase as usize];
         state.unstarted -= count;
         state.running += count;
+        now.long[lane] += if snapshot.phases[phase as usize].is_long { count } else { 0 };
         if early {
             now.waiting[lane] += count;
         }
@@ -241,6 +534,7 @@ impl Evaluator {
         let fixed = &self.snapshot.phases[phase as usize];
         let lane = usize::from(fixed.lane);
         self.now.free[lane][usize::from(class)] += count;
+        self.now.long[lane] -= if fixed.is_long { count } else { 0 };
         let state = &mut self.now.phases[phase as usize];
         state.running -= count;
         state.left -= count;
@@ -254,33 +548,11 @@ impl Evaluator {
                 self.open_reduces(fixed.job);
             }
         }
-        self.pass(at);
-    }
-
-    /// Phases without length that became ready are done.
-    fn pass(&mut self, at: Time) {
         while let Some(phase) = self.passing.pop() {
             let state = &mut self.now.phases[phase as usize];
             (state.left, state.unstarted) = (0, 0);
             self.finish_phase(phase, at);
         }
-    }
-
-    /// A flow that was held back may begin.
-    fn arrive(&mut self, flow: u32, at: Time) {
-        let jobs = &self.snapshot.jobs;
-        let (from, to) =
-            (jobs.partition_point(|job| job.flow < flow), jobs.partition_point(|job| job.flow <= flow));
-        for job in from as u32..to as u32 {
-            if self.now.jobs[job as usize].blocked_by == 0 {
-                let map = self.snapshot.jobs[job as usize].map;
-                if let Some(map) = map.filter(|&map| self.now.phases[map as usize].left > 0) {
-                    self.set_ready(map);
-                }
-                self.open_reduces(job);
-            }
-        }
-        self.pass(at);
     }
 
     fn finish_phase(&mut self, phase: u32, at: Time) {
@@ -330,6 +602,7 @@ impl Evaluator {
         let flow = &mut self.now.flows[flow];
         flow.jobs_left -= 1;
         flow.completion = at;
+        self.n_done += u32::from(flow.jobs_left == 0);
     }
 
     /// Makes the reduces of a job ready if they are not and enough maps are done.
@@ -358,3 +631,6 @@ impl Evaluator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,8 @@ use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Sty
 
 use super::evaluate::Evaluator;
 use super::online::{Believed, Looking, numbers, portfolio};
+use super::template::Template;
+use crate::machines::Machines;
 use crate::rule::online::{Place, by_tail};
 use crate::rule::orders::Scene;
 use crate::rule::residual::Residual;
@@ -49,19 +51,31 @@ impl Search {
     ) -> Option<Found> {
         let mut residual = Residual::default();
         residual.measure(view);
+        let mut here = Evaluator::default();
+        here.look(view, by_tail(&residual, view));
+        // Numbers are by release.
+        let mut coming: Vec<(Time, usize, FlowId)> =
+            here.flows().iter().enumerate().map(|(at, &flow)| (released(flow), at, flow)).collect();
+        coming.sort_unstable();
+        let templates: Vec<(Template, Time)> =
+            coming.iter().map(|&(release, at, _)| (here.template(at), release)).collect();
         let mut evaluator = Evaluator::default();
-        evaluator.look(view, by_tail(&residual, view));
-        evaluator.hold_back(view.instance.flows().keys().map(|flow| (flow, released(flow))));
-        let scene = Scene::of(&residual, view);
-        let mut looking = Looking { evaluator: &mut evaluator, view, objective: self.objective };
-        let ruled =
-            portfolio().into_iter().filter_map(|(rule, knobs)| numbers(rule, knobs, &scene, &looking));
-        let given =
-            starts.iter().map(|order| order.iter().filter_map(|&flow| looking.number(flow)).collect());
-        let orders: Vec<Vec<u32>> = ruled.chain(given).collect();
+        evaluator.look_back(view, templates.iter().map(|(template, at)| (template, *at)));
+        let mut number = vec![0; coming.len()];
+        (0..).zip(&coming).for_each(|(new, &(_, at, _))| number[at] = new);
+        let costs = coming.iter().map(|&(_, _, flow)| &view.instance.flow(flow).cost).collect();
+        let scene = Scene::of(&residual, view, []);
+        let mut looking =
+            Looking { evaluator: &mut evaluator, costs, objective: self.objective, now: view.now };
+        let ruled = portfolio().into_iter().filter_map(|(rule, knobs)| numbers(rule, knobs, &scene));
+        let place = |flow: &FlowId| here.flows().binary_search(flow).ok().map(|at| at as u32);
+        let given = starts.iter().map(|order| order.iter().filter_map(place).collect());
+        let orders = ruled
+            .chain(given)
+            .map(|order: Vec<u32>| -> Vec<u32> { order.into_iter().map(|at| number[at as usize]).collect() });
         let mut best: Option<(Believed, Vec<u32>)> = None;
         for order in orders {
-            let believed = looking.believed(Some(&order));
+            let believed = looking.believed(Some(&order), None, None);
             if best.as_ref().is_none_or(|(least, _)| believed.beats(*least, 0.0)) {
                 best = Some((believed, order));
             }
@@ -74,8 +88,10 @@ impl Search {
             least = looking.search(&mut order, least, now, &mut rng);
             left -= now;
         }
-        let flows = evaluator.flows();
-        Some(Found { order: order.iter().map(|&flow| flows[flow as usize]).collect(), believed: least })
+        Some(Found {
+            order: order.iter().map(|&number| coming[number as usize].2).collect(),
+            believed: least,
+        })
     }
 }
 
@@ -87,6 +103,7 @@ pub struct InOrder {
     residual: Residual,
     place: Grown<PhaseId, Place>,
     queue: ReadyQueue<Place>,
+    machines: Machines,
 }
 
 impl InOrder {
@@ -96,7 +113,13 @@ impl InOrder {
         // Flows that are over before they begin have no place in an order, and no phase that asks for one.
         let mut rank = vec![u32::MAX; n];
         (0..).zip(order).for_each(|(at, flow)| rank[flow.index()] = at);
-        Self { rank, residual: Residual::default(), place: Grown::default(), queue: ReadyQueue::new() }
+        Self {
+            rank,
+            residual: Residual::default(),
+            place: Grown::default(),
+            queue: ReadyQueue::new(),
+            machines: Machines::default(),
+        }
     }
 
     /// Gives the phases of flows that arrive their places.
@@ -123,6 +146,7 @@ impl Policy for InOrder {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.residual.note(events, view);
+        self.machines.look_again();
         let arrival = |event: &Event| match event {
             Event::FlowArrived(flow) => Some(*flow),
             _ => None,
@@ -139,7 +163,8 @@ impl Policy for InOrder {
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        self.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
+        let Self { queue, machines, .. } = self;
+        machines.grant(ask, view, |ask| queue.first(ask, view))
     }
 }
 

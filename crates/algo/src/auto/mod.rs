@@ -1,13 +1,15 @@
 //! The best order for any metric: every rule's order and some near the best one, each looked at by a rollout.
 //!
 //! **Paper**: none; rollouts of base rules (Bertsekas, Castañón 1999). **Problem**: flows that arrive over time, any metric.
-//! **Idea**: 1. At every arrival, look at what is there ([`snapshot`]). 2. Make the order of each rule of
-//! [`crate::rule`], and take the order in force with the new flows put in by its rule. 3. Find when each flow completes under
-//! each, task by task ([`evaluate`]). 4. Leave the order in force only for one that is believed to cost 0.5 % less, or noise
-//! would decide. 5. Move flows at random, half of them not far; keep what costs less or, at equal cost, completes earlier in
-//! sum. 6. Until the next arrival, serve by the best order.
-//! **Guarantee**: at each arrival the order is believed to cost no more than that of any rule, within 0.5 %; on what the
-//! evaluator covers and with exact estimates the belief is true if nothing else arrives (a law, tested).
+//! **Idea**: 1. At every arrival, look at what is there ([`snapshot`]), and at what was announced. 2. Make the order of each
+//! rule of [`crate::rule`], and take the order in force with the new flows put in by its rule. 3. Find when each flow completes
+//! under each, task by task ([`evaluate`]). 4. Leave the order in force only for one that is believed to cost 0.5 % less, or
+//! less by more than the noise of what is believed (`doubt`). 5. Move flows at random, half of them not far; keep what costs
+//! less or, at equal cost, completes earlier in sum. 6. Until the next arrival, serve by the best order (`serving`), but first
+//! whoever has waited too long, and keep some slots from long tasks (`headroom`).
+//! **Guarantee**: at each arrival the order is believed to cost no more than that of any rule, within 0.5 % or the noise; on
+//! what the evaluator covers and with exact estimates the belief is true if nothing else arrives (a law, tested). A flow that
+//! has been there `wait` times its time alone is served before all others (tested).
 //! **Complexity**: at an arrival as many rollouts as there are rules, and the parameter `rollouts`.
 //! **Invariants**: I1. The evaluator equals the simulator on what it covers (`crates/testkit/tests/suite/rollouts.rs`).
 //! **Deviations**: none.
@@ -15,14 +17,23 @@
 //! - [`snapshot`]: what a rollout starts from, copied from what a policy sees;
 //! - [`evaluate`]: the rollout: a list scheduler task by task, a batch of equal tasks at a time;
 //! - `positions`: the ready phases in the order in which they are served;
+//! - `template`, `known`: flows that came before and flows that will come again, for rollouts;
+//! - `headroom`: slots that are kept from long tasks;
+//! - `doubt`: how far off what is believed is;
+//! - `serving`: who is served until the next decision;
 //! - [`online`]: the policy;
 //! - [`foreseen`]: the search where everything is known beforehand, for plans.
 
+mod doubt;
 pub mod evaluate;
 pub mod foreseen;
+mod headroom;
+mod known;
 pub mod online;
 mod positions;
+mod serving;
 pub mod snapshot;
+mod template;
 
 pub use evaluate::{Evaluator, Sequence};
 pub use online::{Auto, ENTRY};

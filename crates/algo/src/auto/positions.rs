@@ -21,11 +21,14 @@ impl Positions {
         self.summary[at / 4096] |= 1 << (at / 64 % 64);
     }
 
-    pub(super) fn remove(&mut self, at: usize) {
+    /// Takes it out; returns whether it was in.
+    pub(super) fn remove(&mut self, at: usize) -> bool {
+        let was_in = self.words[at / 64] >> (at % 64) & 1 == 1;
         self.words[at / 64] &= !(1 << (at % 64));
         if self.words[at / 64] == 0 {
             self.summary[at / 4096] &= !(1 << (at / 64 % 64));
         }
+        was_in
     }
 
     /// The first member that is `from` or more.
@@ -76,8 +79,7 @@ mod tests {
                 model.insert(at);
             } else {
                 let at = model.range(at..).next().copied().unwrap_or(at);
-                set.remove(at);
-                model.remove(&at);
+                assert_eq!(set.remove(at), model.remove(&at));
             }
             let from = draw(n);
             assert_eq!(set.next(from), model.range(from..).next().copied(), "from {from}");

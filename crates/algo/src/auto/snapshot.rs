@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
-use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, SlotRange, Span, Time};
+use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::{Holding, View};
 
 use crate::believed;
+use crate::machines::overdue;
 use crate::rule::residual::is_live;
 
 /// What a rollout starts from, and what it changes.
@@ -18,7 +19,7 @@ pub struct Snapshot {
     pub(super) time: Time,
     pub(super) flows: Vec<FlowId>,
     /// First phase and first job of each flow, by id and by number here.
-    firsts: Vec<(PhaseId, u32)>,
+    pub(super) firsts: Vec<(PhaseId, u32)>,
     pub(super) jobs: Vec<Job>,
     /// Jobs that come after others ([`Job::before`]).
     pub(super) before: Vec<u32>,
@@ -27,8 +28,18 @@ pub struct Snapshot {
     pub(super) runs: Vec<(u32, Span)>,
     /// Slots of one speed, in the order in which they are given out, by lane.
     pub(super) classes: [Vec<Class>; 2],
+    /// Slots from that number on are of that class, by lane.
+    class_from: [Vec<(u32, u16)>; 2],
     /// Slots that are up, by lane.
     pub(super) alive: [u32; 2],
+    /// How many of them long tasks may hold, by lane ([`super::headroom`]).
+    pub(super) long_max: [u32; 2],
+    /// Flows that are still to come, by when.
+    pub(super) arrivals: Vec<Arrival>,
+    /// Phases that are ready when their flow comes.
+    pub(super) opening: Vec<u32>,
+    /// When flows that wait go first, by when.
+    pub(super) limits: Vec<(Time, u32)>,
     /// Whether slots serve both kinds of phases.
     pub(super) universal: bool,
     pub(super) start: Now,
@@ -44,10 +55,23 @@ pub(super) struct Now {
     pub(super) free: [Vec<u32>; 2],
     /// Reduces that hold slots and wait for maps, by lane.
     pub(super) waiting: [u32; 2],
+    /// Slots that long tasks hold, by lane.
+    pub(super) long: [u32; 2],
+    /// How many of [`Snapshot::arrivals`] have come, and of [`Snapshot::limits`] have passed.
+    pub(super) arrived: usize,
+    pub(super) passed: usize,
     /// Batches of such reduces: lists, each headed by its phase ([`PhaseNow::waits`]).
     pub(super) waits: Vec<Wait>,
     /// Batches that compute, and when each ends.
     pub(super) ends: Vec<End>,
+}
+
+/// A flow that is still to come.
+#[derive(Clone, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: Time,
+    /// Where in [`Snapshot::opening`] its phases are that are ready then.
+    pub(super) opening: Range<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +83,7 @@ pub(super) struct Job {
     pub(super) before: Range<u32>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Phase {
     pub(super) job: u32,
     pub(super) lane: u8,
@@ -69,6 +93,10 @@ pub(super) struct Phase {
     pub(super) cap: u32,
     /// The reduces of its job may take slots when no more tasks of this map phase are left.
     pub(super) opens_at: u32,
+    /// What a task takes on average at speed 1.
+    pub(super) mean: Span,
+    /// Whether its tasks are long ([`super::headroom`]).
+    pub(super) is_long: bool,
 }
 
 /// Slots of one speed.
@@ -76,8 +104,8 @@ pub(super) struct Phase {
 pub(super) struct Class {
     /// The believed speed.
     pub(super) speed: f64,
-    /// First slot.
-    first: u32,
+    /// How many there are.
+    pub(super) slots: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,13 +143,33 @@ pub(super) struct Wait {
     pub(super) next: Option<u32>,
 }
 
-/// Tasks that end together; ordered by when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Tasks that end together; ordered by when, as those of an instant are taken together.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: Time,
     pub(super) phase: u32,
     pub(super) count: u32,
     pub(super) class: u16,
+}
+
+impl PartialEq for End {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for End {}
+
+impl PartialOrd for End {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for End {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
 }
 
 impl Snapshot {
@@ -137,6 +185,65 @@ impl Snapshot {
         for holding in view.held.running() {
             self.take_running(&holding, view);
         }
+    }
+
+    /// Takes the slots as they are, all of them free, and no flows.
+    pub fn take_empty(&mut self, view: &View<'_>) {
+        self.time = view.now;
+        self.clear();
+        self.take_slots(view);
+        for (free, classes) in self.start.free.iter_mut().zip(&self.classes) {
+            free.iter_mut().zip(classes).for_each(|(free, class)| *free = class.slots);
+        }
+    }
+
+    /// Keeps how many slots tasks of more than `theta` may hold: all but a share `rho` of each lane, rounded down.
+    pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
+        for (most, &alive) in self.long_max.iter_mut().zip(&self.alive) {
+            *most = long_max(alive, rho);
+        }
+        self.start.long = [0; 2];
+        for (phase, now) in self.phases.iter_mut().zip(&self.start.phases) {
+            phase.is_long = phase.mean > theta;
+            self.start.long[usize::from(phase.lane)] += if phase.is_long { now.running } else { 0 };
+        }
+    }
+
+    /// The tasks of a flow that have not begun take `factor` times as long.
+    pub(super) fn stretch(&mut self, phases: Range<usize>, factor: f64) {
+        let all = self.runs.len();
+        for phase in phases {
+            for (_, span) in &mut self.runs[run_range(&self.start.phases, phase, all)] {
+                *span = Span::from_seconds_nearest(span.seconds() * factor);
+            }
+        }
+    }
+
+    /// The tasks of each phase take as many times as long as drawn.
+    pub(super) fn doubt(&mut self, mut draw: impl FnMut() -> f64) {
+        let factors: Vec<f64> = self.phases.iter().map(|_| draw()).collect();
+        for (phase, &factor) in factors.iter().enumerate() {
+            self.stretch(phase..phase + 1, factor);
+        }
+        let now = self.time;
+        for end in &mut self.start.ends {
+            let left = end.at.since(now).seconds() * factors[end.phase as usize];
+            end.at = now + Span::from_seconds_nearest(left).max(Span(1));
+        }
+        for wait in 0..self.start.phases.len() {
+            let mut next = self.start.phases[wait].waits;
+            while let Some(at) = next {
+                let wait_of = &mut self.start.waits[at as usize];
+                wait_of.span = Span::from_seconds_nearest(wait_of.span.seconds() * factors[wait]);
+                next = wait_of.next;
+            }
+        }
+    }
+
+    /// The phases of a flow.
+    pub(super) fn phases_of(&self, flow: usize) -> Range<usize> {
+        let end = self.firsts.get(flow + 1).map_or(self.phases.len(), |&(_, first)| first as usize);
+        self.firsts[flow].1 as usize..end
     }
 
     /// The number of a phase of a live flow; `None` of one that is not there.
@@ -159,9 +266,14 @@ impl Snapshot {
         self.start.phases.clear();
         self.start.waits.clear();
         self.start.ends.clear();
+        self.arrivals.clear();
+        self.opening.clear();
+        self.limits.clear();
         self.start.waiting = [0; 2];
+        self.start.long = [0; 2];
         for lane in 0..2 {
             self.classes[lane].clear();
+            self.class_from[lane].clear();
             self.start.free[lane].clear();
         }
     }
@@ -170,17 +282,14 @@ impl Snapshot {
         let cluster = view.instance.cluster();
         self.universal = !cluster.is_typed();
         for &lane in cluster.lanes() {
-            self.alive[lane.index()] = view.state.alive(lane);
-            let mut first = 0;
-            while first < cluster.slot_numbers(lane) {
-                let (_, next) = cluster.speed_of(lane, first);
-                let (machine, _) = cluster.machine_of(lane, first);
-                let speed = view.estimates.speed[cluster.group_id_of(machine)];
-                self.classes[lane.index()].push(Class { speed, first });
-                let range = SlotRange { first, len: next - first };
-                self.start.free[lane.index()].push(view.held.free_in(lane, range));
-                first = next;
+            let at = lane.index();
+            (self.alive[at], self.long_max[at]) = (view.state.alive(lane), u32::MAX);
+            for (number, class) in (0..).zip(view.held.classes(lane)) {
+                self.classes[at].push(Class { speed: class.speed, slots: class.len() });
+                self.class_from[at].extend(class.slots.iter().map(|range| (range.first, number)));
+                self.start.free[at].push(view.held.free_of(lane, class));
             }
+            self.class_from[at].sort_unstable();
         }
     }
 
@@ -221,7 +330,9 @@ impl Snapshot {
             if is_map { state.total() - view.state.maps_needed(phase).min(state.total()) } else { 0 };
         let is_instant = view.is_instant(phase);
         let lane = view.instance.lane_of(phase).index() as u8;
-        self.phases.push(Phase { job, lane, is_instant, maps, cap: info.cap, opens_at });
+        let mean = view.estimates.task[phase];
+        let is_long = false;
+        self.phases.push(Phase { job, lane, is_instant, maps, cap: info.cap, opens_at, mean, is_long });
         let run = self.runs.len() as u32;
         if !state.is_done() && !is_instant {
             self.runs.extend(believed::pending(view, phase).map(|run| (run.count, run.span)));
@@ -243,31 +354,41 @@ impl Snapshot {
     fn take_running(&mut self, holding: &Holding<'_>, view: &View<'_>) {
         let Some(phase) = self.number(holding.phase, view) else { return };
         let lane = usize::from(self.phases[phase as usize].lane);
-        let classes = &self.classes[lane];
-        let class = classes.partition_point(|class| class.first <= holding.places[0].first) - 1;
+        let from = &self.class_from[lane];
+        let (_, class) = from[from.partition_point(|&(first, _)| first <= holding.places[0].first) - 1];
         let span = believed::size(view, holding.phase, holding.first);
         let count = holding.count;
         let Some(since) = holding.since else {
             self.start.waiting[lane] += count;
-            self.start.hold(phase, Wait { count, class: class as u16, span, next: None });
+            self.start.hold(phase, Wait { count, class, span, next: None });
             return;
         };
-        let believed = since + span.at_speed_nearest(classes[class].speed);
-        let more = Span((view.now.since(since).0 / 10).max(1));
-        let at = if believed > view.now { believed } else { view.now + more };
-        self.start.ends.push(End { at, phase, count, class: class as u16 });
+        let believed = since + span.at_speed_nearest(self.classes[lane][usize::from(class)].speed);
+        let at = if believed > view.now { believed } else { view.now + overdue(view.now.since(since)) };
+        self.start.ends.push(End { at, phase, count, class });
     }
+}
+
+/// How many of a lane's slots long tasks may hold if a share `rho` of it is kept for others.
+pub(super) fn long_max(alive: u32, rho: f64) -> u32 {
+    alive - (rho * f64::from(alive)).floor() as u32
+}
+
+/// Where the tasks are that a phase has to start, of `runs` runs of all phases.
+fn run_range(phases: &[PhaseNow], phase: usize, runs: usize) -> Range<usize> {
+    phases[phase].run as usize..phases.get(phase + 1).map_or(runs, |next| next.run as usize)
 }
 
 impl Now {
     /// Copies another without allocating if it fits.
     pub(super) fn copy(&mut self, from: &Self) {
-        let Self { flows, jobs, phases, free, waiting, waits, ends } = self;
+        let Self { flows, jobs, phases, free, waiting, long, arrived, passed, waits, ends } = self;
         flows.clone_from(&from.flows);
         jobs.clone_from(&from.jobs);
         phases.clone_from(&from.phases);
         free.clone_from(&from.free);
-        *waiting = from.waiting;
+        (*waiting, *long) = (from.waiting, from.long);
+        (*arrived, *passed) = (from.arrived, from.passed);
         waits.clone_from(&from.waits);
         ends.clone_from(&from.ends);
     }

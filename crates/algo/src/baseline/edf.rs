@@ -21,6 +21,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: CAPABILITIES,
     params: &[],
     make: |_, _, _| Box::new(Edf::new()),
+    page: &[],
     planner: Planner::Allocations(|instance, _, _| propose(instance, fluid::Rule::Edf)),
 };
 

@@ -33,6 +33,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: Capabilities { minima: true, ..CAPABILITIES },
     params: &[BY],
     make: |_, _, settings| Box::new(Fair::new(By::chosen(settings))),
+    page: &[],
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Fair(By::chosen(settings)))
     }),

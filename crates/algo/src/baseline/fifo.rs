@@ -21,6 +21,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     capabilities: CAPABILITIES,
     params: &[BY],
     make: |_, _, settings| Box::new(Fifo::new(By::chosen(settings))),
+    page: &[],
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Fifo(By::chosen(settings)))
     }),

@@ -25,6 +25,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     },
     params: &[REOPTIMISE, LP, KEY],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Full, settings))),
+    page: &[],
     planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::Full, settings))),
 };
 
@@ -37,6 +38,7 @@ pub const IDENTICAL: PolicyEntry = PolicyEntry {
     capabilities: Capabilities { speeds: Speeds::Ignored, ..ENTRY.capabilities },
     params: &[],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Identical, settings))),
+    page: &[],
     planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::Identical, settings))),
 };
 
@@ -46,6 +48,7 @@ pub const MAP_ONLY: PolicyEntry = PolicyEntry {
     summary: "dmrs for maps alone; reduces go to the first free slot",
     params: &[REOPTIMISE],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::MapOnly, settings))),
+    page: &[],
     planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::MapOnly, settings))),
     capabilities: ENTRY.capabilities,
     ..IDENTICAL

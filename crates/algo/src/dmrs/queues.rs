@@ -150,17 +150,24 @@ impl Queues {
             in_order: Default::default(),
             speeds: Vec::new(),
         };
-        (0..cluster.n_machines()).for_each(|machine| queues.join(cluster, MachineId(machine)));
+        let mut machines: Vec<MachineId> = (0..cluster.n_machines()).map(MachineId).collect();
+        if cluster.uniform_speed().is_none() {
+            // Ties go to the first slot, and so must not depend on the order in which groups are listed.
+            machines.sort_by_key(|&machine| (&cluster.group_of(machine).name, machine));
+        }
+        machines.into_iter().for_each(|machine| queues.join(cluster, machine));
         queues
     }
 
-    /// A machine joins, with all slots idle; they come in the order of their ids.
+    /// A machine joins, with all slots idle: they are numbered after those that are there.
     pub(super) fn join(&mut self, cluster: &Cluster, machine: MachineId) {
         let group = cluster.group_id_of(machine);
         for &lane in cluster.lanes() {
-            let (first, len) =
-                cluster.machine_slots(lane, machine).map_or((0, 0), |range| (range.first, range.len));
-            self.machines[lane.index()].push((first, len));
+            let first = self.lanes[lane.index()].len() as u32;
+            let len = cluster.machine_slots(lane, machine).map_or(0, |range| range.len);
+            let machines = &mut self.machines[lane.index()];
+            machines.resize(machines.len().max(machine.index() + 1), (0, 0));
+            machines[machine.index()] = (first, len);
             let slot = Slot {
                 machine,
                 group,

@@ -45,6 +45,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         let hand = if settings.choice("hand") == "minima" { Hand::Minima } else { Hand::Targets };
         Box::new(Flex::new(Span::from_seconds_nearest(settings.real("epoch")), hand))
     },
+    page: &[],
     planner: Planner::Allocations(propose),
 };
 

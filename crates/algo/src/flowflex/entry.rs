@@ -29,6 +29,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         "seconds between plans; 0 for one at every event",
     )],
     make: |_, _, settings| Box::new(FlowFlex::new(Span::from_seconds_nearest(settings.real("epoch")))),
+    page: &[],
     planner: Planner::Allocations(propose),
 };
 

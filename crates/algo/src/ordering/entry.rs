@@ -25,6 +25,7 @@ pub const MK_JR: PolicyEntry = PolicyEntry {
     },
     params: &[times("best")],
     make: |_, _, settings| Box::new(Ordering::new(Rule::MkJr, candidates(settings))),
+    page: &[],
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkJr, instance, settings)),
 };
 
@@ -36,6 +37,7 @@ pub const MK_TCT_JR: PolicyEntry = PolicyEntry {
     guarantee: "none",
     params: &[times("area")],
     make: |_, _, settings| Box::new(Ordering::new(Rule::MkTctJr, candidates(settings))),
+    page: &[],
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkTctJr, instance, settings)),
     ..MK_JR
 };

@@ -124,7 +124,7 @@ fn total([map, reduce]: &Stages<u128>) -> f64 {
 
 /// The order of a rule by how long the stages of each job last; ties by position. `total` is the time of
 /// both stages. O(n log n).
-pub(super) fn order_of<I: From<usize> + Copy, T: Copy + PartialOrd>(
+pub(crate) fn order_of<I: From<usize> + Copy, T: Copy + PartialOrd>(
     rule: Rule,
     stages: &[Stages<T>],
     total: impl Fn(&Stages<T>) -> f64,

@@ -22,7 +22,8 @@
 //! | `johnson` | Johnson's order of maps and reduces | makespan on typed slots |
 //! | `lst` | the least slack: due date less time left | largest lateness |
 //! | `atc` | the largest apparent tardiness cost | tardiness |
-//! | `moore` | the earliest due date, of those that can be on time | tardy |
+//! | `moore`, `worth` | the earliest due date, of those that can be on time; `worth` keeps those first that are worth most for their work (FLEX's schemes for due dates) | tardy |
+//! | `mk-tct-jr` | Johnson's order, of those first that take no longer than the geometric mean (MK_TCT_JR on what is left) | makespan and response |
 //! | `due` | the earliest date that keeps the largest cost below a level | any maximum |
 //! | `critical-path` | the longest path, of phases rather than flows | makespan |
 

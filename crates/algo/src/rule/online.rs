@@ -9,7 +9,8 @@ use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Sty
 
 use super::orders::{Knobs, NAMES, Rule, Scene};
 use super::residual::Residual;
-use crate::registry::PolicyEntry;
+use crate::machines::Machines;
+use crate::registry::{Capabilities, PolicyEntry};
 
 /// `rule` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -35,6 +36,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "whether due counts back from the date the time that is left of the flow",
         ),
     ],
+    capabilities: Capabilities::WITH_SPEEDS,
     ..PolicyEntry::new(
         "rule",
         "a rule of the textbook on what is left of each flow, such as area, slope, atc or moore",
@@ -51,6 +53,7 @@ pub struct ByRule {
     /// Place of each phase of a live flow: the rank of its flow, and its place by tail among all phases.
     place: Grown<PhaseId, Place>,
     queue: ReadyQueue<Place>,
+    machines: Machines,
 }
 
 /// The rank of its flow, and the place of a phase by tail.
@@ -62,13 +65,20 @@ impl ByRule {
         let rule = Rule::named(settings.choice("order")).expect("invariant: the parameter names a rule");
         let knobs =
             Knobs { k: settings.real("k"), x: settings.real("x"), tail: settings.choice("tail") == "yes" };
-        Self { rule, knobs, residual: Residual::default(), place: Grown::default(), queue: ReadyQueue::new() }
+        Self {
+            rule,
+            knobs,
+            residual: Residual::default(),
+            place: Grown::default(),
+            queue: ReadyQueue::new(),
+            machines: Machines::default(),
+        }
     }
 
     /// The order from now on.
     fn sort(&mut self, view: &View<'_>) {
         self.residual.measure(view);
-        let scene = Scene::of(&self.residual, view);
+        let scene = Scene::of(&self.residual, view, []);
         let ranks = self.rule.ranks(&scene, self.knobs);
         for (flow, &rank) in scene.flows.iter().zip(&ranks) {
             for phase in view.instance.flow(flow.left.flow).phases() {
@@ -104,6 +114,7 @@ impl Policy for ByRule {
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
         self.residual.note(events, view);
+        self.machines.look_again();
         let changes = |event: &Event| matches!(event, Event::FlowArrived(_)) || event.over().is_some();
         let is_changed = events.iter().any(changes);
         if is_changed {
@@ -120,6 +131,7 @@ impl Policy for ByRule {
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        self.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
+        let Self { queue, machines, .. } = self;
+        machines.grant(ask, view, |ask| queue.first(ask, view))
     }
 }

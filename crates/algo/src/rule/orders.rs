@@ -5,13 +5,16 @@ use slackline_policy::View;
 
 use super::residual::{Left, Residual, due};
 use crate::classic::rules::{self, Job, sorted};
+use crate::ordering;
 
 /// A flow as the rules see it: times in seconds, instants from now on.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
+    /// Its number among all of them; that of a live flow is its place in [`Residual::flows`].
+    pub number: u32,
     /// What is left of it.
     pub left: Left,
-    /// Its release: not after now.
+    /// Its release: after now of one that was announced.
     pub release: f64,
     /// Its due date; infinite without one.
     pub due: f64,
@@ -81,6 +84,8 @@ pub const RULES: &[Rule] = &[
         how: How::Order(|scene, knobs| rules::apparent_tardiness_cost(&scene.jobs(), 1.0, knobs.k)),
     },
     Rule { name: "moore", how: How::Order(|scene, _| rules::moore(&scene.jobs(), 1.0, |job| job.ratio)) },
+    Rule { name: "worth", how: How::Order(|scene, _| rules::worth(&scene.jobs(), 1.0)) },
+    Rule { name: "mk-tct-jr", how: How::Order(two_classes) },
     Rule { name: "due", how: How::Order(by_level) },
     Rule { name: "critical-path", how: How::Together },
 ];
@@ -116,12 +121,17 @@ impl Rule {
 }
 
 impl<'a> Scene<'a> {
-    /// What is to be ordered now.
-    pub fn of(residual: &Residual, view: &View<'a>) -> Self {
+    /// What is to be ordered now: the live flows, and some that are still to come.
+    pub fn of(
+        residual: &Residual,
+        view: &View<'a>,
+        announced: impl IntoIterator<Item = Candidate<'a>>,
+    ) -> Self {
         let now = view.now.seconds();
-        let candidate = |left: &Left| {
+        let candidate = |(number, left): (u32, &Left)| {
             let flow = view.instance.flow(left.flow);
             Candidate {
+                number,
                 left: *left,
                 release: flow.release.seconds() - now,
                 due: due(left.flow, view) - now,
@@ -130,14 +140,15 @@ impl<'a> Scene<'a> {
                 cost: &flow.cost,
             }
         };
-        let mut flows: Vec<Candidate<'a>> = residual.flows.iter().map(candidate).collect();
-        flows.sort_by(|a, b| a.release.total_cmp(&b.release).then(a.left.flow.cmp(&b.left.flow)));
+        let mut flows: Vec<Candidate<'a>> = (0..).zip(&residual.flows).map(candidate).collect();
+        flows.extend(announced);
+        flows.sort_by(|a, b| a.release.total_cmp(&b.release).then(a.number.cmp(&b.number)));
         let stages = flows.iter().fold([0.0, 0.0], |[map, reduce], flow| {
             [map + flow.left.stages[0], reduce + flow.left.stages[1]]
         });
         let work =
             if view.instance.cluster().is_typed() { stages[0].max(stages[1]) } else { stages[0] + stages[1] };
-        let end = flows.iter().map(|flow| flow.left.rem).fold(work, f64::max);
+        let end = flows.iter().map(|flow| flow.release.max(0.0) + flow.left.rem).fold(work, f64::max);
         Self { flows, now, end }
     }
 
@@ -161,6 +172,13 @@ fn over(left: f64, worth: f64) -> f64 {
 fn johnson(flow: &Candidate<'_>) -> f64 {
     let [map, reduce] = flow.left.stages;
     if map <= reduce { -1.0 / map } else { 1.0 / reduce }
+}
+
+/// MK_TCT_JR on what is left: flows whose stages together take no longer than the geometric mean first, then the others,
+/// each by Johnson's rule.
+fn two_classes(scene: &Scene<'_>, _: Knobs) -> Vec<usize> {
+    let stages: Vec<[f64; 2]> = scene.flows.iter().map(|flow| flow.left.stages).collect();
+    ordering::orders::order_of(ordering::orders::Rule::MkTctJr, &stages, |[map, reduce]| map + reduce)
 }
 
 /// By the latest completion at which the cost stays under a level between the least that the largest cost can be, each

@@ -1,8 +1,9 @@
 //! What is left of every live flow, at believed lengths: what rules and rollouts order flows by.
 //!
 //! A task that runs still has what is believed of it less what it has run, and a phase that has done more than was believed
-//! is not about to be over: what is left of either is never less than a tenth of what it has done ([`FLOOR`]). A flow that
-//! says less than it needs would otherwise stay ahead of all others for as long as it runs.
+//! is not about to be over: what is left of either is never less than a tenth of what it has done ([`FLOOR`]). A flow that has
+//! done more than all it was believed to be has said too little of the rest as well ([`Left::overrun`]). It would otherwise
+//! stay ahead of all others for as long as it runs.
 
 use slackline_model::cluster::Slots;
 use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
@@ -12,6 +13,9 @@ use crate::believed;
 
 /// What is left of a task or phase, at least, of what it has done.
 const FLOOR: f64 = 0.1;
+
+/// A flow has done more than it was believed to be from this share on, so that rounding does not count.
+const OVER: f64 = 1.001;
 
 /// What is left of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +28,8 @@ pub struct Left {
     pub area: f64,
     /// Seconds until it is done if it has the whole cluster from now on: its longest path, or the area if that is more.
     pub rem: f64,
+    /// How many times as long as believed its tasks take, once it has done more than all it was believed to be; else 1.
+    pub overrun: f64,
 }
 
 /// What is left of a phase.
@@ -103,6 +109,7 @@ impl Residual {
 
     /// From the jobs that nothing comes after to the first.
     fn measure_flow(&mut self, flow: FlowId, view: &View<'_>, lanes: &[Speeds; 2]) -> Left {
+        let overrun = self.overrun(flow, view);
         let (mut stages, mut longest_path) = ([0.0; 2], 0.0_f64);
         for &job in view.instance.topological_of(flow).iter().rev() {
             let info = view.instance.job(job);
@@ -112,7 +119,7 @@ impl Residual {
             let mut tail = tails.fold(0.0, f64::max);
             for phase in [info.reduce, info.map].into_iter().flatten() {
                 let kind = view.instance.phase(phase).kind as usize;
-                let (work, seconds) = self.measure_phase(phase, view, &lanes[kind]);
+                let (work, seconds) = self.measure_phase(phase, overrun, view, &lanes[kind]);
                 tail += seconds;
                 stages[kind] += work / lanes[kind].capacity;
                 self.phases[phase] = PhaseLeft { work, tail };
@@ -121,16 +128,29 @@ impl Residual {
         }
         let [map, reduce] = stages;
         let area = if view.instance.cluster().is_typed() { map.max(reduce) } else { map + reduce };
-        Left { flow, stages, area, rem: area.max(longest_path) }
+        Left { flow, stages, area, rem: area.max(longest_path), overrun }
+    }
+
+    /// How many times as long as believed the tasks of a flow take that has done more than all it was believed to be.
+    fn overrun(&self, flow: FlowId, view: &View<'_>) -> f64 {
+        let (mut done, mut said, mut said_done) = (0.0, 0.0, 0.0);
+        for phase in view.instance.flow(flow).phases().filter(|&phase| !view.is_instant(phase)) {
+            let all = f64::from(view.phase(phase).total()) * view.estimates.task[phase].seconds();
+            done += self.spent[phase] + self.running[phase].done;
+            said += all;
+            said_done += all - believed::left(view, phase).0;
+        }
+        if done > said * OVER && said_done > 0.0 { (done / said_done).max(1.0) } else { 1.0 }
     }
 
     /// Work left of a phase in slot-seconds, and the seconds it takes at least.
-    fn measure_phase(&self, phase: PhaseId, view: &View<'_>, lane: &Speeds) -> (f64, f64) {
+    fn measure_phase(&self, phase: PhaseId, overrun: f64, view: &View<'_>, lane: &Speeds) -> (f64, f64) {
         let state = view.phase(phase);
         if state.is_done() || view.is_instant(phase) {
             return (0.0, 0.0);
         }
         let (to_start, longest) = believed::left(view, phase);
+        let (to_start, longest) = (to_start * overrun, longest * overrun);
         let running = self.running[phase];
         let work = (to_start + running.left).max(FLOOR * (self.spent[phase] + running.done));
         let longest = longest.max(running.longest);

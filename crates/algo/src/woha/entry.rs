@@ -72,6 +72,7 @@ const fn entry<const ORDER: usize>() -> PolicyEntry {
         },
         params: PARAMS,
         make: |_, _, settings| Box::new(policy::<ORDER>(settings)),
+        page: &[],
         planner: Planner::Progress {
             generator: generator::<ORDER>,
             follow: |_, _, settings, plans| Box::new(policy::<ORDER>(settings).with_plans(plans)),

@@ -54,6 +54,10 @@ pub fn details(entry: &PolicyEntry, view: &View) -> String {
         text.extend(["\n", entry.name, ":", param.name, "=", &values(param), "\n"]);
         text += &wrapped(&[("", what)], view.width);
     }
+    for paragraph in entry.page {
+        text += "\n";
+        text += &wrapped(&[("", *paragraph)], view.width);
+    }
     text
 }
 
@@ -96,4 +100,20 @@ fn document(entry: &PolicyEntry) -> Value {
         },
         "parameters": params.collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_follows_the_parameters_within_the_width() {
+        let said = details(&slackline_algo::auto::ENTRY, &View::default());
+        let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text} in\n{said}"));
+        assert!(
+            at("auto:rollouts=") < at("When a flow arrives:")
+                && at("When a flow arrives:") < at("headroom=yes:")
+        );
+        assert!(said.lines().all(|line| line.chars().count() <= View::default().width), "{said}");
+    }
 }

@@ -11,6 +11,7 @@
 //! - `page_on_run`: what the page on `run` shows can be read;
 //! - `copies`: a copy of a run ends as the run does;
 //! - `rollouts`: what `auto` believes is what happens, where nothing else arrives;
+//! - `groups`: it does not matter in which order machines are listed;
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
 //! - `figures`: what is not kept is judged as what is;
@@ -28,6 +29,7 @@ mod documents;
 mod explain;
 mod failures;
 mod figures;
+mod groups;
 mod known;
 mod laws;
 mod no_length;

@@ -1,7 +1,8 @@
 //! What the choice of an order promises.
 
 use slackline_model::cluster::Slots;
-use slackline_model::{Combine, Metric};
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, Repeat, TasksDraft};
+use slackline_model::{Combine, Draft, Instance, Metric};
 use slackline_policy::Config;
 use slackline_sim::{Options, Sim};
 
@@ -86,5 +87,190 @@ fn with_nothing_else_to_come_flows_complete_when_they_are_believed_to() {
         for &(flow, believed) in &decided.completions {
             assert_eq!(run.completions[flow], Some(believed), "flow {flow:?}");
         }
+    }
+}
+
+/// `auto`, watched: whoever has waited long enough is served before all others.
+struct Watched {
+    auto: Auto,
+    /// How many times somebody was served who had waited long enough, and somebody else was there.
+    first: u32,
+    seen: Vec<FlowId>,
+}
+
+impl Policy for Watched {
+    fn name(&self) -> &'static str {
+        "watched"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.auto.on_events(events, view, out);
+        self.seen = view.instance.flows().keys().collect();
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let waited = |flow: FlowId| self.auto.goes_first_at(flow).is_some_and(|at| at <= view.now);
+        let may_run = |flow: &FlowId| {
+            let phases = view.instance.flow(*flow).phases();
+            phases.into_iter().any(|phase| {
+                view.instance.lane_of(phase) == ask.lane
+                    && view.runnable(phase) > 0
+                    && !ask.skip.contains(&phase)
+            })
+        };
+        let due: Vec<FlowId> =
+            self.seen.iter().copied().filter(|&flow| waited(flow) && may_run(&flow)).collect();
+        let others = self.seen.iter().any(|flow| !due.contains(flow) && may_run(flow));
+        let grant = self.auto.next(ask, view);
+        if !due.is_empty() {
+            let served = grant.map(|grant| view.instance.flow_of(grant.phase));
+            assert!(
+                served.is_some_and(|flow| due.contains(&flow)),
+                "{served:?} is served, {due:?} have waited"
+            );
+            self.first += u32::from(others);
+        }
+        grant
+    }
+}
+
+#[test]
+fn who_has_waited_so_many_times_its_time_alone_goes_first() {
+    let overloaded = Shape { load: 1.4, ..UNIVERSAL };
+    let mut first = 0;
+    for (metric, combine) in METRICS {
+        for seed in 0..4 {
+            let instance = workload(seed, overloaded, metric, combine);
+            let settings = [("rollouts", "5"), ("wait", "3")];
+            let auto = Auto::new(instance.objective(), &Settings::parse(ENTRY.params, settings).unwrap());
+            // Some slots are kept from long tasks as well.
+            let auto = auto.with_headroom(Span(20_000_000), 0.2);
+            let mut watched = Watched { auto, first: 0, seen: Vec::new() };
+            cost_of(&instance, &mut watched);
+            first += watched.first;
+        }
+    }
+    assert!(first > 100, "{first} times somebody who had waited went before others");
+}
+
+/// A flow of one map phase on one slot.
+fn serial(id: &str, release: f64, (tasks, seconds): (u32, f64)) -> FlowDraft {
+    let map = Some(TasksDraft::Uniform { tasks, seconds }.into());
+    FlowDraft { release, ..FlowDraft::new(id, vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }]) }
+}
+
+fn on_slots(slots: u32, flows: Vec<FlowDraft>, metric: Metric) -> Instance {
+    let slots = Slots::Universal(slots);
+    let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+    let objective = Objective::new(metric, Combine::Sum);
+    Instance::new(&Draft { machines: vec![machine], flows, objective, ..Draft::default() }).unwrap()
+}
+
+#[test]
+fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
+    // The liar says 40 seconds and takes 400; another comes when it has done 50, and takes 100 as it says.
+    let flows = vec![serial("liar", 0.0, (40, 10.0)), serial("honest", 45.0, (10, 10.0))];
+    let instance = on_slots(1, flows, Metric::Response);
+    let completions = |said: f64| {
+        let believe = |instance: &Instance, phase: PhaseId| {
+            let is_liar = instance.phase(phase).tasks().unwrap().count() == 40;
+            Span::from_seconds_nearest(if is_liar { said } else { 10.0 })
+        };
+        let mut auto = auto(instance.objective(), "50");
+        let mut engine = Sim::new(&instance, Options::exact());
+        let run =
+            slackline_policy::run(&instance, &mut auto, &mut engine, Config::plain().with_beliefs(believe));
+        run.completions.raw.iter().map(|at| at.unwrap().seconds()).collect::<Vec<_>>()
+    };
+    assert_eq!(completions(1.0), completions(10.0));
+    assert_eq!(completions(1.0), [500.0, 150.0]);
+}
+
+#[test]
+fn flows_that_were_announced_are_reckoned_with() {
+    // At 60 there are tasks of 30 and of 70 seconds; at 100 comes a flow that must not wait, as it did at 0. With those of
+    // 30 first, all slots are taken from 90 to 160, with those of 70 only until 130.
+    let urgent = |id: &str, release: f64| FlowDraft {
+        weight: 100.0,
+        deadline: Some(release + 10.0),
+        ..serial(id, release, (10, 10.0))
+    };
+    let late = |id: &str, seconds: f64| FlowDraft {
+        deadline: Some(60.0 + seconds),
+        ..serial(id, 60.0, (10, seconds))
+    };
+    let others = [late("short", 30.0), late("long", 70.0)];
+    let again = FlowDraft { repeat: Some(Repeat { every: 100.0, times: 2 }), ..urgent("urgent", 0.0) };
+    let announced = on_slots(10, [vec![again], others.to_vec()].concat(), Metric::Tardiness);
+    let unknown = [vec![urgent("urgent", 0.0), urgent("again", 100.0)], others.to_vec()].concat();
+    let unknown = on_slots(10, unknown, Metric::Tardiness);
+    let cost = |instance: &Instance| cost_of(instance, &mut auto(instance.objective(), "50"));
+    assert_eq!((cost(&announced), cost(&unknown)), (3000.0 + 80.0, 6000.0 + 30.0));
+}
+
+/// Moves flows about at each arrival, and compares rollouts that begin where nothing has changed yet with whole ones.
+struct Nearby {
+    auto: Auto,
+    /// How many rollouts were compared.
+    compared: u32,
+}
+
+impl Policy for Nearby {
+    fn name(&self) -> &'static str {
+        "nearby"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        self.auto.on_events(events, view, out);
+        let Auto { evaluator, rng, .. } = &mut self.auto;
+        let n = evaluator.n_flows();
+        if n < 3 || !events.iter().any(|event| matches!(event, Event::FlowArrived(_))) {
+            return;
+        }
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        evaluator.remember(&order);
+        for _ in 0..6 {
+            let [from, to] = [0; 2].map(|_| random::integer(rng, 0, n as u64 - 1) as usize);
+            shift(&mut order, from, to);
+            let moved = &order[from.min(to)..=from.max(to)];
+            let near = evaluator.roll_near(&order, moved, |_| false).map(|(_, at)| at.to_vec());
+            let whole = evaluator.roll(Sequence::Flows(&order)).map(|(_, at)| at.to_vec());
+            assert_eq!(near, whole, "{from} to {to} of {n}");
+            shift(&mut order, to, from);
+            self.compared += 1;
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        self.auto.next(ask, view)
+    }
+}
+
+#[test]
+fn rollouts_that_begin_where_nothing_has_changed_yet_end_as_whole_ones() {
+    for (slots, seed) in [(Slots::Universal(20), 3), (Slots::Typed { map: 12, reduce: 6 }, 4)] {
+        let shape = Shape { slots, jobs: 6, load: 1.2, ..UNIVERSAL };
+        let instance = workload(seed, shape, Metric::Response, Combine::Sum);
+        let settings = Settings::parse(ENTRY.params, [("rollouts", "0"), ("wait", "3")]).unwrap();
+        let auto = Auto::new(instance.objective(), &settings).with_headroom(Span(20_000_000), 0.2);
+        let mut nearby = Nearby { auto, compared: 0 };
+        cost_of(&instance, &mut nearby);
+        assert!(nearby.compared > 100, "{} rollouts were compared", nearby.compared);
+    }
+}
+
+#[test]
+fn the_page_says_what_each_parameter_does() {
+    for param in ENTRY.params.iter().filter(|param| param.name != "seed") {
+        let says = |paragraph: &&str| paragraph.starts_with(&format!("{}=", param.name));
+        assert!(ENTRY.page.iter().any(says), "{}", param.name);
     }
 }

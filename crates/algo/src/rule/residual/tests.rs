@@ -84,6 +84,7 @@ fn what_is_left_goes_down_with_what_was_done() {
         stages: [map / 6.0, reduce / 2.0],
         area: (map / 6.0).max(reduce / 2.0),
         rem,
+        overrun: 1.0,
     };
     let expected = [
         // Two waves are not counted, work is: 32 / 6, then 4, then 3.
@@ -102,14 +103,32 @@ fn what_is_left_goes_down_with_what_was_done() {
 }
 
 #[test]
-fn who_says_too_little_has_a_tenth_of_what_it_did() {
-    // Ten maps of 20 (10 s at speed 2) one after the other, said to be a hundredth of that.
+fn who_has_done_more_than_it_said_has_the_rest_in_proportion() {
+    // Ten maps of 20 (10 s at speed 2) one after the other, said to be a hundredth of that: 2 in all.
     let instance = instance(Slots::Universal(1), vec![job("a", &[], (10, 20.0), None)]);
     let work: Vec<f64> = seen(&instance, 0.01).iter().map(|(_, left)| left.area * 2.0).collect();
     let expected: Vec<f64> =
-        (0..10).map(|done| f64::max(0.2 * f64::from(10 - done), 2.0 * f64::from(done))).collect();
+        (0..10).map(|done| if done == 0 { 2.0 } else { 20.0 * f64::from(10 - done) }).collect();
     assert_eq!(work.len(), expected.len());
     for (found, expected) in work.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-9, "{work:?}, expected {expected:?}");
     }
+}
+
+#[test]
+fn of_its_last_tasks_a_tenth_of_what_they_did_is_left() {
+    // Two maps of 20 at once, said to be 0.2 each, and a map of 2 of another job that ends meanwhile, as said.
+    let jobs = vec![job("a", &[], (2, 20.0), None), job("b", &[], (1, 2.0), None)];
+    let instance = instance(Slots::Universal(3), jobs);
+    let mut probe = Probe::default();
+    let seen = Rc::clone(&probe.seen);
+    let mut engine = Sim::new(&instance, Options::exact());
+    let config = Config::plain().with_beliefs(|instance, phase| {
+        let mean = slackline_policy::view::mean_of(instance.phase(phase));
+        if mean > Span(2_000_000) { Span(200_000) } else { mean }
+    });
+    slackline_policy::run(&instance, &mut probe, &mut engine, config);
+    let (at, flows) = seen.borrow()[1].clone();
+    // At speed 2 two maps have done 2 each after a second.
+    assert!((at - 1.0).abs() < 1e-9 && (flows[0].area * 6.0 - 0.4).abs() < 1e-9, "{at}: {flows:?}");
 }

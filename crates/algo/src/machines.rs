@@ -1,0 +1,138 @@
+//! Which machine, by earliest completion: a slow slot is left free while faster ones, busy as they are, would have done all
+//! the rest of the phase before the slow one had done one task.
+//!
+//! The rest of a phase is looked at as if it alone were there: whoever is first in the order of a policy gets the slots that
+//! become free. Tasks of a phase are taken to be of equal length.
+
+use slackline_model::{PhaseId, Span};
+use slackline_policy::{Ask, Grant, SpeedClass, View};
+
+use crate::believed;
+
+/// Slots that are faster than the one that is free.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faster {
+    /// How many.
+    pub(crate) slots: u32,
+    /// Until they are free.
+    pub(crate) busy: Span,
+    /// What a task of the phase takes there.
+    pub(crate) task: Span,
+}
+
+impl Faster {
+    /// How many tasks they complete before one that starts now on a slot where it takes `slow`.
+    pub(crate) fn sooner(self, slow: Span) -> u64 {
+        // In microseconds, so that nothing depends on the order in which slots are looked at.
+        let left = slow.0.saturating_sub(self.busy.0).saturating_sub(1);
+        u64::from(self.slots) * left.checked_div(self.task.0).unwrap_or(0)
+    }
+}
+
+/// How many of `room` tasks may start on `free` slots, if faster ones take `sooner` before: as many as leave no more than that.
+pub(crate) fn willing(room: u32, free: u32, sooner: u64) -> u32 {
+    u64::from(room).saturating_sub(sooner).min(u64::from(free)) as u32
+}
+
+/// When a task that has run since `since` ends, if that is not as it should be: after a tenth more of its time.
+pub(crate) fn overdue(elapsed: Span) -> Span {
+    Span((elapsed.0 / 10).max(1))
+}
+
+/// What was declined at this instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machines {
+    declined: Vec<PhaseId>,
+}
+
+impl Machines {
+    /// Something happened: what was declined may be wanted now.
+    pub(crate) fn look_again(&mut self) {
+        self.declined.clear();
+    }
+
+    /// The first phase that wants one of the slots that ask, and for how many tasks. `first` says which phase is first of
+    /// those that may run, without those to be skipped. O(log) where all slots are of one speed; else O(batches that run)
+    /// for each phase that declines, once an instant.
+    pub(crate) fn grant(
+        &mut self,
+        ask: &Ask<'_>,
+        view: &View<'_>,
+        mut first: impl FnMut(&Ask<'_>) -> Option<PhaseId>,
+    ) -> Option<Grant> {
+        let classes = view.held.classes(ask.lane);
+        if classes.len() < 2 {
+            return first(ask).map(|phase| Grant { phase, tasks: u32::MAX });
+        }
+        let (at, free) = offered(ask, view, classes)?;
+        // What is declined on one machine may be wanted on another.
+        if ask.machine.is_some() {
+            self.declined.clear();
+        }
+        let mut skip = [ask.skip, self.declined.as_slice()].concat();
+        loop {
+            let phase = first(&Ask { skip: &skip, ..*ask })?;
+            let tasks = wanted(phase, ask, view, classes, at, free);
+            if tasks > 0 {
+                return Some(Grant { phase, tasks });
+            }
+            self.declined.push(phase);
+            skip.push(phase);
+        }
+    }
+}
+
+/// The fastest class of which slots ask, and how many do.
+fn offered(ask: &Ask<'_>, view: &View<'_>, classes: &[SpeedClass]) -> Option<(usize, u32)> {
+    if let Some(machine) = ask.machine {
+        let first = view.instance.cluster().machine_slots(ask.lane, machine)?.first;
+        let has = |class: &SpeedClass| class.slots.iter().any(|r| (r.first..r.end()).contains(&first));
+        return Some((classes.iter().position(has)?, ask.slots));
+    }
+    let free = |(at, class): (usize, &SpeedClass)| Some((at, view.held.free_of(ask.lane, class)));
+    classes.iter().enumerate().filter_map(free).find(|&(_, free)| free > 0)
+}
+
+/// How many tasks of a phase want a slot of class `at`, of which that many are free.
+fn wanted(
+    phase: PhaseId,
+    ask: &Ask<'_>,
+    view: &View<'_>,
+    classes: &[SpeedClass],
+    at: usize,
+    free: u32,
+) -> u32 {
+    let rest = view.phase(phase).unstarted();
+    if at == 0 || view.state.is_early(view.instance, phase) {
+        return rest.min(free);
+    }
+    let size = view.estimates.task[phase];
+    let on = |class: &SpeedClass| size.at_speed_nearest(class.speed);
+    let slow = on(&classes[at]);
+    let idle = |class: &SpeedClass| Faster { slots: class.len(), busy: Span::ZERO, task: on(class) };
+    let most: u64 = classes[..at].iter().map(|class| idle(class).sooner(slow)).sum();
+    if willing(rest, free, most) == free {
+        return free;
+    }
+    let mut sooner = 0;
+    if ask.machine.is_some() {
+        for class in &classes[..at] {
+            let slots = view.held.free_of(ask.lane, class);
+            sooner += Faster { slots, ..idle(class) }.sooner(slow);
+        }
+    }
+    for holding in view.held.running() {
+        let place = holding.places[0].first;
+        let is_in = |class: &&SpeedClass| class.slots.iter().any(|r| (r.first..r.end()).contains(&place));
+        let of_lane = view.instance.lane_of(holding.phase) == ask.lane;
+        let (Some(since), Some(class)) =
+            (holding.since, classes[..at].iter().find(is_in).filter(|_| of_lane))
+        else {
+            continue;
+        };
+        let ends = since + believed::size(view, holding.phase, holding.first).at_speed_nearest(class.speed);
+        let busy = if ends > view.now { ends.since(view.now) } else { overdue(view.now.since(since)) };
+        sooner += Faster { slots: holding.count, busy, ..idle(class) }.sooner(slow);
+    }
+    willing(rest, free, sooner)
+}

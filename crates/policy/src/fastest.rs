@@ -1,0 +1,145 @@
+//! Which free slots are used first: the fastest, as far as speeds are believed; slots of one speed by their numbers.
+//!
+//! So it does not matter in which order a document lists its machines: the slots of each speed are the same, and how many
+//! of each are taken.
+
+use slackline_model::{Cluster, Lane, SlotRange};
+
+use crate::slots::SlotSet;
+use crate::view::Estimates;
+
+/// Slots of a lane that are believed to be of one speed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpeedClass {
+    /// The believed speed.
+    pub speed: f64,
+    /// The slots.
+    pub slots: Vec<SlotRange>,
+}
+
+impl SpeedClass {
+    /// How many slots it has, those of machines that are away included.
+    pub fn len(&self) -> u32 {
+        self.slots.iter().map(|range| range.len).sum()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+}
+
+/// The slots of each lane by speed, the fastest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fastest {
+    /// The believed speed of each group that this follows from.
+    speeds: Vec<f64>,
+    lanes: [Vec<SpeedClass>; 2],
+}
+
+impl Fastest {
+    /// Brings it up to date with what is believed. O(groups), and O(groups²) when speeds changed.
+    pub(crate) fn refresh(&mut self, cluster: &Cluster, estimates: &Estimates) {
+        if self.speeds != estimates.speed.raw {
+            self.speeds.clone_from(&estimates.speed.raw);
+            for &lane in cluster.lanes() {
+                self.lanes[lane.index()] = classes(cluster, lane, &self.speeds);
+            }
+        }
+    }
+
+    /// The slots of a lane by speed.
+    pub(crate) fn classes(&self, lane: Lane) -> &[SpeedClass] {
+        &self.lanes[lane.index()]
+    }
+
+    /// Takes the `n` fastest free slots (fewer if there are fewer) and appends them to `out`.
+    pub(crate) fn take(&self, lane: Lane, free: &mut SlotSet, n: u32, out: &mut Vec<SlotRange>) {
+        let classes = self.classes(lane);
+        if classes.len() < 2 {
+            free.take_lowest(n, out);
+            return;
+        }
+        let mut left = n;
+        for &range in classes.iter().flat_map(|class| &class.slots) {
+            if left == 0 {
+                return;
+            }
+            left -= free.take_in(range, left, out);
+        }
+    }
+}
+
+fn classes(cluster: &Cluster, lane: Lane, speeds: &[f64]) -> Vec<SpeedClass> {
+    let slots = |group: &slackline_model::cluster::Group| {
+        let first = cluster.machine_slots(lane, group.first)?;
+        Some(SlotRange { first: first.first, len: first.len * group.count })
+    };
+    let groups = speeds.iter().zip(cluster.groups());
+    let mut all: Vec<(f64, SlotRange)> =
+        groups.filter_map(|(&speed, group)| Some((speed, slots(group)?))).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.first.cmp(&b.1.first)));
+    let mut classes: Vec<SpeedClass> = Vec::new();
+    for (speed, range) in all {
+        match classes.last_mut() {
+            Some(class) if class.speed == speed => class.slots.push(range),
+            _ => classes.push(SpeedClass { speed, slots: vec![range] }),
+        }
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::MachineDraft;
+
+    use super::*;
+    use crate::testing::{flow, instance, machines, uniform};
+
+    fn group(name: &str, slots: u32, speed: f64) -> MachineDraft {
+        MachineDraft { speed, ..machines(name, 1, slots) }
+    }
+
+    fn range(first: u32, len: u32) -> SlotRange {
+        SlotRange { first, len }
+    }
+
+    #[test]
+    fn the_fastest_slots_come_first_and_those_of_one_speed_by_number() {
+        let groups =
+            vec![group("slow", 3, 1.0), group("fast", 2, 4.0), group("too", 2, 1.0), group("mid", 1, 2.0)];
+        let instance = instance(groups, vec![flow("f", uniform(1, 1.0), None)]);
+        let mut fastest = Fastest::default();
+        let mut estimates = Estimates::new(instance.cluster());
+        fastest.refresh(instance.cluster(), &estimates);
+        let mut free = SlotSet::empty(8);
+        free.insert(range(0, 8));
+        let mut out = Vec::new();
+        fastest.take(Lane::Any, &mut free, 7, &mut out);
+        assert_eq!(out, [range(3, 2), range(7, 1), range(0, 3), range(5, 1)]);
+        assert_eq!(fastest.classes(Lane::Any).iter().map(SpeedClass::len).collect::<Vec<_>>(), [2, 1, 5]);
+        // What is believed counts.
+        estimates.speed.raw[2] = 8.0;
+        fastest.refresh(instance.cluster(), &estimates);
+        free.insert(range(3, 2));
+        out.clear();
+        fastest.take(Lane::Any, &mut free, 2, &mut out);
+        assert_eq!(out, [range(6, 1), range(3, 1)]);
+    }
+
+    #[test]
+    fn without_slots_in_a_lane_a_group_is_left_out() {
+        let typed = |name: &str, map, reduce, speed| MachineDraft {
+            slots: Slots::Typed { map, reduce },
+            ..group(name, 1, speed)
+        };
+        let groups = vec![typed("a", 2, 1, 1.0), typed("b", 3, 0, 2.0)];
+        let instance = instance(groups, vec![flow("f", uniform(1, 1.0), None)]);
+        let mut fastest = Fastest::default();
+        fastest.refresh(instance.cluster(), &Estimates::new(instance.cluster()));
+        let class = |speed, first, len| SpeedClass { speed, slots: vec![range(first, len)] };
+        assert_eq!(fastest.classes(Lane::Map), [class(2.0, 2, 3), class(1.0, 0, 2)]);
+        assert_eq!(fastest.classes(Lane::Reduce), [class(1.0, 0, 1)]);
+    }
+}

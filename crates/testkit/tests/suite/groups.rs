@@ -1,0 +1,94 @@
+//! It does not matter in which order a document lists its groups of machines: every flow, job and task starts and ends when
+//! it did, on machines of the same speed.
+//!
+//! Without crashes, jitter and heartbeats, which go by the numbers of machines, and without hosts, which name them.
+//! `SLACKLINE_GROUPS=N` tries N workloads (default 60), from seed `SLACKLINE_GROUPS_FROM` on (default 0).
+
+use std::collections::BTreeMap;
+
+use slackline::{PolicySpec, Registry, parallel};
+use slackline_model::draft::{Draft, TasksDraft};
+use slackline_model::random;
+use slackline_model::{Instance, Schedule, Seed, Span};
+use slackline_testkit::harness::{self, Setup};
+
+use crate::arb;
+
+/// A workload without hosts on machines of mixed speed, and the same with its machines listed in another order.
+fn listed(seed: Seed) -> [Instance; 2] {
+    let rng = &mut random::rng(seed, "groups", 0);
+    let mut draft: Draft = arb::draft_of(seed);
+    let more = arb::draft_of(Seed(seed.stream("more", 0))).flows;
+    let cost = draft.flows[0].cost.clone();
+    for (k, mut flow) in more.into_iter().enumerate() {
+        (flow.id, flow.pool, flow.cost) = (format!("more{k}"), None, cost.clone());
+        draft.flows.push(flow);
+    }
+    for phase in draft.flows.iter_mut().flat_map(|f| &mut f.jobs).flat_map(|j| [&mut j.map, &mut j.reduce]) {
+        if let Some(TasksDraft::Splits(splits)) = phase.as_mut().map(|phase| &mut phase.tasks) {
+            splits.iter_mut().for_each(|split| split.hosts.clear());
+        }
+    }
+    for machine in &mut draft.machines {
+        machine.speed = [0.5, 1.0, 1.0, 2.0, 3.0, 0.7][random::integer(rng, 0, 5) as usize];
+    }
+    let mut other = draft.clone();
+    other.machines.reverse();
+    let turn = random::integer(rng, 0, other.machines.len() as u64 - 1) as usize;
+    other.machines.rotate_left(turn);
+    [draft, other].map(|draft| Instance::new(&draft).expect("drawn drafts are valid").cut(Span(3_000_000)))
+}
+
+/// How many tasks of each phase ran from when to when at which speed, and when flows began and completed.
+fn times(instance: &Instance, schedule: &Schedule) -> (BTreeMap<String, u32>, Vec<String>) {
+    let mut tasks = BTreeMap::new();
+    for row in schedule.tasks.rows() {
+        for place in schedule.tasks.places(row) {
+            let mut slot = place.first;
+            while slot < place.end() {
+                let (speed, next) = instance.cluster().speed_of(instance.lane_of(row.phase), slot);
+                let name = instance.phase_name(row.phase);
+                let n = next.min(place.end()) - slot;
+                *tasks.entry(format!("{name} {} to {} at {speed}", row.start, row.end)).or_default() += n;
+                slot += n;
+            }
+        }
+    }
+    let flows = instance.flows().iter().zip(&schedule.flows);
+    (
+        tasks,
+        flows.map(|(flow, times)| format!("{} {:?} {:?}", flow.id, times.start, times.completion)).collect(),
+    )
+}
+
+fn broken(seed: u64) -> Vec<String> {
+    let instances = listed(Seed(seed));
+    let slowstart = [1.0, 0.5, 0.0][seed as usize % 3];
+    let setup = Setup { slowstart, ..Setup::plain() };
+    let differs = |policy: &PolicySpec| {
+        let [one, other] = instances.each_ref().map(|instance| {
+            let mut policy = policy.build(instance.cluster(), &instance.objective());
+            times(instance, &harness::simulate(instance, policy.as_mut(), &setup))
+        });
+        let task = one.0.iter().find(|(name, n)| other.0.get(*name) != Some(n));
+        (one != other).then(|| format!("seed {seed}, {policy:?}: {task:?}"))
+    };
+    harness::registered(&Registry::standard()).iter().filter_map(differs).collect()
+}
+
+#[test]
+fn the_order_of_machine_groups_does_not_matter() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let from = number("SLACKLINE_GROUPS_FROM").unwrap_or(0);
+    let n = number("SLACKLINE_GROUPS").unwrap_or(60);
+    let checked = parallel::map(n as usize, parallel::processors(), |k| {
+        Ok::<_, std::convert::Infallible>(broken(from + k as u64))
+    });
+    let found = checked.expect("it cannot fail").concat();
+    assert!(
+        found.is_empty(),
+        "{} runs; the first:\n{}",
+        found.len(),
+        found[..found.len().min(40)].join("\n")
+    );
+}
