@@ -75,6 +75,7 @@ pub mod pb;
 pub mod per_flow;
 pub mod preemptive;
 pub mod prefix_area;
+pub mod prices;
 pub mod tails;
 #[cfg(test)]
 mod tests;
