@@ -38,6 +38,8 @@ pub struct Proof {
     pub bound: f64,
     /// Steps that were made.
     pub steps: usize,
+    /// Cells times waves: what a step takes.
+    pub cells: usize,
     /// Seconds after the start of the workload from which on nothing has a price.
     pub horizon: f64,
 }
@@ -80,10 +82,11 @@ pub fn bound(
         let cluster = instance.cluster();
         cluster.lanes().iter().map(|&lane| f64::from(cluster.slots(lane))).collect()
     };
+    let cells = programs.iter().map(Program::size).sum();
     let mut ascent = Ascent::new(programs, slots, scale, stake);
     let (best, steps) = ascent.climb(steps, stop)?;
     let bound = sums::raised(instance, flows, best + fixed - 1e-10 * fixed.abs());
-    Some(Proof { bound, steps, horizon })
+    Some(Proof { bound, steps, cells, horizon })
 }
 
 /// When everything could be done, one flow after the other as they come.
@@ -192,7 +195,7 @@ impl Ascent {
             let bound = self.look();
             best = Some(best.map_or(bound, |best| best.max(bound)));
             let left = 1.0 - step as f64 / steps as f64;
-            if !self.go(step as i32 + 1, self.rate * left * left) {
+            if !self.go(i32::try_from(step + 1).unwrap_or(i32::MAX), self.rate * left * left) {
                 return best.map(|best| (best, step + 1));
             }
         }

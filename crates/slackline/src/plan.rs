@@ -10,6 +10,7 @@ use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
 use slackline_policy::{Admission, Estimates};
+use slackline_relax::Form;
 use slackline_sim::Sim;
 
 use crate::capabilities::{Feature, planned};
@@ -124,7 +125,10 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
     let proposal = make.map_or(Ok(Proposal::default()), |make| make(instance, policy.settings(), &stop))?;
     let stopped = proposal.cut.then_some(if called_off.get() { Stopped::Budget } else { Stopped::Steps });
     let rows = proposal.rows.map_or_else(|| rehearsed(instance, policy), Ok)?;
-    let bound = proposal.bound.unwrap_or_else(|| slackline_relax::best(instance));
+    let bound = proposal.bound.unwrap_or_else(|| {
+        let form = if matches!(rows, Rows::Tasks(_)) { Form::Tasks } else { Form::Any };
+        slackline_relax::best_of(&slackline_relax::bounds_until(instance, form, &stop))
+    });
     let schedule = schedule(instance, policy, rows, bound);
     let report = slackline_judge::check(instance, &schedule).map_err(PlanError::Infeasible)?;
     Ok(Plan::Schedule(Box::new(Planned {

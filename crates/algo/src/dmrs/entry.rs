@@ -100,9 +100,10 @@ fn propose(instance: &Instance, config: online::Config) -> Result<Proposal, Refu
         let times = (ratio * 1000.0).ceil() / 1000.0;
         format!("at most {times} times the optimum{of} (Theorem 1)")
     };
+    let known = || slackline_relax::best_of(&slackline_relax::task_bounds(instance));
     Ok(Proposal {
         // Rounding to whole microseconds may leave the program's value a little above the cost.
-        bound: plan.lower_bound.map(|own| own.min(plan.cost).max(slackline_relax::best(instance))),
+        bound: plan.lower_bound.map(|own| own.min(plan.cost).max(known())),
         guarantee: plan.ratio.map(guarantee),
         rows: Some(Rows::Tasks(plan.tasks)),
         ..Proposal::default()

@@ -58,7 +58,9 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
     let mut plan =
         if is_plain(instance) { by_lane(instance, speed, config) } else { by_phase(instance, speed, config) };
     // What is known of the instance as a whole holds too.
-    let bounds = slackline_relax::bounds_until(instance, &|| config.cancel.is_some_and(|stop| stop()));
+    let bounds = slackline_relax::bounds_until(instance, slackline_relax::Form::Any, &|| {
+        config.cancel.is_some_and(|stop| stop())
+    });
     plan.bound = plan.bound.max(slackline_relax::best_of(&bounds)).min(plan.cost);
     plan.optimal = is_optimal(plan.cost, plan.bound);
     plan.cut &= !plan.optimal;

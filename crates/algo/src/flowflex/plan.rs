@@ -204,7 +204,7 @@ pub fn plan(instance: &Instance, config: &Config<'_>) -> Result<Plan, Refused> {
     let best = planner.best.clone();
     let (allocations, completions) = planner.realise(&best, instance);
     let cut = Cell::new(budget.was_cut());
-    let bounds = slackline_relax::bounds_until(instance, &|| {
+    let bounds = slackline_relax::bounds_until(instance, slackline_relax::Form::Any, &|| {
         let stop = config.cancel.is_some_and(|stop| stop());
         cut.set(cut.get() || stop);
         stop
