@@ -1,6 +1,7 @@
 //! What the bound by prices costs and finds on chains of jobs that arrive at random: `cargo run --release -p
 //! slackline-relax --example prices [FLOWS]`.
 #![expect(clippy::print_stdout, reason = "what was measured is the output")]
+#![expect(clippy::disallowed_methods, reason = "what bounds take is measured")]
 #![expect(clippy::unwrap_used, reason = "the drafts are valid")]
 
 use std::time::Instant;

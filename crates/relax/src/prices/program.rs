@@ -130,7 +130,7 @@ impl Program {
 
     /// Puts a wave behind what is known of the waves before it, by the cell they are in at most.
     fn pass(&self, bundle: &Bundle, w: u32, prices: &Prices, known: &mut [f64], taken: &mut [u32]) {
-        let (head, path) = (self.head(bundle, w), path(bundle, w));
+        let (head, path) = (head(bundle, w), path(bundle, w));
         let slots = f64::from(bundle.chains);
         let last = self.edges.len() - 1;
         let first = self.edges[1..].partition_point(|&end| end - path < head - self.rounding);
@@ -163,11 +163,6 @@ impl Program {
         taken[last] = at;
     }
 
-    /// When tasks of a wave start at the earliest.
-    fn head(&self, bundle: &Bundle, w: u32) -> f64 {
-        bundle.head + f64::from(w) * bundle.task
-    }
-
     /// Where the starts of a cell begin. Those of the first cell begin with the head, however early that is.
     fn start(&self, cell: usize, path: f64, head: f64) -> f64 {
         if cell == 0 { head } else { head.max(self.edges[cell] - path) }
@@ -175,7 +170,7 @@ impl Program {
 
     /// The cheapest start of a wave in a cell.
     fn cheapest(&self, bundle: &Bundle, w: u32, cell: usize, prices: &Prices) -> f64 {
-        let (head, path) = (self.head(bundle, w), path(bundle, w));
+        let (head, path) = (head(bundle, w), path(bundle, w));
         let start = self.start(cell, path, head);
         let Some(end) = self.edges.get(cell + 1).map(|end| (end - path).max(start)) else {
             return f64::INFINITY;
@@ -214,6 +209,11 @@ impl Program {
             }
         }
     }
+}
+
+/// When tasks of a wave start at the earliest.
+fn head(bundle: &Bundle, w: u32) -> f64 {
+    bundle.head + f64::from(w) * bundle.task
 }
 
 /// The longest path from the start of a wave to the end of its flow.
