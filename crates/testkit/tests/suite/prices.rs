@@ -20,14 +20,14 @@ fn draft(seed: u64, metric: Metric) -> Draft {
         n => Slots::Universal(1 + n as u32),
     };
     let phase = |what: &str, part: u64| -> Option<PhaseDraft> {
-        let n = draw(what, part, 4);
+        let n = draw(what, part, 3);
         let seconds = |k: u64| (1 + draw(&format!("{what} {k}"), part, 3)) as f64;
         let tasks = TasksDraft::Each((0..n).map(seconds).collect());
         let max_slots = Some(1 + draw(&format!("{what} cap"), part, 4) as u32).filter(|&cap| cap < 3);
         (n > 0).then(|| PhaseDraft { max_slots, ..tasks.into() })
     };
     let flow = |f: u64| {
-        let jobs = 1 + draw("jobs", f, 3);
+        let jobs = 1 + draw("jobs", f, 2);
         let job = |j: u64| {
             let part = f * 8 + j;
             let (map, reduce) = (phase("map", part), phase("reduce", part));
