@@ -3,13 +3,14 @@
 use slackline_model::schedule::{Outcome, TaskRow};
 use slackline_model::{Instance, Profile};
 
+use crate::inputs;
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
 use crate::tolerance;
 use crate::violation::{First, Place, Subject, Violation};
 
-/// Offers attempts that computed for more or less time than their task takes, seconds / speed or, under a profile with
-/// stragglers, so many times that; and others that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say: behind
+/// Offers attempts that computed for more or less time than their task takes, seconds / speed (under a profile, times the
+/// factor of where it ran) or, under one with stragglers, so many times that; and others that lasted longer. How long one computed that was stopped after it waited for maps the rows do not say: behind
 /// heartbeats it need not have heard of the last one at once.
 pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, profile: Option<&Profile>, first: &mut First) {
     let straggler = profile.filter(|profile| profile.straggler_share() > 0.0);
@@ -26,7 +27,7 @@ pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, profile: Option<&P
         }
         // A re-run of no length may have come before a reduce of no length at the same instant.
         let at_once = row.end > from && progress.ends_with_barrier(ledger.instance, row);
-        for_each_stretch(ledger, row, |task, slot, expected| {
+        for_each_stretch(ledger, profile, row, |task, slot, expected| {
             let wrong = if outright {
                 let mut may_take = [expected, straggler * expected].into_iter();
                 let right = may_take.any(|expected| tolerance::same_amount(found, expected));
@@ -54,10 +55,16 @@ fn place(instance: &Instance, row: &TaskRow, slot: u32) -> Place {
 }
 
 /// Calls `f(task, slot, seconds)` with the first task of each stretch of a row's tasks that take
-/// equally long on slots of equal speed.
-fn for_each_stretch(ledger: &Ledger<'_>, row: &TaskRow, mut f: impl FnMut(u32, u32, f64)) {
+/// equally long on slots of equal speed, as far from their input.
+fn for_each_stretch(
+    ledger: &Ledger<'_>,
+    profile: Option<&Profile>,
+    row: &TaskRow,
+    mut f: impl FnMut(u32, u32, f64),
+) {
     let Some(tasks) = ledger.instance.phase(row.phase).tasks() else { return };
     let lane = ledger.instance.lane_of(row.phase);
+    let is_one_by_one = inputs::have_factors(profile);
     let mut task = row.first;
     let mut last = None;
     for place in ledger.rows.places(row) {
@@ -65,11 +72,12 @@ fn for_each_stretch(ledger: &Ledger<'_>, row: &TaskRow, mut f: impl FnMut(u32, u
         while slot < place.end() {
             let (span, equal) = tasks.run_at(task);
             let (speed, until) = ledger.instance.cluster().speed_of(lane, slot);
-            if last != Some((span, speed)) {
-                f(task, slot, span.seconds() / speed);
-                last = Some((span, speed));
+            let far = inputs::factor(profile, ledger.instance, (row.phase, task), slot);
+            if last != Some((span, speed, far)) {
+                f(task, slot, far * span.seconds() / speed);
+                last = Some((span, speed, far));
             }
-            let step = equal.min(until.min(place.end()) - slot);
+            let step = if is_one_by_one { 1 } else { equal.min(until.min(place.end()) - slot) };
             task += step;
             slot += step;
         }

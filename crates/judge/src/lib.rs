@@ -15,6 +15,8 @@
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
 //! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;
+//! - `seconds`: second attempts beside slow ones;
+//! - `inputs`: how far from their input tasks run, and that they waited for slots near it;
 //! - `guarantee`, `minima`: slots that are promised;
 //! - `plan`: all of this for allocations;
 //! - `summary`, [`metrics`](mod@metrics), `totals`, `claims`: what follows from the rows, and what was said;
@@ -29,6 +31,7 @@ mod claims;
 mod coverage;
 mod durations;
 mod guarantee;
+mod inputs;
 mod ledger;
 mod masters;
 pub mod metrics;
@@ -37,6 +40,7 @@ mod occupancy;
 pub mod open_stream;
 mod order;
 mod plan;
+mod seconds;
 mod slots;
 mod startups;
 pub mod stream;
@@ -144,6 +148,8 @@ fn check_tasks(
     let mut first = First::default();
     slots::check_overlaps(&ledger, &mut first);
     masters::check_times(&ledger, &progress, schedule, &mut first);
+    seconds::check(&ledger, &progress, schedule, &mut first);
+    inputs::check_delays(&ledger, schedule, &mut first);
     check_each_flow(&ledger, &progress, schedule, &mut first);
     if schedule.minima {
         minima::check(&ledger, &progress, failed, &mut first);

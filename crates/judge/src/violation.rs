@@ -375,6 +375,33 @@ pub enum Violation {
         /// Whether there is a profile.
         profile: bool,
     },
+    /// A task that did not wait for a slot near its input as the profile of the cluster says.
+    #[error(
+        "at {at} s: {task} starts on {place}, {distance}, expected that at {earliest} s or later (node-delay and \
+         rack-delay of the profile)"
+    )]
+    Delay {
+        /// When it starts.
+        at: f64,
+        /// The task.
+        task: Subject,
+        /// Where.
+        place: Place,
+        /// How far from its input that is.
+        distance: Distance,
+        /// From when on it may have.
+        earliest: f64,
+    },
+    /// Something is wrong with a second attempt.
+    #[error("at {at} s: a second attempt of {task}: {problem}")]
+    Second {
+        /// When it starts.
+        at: f64,
+        /// The task.
+        task: Subject,
+        /// What is wrong.
+        problem: SecondProblem,
+    },
     /// Something is wrong with the master of a job.
     #[error("at {at} s: flow {flow}, job {job}: {problem}")]
     Master {
@@ -474,6 +501,86 @@ pub enum Violation {
         found: f64,
         /// What follows from the rows; none if there is no metric of that name.
         expected: Option<f64>,
+    },
+}
+
+/// How far a machine is from the input of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// It holds it.
+    Node,
+    /// It is in the rack of a machine that does.
+    Rack,
+    /// It is in none of these racks.
+    OffRack,
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Node => "where its input is",
+            Self::Rack => "in a rack of its input",
+            Self::OffRack => "in none of the racks of its input",
+        })
+    }
+}
+
+/// What is wrong with a second attempt. Times are seconds.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecondProblem {
+    /// The profile has none.
+    #[error("expected none (speculate=0)")]
+    Unexpected,
+    /// There is a third.
+    #[error("found a third one too, expected at most two attempts")]
+    Third,
+    /// Its row, or that of the first attempt, is of other tasks too.
+    #[error("found a row of several tasks, expected one for each attempt")]
+    Several,
+    /// The first one did not run its own code then.
+    #[error("found a first one that does not compute, expected one that does")]
+    Beside,
+    /// The first one would have been done as soon.
+    #[error(
+        "found a first one that ends at {ends} s at the latest, expected a later end than {}",
+        .new_ends.map_or_else(|| "what tasks of the phase took, of which none is done".to_owned(), |at| format!("{at} s, when a new one would end"))
+    )]
+    Quick {
+        /// When the first ends, or would have.
+        ends: f64,
+        /// When a new attempt would, if some task of the phase is done.
+        new_ends: Option<f64>,
+    },
+    /// There are more at a time than may be.
+    #[error("found {found} in its phase, expected at most {most} (speculate-least, -total, -running)")]
+    TooMany {
+        /// How many there are then.
+        found: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// It was started when its master did not look.
+    #[error(
+        "expected that at {since} s or a multiple of {every} s later, when its master looks (speculate, speculate-pause)"
+    )]
+    Look {
+        /// From when on its master looked.
+        since: f64,
+        /// How often.
+        every: f64,
+    },
+    /// One of the two attempts is done, and the other was not stopped then.
+    #[error(
+        "found one of the two done and the other {outcome} at {found} s, expected it killed at {expected} s"
+    )]
+    Other {
+        /// How the other ended.
+        outcome: &'static str,
+        /// When.
+        found: f64,
+        /// When it should have been stopped.
+        expected: f64,
     },
 }
 
@@ -609,6 +716,8 @@ impl Violation {
             Self::EarlyReduce { .. } => "early-reduce",
             Self::Duration { .. } => "duration",
             Self::Startup { .. } => "startup",
+            Self::Delay { .. } => "delay",
+            Self::Second { .. } => "second-attempt",
             Self::Master { .. } => "master",
             Self::Minimum { .. } => "minimum",
             Self::FlowRelease { .. } => "flow-release",

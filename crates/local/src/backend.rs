@@ -98,6 +98,12 @@ pub trait Prepared {
     /// A choice that names no job; a state directory of something else.
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError>;
 
+    /// What would hold the memory of commands that have a limit, for a person; none if none has one, or the engine has
+    /// nothing to say of it.
+    fn memory(&self) -> Option<String> {
+        None
+    }
+
     /// Opens the run: what is done already is kept, what was cut short is continued, the rest begins.
     ///
     /// # Errors
@@ -126,6 +132,12 @@ pub trait Session {
     /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
     fn lost(&self) -> &[LostOutput] {
         &[]
+    }
+
+    /// What holds the memory of commands that have a limit, for a person; none if none has one, or the engine has nothing
+    /// to say of it.
+    fn memory(&self) -> Option<&str> {
+        None
     }
 
     /// What prevents unfinished jobs from running; their flows have failed from the start.

@@ -1,5 +1,6 @@
 //! Machines that run attempts. They know nothing of flows, policies or journals.
 
+pub(crate) mod groups;
 mod pid_file;
 mod processes;
 

@@ -87,6 +87,11 @@ impl Layout {
         wanted.map(|(flow, job, one)| self.log(flow, job, one.id, one.number)).collect()
     }
 
+    /// What holds the memory of commands that have a limit.
+    pub(crate) fn memory(&self) -> PathBuf {
+        self.root.join("memory")
+    }
+
     /// Who is at work: a file for each worker process.
     pub(crate) fn pids(&self) -> PathBuf {
         self.root.join("pids")
@@ -182,7 +187,15 @@ impl Layout {
             [self.attempts(), self.all_maps(), self.all_elsewhere(), self.mirror(), self.logs(), self.pids()];
         let beside = self.journal().with_extension("next");
         let beside_made = self.made().with_extension("next");
-        let small = [self.workload(), self.schedule(), beside, beside_made, self.made(), self.journal()];
+        let small = [
+            self.memory(),
+            self.workload(),
+            self.schedule(),
+            beside,
+            beside_made,
+            self.made(),
+            self.journal(),
+        ];
         let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
         for path in large.into_iter().chain(prepared).chain(small) {
             remove(&path).map_err(|error| (path, error))?;
@@ -305,6 +318,15 @@ impl Layout {
             }
         }
         fs::write(job.output.join(SUCCESS), "")
+    }
+
+    /// Moves the committed maps of a job that is done to where attempts are, which is cleared when a run goes on. Gives the
+    /// directory that they are in now; none if they cannot be moved.
+    pub(crate) fn set_aside(&self, job: u32) -> Option<PathBuf> {
+        let aside = self.attempts().join(format!("maps-{}", self.names[job as usize]));
+        fs::create_dir_all(self.attempts()).ok()?;
+        fs::rename(self.maps(job), &aside).ok()?;
+        Some(aside)
     }
 
     /// Clears what was only needed to make the output of a job.

@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::files::Remover;
 use crate::job_plan::{JobPlan, Source};
 use crate::layout::Layout;
 use crate::made::{Made, MadeJobs, MadeLog, written};
+
+/// The output of more maps than these is removed while the run goes on.
+const AT_ONCE: u32 = 64;
 
 /// Finishes the jobs of a run.
 pub(crate) struct Publisher<'a> {
@@ -22,6 +26,8 @@ pub(crate) struct Publisher<'a> {
     started: u64,
     /// The parts that were put in their places since, by absolute path.
     parts: RefCell<BTreeMap<PathBuf, Source>>,
+    /// Removes the output of very many maps.
+    remover: RefCell<Remover>,
 }
 
 /// What jobs are finished in.
@@ -40,12 +46,26 @@ pub(crate) struct Place<'a> {
 impl<'a> Publisher<'a> {
     pub(crate) fn new(place: Place<'a>, made: &'a MadeJobs, log: &'a MadeLog) -> Self {
         let Place { layout, jobs, directory, started } = place;
-        Self { layout, jobs, made, log, directory, started, parts: RefCell::default() }
+        Self {
+            layout,
+            jobs,
+            made,
+            log,
+            directory,
+            started,
+            parts: RefCell::default(),
+            remover: RefCell::default(),
+        }
     }
 
     /// The directory that relative paths start from.
     pub(crate) fn directory(&self) -> &'a Path {
         self.directory
+    }
+
+    /// Leaves map output of finished jobs that is not removed yet where it is, for the next session.
+    pub(crate) fn leave(&self) {
+        self.remover.borrow().leave();
     }
 
     /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
@@ -69,6 +89,12 @@ impl<'a> Publisher<'a> {
         let directory = made.directory();
         let parts = made.wrote.iter().map(|(name, state)| (directory.join(name), state.clone()));
         self.parts.borrow_mut().extend(parts);
+        if job.reducers > 0
+            && job.maps() > AT_ONCE
+            && let Some(aside) = self.layout.set_aside(index)
+        {
+            self.remover.borrow_mut().take(aside);
+        }
         self.layout.clear_up(job, index)?;
         Ok(made)
     }

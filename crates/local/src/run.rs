@@ -5,6 +5,7 @@ mod error;
 mod kept;
 mod look;
 mod machines;
+mod memory;
 mod opening;
 mod settle;
 
@@ -20,13 +21,15 @@ pub use clean::{Clean, size};
 pub use error::EngineError;
 use error::file;
 pub use look::{Look, look};
-pub use opening::{Opening, open, preview, unfinished_since};
+use memory::Memory;
+pub use opening::{Opening, open, open_with, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
 use crate::fleet::Processes;
+use crate::fleet::groups::Linux;
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Head, Journal, done_tasks};
@@ -111,6 +114,11 @@ pub struct Drive<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
+/// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
+pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
+    jobs.any(memory::is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
+}
+
 /// A run on disk that is ready to be driven.
 pub struct Session {
     layout: Layout,
@@ -124,6 +132,7 @@ pub struct Session {
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
     lost: Vec<LostOutput>,
+    memory: Memory,
 }
 
 impl Session {
@@ -170,6 +179,24 @@ impl Session {
     /// Output of earlier sessions that was found gone or changed when the run was opened.
     pub fn lost(&self) -> &[LostOutput] {
         &self.lost
+    }
+
+    /// What holds the memory of commands that have a limit, for a person; none if none has one.
+    pub fn memory(&self) -> Option<&str> {
+        self.memory.said.as_deref()
+    }
+
+    /// Settles what holds the memory of commands that have a limit: control groups where they can be made, resource limits
+    /// elsewhere and where this is not called.
+    ///
+    /// # Errors
+    /// The state directory cannot be written.
+    pub fn hold_memory(&mut self) -> Result<(), EngineError> {
+        let kept = self.layout.memory();
+        let here = (Path::new("/"), Linux);
+        let is_limited = self.jobs.iter().any(memory::is_limited);
+        self.memory = memory::hold(is_limited, &kept, here).map_err(file(&kept))?;
+        Ok(())
     }
 
     /// The flows that cannot be run.
@@ -340,9 +367,10 @@ impl Session {
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
+        let groups = self.memory.groups.take();
         let work = self.work(instance, &mut config);
         let pids = self.layout.pids();
-        let fleet = Processes::new(settings.worker.clone(), pids.clone()).map_err(file(&pids))?;
+        let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
         let mut engine = Local::new(work, settings, self.clock(), observer, Box::new(fleet));
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);

@@ -200,9 +200,15 @@ impl Prepared for PreparedHere {
         run::preview(opening, &self.resolved)
     }
 
+    fn memory(&self) -> Option<String> {
+        run::would_hold_memory(self.resolved.jobs.iter())
+    }
+
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, settings } = *self;
-        Ok(Box::new(SessionHere { session: run::open(opening, &resolved)?, settings }))
+        let mut session = run::open(opening, &resolved)?;
+        session.hold_memory()?;
+        Ok(Box::new(SessionHere { session, settings }))
     }
 }
 
@@ -235,6 +241,10 @@ impl Session for SessionHere {
 
     fn lost(&self) -> &[LostOutput] {
         self.session.lost()
+    }
+
+    fn memory(&self) -> Option<&str> {
+        self.session.memory()
     }
 
     fn obstacles(&self) -> &[Obstacle] {

@@ -568,3 +568,25 @@ fn maps_of_a_jar_are_those_that_hadoop_makes() {
     fs::write(at("etl.jar"), "others").unwrap();
     assert_eq!(plan()[0].definition.difference(&plans[0].definition), Some("file etl.jar"));
 }
+
+/// The output of more than a few maps is removed while the run goes on; what is left of it by a run that was killed goes too.
+#[test]
+fn of_very_many_maps_nothing_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("text.txt");
+    fs::write(&input, "x\n".repeat(100 << 9)).unwrap();
+    let words = program("wordcount", &[input.display().to_string()], &dir.path().join("out"), Some(1));
+    let draft = draft(vec![FlowDraft::new("f", vec![job("count", &[], words)])]);
+    let mut first = session(dir.path(), &draft);
+    assert_eq!(maps_of(&first), 100);
+    assert_eq!(go(&mut first, &mut Watcher::default()), RunEnd::Done);
+    assert_eq!(output(&dir.path().join("out")), "x\t51200\n");
+    let aside = dir.path().join("run/attempts/maps-of-a-job");
+    assert!(!maps_in(dir.path()).is_dir());
+    assert_eq!(fs::read_dir(aside.parent().unwrap()).unwrap().count(), 0);
+    drop(first);
+    fs::create_dir_all(aside.join("7")).unwrap();
+    let mut second = session(dir.path(), &draft);
+    assert!(!aside.exists());
+    assert_eq!(go(&mut second, &mut Watcher::default()), RunEnd::Done);
+}

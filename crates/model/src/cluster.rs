@@ -34,7 +34,7 @@ pub struct Group {
     pub speed: f64,
     /// Slots of each machine.
     pub slots: Slots,
-    /// The rack, where one was named.
+    /// The rack, where one was named. Machines without one are in one rack together, as in Hadoop's default rack.
     pub rack: Option<String>,
     /// The first machine of the group.
     pub first: MachineId,

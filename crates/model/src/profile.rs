@@ -37,13 +37,29 @@ pub const PARAMS: &[Param] = &[
         "standard deviation of the logarithm of what tasks take",
     ),
     Param::new("straggler-share", "0", Values::Real(0.0, 1.0), "how likely an attempt is a straggler"),
-    Param::new("straggler-factor", "3", Values::Real(1.0, 1000.0), "how many times as long one takes"),
+    Param::new("straggler-factor", "3", FACTOR, "how many times as long one takes"),
+    Param::new("speculate", "0", PAUSE, "an ApplicationMaster looks for slow attempts this often; 0: never"),
+    Param::new("speculate-pause", "15", PAUSE, "it does not look for so long after it found one"),
+    Param::new(
+        "speculate-least",
+        "10",
+        Values::Count(0, u32::MAX as u64),
+        "second attempts of a phase at a time, at most, or",
+    ),
+    Param::new("speculate-total", "0.01", SHARE, "this part of its tasks, or"),
+    Param::new("speculate-running", "0.1", SHARE, "this part of its tasks that run, whichever is most"),
+    Param::new("node-delay", "0", PAUSE, "a task waits so long for a slot where its input is,"),
+    Param::new("rack-delay", "0", PAUSE, "and then so long for one in a rack where it is; then it takes any"),
+    Param::new("rack-factor", "1", FACTOR, "how many times as long one computes whose input is in its rack"),
+    Param::new("off-rack-factor", "1", FACTOR, "and one whose input is in other racks"),
 ];
 
 /// A day is more than anything here takes.
 const LONGEST: f64 = 86_400.0;
 const RANGE: Values = Values::SecondsRange(0.0, LONGEST);
 const PAUSE: Values = Values::Seconds(0.0, LONGEST);
+const SHARE: Values = Values::Real(0.0, 1.0);
+const FACTOR: Values = Values::Real(1.0, 1000.0);
 
 /// How a simulated cluster behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +74,21 @@ pub struct Between {
     pub least: Span,
     /// The most.
     pub most: Span,
+}
+
+/// When tasks are tried a second time beside the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speculation {
+    /// How often an ApplicationMaster looks for slow attempts.
+    pub every: Span,
+    /// How long it does not look after it found one.
+    pub pause: Span,
+    /// Second attempts of a phase at a time, at most, or
+    pub least: u32,
+    /// this part of its tasks, rounded down, or
+    pub of_total: f64,
+    /// this part of its tasks that run, rounded down, whichever is most.
+    pub of_running: f64,
 }
 
 /// Why a text is no profile.
@@ -173,6 +204,38 @@ impl Profile {
     /// How many times as long as others a straggler computes.
     pub fn straggler_factor(&self) -> f64 {
         self.settings.real("straggler-factor")
+    }
+
+    /// When tasks are tried a second time, if ever.
+    pub fn speculation(&self) -> Option<Speculation> {
+        let speculation = Speculation {
+            every: self.span("speculate"),
+            pause: self.span("speculate-pause"),
+            least: u32::try_from(self.settings.count("speculate-least")).unwrap_or(u32::MAX),
+            of_total: self.settings.real("speculate-total"),
+            of_running: self.settings.real("speculate-running"),
+        };
+        (speculation.every > Span::ZERO).then_some(speculation)
+    }
+
+    /// How long a task whose input has hosts waits for a slot on one of them; zero if it does not.
+    pub fn node_delay(&self) -> Span {
+        self.span("node-delay")
+    }
+
+    /// How long it then waits for a slot in the rack of one of them; zero if it does not, and takes any.
+    pub fn rack_delay(&self) -> Span {
+        self.span("rack-delay")
+    }
+
+    /// How many times as long an attempt computes that is not where its input is, but in a rack where it is.
+    pub fn rack_factor(&self) -> f64 {
+        self.settings.real("rack-factor")
+    }
+
+    /// How many times as long an attempt computes that is in none of the racks where its input is.
+    pub fn off_rack_factor(&self) -> f64 {
+        self.settings.real("off-rack-factor")
     }
 
     fn span(&self, name: &str) -> Span {

@@ -8,14 +8,14 @@
 mod placements;
 mod targets;
 
-use slackline_model::{PhaseId, SlotRange, Span};
+use slackline_model::{PhaseId, SlotRange};
 
 use self::placements::Placements;
 use self::targets::Targets;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::locality::{self, Locality};
+use crate::locality::{self, Locality, Waits};
 use crate::policy::{Action, Ask, Policy, Style};
 use crate::spot::{Scope, Spot};
 use crate::view::{Estimates, View};
@@ -40,12 +40,12 @@ pub(crate) struct Assigner {
 }
 
 impl Assigner {
-    pub(crate) fn new(policy: &dyn Policy, locality_wait: Span) -> Self {
+    pub(crate) fn new(policy: &dyn Policy, waits: Waits) -> Self {
         Self {
             style: policy.style(),
             targets: Targets::new(policy),
             placements: Placements::new(),
-            locality: Locality::new(locality_wait),
+            locality: Locality::new(waits),
             scratch: Vec::new(),
             skip: Vec::new(),
             decisions: 0,

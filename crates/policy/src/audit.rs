@@ -26,7 +26,7 @@ pub(crate) fn audit(ledger: &Ledger) {
         let seen = vec![false; p.tasks().map_or(0, |t| t.count() as usize)];
         counts.insert(id, Counts { seen, ..Counts::default() });
     }
-    for entry in ledger.log.iter() {
+    for (id, entry) in ledger.log.iter_enumerated() {
         let row = &entry.task;
         let counts = &mut counts[row.phase];
         let held: u32 = entry.places().iter().map(|p| p.len).sum();
@@ -34,7 +34,8 @@ pub(crate) fn audit(ledger: &Ledger) {
         if !entry.is_running() && row.outcome != Outcome::Done {
             continue;
         }
-        for task in row.first..row.first + row.count {
+        let is_second = ledger.is_second(id);
+        for task in (row.first..row.first + row.count).filter(|_| !is_second) {
             let seen = &mut counts.seen[task as usize];
             assert!(
                 !std::mem::replace(seen, true),
@@ -43,7 +44,7 @@ pub(crate) fn audit(ledger: &Ledger) {
             );
         }
         if entry.is_running() {
-            counts.running += row.count;
+            counts.running += if is_second { 0 } else { row.count };
             for &range in entry.places() {
                 let busy = &mut busy[instance.lane_of(row.phase).index()];
                 assert_eq!(busy.count_in(range), 0, "a slot runs two tasks");
@@ -136,7 +137,7 @@ fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
             );
         }
         let masters = ledger.masters.iter().flat_map(Masters::slots).count() as u32;
-        let alive = alive - masters;
+        let alive = alive - masters - ledger.seconds(lane);
         assert_eq!(ledger.state.alive(lane), alive, "slots of the {} lane that are up", lane.name());
     }
 }

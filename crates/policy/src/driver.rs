@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::kept::Kept;
 use crate::learning::Learning;
 use crate::ledger::{Ledger, Rules};
+use crate::locality::Waits;
 use crate::log::Sink;
 use crate::policy::{Action, Ask, Policy, Style};
 use crate::spot::Scope;
@@ -25,6 +26,8 @@ pub struct Config<'a> {
     pub slowstart: f64,
     /// How long a task waits for a slot near its input.
     pub locality_wait: Span,
+    /// How long it then waits for a slot in the rack of its input; zero for any slot at once.
+    pub rack_wait: Span,
     /// How often a task may fail before its flow is abandoned; one attempt is always made.
     pub attempts_max: u16,
     /// What the policy believes the tasks of a phase take on average, asked once, when its flow arrives.
@@ -54,6 +57,7 @@ impl Config<'_> {
         Self {
             slowstart: 1.0,
             locality_wait: Span::ZERO,
+            rack_wait: Span::ZERO,
             attempts_max: ATTEMPTS_MAX,
             believe: Box::new(|instance, phase| mean_of(instance.phase(phase))),
             each: false,
@@ -78,6 +82,18 @@ impl<'a> Config<'a> {
     pub fn with_locality_wait(mut self, locality_wait: Span) -> Self {
         self.locality_wait = locality_wait;
         self
+    }
+
+    /// With tasks that then wait this long for a slot in the rack of their input.
+    #[must_use]
+    pub fn with_rack_wait(mut self, rack_wait: Span) -> Self {
+        self.rack_wait = rack_wait;
+        self
+    }
+
+    /// How long phases wait for slots near their input.
+    fn waits(&self) -> Waits {
+        Waits { node: self.locality_wait, rack: self.rack_wait }
     }
 
     /// With flows that are abandoned when a task has failed so often.
@@ -237,9 +253,9 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         }
         // Behind heartbeats and masters, and while a phase waits for local slots, a slot may go elsewhere although
         // some phase is below its minimum: then no policy can promise to keep them.
-        let is_prompt = capabilities.is_prompt() && config.locality_wait == Span::ZERO;
+        let is_prompt = capabilities.is_prompt() && config.waits() == Waits::NONE;
         let mut driver = Self {
-            assigner: Assigner::new(policy, config.locality_wait),
+            assigner: Assigner::new(policy, config.waits()),
             minima: policy.keeps_minima() && is_prompt,
             offers: capabilities.offers,
             policy,
@@ -315,17 +331,19 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             Heir::Copy(policy) => (policy, false),
             Heir::New(policy) => (policy, true),
         };
-        let Config { slowstart, locality_wait, attempts_max, each, audit, ref learning, .. } = self.config;
+        let Config { slowstart, locality_wait, rack_wait, attempts_max, each, audit, ref learning, .. } =
+            self.config;
         let config = Config {
             slowstart,
             locality_wait,
+            rack_wait,
             attempts_max,
             each,
             audit,
             learning: learning.clone(),
             ..Config::plain()
         };
-        let assigner = if is_new { Assigner::new(policy, locality_wait) } else { self.assigner.clone() };
+        let assigner = if is_new { Assigner::new(policy, config.waits()) } else { self.assigner.clone() };
         let mut fork = Driver {
             assigner,
             minima: self.minima,

@@ -200,7 +200,7 @@ pub enum MasterOrder {
 /// What happened. Closed by design: the driver has to believe every report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
-    /// A batch that ends with the next report had taken so long to begin with its own work.
+    /// A batch that ends, or is stopped, by the reports that follow had taken so long to begin with its own work.
     Began {
         /// The batch.
         row: RowId,
@@ -226,6 +226,10 @@ pub enum Report {
     /// This runs already, although nobody ordered it: the cluster started it by itself, or it ran before the driver
     /// did. The answer is a [`Start`] with its name, or [`Order::Refuse`].
     Running(Running),
+    /// A second attempt of a task was started on a slot that was left idle, while the first runs. The answer is a
+    /// [`Start`] with its name, or [`Order::Refuse`]. Whichever of the two ends first is the task's, and the other is
+    /// stopped. Only of engines whose machines never go.
+    Second(Second),
     /// A machine died; its batches are gone.
     Down(MachineId),
     /// A machine came back empty.
@@ -258,6 +262,19 @@ pub struct Running {
     /// Which task.
     pub task: u32,
     /// The slot, of the lane that serves the phase.
+    pub slot: u32,
+    /// When it started.
+    pub since: Time,
+}
+
+/// A second attempt of a task that runs; see [`Report::Second`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Second {
+    /// The row of the first attempt, of that task alone.
+    pub row: RowId,
+    /// How the engine names the second one until it has a row.
+    pub name: u64,
+    /// Its slot, of the lane that serves the phase.
     pub slot: u32,
     /// When it started.
     pub since: Time,

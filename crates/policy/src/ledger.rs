@@ -2,6 +2,7 @@
 //! that follow from reports whatever the policy thinks (early reduces go, lost tasks are stopped).
 
 mod masters;
+mod seconds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,8 @@ pub(crate) struct Ledger {
     reduces: Option<Grown<PhaseId, Vec<RowId>>>,
     /// When held rows last began to compute; only of rows that were held.
     went: BTreeMap<RowId, Time>,
+    /// Of each task that has two attempts that run, each with the other.
+    twins: BTreeMap<RowId, RowId>,
     /// Rows on each machine, kept only if machines may die; some may have left the log.
     on_machine: Vec<Vec<RowId>>,
     /// Rows of each flow that stay until it is over; empty if rows leave when they end.
@@ -99,6 +102,7 @@ impl Ledger {
             rules,
             reduces: (rules.slowstart < 1.0 || may_die).then(Grown::default),
             went: BTreeMap::new(),
+            twins: BTreeMap::new(),
             on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
             of_flow: Grown::default(),
             leaving: Vec::new(),
@@ -146,6 +150,7 @@ impl Ledger {
             Report::Finished { row, at } => self.finished(row, at, engine, events),
             Report::Failed { row, at, is_final } => self.failed((row, at, is_final), engine, events),
             Report::Running(running) => self.runs_already(running, engine, events),
+            Report::Second(second) => self.second_runs(second, engine),
             Report::Arrived(arrival) => {
                 let flow = self.instance.admit(*arrival);
                 self.state.arrive(&self.instance, flow, self.now, events);
@@ -232,6 +237,7 @@ impl Ledger {
         let (row, machine) = self.free_places(id);
         let began = self.went.get(&id).copied().unwrap_or(row.start).max(row.start + row.startup);
         self.end_row(id, at, Outcome::Done);
+        self.end_twin(id, at, engine, events);
         let done = Event::TasksDone { phase: row.phase, count: row.count, machine, took: at.since(began) };
         events.push(done);
         let finished = Finished { phase: row.phase, count: row.count, at, now: self.now };
@@ -254,7 +260,8 @@ impl Ledger {
     ) {
         let (row, _) = self.free_places(id);
         self.end_row(id, at, Outcome::Failed);
-        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
+        let other = self.end_twin(id, at, engine, events).unwrap_or_default();
+        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt.max(other) };
         self.state.kill(&self.instance, row.phase, tasks, events);
         let mut worst = 0;
         for task in row.first..row.first + row.count {
@@ -274,8 +281,11 @@ impl Ledger {
         let running: Vec<RowId> =
             self.log.iter_enumerated().filter_map(|(id, row)| of_flow(row).then_some(id)).collect();
         for id in running {
-            self.free_places(id);
-            self.kill(id, engine, events);
+            // A second attempt is stopped with the first.
+            if self.log[id].is_running() {
+                self.free_places(id);
+                self.kill(id, engine, events);
+            }
         }
         self.kill_masters(flow, engine, events);
         self.state.give_up(&self.instance, flow, events);
@@ -536,7 +546,8 @@ impl Ledger {
         let row = self.log[id].task;
         self.end_row(id, self.now, Outcome::Killed);
         engine.order(Order::Kill(id));
-        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt };
+        let other = self.end_twin(id, self.now, engine, events).unwrap_or_default();
+        let tasks = Taken { first: row.first, count: row.count, attempt: row.attempt.max(other) };
         self.state.kill(&self.instance, row.phase, tasks, events);
     }
 

@@ -7,10 +7,10 @@ use slackline_model::instance::Arrival;
 use slackline_model::random;
 use slackline_model::tasks::Tasks;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, Profile, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{
-    Batch, Capabilities, Faults, Lengths, MasterOrder, Masters, Offers, Order, Report, RowId, Start,
+    Batch, Capabilities, Faults, Lengths, MasterOrder, Masters, Offers, Order, Report, RowId, Second, Start,
 };
 
 use crate::crashes::{Crashes, Failures};
@@ -20,6 +20,7 @@ use crate::noise;
 use crate::options::Options;
 use crate::profile::Starts;
 use crate::queue::{Pending, Queue};
+use crate::speculation::{Attempt, Seconds, Spot};
 
 /// Machine failures in a row without progress after which a simulation gives up: tasks that outlast every machine, or
 /// whose output is lost again and again, would otherwise be tried forever. On a large cluster it is
@@ -43,8 +44,8 @@ struct Tracked {
     ends: Option<(Time, Time)>,
     machine: MachineId,
     slots: u32,
-    job: JobId,
-    phase: PhaseId,
+    /// Its first task, on its first slot.
+    spot: Spot,
 }
 
 /// Flows in the order of their releases.
@@ -78,8 +79,10 @@ pub struct Sim<'a> {
     recoveries: u32,
     /// What the cluster takes to start things, and what the driver knows of that.
     starts: Option<(Starts, Masters)>,
-    /// Machines on which masters hold slots.
-    master_on: BTreeMap<JobId, MachineId>,
+    /// Slots that masters hold, and their machines.
+    master_on: BTreeMap<JobId, (u32, MachineId)>,
+    /// Second attempts, if there are any.
+    seconds: Option<Seconds>,
 }
 
 impl<'a> Sim<'a> {
@@ -120,10 +123,13 @@ impl<'a> Sim<'a> {
             let masters = starts.masters(cluster);
             (starts, masters)
         });
+        let rules = options.profile.as_ref().and_then(Profile::speculation);
+        let seconds = rules.map(|rules| Seconds::new(rules, cluster));
         let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
         let machines_may_go = options.crashes != Crashes::Never || options.membership.iter().any(leaves);
         let sim = Self {
             starts,
+            seconds,
             master_on: BTreeMap::new(),
             machines_may_go,
             options,
@@ -191,6 +197,9 @@ impl<'a> Sim<'a> {
                     if let Some((starts, _)) = &mut self.starts {
                         starts.note_up(job, self.now);
                     }
+                    if let Some(seconds) = &mut self.seconds {
+                        seconds.master_up(job, self.now);
+                    }
                     reports.push(Report::MasterUp(job));
                 }
                 Pending::MasterGone(job) => self.master_gone(job, reports),
@@ -209,6 +218,12 @@ impl<'a> Sim<'a> {
                         reports.push(Report::Offer(machine));
                     }
                 }
+                Pending::Look(_) if !reports.is_empty() || self.next_arrival() == Some(self.now) => {
+                    // Slots are idle when the driver has left them so.
+                    self.queue.push(self.now, pending);
+                    return true;
+                }
+                Pending::Look(job) => self.look(job, reports),
             }
         }
         true
@@ -231,11 +246,13 @@ impl<'a> Sim<'a> {
     }
 
     fn finish(&mut self, row: RowId, at: Time, reports: &mut Vec<Report>) {
+        let (row, at) = self.settle_twins(row, at, reports);
         let tracked = self.tracked.remove(&row).expect("invariant: a batch that ends is tracked");
+        self.leave(&tracked, true);
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.freed(tracked.machine, tracked.slots);
         }
-        if let Some(due) = self.due.get_mut(&tracked.phase)
+        if let Some(due) = self.due.get_mut(&tracked.spot.phase)
             && *due > 0
         {
             *due = due.saturating_sub(tracked.slots);
@@ -248,15 +265,69 @@ impl<'a> Sim<'a> {
         reports.push(Report::Finished { row, at });
     }
 
+    /// An attempt of a task ends: the one of the two that ended first, if there are two. The other one will not end, but
+    /// be stopped; how long it had taken to begin, if it had, is reported first.
+    fn settle_twins(&mut self, row: RowId, at: Time, reports: &mut Vec<Report>) -> (RowId, Time) {
+        let spot = self.tracked.get(&row).map(|tracked| tracked.spot);
+        let settled =
+            spot.zip(self.seconds.as_ref()).and_then(|(spot, seconds)| seconds.settle(spot, self.now));
+        let Some((winner, Some(other))) = settled else { return (row, at) };
+        let at = winner.ends.unwrap_or(at);
+        if let Some(stopped) = self.tracked.get_mut(&other.row) {
+            let startup = stopped.startup.min(at.since(stopped.started));
+            reports.push(Report::Began { row: other.row, startup });
+            self.ending -= u32::from(stopped.ends.take().is_some());
+        }
+        (winner.row, at)
+    }
+
+    /// The slots of a batch come free; `is_done` if it ended.
+    fn leave(&mut self, tracked: &Tracked, is_done: bool) {
+        let Some(seconds) = &mut self.seconds else { return };
+        let spot = tracked.spot;
+        seconds.leave(spot.lane, spot.slot);
+        if is_done {
+            let next = seconds.finish(spot, Span(tracked.startup.0 + tracked.duration.0), self.now);
+            self.look_at(spot.job, next);
+        }
+    }
+
+    fn look_at(&mut self, job: JobId, next: Option<Time>) {
+        if let Some(at) = next {
+            self.queue.push(at, Pending::Look(job));
+        }
+    }
+
+    /// The master of a job looks for slow attempts, when everything else of the instant has been told.
+    fn look(&mut self, job: JobId, reports: &mut Vec<Report>) {
+        let Some(seconds) = &mut self.seconds else { return };
+        let heartbeats = self.heartbeats.as_ref();
+        let is_idle = |machine| heartbeats.is_none_or(|heartbeats| heartbeats.is_idle(machine));
+        let (wanted, again) = seconds.look(job, self.now, is_idle);
+        let since = self.now;
+        let second = |(row, slot): (RowId, u32)| Second { row, name: u64::from(row.0), slot, since };
+        reports.extend(wanted.into_iter().map(second).map(Report::Second));
+        self.look_at(job, again);
+    }
+
     /// The master of a job has left its slot.
     fn master_gone(&mut self, job: JobId, reports: &mut Vec<Report>) {
         self.ending -= 1;
-        if let Some(machine) = self.master_on.remove(&job)
+        if let Some(machine) = self.leave_master(job)
             && let Some(heartbeats) = &mut self.heartbeats
         {
             heartbeats.freed(machine, 1);
         }
         reports.push(Report::MasterGone(job));
+    }
+
+    /// The slot of a master, if it holds one, comes free on this machine.
+    fn leave_master(&mut self, job: JobId) -> Option<MachineId> {
+        let (slot, machine) = self.master_on.remove(&job)?;
+        if let Some(seconds) = &mut self.seconds {
+            seconds.leave(Lane::Any, slot);
+        }
+        Some(machine)
     }
 
     /// A batch or a master was stopped: its machine offers what came free, even if nothing else happens.
@@ -280,11 +351,11 @@ impl<'a> Sim<'a> {
     /// before its machine dies, it must be known to have.
     fn maps_are_heard_of(&mut self, machine: MachineId, reports: &mut Vec<Report>) -> bool {
         let waiting = self.tracked.values().filter(|t| t.machine == machine && t.ends.is_none());
-        let jobs: BTreeSet<JobId> = waiting.map(|t| t.job).collect();
+        let jobs: BTreeSet<JobId> = waiting.map(|t| t.spot.job).collect();
         if jobs.is_empty() {
             return false;
         }
-        let ended = self.ended(|tracked| jobs.contains(&tracked.job));
+        let ended = self.ended(|tracked| jobs.contains(&tracked.spot.job));
         let were_any = !ended.is_empty();
         self.report(ended, reports);
         were_any
@@ -342,7 +413,10 @@ impl<'a> Sim<'a> {
 
     fn report(&mut self, ended: Vec<(RowId, Time)>, reports: &mut Vec<Report>) {
         for (row, at) in ended {
-            self.finish(row, at, reports);
+            // With one attempt of a task the other is over too.
+            if self.tracked.contains_key(&row) {
+                self.finish(row, at, reports);
+            }
         }
     }
 
@@ -381,7 +455,10 @@ impl<'a> Sim<'a> {
     fn hold_for_master(&mut self, job: JobId, slot: Option<u32>, live: &Instance) {
         let Some(slot) = slot.filter(|_| !self.master_on.contains_key(&job)) else { return };
         let (machine, _) = live.cluster().machine_of(Lane::Any, slot);
-        self.master_on.insert(job, machine);
+        self.master_on.insert(job, (slot, machine));
+        if let Some(seconds) = &mut self.seconds {
+            seconds.take(Lane::Any, slot);
+        }
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.started(machine, 1);
         }
@@ -398,10 +475,13 @@ impl<'a> Sim<'a> {
     fn duration(&self, start: &Start<'_>, live: &Instance) -> Span {
         let tasks = live.phase(start.phase).tasks().expect("invariant: flows are cut before they arrive");
         let (span, _) = tasks.run_at(start.first);
-        let (speed, _) = live.cluster().speed_of(live.lane_of(start.phase), start.places[0].first);
+        let (lane, slot) = (live.lane_of(start.phase), start.places[0].first);
+        let (speed, _) = live.cluster().speed_of(lane, slot);
         let mut exact = span.at_speed_nearest(speed);
         if let Some((starts, _)) = &self.starts {
-            let factor = starts.factor((start.phase, start.first, start.attempt));
+            let (machine, _) = live.cluster().machine_of(lane, slot);
+            let far = starts.far(live, (start.phase, start.first), machine);
+            let factor = far * starts.factor((start.phase, start.first, start.attempt));
             exact = Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX));
         }
         if self.options.jitter == 0.0 {
@@ -410,6 +490,11 @@ impl<'a> Sim<'a> {
         let factor = jitter(&self.options, start.phase, start.first, start.attempt);
         Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX))
     }
+}
+
+/// Whether what is reported may give work to machines with free slots.
+fn gives_work(report: &Report) -> bool {
+    !matches!(report, Report::Offer(_) | Report::Second(_))
 }
 
 /// The factor on one attempt of one task; a stream of its own for each.
@@ -448,7 +533,7 @@ impl Engine for Sim<'_> {
                 return Some(self.now);
             }
             self.arrive(reports);
-            if self.heartbeats.is_some() && reports.iter().any(|report| !matches!(report, Report::Offer(_))) {
+            if self.heartbeats.is_some() && reports.iter().any(gives_work) {
                 self.arm();
                 self.settle(reports);
             }
@@ -466,20 +551,27 @@ impl Engine for Sim<'_> {
         let ends = (!start.held).then(|| (start.since + startup + duration).max(self.now));
         let mut report = ends;
         if start.held || self.tracks_all() {
-            let (machine, _) = live.cluster().machine_of(live.lane_of(start.phase), start.places[0].first);
+            let (lane, slot) = (live.lane_of(start.phase), start.places[0].first);
+            let (machine, _) = live.cluster().machine_of(lane, slot);
             if let Some(heartbeats) = &mut self.heartbeats {
                 heartbeats.started(machine, start.count);
             }
             let ends = ends.map(|at| (at, self.reported(machine, at)));
             report = ends.map(|(_, reported)| reported);
             let info = live.phase(start.phase);
-            let (slots, job, phase) = (start.count, info.job, start.phase);
-            let started = start.since;
-            let tracked = Tracked { started, startup, duration, ends, machine, slots, job, phase };
+            let (slots, started) = (start.count, start.since);
+            let spot = Spot { job: info.job, phase: start.phase, task: start.first, lane, slot };
+            let tracked = Tracked { started, startup, duration, ends, machine, slots, spot };
             if self.machines_may_go {
-                self.due.entry(phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));
+                self.due.entry(start.phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));
             }
             self.tracked.insert(start.row, tracked);
+            let attempt =
+                Attempt { row: start.row, startup, computes: duration, ends: ends.map(|(at, _)| at) };
+            let total = info.tasks().map_or(0, Tasks::count);
+            let now = self.now;
+            let next = self.seconds.as_mut().and_then(|seconds| seconds.start(spot, attempt, total, now));
+            self.look_at(info.job, next);
         }
         if let Some(at) = report {
             self.queue.push(at, Pending::End(start.row));
@@ -493,10 +585,13 @@ impl Engine for Sim<'_> {
                 let at = since.max(tracked.started + tracked.startup) + tracked.duration;
                 let reported = self.reported(tracked.machine, at);
                 self.tracked.insert(row, Tracked { ends: Some((at, reported)), ..tracked });
+                let (spot, now) = (tracked.spot, self.now);
+                let next = self.seconds.as_mut().and_then(|seconds| seconds.go(spot, at, now));
+                self.look_at(spot.job, next);
                 self.ending += 1;
                 self.queue.push(reported, Pending::End(row));
             }
-            // Nothing runs here that was not ordered.
+            // What was not ordered begins when it is taken over.
             Order::Refuse(_) => {}
             Order::Hold(row) => {
                 let now = self.now;
@@ -510,6 +605,7 @@ impl Engine for Sim<'_> {
             Order::Kill(row) => {
                 let Some(tracked) = self.tracked.remove(&row) else { return };
                 self.ending -= u32::from(tracked.ends.is_some());
+                self.leave(&tracked, false);
                 self.killed_on(tracked.machine, tracked.slots);
             }
         }
@@ -530,16 +626,22 @@ impl Engine for Sim<'_> {
             }
             MasterOrder::End { job, slot, at } => {
                 starts.forget(job);
+                if let Some(seconds) = &mut self.seconds {
+                    seconds.forget(job);
+                }
                 let mut gone = (at + masters.linger).max(self.now);
                 self.hold_for_master(job, slot, live);
-                if let Some(&machine) = self.master_on.get(&job) {
+                if let Some(&(_, machine)) = self.master_on.get(&job) {
                     gone = self.reported(machine, gone);
                 }
                 self.queue.push(gone, Pending::MasterGone(job));
             }
             MasterOrder::Kill(job) => {
                 starts.forget(job);
-                if let Some(machine) = self.master_on.remove(&job) {
+                if let Some(seconds) = &mut self.seconds {
+                    seconds.forget(job);
+                }
+                if let Some(machine) = self.leave_master(job) {
                     self.killed_on(machine, 1);
                 }
                 return;

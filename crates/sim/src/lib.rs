@@ -10,6 +10,7 @@
 //! - [`crashes`]: machine failures from a script or a rate;
 //! - [`membership`]: machines that join and leave;
 //! - `profile`: what starting takes on a cluster of Hadoop: masters, containers;
+//! - `speculation`: second attempts of slow tasks;
 //! - [`noise`]: estimates with errors.
 //!
 //! Equal tasks that start together are one event, whatever their number: a run takes time per
@@ -24,6 +25,7 @@ pub mod noise;
 pub mod options;
 mod profile;
 mod queue;
+mod speculation;
 
 pub use crashes::{Crash, Crashes};
 pub use engine::Sim;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use slackline_model::profile::Between;
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Cluster, JobId, Lane, PhaseId, Profile, Seed, Span, Time};
+use slackline_model::tasks::Tasks;
+use slackline_model::{Cluster, Instance, JobId, Lane, MachineId, PhaseId, Profile, Seed, Span, Time};
 use slackline_policy::engine::Masters;
 
 /// The starts of one simulation. Each draws from a stream of its own, so that none moves another.
@@ -34,13 +35,32 @@ impl Starts {
         Masters { most, linger: self.profile.am_linger() }
     }
 
-    /// Whether tasks that start together may begin or end apart.
+    /// Whether tasks that start together may begin or end apart, or be tried a second time one by one.
     pub(crate) fn are_drawn(&self) -> bool {
         let Between { least, most } = self.profile.container_start();
-        least < most || self.profile.straggler_share() > 0.0
+        let differ = self.profile.straggler_share() > 0.0 || self.factors() != (1.0, 1.0);
+        least < most || differ || self.profile.speculation().is_some()
     }
 
-    /// How many times as long as its task says an attempt computes.
+    /// How many times as long one computes in a rack of its input, and in another.
+    fn factors(&self) -> (f64, f64) {
+        (self.profile.rack_factor(), self.profile.off_rack_factor())
+    }
+
+    /// How many times as long as where its input is a task computes on that machine.
+    pub(crate) fn far(&self, live: &Instance, (phase, task): (PhaseId, u32), machine: MachineId) -> f64 {
+        let (in_rack, off_rack) = self.factors();
+        let splits = live.phase(phase).tasks().map_or(&[][..], Tasks::splits);
+        let before = splits.partition_point(|split| split.first <= task).checked_sub(1);
+        let hosts = before.map_or(&[][..], |split| &splits[split].hosts);
+        if hosts.is_empty() || hosts.contains(&machine) {
+            return 1.0;
+        }
+        let rack = |machine| &live.cluster().group_of(machine).rack;
+        if hosts.iter().any(|&host| rack(host) == rack(machine)) { in_rack } else { off_rack }
+    }
+
+    /// How many times as long as its task says an attempt computes, wherever it is.
     pub(crate) fn factor(&self, attempt: (PhaseId, u32, u16)) -> f64 {
         let share = self.profile.straggler_share();
         let is_straggler = share > 0.0 && random::chance(&mut self.of_attempt("straggler", attempt), share);

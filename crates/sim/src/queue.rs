@@ -28,6 +28,8 @@ pub(crate) enum Pending {
     Wake,
     /// A machine asks for work.
     Offer(MachineId),
+    /// The master of a job looks for slow attempts, when all else of the instant has been told.
+    Look(JobId),
 }
 
 impl Pending {
@@ -43,6 +45,7 @@ impl Pending {
             Self::MasterGone(job) => (6, job.0),
             Self::Wake => (7, 0),
             Self::Offer(machine) => (8, machine.0),
+            Self::Look(job) => (9, job.0),
         };
         class << 32 | u64::from(id)
     }
@@ -59,7 +62,8 @@ impl Pending {
             5 => Self::MasterUp(JobId(id)),
             6 => Self::MasterGone(JobId(id)),
             7 => Self::Wake,
-            _ => Self::Offer(MachineId(id)),
+            8 => Self::Offer(MachineId(id)),
+            _ => Self::Look(JobId(id)),
         }
     }
 }
@@ -193,6 +197,7 @@ mod tests {
             Pending::Recovery(machine),
             Pending::Wake,
             Pending::Offer(machine),
+            Pending::Look(JobId(0)),
         ];
         queue.push(Time(6), Pending::End(RowId(0)));
         for &pending in now.iter().rev() {

@@ -17,7 +17,7 @@ use slackline_local::{HistoryStore, clock};
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
 pub use slackline_yarn::engine::attach::{
-    Application, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
+    Application, Closed, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
 };
 
 pub use self::events::Events;
@@ -34,7 +34,8 @@ pub struct Request {
     pub history: Option<PathBuf>,
 }
 
-/// Drives the applications of a cluster until `stop` is set or the time is over, and tells the history what they took.
+/// Drives the applications of a cluster until `stop` is set or the time is over, and tells the history what they took. What
+/// is left on the cluster is given.
 ///
 /// # Errors
 /// A history that is none; the table cannot be had; the policy fails.
@@ -43,7 +44,7 @@ pub fn drive(
     request: &Request,
     stop: Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
-) -> Result<(), RunError> {
+) -> Result<Closed, RunError> {
     let started = clock::unix_micros();
     let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
     let known = store.as_ref().map(HistoryStore::latest).transpose()?;
@@ -57,16 +58,17 @@ pub fn drive(
     // How often a task may fail is the business of its application.
     let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning));
     let driven = cluster.drive(policy.as_mut(), config, stop, watcher);
-    let jobs = driven.map_err(|error| match error {
+    let closed = driven.map_err(|error| match error {
         EngineError::Policy(failure) => {
             RunError::Policy { policy: request.policy.spec().to_owned(), failure }
         }
         error => error.into(),
     })?;
-    if let Some(store) = store.filter(|_| !jobs.is_empty()) {
+    if let Some(store) = store.filter(|_| !closed.learned.is_empty()) {
+        let jobs = closed.learned.clone();
         let note = Note { workload: "attach".to_owned(), policy: request.policy.spec().to_owned() };
         // Its tasks are none of ours: nobody tells what they counted.
         store.remember(&PastRun { started, note, jobs, counts: CountsOfJobs::new() })?;
     }
-    Ok(())
+    Ok(closed)
 }

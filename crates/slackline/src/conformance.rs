@@ -14,6 +14,7 @@ use slackline_sim::{Crash, Crashes, Membership, Sim, noise};
 use crate::import::{Source, WorkloadOptions};
 use crate::plan::{Options, Plan, PlanError, plan};
 use crate::policy_spec::PolicySpec;
+use crate::simulate::delays;
 
 use refilling::Refilling;
 
@@ -239,10 +240,12 @@ impl Policy for Patient {
 /// If the audit finds the driver's state wrong.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Result<Schedule, String> {
     let (noise, seed) = (setup.noise, setup.sim.seed);
+    let (node, rack) = delays(&setup.sim);
     let config = Config::plain()
         .audited()
         .with_slowstart(setup.slowstart)
-        .with_locality_wait(setup.locality_wait)
+        .with_locality_wait(setup.locality_wait.max(node))
+        .with_rack_wait(rack)
         .with_beliefs(move |live, phase| noise::distorted(live, phase, noise, seed));
     let name = policy.name().to_owned();
     let sim = Sim::new(instance, setup.sim.clone());

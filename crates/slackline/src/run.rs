@@ -91,6 +91,9 @@ impl Run {
                 sink.note(&Note::Unrunnable { flow, job, problem });
             }
         }
+        if let Some(memory) = session.memory() {
+            sink.note(&Note::Memory(memory));
+        }
         Ok(Self { request, session, store })
     }
 
@@ -107,6 +110,9 @@ impl Run {
         let opener = Opener { backend, request, store: store.as_ref() };
         let ready = opener.ready(sink)?;
         let verdicts = ready.prepared.preview(&opener.opening(ready.started))?;
+        if let Some(memory) = ready.prepared.memory() {
+            sink.note(&Note::Memory(&memory));
+        }
         Preview::new(request, ready.prepared.workload(), verdicts)
     }
 

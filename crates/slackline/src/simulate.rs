@@ -45,7 +45,7 @@ pub struct Options {
     /// Standard deviation of the logarithm of the factor by which what it knows is off; what is learned
     /// was measured.
     pub noise: f64,
-    /// How long a task waits for a slot near its input.
+    /// How long a task waits for a slot near its input. Under a profile with a `node-delay` it waits for the longer of both.
     pub locality_wait: Span,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,
@@ -133,9 +133,11 @@ impl Options {
         progress: Option<&'a mut dyn FnMut(u64)>,
     ) -> Config<'a> {
         let (noise, seed) = (self.noise, self.sim.seed);
+        let (node, rack) = delays(&self.sim);
         Config::plain()
             .with_slowstart(self.slowstart)
-            .with_locality_wait(self.locality_wait)
+            .with_locality_wait(self.locality_wait.max(node))
+            .with_rack_wait(rack)
             .with_beliefs(move |live, phase| noise::distorted(live, phase, noise, seed))
             .with_each(self.knowledge == Knowledge::Exact)
             .with_learning(self.learning(cluster))
@@ -158,13 +160,32 @@ impl Options {
 
     /// Why a policy cannot be simulated so, if it cannot.
     fn refuses(&self, policy: &dyn Policy) -> Option<String> {
-        let hold_slots = self.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
-        (hold_slots && policy.style() == Style::Placements).then(|| {
-            "found a policy that places each task on a machine, expected one that leaves slots to ApplicationMasters \
-             (or a profile with am-share=0, in which they hold none)"
+        let profile = self.sim.profile.as_ref().filter(|_| policy.style() == Style::Placements)?;
+        if profile.am_share() > 0.0 {
+            return Some(
+                "found a policy that places each task on a machine, expected one that leaves slots to \
+                 ApplicationMasters (or a profile with am-share=0, in which they hold none)"
+                    .to_owned(),
+            );
+        }
+        if profile.speculation().is_some() {
+            return Some(
+                "found a policy that places each task on a machine, expected one that leaves tasks to be tried again \
+                 on others (or a profile with speculate=0)"
+                    .to_owned(),
+            );
+        }
+        (delays(&self.sim) != (Span::ZERO, Span::ZERO)).then(|| {
+            "found a policy that places each task on a machine, expected one that leaves tasks to wait for slots near \
+             their input (or a profile with node-delay=0 and rack-delay=0)"
                 .to_owned()
         })
     }
+}
+
+/// How long tasks wait for slots where their input is, and then for slots in a rack where it is.
+pub(crate) fn delays(sim: &slackline_sim::Options) -> (Span, Span) {
+    sim.profile.as_ref().map_or((Span::ZERO, Span::ZERO), |p| (p.node_delay(), p.rack_delay()))
 }
 
 /// Who looks on while a simulation runs, and may stop it.

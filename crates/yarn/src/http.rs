@@ -157,7 +157,7 @@ impl Address {
         let malformed = || AddressError::Malformed { found: text.to_owned() };
         let rest = match text.split_once("://") {
             Some(("yarn" | "http", rest)) => rest,
-            Some(("https", _)) => return Err(AddressError::Tls { found: text.to_owned() }),
+            Some(("https" | "yarn+https", _)) => return Err(AddressError::Tls { found: text.to_owned() }),
             Some(_) => return Err(malformed()),
             None => text,
         };
@@ -204,7 +204,8 @@ const REDIRECTS: usize = 3;
 /// What came.
 enum Answer {
     Document(Vec<u8>),
-    Elsewhere(String),
+    /// The same has to be asked there; whoever says 307 or 308 has done nothing of it.
+    Elsewhere(StatusCode, String),
 }
 
 /// A client of one web interface. Connections are kept; it can be used from several threads.
@@ -253,25 +254,39 @@ impl Client {
         self.repeat(starts, || self.get_once(path, query))
     }
 
-    /// Sends a JSON document; it is sent once, since whether it had an effect is not known after a failure.
+    /// Sends a JSON document; it is sent once, since whether it had an effect is not known after a failure. A ResourceManager
+    /// that stands by does nothing but say which one is active, to which it is sent then.
     ///
     /// # Errors
     ///
     /// See [`HttpError`].
     pub fn put(&self, path: &str, document: &Value) -> Result<Vec<u8>, HttpError> {
-        let url = format!("{}{path}", self.base);
-        let mut request = self.agent.put(&url).content_type("application/json");
-        if let Some(user) = &self.settings.user {
-            request = request.query("user.name", user);
+        let document = document.to_string();
+        let send = |url: &str| {
+            let mut request = self.agent.put(url).content_type("application/json");
+            if let Some(user) = self.settings.user.as_ref().filter(|_| !url.contains("user.name=")) {
+                request = request.query("user.name", user);
+            }
+            self.read(url, request.send(&document))
+        };
+        let url = self.url(path);
+        let mut answer = send(&url)?;
+        for _ in 0..REDIRECTS {
+            match answer {
+                Answer::Elsewhere(StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT, to) => {
+                    answer = send(&to)?;
+                }
+                _ => break,
+            }
         }
-        self.read(&url, request.send(document.to_string())).and_then(|answer| match answer {
+        match answer {
             Answer::Document(bytes) => Ok(bytes),
-            Answer::Elsewhere(to) => {
+            Answer::Elsewhere(status, to) => {
                 let message =
                     format!("it leads to {to}; give the address of the ResourceManager that is active");
-                Err(HttpError::Refused { url, status: 307, message })
+                Err(HttpError::Refused { url, status: status.as_u16(), message })
             }
-        })
+        }
     }
 
     /// The whole of an address, for messages.
@@ -299,13 +314,13 @@ impl Client {
         let url = self.url(path);
         let mut answer = self.read(&url, self.agent.get(&url).query_pairs(query.iter().copied()).call())?;
         for _ in 0..REDIRECTS {
-            if let Answer::Elsewhere(to) = answer {
+            if let Answer::Elsewhere(_, to) = answer {
                 answer = self.read(&to, self.agent.get(&to).call())?;
             }
         }
         let bytes = match answer {
             Answer::Document(bytes) => bytes,
-            Answer::Elsewhere(to) => {
+            Answer::Elsewhere(_, to) => {
                 return Err(HttpError::NotJson { url, found: format!("a way to {to}, again and again") });
             }
         };
@@ -327,7 +342,7 @@ impl Client {
         }
         let leads = answer.headers().get("location").and_then(|value| value.to_str().ok());
         if let Some(to) = leads.filter(|_| status.is_redirection()) {
-            return elsewhere(url, to);
+            return elsewhere(url, status, to);
         }
         Err(refusal(url, status, asks.as_deref(), &body.unwrap_or_default()))
     }
@@ -353,14 +368,15 @@ impl Client {
 }
 
 /// Where a redirection leads: a ResourceManager that stands by names the one that is active.
-fn elsewhere(url: &str, to: &str) -> Result<Answer, HttpError> {
+fn elsewhere(url: &str, status: StatusCode, to: &str) -> Result<Answer, HttpError> {
     if to.starts_with("https:") {
         let missing =
             format!("it leads to {to}, and TLS is not supported; set yarn.http.policy to HTTP_AND_HTTPS");
         return Err(HttpError::Security { url: url.to_owned(), missing });
     }
     let authority = url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end]);
-    Ok(Answer::Elsewhere(if to.starts_with('/') { format!("{authority}{to}") } else { to.to_owned() }))
+    let to = if to.starts_with('/') { format!("{authority}{to}") } else { to.to_owned() };
+    Ok(Answer::Elsewhere(status, to))
 }
 
 /// What an answer means that does not say that all is well.
@@ -440,7 +456,10 @@ mod tests {
         ] {
             assert!(matches!(base(text), Err(AddressError::Malformed { .. })), "{text}");
         }
-        assert!(base("https://rm:8090").unwrap_err().to_string().contains("TLS is not supported"));
+        for tls in ["https://rm:8090", "yarn+https://rm:8090"] {
+            let error = base(tls).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{tls}`: TLS is not supported")), "{error}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! In reading order:
 //! - [`id`]: Hadoop's identifiers; [`http`]: requests, and what goes wrong with them; `shape`: the shapes of its JSON;
 //! - [`rest`]: the ResourceManager; [`mapreduce`]: jobs and tasks, by an ApplicationMaster or the history;
-//! - [`observe`]: what changed on the cluster since the last look;
+//! - [`observe`]: what changed on the cluster since the last look; `round`: asking many in the time that a look has;
 //! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs;
 //! - [`engine`]: a cluster that runs flows; [`engine::attach`]: one whose jobs others submit;
 //! - `mock` (with the feature of that name): a cluster for tests.
@@ -19,6 +19,7 @@ pub mod mapreduce;
 pub mod mock;
 pub mod observe;
 pub mod rest;
+mod round;
 mod shape;
 pub mod submitter;
 pub mod table;

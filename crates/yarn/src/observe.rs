@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::http::HttpError;
 use crate::id::{AppAttemptId, AppId, ContainerId};
 use crate::rest::{App, AppState, Container, FinalStatus, Pending, Purpose, ResourceManager, Which};
+use crate::round::{LASTS, Turn};
 
 /// How an [`Observer`] looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +26,14 @@ pub struct Rhythm {
     pub believe: u32,
     /// How long containers may be missing after a restart of the ResourceManager: 60 s.
     pub settle: Duration,
+    /// How long a cycle asks for applications one by one; at least one is asked for: 1 s.
+    pub lasts: Duration,
 }
 
 impl Default for Rhythm {
     fn default() -> Self {
-        Self { which: Which::default(), reread: 10, believe: 3, settle: Duration::from_secs(60) }
+        let settle = Duration::from_secs(60);
+        Self { which: Which::default(), reread: 10, believe: 3, settle, lasts: LASTS }
     }
 }
 
@@ -153,6 +157,7 @@ pub struct Observer {
     /// Whether another one may answer than before.
     unsure: bool,
     settled_at: Duration,
+    turn: Turn<AppId>,
 }
 
 impl Observer {
@@ -165,6 +170,7 @@ impl Observer {
             started_on: None,
             unsure: true,
             settled_at: Duration::ZERO,
+            turn: Turn::default(),
         }
     }
 
@@ -231,26 +237,28 @@ impl Observer {
         Ok(another)
     }
 
-    /// Brings every application of interest up to date, until the ResourceManager no longer answers.
-    fn visit(
-        &mut self,
-        manager: &ResourceManager,
-        mut seen: BTreeMap<AppId, App>,
-        changes: &mut Vec<Change>,
-    ) {
-        let ids: BTreeSet<AppId> =
-            seen.keys().chain(self.snapshot.watched.keys()).chain(self.expected.keys()).copied().collect();
+    /// Brings applications of interest up to date, as long as there is time and the ResourceManager answers.
+    fn visit(&mut self, manager: &ResourceManager, seen: BTreeMap<AppId, App>, changes: &mut Vec<Change>) {
+        let known = self.snapshot.watched.keys().chain(self.expected.keys());
+        let mut due: BTreeSet<AppId> = known.filter(|id| !seen.contains_key(id)).copied().collect();
+        let mut changed: BTreeMap<AppId, Vec<Change>> = BTreeMap::new();
+        let listed: BTreeSet<AppId> = seen.keys().copied().collect();
+        for (id, app) in seen {
+            self.update(app, changed.entry(id).or_default());
+            let settling = self.snapshot.settling;
+            let watched = self.snapshot.watched.get_mut(&id);
+            if watched.is_some_and(|watched| watched.is_due(self.rhythm.reread, settling)) {
+                due.insert(id);
+            }
+        }
+        let mut round = self.turn.round(due, self.rhythm.lasts);
         let mut silent: Option<HttpError> = None;
-        for id in ids {
-            let visited = match (&silent, seen.remove(&id)) {
-                (None, Some(app)) => self.read(manager, app, changes),
-                (None, None) => self.ask(manager, id, changes),
-                (Some(error), listed) => {
-                    if let Some(app) = listed {
-                        self.update(app, changes);
-                    }
-                    Err(error.clone())
-                }
+        while let Some(id) = round.next(&mut self.turn) {
+            let changes = changed.entry(id).or_default();
+            let visited = match &silent {
+                None if listed.contains(&id) => self.read(manager, id, changes),
+                None => self.ask(manager, id, changes),
+                Some(error) => Err(error.clone()),
             };
             if let Err(error @ HttpError::Unreachable { .. }) = &visited {
                 silent = Some(error.clone());
@@ -260,6 +268,7 @@ impl Observer {
                 watched.problem = visited.err();
             }
         }
+        changes.extend(changed.into_values().flatten());
     }
 
     /// Asks for an application that is in no list: it is over, or not in yet.
@@ -273,7 +282,8 @@ impl Observer {
             self.not_known(id, changes);
             return Ok(());
         };
-        self.read(manager, app, changes)
+        self.update(app, changes);
+        self.read(manager, id, changes)
     }
 
     /// An application that the ResourceManager says it does not know.
@@ -293,28 +303,19 @@ impl Observer {
         changes.push(Change::Gone(id));
     }
 
-    /// Takes in what is said of an application, and reads its containers if they may have changed.
+    /// Reads the containers of an application.
     fn read(
         &mut self,
         manager: &ResourceManager,
-        app: App,
+        id: AppId,
         changes: &mut Vec<Change>,
     ) -> Result<(), HttpError> {
-        let id = app.id;
-        self.update(app, changes);
         let settling = self.snapshot.settling;
         let Some(watched) = self.snapshot.watched.get_mut(&id) else { return Ok(()) };
         if watched.app.state.is_over() {
             self.wind_up(id, changes);
             return Ok(());
         }
-        let look = look(&watched.app);
-        if watched.read == Some(look) && watched.age < self.rhythm.reread && !settling {
-            watched.age += 1;
-            return Ok(());
-        }
-        // Until it is read, it counts as changed.
-        watched.read = None;
         let attempt = attempt_of(manager, &watched.app)?;
         let live = match attempt.filter(|_| watched.app.holds_containers()) {
             Some(attempt) => manager.containers(attempt)?,
@@ -328,7 +329,7 @@ impl Observer {
         // Those that were first seen together are not read again all in one cycle.
         let is_first = !std::mem::replace(&mut watched.was_read, true);
         watched.age = if is_first { id.number % self.rhythm.reread.max(1) } else { 0 };
-        watched.read = Some(look);
+        watched.read = Some(look(&watched.app));
         Ok(())
     }
 
@@ -379,6 +380,17 @@ impl Observer {
 }
 
 impl Watched {
+    /// Whether its containers are to be read, as they may have changed. Until they are they count as changed.
+    fn is_due(&mut self, reread: u32, settling: bool) -> bool {
+        if self.read == Some(look(&self.app)) && self.age < reread && !settling {
+            self.age += 1;
+            self.problem = None;
+            return false;
+        }
+        self.read = None;
+        true
+    }
+
     /// Takes in the list of live containers.
     fn take(&mut self, live: Vec<Container>, settling: bool, changes: &mut Vec<Change>) {
         let attempt = self.attempt;

@@ -135,6 +135,14 @@ pub enum SubmitterError {
     },
 }
 
+impl SubmitterError {
+    /// Whether the request was certainly not done, and would not be if it were made again.
+    pub fn is_final(&self) -> bool {
+        use FailureKind::{Input, Output, Refused, Security};
+        matches!(self, Self::Failed { kind: Refused | Input | Output | Security, .. })
+    }
+}
+
 /// The submitter of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct About {
@@ -146,6 +154,9 @@ pub struct About {
     pub default_fs: String,
     /// As whom it submits.
     pub user: String,
+    /// What runs its jobs (`mapreduce.framework.name`), `yarn` for a cluster; `None` from an earlier submitter.
+    #[serde(default)]
+    pub framework: Option<String>,
 }
 
 /// A job whose tasks run our worker.
@@ -211,6 +222,15 @@ pub struct JarRequest {
 pub struct Submitted {
     /// The application that it is.
     pub application: AppId,
+}
+
+/// The program of a jar that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct StartedProgram {
+    /// The number by which the submitter knows it.
+    pub process: u64,
+    /// The number of its process on this machine.
+    pub pid: u64,
 }
 
 /// What became of the program of a jar.
@@ -290,13 +310,13 @@ impl Submitter {
         self.ask("submit", &json!({ "job": job }), Repeat::Never)
     }
 
-    /// Starts the program of a jar, and returns the number by which it is asked for.
+    /// Starts the program of a jar, which ends with the submitter.
     ///
     /// # Errors
     ///
     /// See [`SubmitterError`].
-    pub fn jar(&self, jar: &JarRequest) -> Result<u64, SubmitterError> {
-        self.part("jar", &json!(jar), Repeat::Never, "process")
+    pub fn jar(&self, jar: &JarRequest) -> Result<StartedProgram, SubmitterError> {
+        self.ask("jar", &json!(jar), Repeat::Never)
     }
 
     /// What became of the program of a jar. A submitter that was started again does not know it.

@@ -61,12 +61,12 @@ pub enum TableError {
         path: PathBuf,
     },
     /// The directory is not there or cannot be read.
-    #[error("{}: the directory of the plug-in's table cannot be used: {source}", directory.display())]
+    #[error("{}: the directory of the plug-in's table cannot be used: {problem}", directory.display())]
     Directory {
         /// The directory.
         directory: PathBuf,
         /// What the system says.
-        source: io::Error,
+        problem: io::Error,
     },
     /// Others could write the table.
     #[error(
@@ -114,12 +114,12 @@ pub enum TableError {
         path: PathBuf,
     },
     /// The table could not be written.
-    #[error("{}: the plug-in's table cannot be written: {source}", path.display())]
+    #[error("{}: the plug-in's table cannot be written: {problem}", path.display())]
     Write {
         /// The table.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        problem: io::Error,
     },
     /// A host has a name that no row can hold.
     #[error("`{host}` cannot be a host in the plug-in's table: a name has no blanks, commas or `*`")]
@@ -151,7 +151,7 @@ impl Table {
             return Err(TableError::NoFile { path: path.to_owned() });
         };
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-        let failed = |source| TableError::Directory { directory: directory.to_owned(), source };
+        let failed = |problem| TableError::Directory { directory: directory.to_owned(), problem };
         let opened = File::open(directory).map_err(failed)?;
         let about = opened.metadata().map_err(failed)?;
         if !about.is_dir() {
@@ -162,7 +162,7 @@ impl Table {
         match opened.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(TableError::Busy { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::Error(problem)) => return Err(failed(problem)),
         }
         let sequence = sequence_of(path);
         Ok(Self { path: path.to_owned(), _lock: opened, sequence, valid })
@@ -177,7 +177,7 @@ impl Table {
         let sequence = self.sequence + 1;
         let valid = u64::try_from(self.valid.as_millis()).unwrap_or(LARGEST);
         let text = rendered(sequence, unix_millis().saturating_add(valid).min(LARGEST), rows)?;
-        self.replace(&text).map_err(|source| TableError::Write { path: self.path.clone(), source })?;
+        self.replace(&text).map_err(|problem| TableError::Write { path: self.path.clone(), problem })?;
         self.sequence = sequence;
         Ok(sequence)
     }
@@ -223,7 +223,8 @@ fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError>
 fn stays_in_place(directory: &Path) -> Result<(), TableError> {
     for above in directory.ancestors().skip(1) {
         let about = above.metadata();
-        let about = about.map_err(|source| TableError::Directory { directory: above.to_owned(), source })?;
+        let about =
+            about.map_err(|problem| TableError::Directory { directory: above.to_owned(), problem })?;
         if about.mode() & 0o022 != 0 && about.mode() & 0o1000 == 0 {
             return Err(TableError::Exchangeable { above: above.to_owned(), mode: about.mode() & 0o7777 });
         }
@@ -434,6 +435,10 @@ mod tests {
             Err(TableError::NoFile { .. })
         ));
         let missing = directory.path().join("no/table");
-        assert!(matches!(Table::open(&missing, Duration::from_secs(1)), Err(TableError::Directory { .. })));
+        let error = Table::open(&missing, Duration::from_secs(1)).unwrap_err();
+        assert!(matches!(error, TableError::Directory { .. }));
+        // Whoever says an error with its sources says this once.
+        assert_eq!(error.to_string().matches("No such file").count(), 1);
+        assert!(std::error::Error::source(&error).is_none());
     }
 }

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::attach::{
-    self, Application, Cluster, Events, Happened, Request, Stage, Status, Watcher, Wish,
+    self, Application, Closed, Cluster, Events, Happened, Request, Stage, Status, Watcher, Wish,
 };
 use slackline::names::listed;
 use slackline::report::number::{NOTHING, counted, duration, instants};
@@ -86,6 +86,7 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     };
     let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, wish)?;
     cluster.remarks().iter().for_each(out::warn);
+    let has_table = cluster.table().is_some();
     let events = args.events.as_deref();
     let events = events.map(|path| event_file(path, &cluster, &policy, args)).transpose()?;
     args.announce(&cluster, &policy);
@@ -104,20 +105,29 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     };
     let end = attach::drive(cluster, &request, stop.clone(), &mut live);
     live.close(args.events.as_deref());
-    match end {
+    let closed = match end {
         Err(error @ RunError::Policy { .. }) => {
             out::error(&error.into());
             return Ok(Answer::No);
         }
         end => end?,
-    }
+    };
     if let Some(problem) = live.problem {
         return Err(problem);
     }
     if !args.quiet && !args.dry_run {
-        out::talk("ended; the table is removed, and everything runs as it would without");
+        out::talk(ended(has_table, &closed));
     }
     Ok(if stop.load(Ordering::SeqCst) { Answer::Stopped } else { Answer::Yes })
+}
+
+/// How things are at the end.
+fn ended(has_table: bool, closed: &Closed) -> String {
+    let table = if has_table { "the table is removed" } else { "no table was written" };
+    match closed.raised.len() as u64 {
+        0 => format!("ended; {table}, and everything runs as it would without"),
+        raised => format!("ended; {table}; {} kept priorities (see above)", counted(raised, "application")),
+    }
 }
 
 fn event_file(
@@ -273,5 +283,28 @@ impl Watcher for Live {
             self.problem = out::text(None, &format!("\nafter {at}: {table}")).err();
             self.shown = table;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_say_what_is_left() {
+        let app = "application_1_0001".parse().unwrap();
+        let (well, left) = (Closed::default(), Closed { raised: [(app, 0)].into(), ..Closed::default() });
+        assert_eq!(
+            ended(true, &well),
+            "ended; the table is removed, and everything runs as it would without"
+        );
+        assert_eq!(
+            ended(false, &well),
+            "ended; no table was written, and everything runs as it would without"
+        );
+        assert_eq!(
+            ended(true, &left),
+            "ended; the table is removed; 1 application kept priorities (see above)"
+        );
     }
 }

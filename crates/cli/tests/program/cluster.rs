@@ -2,11 +2,15 @@
 
 mod hadoop;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use slackline_yarn::AppState;
+use slackline_yarn::table::Table;
 
 use crate::processes::{ended, pause, signal, until};
 use crate::ran;
@@ -175,4 +179,90 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
     assert_eq!(messages, [true, false], "it is said once, and once that all is well");
     let checked = command(&there, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();
     assert_eq!(ran(&checked).code, Some(0), "{}", ran(&checked).err);
+}
+
+/// All files below a directory with what is in them, and the directories.
+fn tree(below: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(below).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(tree(&path));
+            all.insert(path, Vec::new());
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            all.insert(path, bytes);
+        }
+    }
+    all
+}
+
+#[test]
+fn a_run_that_cannot_have_the_table_changes_nothing() {
+    let dir = scratch("cluster-no-table");
+    prepare(&dir);
+    let other = FLOW.replace(r#"output = ""#, r#"output = "other-"#);
+    fs::write(dir.join("other.toml"), other).unwrap();
+    let hadoop = Hadoop::start(&dir);
+    let run = |flow: &str, more: &[&str]| {
+        let mut run = command(&dir, &["run", flow, "--memory", "512MiB"]);
+        ran(&run.args(more).args(hadoop.arguments()).output().unwrap())
+    };
+    let done = run("flow.toml", &[]);
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    let applications = hadoop.applications().len();
+
+    let tables = hadoop.table().parent().unwrap().to_owned();
+    let refused = |why: &str| {
+        let before = tree(&dir);
+        let asked: [(&str, &[&str]); 3] =
+            [("flow.toml", &["--again"]), ("flow.toml", &["--force", "words"]), ("other.toml", &[])];
+        for (flow, more) in asked {
+            let refused = run(flow, more);
+            assert_eq!(refused.code, Some(2), "{flow} {more:?}: {}{}", refused.out, refused.err);
+            assert!(refused.err.contains(why), "{flow} {more:?}: {}", refused.err);
+            assert!(!refused.err.contains("done again"), "{flow} {more:?}: {}", refused.err);
+            assert!(tree(&dir) == before, "{flow} {more:?}: files have changed");
+        }
+    };
+    fs::set_permissions(&tables, fs::Permissions::from_mode(0o770)).unwrap();
+    refused("others can write in the directory of the plug-in's table");
+    fs::set_permissions(&tables, fs::Permissions::from_mode(0o700)).unwrap();
+    let held = Table::open(&hadoop.table(), Duration::from_secs(30)).unwrap();
+    refused("another slackline writes the plug-in's table");
+    // What has nothing to do needs no table.
+    let idle = run("flow.toml", &[]);
+    assert_eq!(idle.code, Some(0), "{}{}", idle.out, idle.err);
+    assert_eq!(hadoop.applications().len(), applications);
+    drop(held);
+    let free = run("other.toml", &[]);
+    assert_eq!(free.code, Some(0), "{}{}", free.out, free.err);
+}
+
+#[test]
+fn a_configuration_that_names_no_cluster_is_refused_before_the_run() {
+    let dir = scratch("cluster-no-conf");
+    prepare(&dir);
+    let hadoop = Hadoop::start(&dir);
+    hadoop.set_framework("local");
+    let mut run = command(&dir, &["run", "flow.toml", "--memory", "512MiB", "--state", "state"]);
+    let run = ran(&run.args(hadoop.arguments()).output().unwrap());
+    assert_eq!(run.code, Some(2), "{}{}", run.out, run.err);
+    assert!(run.err.contains("mapreduce.framework.name \"local\""), "{}", run.err);
+    assert!(run.err.contains("HADOOP_CONF_DIR"), "{}", run.err);
+    assert!(!dir.join("state").exists() && !dir.join("words").exists());
+    assert!(hadoop.applications().is_empty());
+}
+
+#[test]
+fn an_address_with_tls_is_refused_with_what_would_do() {
+    let dir = scratch("cluster-tls");
+    prepare(&dir);
+    for arguments in
+        [&["run", "flow.toml", "--engine", "yarn+https://rm:8090"][..], &["attach", "yarn+https://rm:8090"]]
+    {
+        let refused = ran(&command(&dir, arguments).output().unwrap());
+        assert_eq!(refused.code, Some(2), "{}{}", refused.out, refused.err);
+        assert!(refused.err.contains("TLS is not supported; give the plain HTTP address"), "{}", refused.err);
+    }
 }

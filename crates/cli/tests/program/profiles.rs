@@ -47,6 +47,7 @@ fn what_does_not_go_with_a_profile_is_refused() {
         (vec!["--profile", "hadoop"], "found map slots and reduce slots, expected universal ones"),
         (vec!["--profile", "hadoop", "--slots", "4", "--heartbeat", "3"], "(hadoop:heartbeat=3)"),
         (vec!["--profile", "hadoop", "--slots", "4", "--jitter", "0.5"], "(hadoop:spread=0.5)"),
+        (vec!["--profile", "hadoop", "--slots", "4", "--locality-wait", "3"], "(hadoop:node-delay=3)"),
         (vec!["--profile", "hadoop", "--slots", "4", "--crash", "node-0@3"], "found machines that die"),
         (
             vec!["--profile", "hadoop", "--slots", "4", "--policy", "dmrs"],

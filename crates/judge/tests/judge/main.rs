@@ -4,9 +4,11 @@
 mod build;
 mod claims;
 mod failures;
+mod inputs;
 mod masters;
 mod minima;
 mod plans;
 mod property;
+mod seconds;
 mod streams;
 mod tasks;

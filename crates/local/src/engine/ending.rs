@@ -66,6 +66,9 @@ impl Local<'_> {
     /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
     /// it ended.
     pub(crate) fn close(&mut self) {
+        if self.was_interrupted() || self.fatal.is_some() {
+            self.work.publisher.leave();
+        }
         self.now = self.clock.now();
         let seconds = |running: &mut Running| running.second.take().map(|second| *second);
         let mut attempts: Vec<Running> = std::mem::take(&mut self.running).into_values().collect();

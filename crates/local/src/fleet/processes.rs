@@ -3,6 +3,7 @@
 //! One loop listens to all workers; there is no thread for any of them. A worker is started when an attempt starts and
 //! none is idle, and is ended with whatever it started when its attempt is stopped.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::io::{self, PipeReader, Read, Write};
@@ -14,11 +15,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
+use super::groups::Groups;
 use super::pid_file::PidFile;
 use super::{Assignment, Capacity, Fleet, Told, Waker};
 use crate::clock::Stopwatch;
 use crate::process::{self, MARK, WorkerCommand};
-use crate::task::Spec;
+use crate::task::{Job, Spec};
 use crate::worker::{self, Report};
 
 /// A report with the last words of a command is far shorter.
@@ -37,6 +39,8 @@ pub(crate) struct Processes {
     idle: Vec<u64>,
     /// Which worker is at work on an attempt.
     at_work: BTreeMap<u64, u64>,
+    /// Those of attempts whose memory is limited, where there can be some.
+    groups: Option<Groups>,
     /// The name of the next worker.
     next_name: u64,
     told: VecDeque<Told>,
@@ -61,11 +65,12 @@ struct Worker {
 }
 
 impl Processes {
-    /// Workers that are started like this, with their pid files in a directory, which is made.
+    /// Workers that are started like this, with their pid files in a directory, which is made. What attempts may take of
+    /// memory is held by control groups, or without them by resource limits.
     ///
     /// # Errors
     /// Whatever the system says.
-    pub(crate) fn new(command: WorkerCommand, pids: PathBuf) -> io::Result<Self> {
+    pub(crate) fn new(command: WorkerCommand, pids: PathBuf, groups: Option<Groups>) -> io::Result<Self> {
         fs::create_dir_all(&pids)
             .map_err(|e| io::Error::new(e.kind(), format!("{}: cannot be made: {e}", pids.display())))?;
         let (woken, waking) = io::pipe()?;
@@ -81,6 +86,7 @@ impl Processes {
             workers: BTreeMap::new(),
             idle: Vec::new(),
             at_work: BTreeMap::new(),
+            groups,
             next_name: 0,
             told: VecDeque::new(),
             clock: Stopwatch::start(),
@@ -197,6 +203,7 @@ impl Processes {
             self.idle.push(name);
             let report = serde_json::from_slice::<Report>(&line);
             let report = report.map_err(|e| format!("its process said what is no report: {e}"));
+            let report = closed(self.groups.as_mut(), attempt, report);
             self.told.push_back(Told::Ended { attempt, report });
         }
         if worker.heard.len() > REPORT_MAX {
@@ -224,7 +231,68 @@ impl Processes {
             (Ok(status), _) => said(status),
             (Err(e), _) => format!("its process cannot be waited for: {e}"),
         };
-        self.told.push_back(Told::Ended { attempt, report: Err(how) });
+        let report = closed(self.groups.as_mut(), attempt, Err(how));
+        self.told.push_back(Told::Ended { attempt, report });
+    }
+
+    /// What an attempt is told here: the control group of its commands is made, if they have one.
+    fn spec<'a>(&mut self, attempt: u64, spec: &'a Spec) -> io::Result<Cow<'a, Spec>> {
+        let has_commands = !matches!(spec.job, Job::Program { .. });
+        let Some((groups, bytes)) = self.groups.as_mut().zip(spec.memory_limit.filter(|_| has_commands))
+        else {
+            return Ok(Cow::Borrowed(spec));
+        };
+        let memory_group = Some(groups.begin(attempt, bytes)?);
+        Ok(Cow::Owned(Spec { memory_group, ..spec.clone() }))
+    }
+
+    /// Has a worker begin with an attempt, of which it is told in a line.
+    fn hand_over(&mut self, attempt: Assignment, line: &[u8]) -> io::Result<()> {
+        loop {
+            let idle = self.idle.pop();
+            let is_new = idle.is_none();
+            let name = idle.map_or_else(|| self.hire(), Ok)?;
+            let Some(worker) = self.workers.get_mut(&name) else { continue };
+            worker.pid_file.note(Some(attempt));
+            worker.unsaid = line.to_vec();
+            match worker.tell() {
+                Ok(()) => {
+                    worker.attempt = Some(attempt.number);
+                    self.at_work.insert(attempt.number, name);
+                    return Ok(());
+                }
+                Err(error) => {
+                    // It has died while it was idle.
+                    self.bury(name);
+                    if is_new {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is told of an attempt that has ended. Its control group goes.
+fn closed(
+    groups: Option<&mut Groups>,
+    attempt: u64,
+    report: Result<Report, String>,
+) -> Result<Report, String> {
+    match groups.and_then(|groups| groups.end(attempt)) {
+        Some(why) => explained(report, &why),
+        None => report,
+    }
+}
+
+/// What is told of an attempt whose memory did not do.
+fn explained(report: Result<Report, String>, why: &str) -> Result<Report, String> {
+    match report {
+        Ok(Report::Failed { message, is_final, lost, exit }) => {
+            Ok(Report::Failed { message: format!("{why}; {message}"), is_final, lost, exit })
+        }
+        Err(message) => Err(format!("{why}; {message}")),
+        done => done,
     }
 }
 
@@ -277,30 +345,14 @@ impl Fleet for Processes {
     }
 
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        let mut line = serde_json::to_vec(spec).expect("invariant: an attempt can be written as JSON");
+        let told = self.spec(attempt.number, spec)?;
+        let mut line = serde_json::to_vec(&told).expect("invariant: an attempt can be written as JSON");
         line.push(b'\n');
-        loop {
-            let idle = self.idle.pop();
-            let is_new = idle.is_none();
-            let name = idle.map_or_else(|| self.hire(), Ok)?;
-            let Some(worker) = self.workers.get_mut(&name) else { continue };
-            worker.pid_file.note(Some(attempt));
-            worker.unsaid.clone_from(&line);
-            match worker.tell() {
-                Ok(()) => {
-                    worker.attempt = Some(attempt.number);
-                    self.at_work.insert(attempt.number, name);
-                    return Ok(());
-                }
-                Err(error) => {
-                    // It has died while it was idle.
-                    self.bury(name);
-                    if is_new {
-                        return Err(error);
-                    }
-                }
-            }
+        let begun = self.hand_over(attempt, &line);
+        if begun.is_err() {
+            self.groups.as_mut().and_then(|groups| groups.end(attempt.number));
         }
+        begun
     }
 
     fn stop(&mut self, attempt: u64) {
@@ -345,5 +397,24 @@ impl Drop for Processes {
         for name in names {
             self.bury(name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Outcome;
+
+    #[test]
+    fn an_attempt_that_failed_says_that_its_memory_did_not_do() {
+        let failed = Report::failed("mapper \"sort\": signal: 9".to_owned());
+        let Ok(Report::Failed { message, .. }) = explained(Ok(failed), "found it out of memory") else {
+            panic!("it has not failed");
+        };
+        assert_eq!(message, "found it out of memory; mapper \"sort\": signal: 9");
+        assert_eq!(explained(Err("gone".into()), "why"), Err("why; gone".into()));
+        let done = || Ok(Report::Done(Outcome::default()));
+        assert_eq!(explained(done(), "why"), done());
+        assert_eq!(closed(None, 1, done()), done());
     }
 }

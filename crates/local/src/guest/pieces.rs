@@ -1,5 +1,6 @@
 //! The pieces file of a job: what each of its maps reads, a line for each in the order of their numbers:
-//! `HOST,HOST TAB [{"path": URI, "offset": N, "length": N or null, "input": K}, …]`. There may be no hosts.
+//! `HOST,HOST TAB [{"path": URI, "offset": N, "length": N or null, "input": K, "source": {…}}, …]`. There may be no hosts, and
+//! only what is on another file system says what it was.
 //!
 //! A local file is `file://` and its absolute path as it is, as Hadoop writes paths: nothing in it is percent-encoded.
 
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::job_plan::JobPlan;
-use crate::task::{Split, TaskError, at};
+use crate::task::{Source, Split, TaskError, at};
 
 /// What a map reads of one file: see [`Split`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,16 +25,20 @@ pub struct Piece {
     pub length: Option<u64>,
     /// Which of the job's inputs it comes from, from 0.
     pub input: u32,
+    /// What the file was when the run found or made it, for whoever copies it, if it is on another file system; a local one
+    /// is compared by the worker, as the job says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
 }
 
 impl Piece {
     fn of(split: &Split, directory: &Path) -> Self {
-        let path = if is_elsewhere(&split.path) {
-            split.path.display().to_string()
+        let (path, source) = if is_elsewhere(&split.path) {
+            (split.path.display().to_string(), split.source.clone())
         } else {
-            format!("file://{}", directory.join(&split.path).display())
+            (format!("file://{}", directory.join(&split.path).display()), None)
         };
-        Self { path, offset: split.offset, length: split.length, input: split.input }
+        Self { path, offset: split.offset, length: split.length, input: split.input, source }
     }
 
     /// Its file, if that is a local one.

@@ -141,7 +141,7 @@ impl JobSpec {
             }
         };
         let Piece { offset, length, input, .. } = piece;
-        // Whoever made a copy has looked at the file.
+        // Whoever made a copy has compared the file, before and after.
         let source = source.filter(|_| copy.is_none());
         Ok(Split { path, offset, length, input, source, copy: copy.cloned() })
     }
@@ -171,6 +171,7 @@ impl JobSpec {
             shuffle: self.shuffle.clone(),
             compress: self.compress,
             memory_limit: self.memory_limit,
+            memory_group: None,
             echo: true,
         }
     }

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use super::error::file;
+use super::memory::remove_noted;
 use super::{EngineError, Look};
 use crate::files::remove;
+use crate::fleet::groups::Linux;
 use crate::journal::Journal;
 
 /// What is removed.
@@ -59,7 +61,10 @@ impl Look {
         }
         match what {
             // Its journal goes last, and is locked until then.
-            Clean::State => self.layout.remove_all().map_err(|(path, problem)| file(&path)(problem)),
+            Clean::State => {
+                remove_noted(&self.layout.memory(), &Linux);
+                self.layout.remove_all().map_err(|(path, problem)| file(&path)(problem))
+            }
             Clean::Intermediates => [self.layout.attempts(), self.layout.all_maps()]
                 .into_iter()
                 .try_for_each(|path| remove(&path).map_err(file(&path))),

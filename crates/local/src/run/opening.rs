@@ -10,6 +10,7 @@ use slackline_model::draft::FlowDraft;
 use super::error::file;
 use super::kept::kept_jobs;
 use super::machines::Machines;
+use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
@@ -85,6 +86,19 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
 /// The directory is of something else, or another process is at work on it; outputs that are another's; files that
 /// cannot be read, written or moved. Nothing is begun then.
 pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
+    open_with(opening, resolved, &mut || Ok(()))
+}
+
+/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before anything of an
+/// earlier run is given up.
+///
+/// # Errors
+/// Those of [`open`], and those of `acquire`.
+pub fn open_with(
+    opening: Opening<'_>,
+    resolved: &Resolved,
+    acquire: &mut dyn FnMut() -> Result<(), EngineError>,
+) -> Result<Session, EngineError> {
     let Opening { state, setup, started, choices } = opening;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
@@ -108,7 +122,7 @@ pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, Engine
     };
     let is_first = begun.is_none();
     let left = layout.clone();
-    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost };
+    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost, acquire };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -132,7 +146,7 @@ fn forget(layout: &Layout) {
 }
 
 /// What is known of a run to be opened.
-struct New {
+struct New<'a> {
     layout: Layout,
     setup: Setup,
     started: u64,
@@ -141,9 +155,10 @@ struct New {
     made_log: MadeLog,
     cut_short: usize,
     lost: Vec<LostOutput>,
+    acquire: &'a mut dyn FnMut() -> Result<(), EngineError>,
 }
 
-impl New {
+impl New<'_> {
     fn session(
         self,
         journal: Journal,
@@ -194,6 +209,10 @@ impl New {
 
     /// A run in which nothing is to be done: the last one, as it was.
     fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
+        // A run that was killed at its very end may have left something; what cannot be removed does no harm.
+        for left in [self.layout.attempts(), self.layout.all_maps()] {
+            let _ = remove(&left);
+        }
         let Unfinished { head, jobs, attempts, .. } = last;
         Session {
             layout: self.layout.of_jobs(&jobs),
@@ -207,6 +226,7 @@ impl New {
             obstacles: Vec::new(),
             verdicts,
             lost: self.lost,
+            memory: Memory::default(),
         }
     }
 
@@ -226,6 +246,7 @@ impl New {
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
+        (self.acquire)()?;
         let resumed = chosen.resumed;
         asked.iter().try_for_each(|made| self.made_log.add(made))?;
         let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
@@ -249,6 +270,7 @@ impl New {
             obstacles,
             verdicts,
             lost: self.lost,
+            memory: Memory::default(),
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover(&resumed)?;
@@ -299,7 +321,8 @@ fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<
         let output = plan.output.display();
         let problem = if name == TEMPORARY {
             format!(
-                "output {output}: found another run at work there or resumable, expected an output of its own"
+                "output {output}: found another run at work there or resumable, expected an output of its own; if there is \
+                 none, remove {output}/{TEMPORARY}"
             )
         } else if made.parts(&plan.definition.output()).any(|part| part == name) {
             format!(

@@ -18,7 +18,8 @@ use super::keys::{Keys, Line, Scratch};
 use super::log::{self, Log};
 use super::pairs::Cursor;
 use super::pipe::{CommandInput, Running, Said};
-use super::{Setting, TaskError};
+use super::{Setting, Spec, TaskError};
+use crate::fleet::groups::PROCESSES;
 
 /// A command and what it needs to run.
 #[derive(Clone, Debug)]
@@ -33,12 +34,47 @@ pub(super) struct Streaming {
     pub(super) environment: Vec<(&'static str, String)>,
     /// Where and how it runs.
     pub(super) setting: Setting,
-    /// How much address space each of its processes may take, bytes.
-    pub(super) memory_limit: Option<u64>,
+    /// What holds its memory.
+    pub(super) memory: Memory,
     /// How its lines are cut.
     pub(super) keys: Keys,
     /// The longest line it may say, bytes.
     pub(super) record_limit: usize,
+}
+
+/// What holds the memory of a command.
+#[derive(Clone, Debug)]
+pub(super) enum Memory {
+    /// Nothing.
+    Free,
+    /// Each of its processes may take so much address space, bytes.
+    Limited(u64),
+    /// All its processes are in this control group.
+    Grouped(PathBuf),
+}
+
+impl Memory {
+    pub(super) fn of(spec: &Spec) -> Self {
+        match (&spec.memory_group, spec.memory_limit) {
+            (Some(group), _) => Self::Grouped(group.clone()),
+            (None, Some(bytes)) => Self::Limited(bytes),
+            (None, None) => Self::Free,
+        }
+    }
+
+    /// A command that begins with this program: a shell that limits itself and becomes the other one.
+    fn command(&self, program: &str) -> Command {
+        let (script, value) = match self {
+            Self::Free => return Command::new(program),
+            // Where the limit is lower already it stays.
+            Self::Limited(bytes) => ("ulimit -v \"$1\" 2>/dev/null", (bytes >> 10).max(1).to_string().into()),
+            // Process 0 is whoever writes.
+            Self::Grouped(group) => ("echo 0 > \"$1\" || exit 125", group.join(PROCESSES).into_os_string()),
+        };
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &format!("{script}; shift; exec \"$@\""), "sh"]).arg(value).arg(program);
+        limited
+    }
 }
 
 /// The standard input of a command.
@@ -162,16 +198,7 @@ impl Streaming {
     fn spawn(&self) -> Result<Child, TaskError> {
         use std::os::unix::process::CommandExt;
         let words = self.shell()?;
-        let mut command = match self.memory_limit {
-            None => Command::new(&words[0]),
-            // A shell limits itself and becomes the other one. Where the limit is lower already it stays.
-            Some(bytes) => {
-                let mut limited = Command::new("sh");
-                limited.args(["-c", "ulimit -v \"$1\" 2>/dev/null; shift; exec \"$@\"", "sh"]);
-                limited.arg((bytes >> 10).max(1).to_string()).arg(&words[0]);
-                limited
-            }
-        };
+        let mut command = self.memory.command(&words[0]);
         command.args(&words[1..]).arg("-c").arg(&self.command);
         if let Some(cwd) = &self.setting.cwd {
             // What the system says of a directory that is missing it says of a program, too.
@@ -215,5 +242,22 @@ impl Streaming {
 
     fn unreadable(&self, source: io::Error) -> TaskError {
         TaskError::Said { role: self.role, command: self.command.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_in_its_control_group_before_it_begins_or_does_not_begin() {
+        let dir = tempfile::tempdir().unwrap();
+        let memory = Memory::Grouped(dir.path().to_owned());
+        let said = memory.command("cat").arg(dir.path().join(PROCESSES)).output().unwrap();
+        assert_eq!(said.stdout, b"0\n");
+        let gone = Memory::Grouped(dir.path().join("gone"));
+        let refused = gone.command("echo").arg("begun").output().unwrap();
+        assert_eq!((refused.status.code(), refused.stdout), (Some(125), Vec::new()));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("gone/cgroup.procs"));
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use super::collect::{Collector, Combiner, Target};
-use super::command::{Feed, Streaming};
+use super::command::{Feed, Memory, Streaming};
 use super::emit::{Emit, Sink};
 use super::error::at;
 use super::input::{Format, Records, display, record_limit, watch};
@@ -195,7 +195,7 @@ impl Map<'_> {
             log: log.clone(),
             environment,
             setting: self.spec.setting.clone(),
-            memory_limit: self.spec.memory_limit,
+            memory: Memory::of(self.spec),
             keys: Keys::of(&self.spec.shuffle)?,
             record_limit: record_limit(self.spec.memory_bytes),
         })

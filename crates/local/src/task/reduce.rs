@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::command::Streaming;
+use super::command::{Memory, Streaming};
 use super::error::at;
 use super::index;
 use super::input::record_limit;
@@ -114,7 +114,7 @@ impl Reduce<'_> {
                 ("mapreduce_task_ismap", "false".to_owned()),
             ],
             setting: spec.setting.clone(),
-            memory_limit: spec.memory_limit,
+            memory: Memory::of(spec),
             keys,
             record_limit: record_limit(spec.memory_bytes),
         };

@@ -192,9 +192,13 @@ pub struct Spec {
     /// How part files are compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<Codec>,
-    /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes.
+    /// How much memory each process of a command may take (its address space, `ulimit -v`), in bytes. Where there is a
+    /// [`Self::memory_group`] that holds it instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
+    /// The control group that commands run in, which holds their memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_group: Option<PathBuf>,
     /// Whether what commands say on standard error is passed on, line by line, to that of this process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub echo: bool,
@@ -213,6 +217,7 @@ impl Spec {
             shuffle: Shuffle::default(),
             compress: None,
             memory_limit: None,
+            memory_group: None,
             echo: false,
         }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use slackline_local::guest::frames::{FRAME_MAX, PART, REPORT};
 use slackline_local::guest::{JobSpec, pieces};
 use slackline_local::job_plan::Inputs;
-use slackline_local::task::{self, Codec, Shuffle, Split, Task};
+use slackline_local::task::{self, Codec, Shuffle, Source, Split, Task};
 use slackline_local::worker::Report;
 use slackline_local::{Definition, JobPlan, Limits};
 
@@ -68,7 +68,9 @@ impl<'a> Job<'a> {
     /// The same with its input elsewhere.
     fn elsewhere(mut self) -> Self {
         for split in self.plan.inputs.maps.iter_mut().flatten() {
-            (split.path, split.source) = (format!("{ELSEWHERE}{}", split.path.display()).into(), None);
+            // Whoever copies it compares it with that.
+            let source = Source::now(&split.path).ok();
+            (split.path, split.source) = (format!("{ELSEWHERE}{}", split.path.display()).into(), source);
         }
         self.is_elsewhere = true;
         self.written()

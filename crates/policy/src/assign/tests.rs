@@ -6,8 +6,8 @@ use crate::testing::{
     Listed, Scripted, absorb, failed, finished, flow, instance, ledger, machines, range, seconds, splits,
     typed, uniform,
 };
-use slackline_model::draft::PerPhase;
-use slackline_model::{Instance, MachineId, Time};
+use slackline_model::draft::{MachineDraft, PerPhase};
+use slackline_model::{Instance, MachineId, Span, Time};
 
 /// The assignment layer of a run with all that it works with.
 struct Layer {
@@ -26,13 +26,17 @@ impl Layer {
     }
 
     /// One whose tasks wait that long for a slot near their input.
-    fn waiting(instance: &Instance, policy: Listed, wait: Span) -> Self {
+    fn waiting(instance: &Instance, policy: Listed, node: Span) -> Self {
+        Self::with_waits(instance, policy, Waits { node, rack: Span::ZERO })
+    }
+
+    fn with_waits(instance: &Instance, policy: Listed, waits: Waits) -> Self {
         let mut engine = Scripted::new(Batch::Machine, true);
         let mut books = ledger(instance, 0.0, &mut engine);
         if policy.style == Style::Placements {
             books.freed = Some(std::collections::BTreeSet::new());
         }
-        let mut assigner = Assigner::new(&policy, wait);
+        let mut assigner = Assigner::new(&policy, waits);
         assigner.absorb(&policy.actions, &mut books, &mut engine);
         let estimates = Estimates::mean(instance);
         Self { books, engine, assigner, policy, estimates, events: Vec::new() }
@@ -374,6 +378,57 @@ fn a_task_near_its_input_begins_the_waiting_again() {
     layer.books.now = seconds(5);
     assert_eq!(layer.assign(), [(0, 2, 1)]);
     assert_eq!(layer.engine.wakes, [seconds(3), seconds(5)]);
+}
+
+/// Two machines in one rack and one in another, of a slot each; two splits of two tasks on the first.
+fn racks() -> Instance {
+    let machine =
+        |name, count, rack: &str| MachineDraft { rack: Some(rack.into()), ..machines(name, count, 1) };
+    let flows = vec![flow("near", splits(&[&["m-0"], &["m-0"]]), None)];
+    instance(vec![machine("m", 2, "a"), machine("n", 1, "b")], flows)
+}
+
+/// What starts at these times on slots that are free then, where tasks wait so many seconds.
+fn starts_at(instance: &Instance, (node, rack): (u64, u64), times: &[u64]) -> Vec<usize> {
+    let waits = Waits { node: Span(node * 1_000_000), rack: Span(rack * 1_000_000) };
+    let mut layer = Layer::with_waits(instance, Listed::granting(&[(0, 9)]), waits);
+    let mut at = |&now: &u64| {
+        layer.books.now = Time(now * 1000);
+        layer.assign().len()
+    };
+    times.iter().map(&mut at).collect()
+}
+
+#[test]
+fn tasks_wait_for_their_host_and_then_for_a_rack_of_it() {
+    let times = [0, 2_999, 3_000, 4_999, 5_000];
+    assert_eq!(starts_at(&racks(), (3, 2), &times), [1, 0, 1, 0, 1]);
+    assert_eq!(starts_at(&racks(), (0, 5), &times), [2, 0, 0, 0, 1]);
+    assert_eq!(starts_at(&racks(), (3, 0), &times), [1, 0, 2, 0, 0]);
+    // Machines without a rack are in one.
+    assert_eq!(starts_at(&with_splits(1, &[&["m-0"]]), (0, 5), &times), [2, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_task_in_a_rack_of_its_input_begins_the_waiting_for_other_racks_again() {
+    assert_eq!(starts_at(&racks(), (3, 2), &[0, 4_000, 5_999, 6_000]), [1, 1, 0, 1]);
+    let waits = Waits { node: Span(3_000_000), rack: Span(2_000_000) };
+    let mut layer = Layer::with_waits(&racks(), Listed::granting(&[(0, 9)]), waits);
+    for now in [0, 4, 6] {
+        layer.books.now = seconds(now);
+        layer.assign();
+    }
+    assert_eq!(where_to(&layer), [(0, 0, 0), (0, 1, 1), (0, 2, 2)]);
+    assert_eq!(layer.engine.wakes, [seconds(3), seconds(5), seconds(6)]);
+}
+
+#[test]
+fn a_machine_that_asks_gets_tasks_of_its_rack_when_they_may() {
+    let waits = Waits { node: Span::ZERO, rack: WAIT };
+    let mut layer = Layer::with_waits(&racks(), Listed::granting(&[(0, 9)]), waits);
+    assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(2)])), []);
+    assert_eq!(layer.assign_in(Scope::Machines(&[MachineId(1)])), [(0, 0, 1)]);
+    assert_eq!(where_to(&layer), [(0, 0, 1)]);
 }
 
 #[test]

@@ -182,8 +182,15 @@ impl Ledger {
         if let Some(freed) = &mut self.freed {
             freed.insert(cluster.machine_of(Lane::Any, slot).0);
         }
+        if let Some(masters) = &mut self.masters {
+            masters.held -= 1;
+        }
+        self.unpark(events);
+    }
+
+    /// There may be room for another master.
+    pub(super) fn unpark(&mut self, events: &mut Vec<Event>) {
         let Some(masters) = &mut self.masters else { return };
-        masters.held -= 1;
         for phase in std::mem::take(&mut masters.parked) {
             self.state.resume(&self.instance, phase, self.now, events);
         }

@@ -1,6 +1,7 @@
 //! The books against a scripted engine: batches, ends, failures, machines; every step audited.
 
 use super::*;
+use crate::engine::Second;
 use crate::testing::{
     FLOW, Scripted, Started, absorb, failed, finished, flow, instance, job, launch, ledger, machines, range,
     seconds, typed, uniform,
@@ -167,6 +168,94 @@ fn a_failed_batch_runs_again() {
     launch(&mut books, &mut engine, 0, 4);
     assert_eq!((engine.starts[1].first, engine.starts[1].attempt), (0, 1));
     assert_eq!(engine.orders, []);
+}
+
+/// A second attempt beside that row, on that slot.
+fn second(row: u32, slot: u32) -> Report {
+    Report::Second(Second { row: RowId(row), name: 7, slot, since: seconds(2) })
+}
+
+/// Two maps run on the first two slots of four, and a second attempt of the first on the last; now is 2 s.
+fn with_second(instance: &Instance, engine: &mut Scripted) -> Ledger {
+    let mut books = ledger(instance, 1.0, engine);
+    launch(&mut books, engine, 0, 2);
+    books.now = seconds(2);
+    assert_eq!(absorb(&mut books, engine, second(0, 3)), [], "no policy hears of it");
+    books
+}
+
+#[test]
+fn a_second_attempt_is_a_row_beside_the_first() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Task, false);
+    let books = with_second(&instance, &mut engine);
+    let Started { row, first, attempt, places, .. } = engine.starts.last().unwrap();
+    assert_eq!((*row, *first, *attempt, &places[..]), (2, 0, 1, &[range(3, 1)][..]));
+    let state = &books.state;
+    assert_eq!((state.phase(MAP).running(), state.alive(Lane::Any), free(&books)), (2, 3, 1));
+}
+
+#[test]
+fn a_second_attempt_that_may_not_run_is_refused() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Task, false);
+    let mut books = with_second(&instance, &mut engine);
+    // A third attempt, a slot that is taken, one that is none, a row that is none.
+    for (row, slot) in [(0, 2), (1, 0), (1, 4), (9, 2)] {
+        absorb(&mut books, &mut engine, second(row, slot));
+    }
+    assert_eq!(engine.orders, [Order::Refuse(7); 4]);
+    let mut dying = Scripted::new(Batch::Task, true);
+    let mut books = ledger(&instance, 1.0, &mut dying);
+    launch(&mut books, &mut dying, 0, 2);
+    absorb(&mut books, &mut dying, second(0, 3));
+    assert_eq!(dying.orders, [Order::Refuse(7)], "its machine may go");
+}
+
+#[test]
+fn whichever_attempt_ends_first_stops_the_other_in_that_instant() {
+    for (winner, other) in [(0, 2), (2, 0)] {
+        let instance = two_machines();
+        let mut engine = Scripted::new(Batch::Task, false);
+        let mut books = with_second(&instance, &mut engine);
+        books.now = seconds(5);
+        let events = absorb(&mut books, &mut engine, finished(winner, seconds(4)));
+        assert_eq!(events.len(), 1, "the task is done once: {events:?}");
+        assert_eq!(engine.orders, [Order::Kill(RowId(other))]);
+        let row = books.log[RowId(other)].task;
+        assert_eq!((row.outcome, row.end), (Outcome::Killed, seconds(4)));
+        assert_eq!((books.state.phase(MAP).done(), books.state.alive(Lane::Any), free(&books)), (1, 4, 3));
+        assert_eq!(absorb(&mut books, &mut engine, finished(other, seconds(5))), [], "it was stopped");
+    }
+}
+
+#[test]
+fn a_task_with_two_attempts_runs_again_once_if_one_fails() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Task, false);
+    let mut books = with_second(&instance, &mut engine);
+    let events = absorb(&mut books, &mut engine, failed(0, seconds(2)));
+    assert_eq!(events, [Event::TasksLost { phase: MAP, count: 1 }]);
+    launch(&mut books, &mut engine, 0, 1);
+    let again = engine.starts.last().unwrap();
+    assert_eq!((again.first, again.attempt), (0, 2));
+    let report = Report::Failed { row: RowId(1), at: seconds(2), is_final: true };
+    let events = absorb(&mut books, &mut engine, report);
+    assert_eq!(events.last(), Some(&Event::FlowFailed(FLOW)));
+    assert_eq!((free(&books), books.state.alive(Lane::Any)), (4, 4));
+}
+
+#[test]
+fn a_flow_that_is_given_up_takes_both_attempts_with_it() {
+    let instance = two_machines();
+    let mut engine = Scripted::new(Batch::Task, false);
+    let mut books = with_second(&instance, &mut engine);
+    let report = Report::Failed { row: RowId(1), at: seconds(2), is_final: true };
+    let events = absorb(&mut books, &mut engine, report);
+    let lost = Event::TasksLost { phase: MAP, count: 1 };
+    assert_eq!(events, [lost, lost, Event::FlowFailed(FLOW)]);
+    assert_eq!(engine.orders, [Order::Kill(RowId(0)), Order::Kill(RowId(2))]);
+    assert_eq!((free(&books), books.state.alive(Lane::Any)), (4, 4));
 }
 
 #[test]

@@ -174,7 +174,11 @@ impl SimulationOptions {
     fn check_profile(&self, instance: &Instance) -> Result<(), ImportError> {
         let Some(profile) = &self.profile else { return Ok(()) };
         let refused = |option, found: String| Err(ImportError::option(option, found));
-        let own = [("heartbeat", self.heartbeat, "heartbeat"), ("jitter", self.jitter, "spread")];
+        let own = [
+            ("heartbeat", self.heartbeat, "heartbeat"),
+            ("jitter", self.jitter, "spread"),
+            ("locality-wait", self.locality_wait, "node-delay"),
+        ];
         if let Some((option, value, param)) = own.into_iter().find(|own| own.1 > 0.0) {
             let found = format!(
                 "found {value} with --profile, expected it as a parameter of the profile ({}:{param}={value})",

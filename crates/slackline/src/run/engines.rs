@@ -83,20 +83,23 @@ impl Engines {
         all().enumerate().filter(move |(k, (_, param))| is_first(*k, param.name)).map(|(_, pair)| pair)
     }
 
-    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`.
+    /// Reads `name`, `name:parameter=value,…` or `name://address,parameter=value,…`. With `name+https://address` the engine is
+    /// given `https://address`.
     ///
     /// # Errors
     /// Unknown names, parameters and values, each with the valid ones.
     pub fn parse(&self, text: &str) -> Result<EngineSpec, EngineSpecError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let entry = self.0.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let secure = name.strip_suffix("+https").filter(|_| rest.starts_with("//"));
+        let entry = self.0.iter().find(|entry| entry.name == secure.unwrap_or(name)).ok_or_else(|| {
             EngineSpecError::Unknown { found: name.to_owned(), known: self.names().collect() }
         })?;
         let mut given = Vec::new();
         let pairs = match rest.strip_prefix("//") {
             Some(rest) => {
                 let (address, pairs) = rest.split_once(',').unwrap_or((rest, ""));
-                given.push((ADDRESS.to_owned(), address.to_owned()));
+                let scheme = if secure.is_some() { "https://" } else { "" };
+                given.push((ADDRESS.to_owned(), format!("{scheme}{address}")));
                 pairs
             }
             None => rest,

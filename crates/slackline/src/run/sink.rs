@@ -135,6 +135,8 @@ pub enum Note<'a> {
         /// What is in its way.
         problem: &'a str,
     },
+    /// What holds the memory of commands that have a limit.
+    Memory(&'a str),
     /// Nothing is left to do.
     NothingLeft,
 }

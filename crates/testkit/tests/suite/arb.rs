@@ -94,7 +94,8 @@ fn arb_machines() -> impl Strategy<Value = Vec<MachineDraft>> {
                 (true, _) => Slots::Typed { map: a, reduce: b },
                 (false, _) => Slots::Universal(a + b / 2),
             };
-            machines(&format!("m{k}"), count, speeds[k], slots)
+            let rack = (k != 1).then(|| "r".to_owned());
+            MachineDraft { rack, ..machines(&format!("m{k}"), count, speeds[k], slots) }
         };
         groups.into_iter().enumerate().map(group).collect()
     })

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use slackline::simulate::{Options, simulate};
 use slackline::{PolicySpec, Registry};
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{FlowDraft, TasksDraft};
+use slackline_model::draft::{FlowDraft, MachineDraft, SplitDraft, TasksDraft};
 use slackline_model::schedule::{MasterRow, Outcome, TaskRow};
 use slackline_model::{Draft, Instance, JobId, Profile, Schedule, Seed, Span};
 use slackline_testkit::harness::{self, Setup};
@@ -119,6 +119,119 @@ fn stragglers_take_so_many_times_as_long() {
     assert!(computed.iter().all(|took| [10.0, 30.0, 5.0, 15.0].contains(took)), "{computed:?}");
 }
 
+/// A flow of four maps, three of 10 s and one of 60 s, and a reduce of 5 s, on as many slots.
+fn uneven(slots: u32) -> Instance {
+    let maps = TasksDraft::Splits(vec![split(3, 10.0), split(1, 60.0)]);
+    let flow = FlowDraft::new("f", vec![job("j", &[], Some(maps), uniform(1, 5.0))]);
+    one_flow(flow, slots)
+}
+
+/// One flow on machines of one slot each.
+fn one_flow(flow: FlowDraft, slots: u32) -> Instance {
+    let machines = vec![machines("m", slots, 1.0, Slots::Universal(1))];
+    Instance::new(&Draft { machines, flows: vec![flow], ..Draft::default() }).unwrap()
+}
+
+fn split(count: u32, seconds: f64) -> SplitDraft {
+    SplitDraft { count, seconds, hosts: Vec::new() }
+}
+
+/// (task, attempt, start, end, how it ended) of the second attempts and those beside them.
+fn twins(schedule: &Schedule) -> Vec<(u32, u16, f64, f64, Outcome)> {
+    let rows = schedule.tasks.rows();
+    let has_two =
+        |row: &&TaskRow| rows.iter().any(|o| (o.phase, o.first) == (row.phase, row.first) && o.attempt == 1);
+    let of = |row: &TaskRow| (row.first, row.attempt, row.start.seconds(), row.end.seconds(), row.outcome);
+    rows.iter().filter(has_two).map(of).collect()
+}
+
+#[test]
+fn a_slow_task_is_tried_again_on_an_idle_slot_when_its_master_looks() {
+    // The master is up at 6 s and looks each 4 s; the others are done at 18 s, the last map would be at 68 s.
+    let schedule = run(&uneven(5), "fifo", &fixed(":speculate=4"), 0);
+    assert_eq!(twins(&schedule), [(3, 0, 6.0, 68.0, Outcome::Done), (3, 1, 18.0, 68.0, Outcome::Killed)]);
+    assert_eq!(schedule.flows[0].completion, Some(75.0));
+    // Without an idle slot it is not, and not with `speculate=0`.
+    for (slots, speculate) in [(2, 4), (5, 0)] {
+        let schedule = run(&uneven(slots), "fifo", &fixed(&format!(":speculate={speculate}")), 0);
+        assert_eq!(twins(&schedule), []);
+    }
+}
+
+#[test]
+fn a_slot_is_idle_when_its_machine_has_offered_it_in_vain() {
+    // Machines report each 4 s, each 0.8 s after the one before it. The first map is done on the last of them at 19.2 s,
+    // which then offers its slot; the last but one is idle too, but will offer its slot again at 22.4 s.
+    let schedule = run(&uneven(5), "fifo", &fixed(":am-share=0:heartbeat=4:speculate=1"), 0);
+    let of = |row: &TaskRow| (row.start.seconds(), schedule.tasks.places(row)[0].first);
+    let second = schedule.tasks.rows().iter().find(|row| row.attempt == 1).map(of);
+    assert_eq!(second, Some((19.6, 4)));
+}
+
+#[test]
+fn so_many_tasks_have_a_second_attempt_at_a_time() {
+    // Ten long maps and ten short ones, on slots for all and as many more.
+    let maps = TasksDraft::Splits(vec![split(10, 10.0), split(10, 100.0)]);
+    let instance = one_flow(FlowDraft::new("f", vec![job("j", &[], Some(maps), None)]), 41);
+    for (rules, most) in [("", 10), (":speculate-least=3", 3), (":speculate-least=1:speculate-total=0.1", 2)]
+    {
+        let profile = fixed(&format!(":speculate=1:speculate-pause=1{rules}"));
+        let schedule = run(&instance, "fifo", &profile, 0);
+        assert_eq!(twins(&schedule).len(), 2 * most, "{rules}");
+    }
+}
+
+#[test]
+fn whichever_attempt_ends_first_is_the_tasks() {
+    // Of eight equal maps the third is a straggler, and the second attempt that its master asks for at 18 s is not.
+    let instance = one_flow(FlowDraft::new("f", vec![job("j", &[], uniform(8, 10.0), None)]), 12);
+    let profile = |speculate: u32| {
+        fixed(&format!(":straggler-share=0.2:straggler-factor=10:speculate={speculate}:speculate-pause=3"))
+    };
+    let [without, with] = [0, 1].map(|speculate| run(&instance, "fifo", &profile(speculate), 3));
+    assert_eq!(without.flows[0].completion, Some(108.0));
+    assert_eq!(twins(&with), [(2, 0, 6.0, 30.0, Outcome::Killed), (2, 1, 18.0, 30.0, Outcome::Done)]);
+    assert_eq!(with.flows[0].completion, Some(30.0));
+}
+
+/// Four maps of 10 s with their input on the first of two machines in a rack, and a machine in another one.
+fn racks() -> Instance {
+    let machine = |name, count, rack: &str| MachineDraft {
+        rack: Some(rack.to_owned()),
+        ..machines(name, count, 1.0, Slots::Universal(1))
+    };
+    let maps = TasksDraft::Splits(vec![SplitDraft { hosts: vec!["m-0".to_owned()], ..split(4, 10.0) }]);
+    let flows = vec![FlowDraft::new("f", vec![job("j", &[], Some(maps), None)])];
+    let machines = vec![machine("m", 2, "a"), machine("n", 1, "b")];
+    Instance::new(&Draft { machines, flows, ..Draft::default() }).unwrap()
+}
+
+#[test]
+fn tasks_wait_for_slots_where_their_input_is_and_then_in_its_rack() {
+    let delays = |more: &str| fixed(&format!(":am-share=0:node-delay=3:rack-delay=2{more}"));
+    let schedule = run(&racks(), "fifo", &delays(""), 0);
+    let begun = [(0, 6.0, 8.0, 18.0), (1, 9.0, 11.0, 21.0), (2, 11.0, 13.0, 23.0), (0, 18.0, 20.0, 30.0)];
+    assert_eq!(rows(&schedule), begun);
+    // Behind heartbeats of 4 s, which begin at 0, 4/3 and 8/3 s.
+    let schedule = run(&racks(), "fifo", &delays(":heartbeat=4"), 0);
+    let begun: Vec<(u32, f64)> = rows(&schedule).iter().map(|row| (row.0, row.1)).collect();
+    assert_eq!(begun[..3], [(0, 8.0), (1, 13.333_333), (2, 18.666_666)]);
+}
+
+#[test]
+fn tasks_away_from_their_input_take_longer() {
+    let factors = ":am-share=0:rack-factor=2:off-rack-factor=3";
+    let computed = |more: &str| {
+        let schedule = run(&racks(), "fifo", &fixed(&format!("{factors}{more}")), 0);
+        let mut computed: Vec<_> = rows(&schedule).iter().map(|row| (row.0, row.3 - row.2)).collect();
+        computed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        computed
+    };
+    assert_eq!(computed(""), [(0, 10.0), (0, 10.0), (1, 20.0), (2, 30.0)]);
+    assert_eq!(computed(":node-delay=60"), [(0, 10.0); 4]);
+    assert_eq!(computed(":straggler-share=1"), [(0, 30.0), (0, 30.0), (1, 60.0), (2, 90.0)]);
+}
+
 #[test]
 fn a_reduce_that_took_its_slot_early_starts_its_container_meanwhile() {
     let flow = FlowDraft::new("f", vec![job("j", &[], uniform(2, 10.0), uniform(1, 5.0))]);
@@ -133,7 +246,7 @@ fn a_reduce_that_took_its_slot_early_starts_its_container_meanwhile() {
 }
 
 #[test]
-fn a_policy_that_binds_tasks_to_machines_is_refused_where_masters_hold_slots() {
+fn a_policy_that_binds_tasks_to_machines_is_refused_where_others_take_slots() {
     let refused = |profile: &str| {
         let mut options = Options::exact();
         options.sim = options.sim.with_profile(Profile::parse(profile).unwrap());
@@ -142,6 +255,12 @@ fn a_policy_that_binds_tasks_to_machines_is_refused_where_masters_hold_slots() {
     let said = refused("hadoop").unwrap_err().to_string();
     assert!(said.contains("leaves slots to ApplicationMasters"), "{said}");
     refused("hadoop:am-share=0").unwrap();
+    let said = refused("hadoop:am-share=0:speculate=1").unwrap_err().to_string();
+    assert!(said.contains("leaves tasks to be tried again on others"), "{said}");
+    for delay in ["node-delay", "rack-delay"] {
+        let said = refused(&format!("hadoop:am-share=0:{delay}=1")).unwrap_err().to_string();
+        assert!(said.contains("leaves tasks to wait for slots near their input"), "{said}");
+    }
 }
 
 /// As many flows, one after the other, on a cluster that is always busy but never far behind.
@@ -183,7 +302,8 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_schedule(draft in arb_draft(), seed in 0..100u64) {
         let instance = Instance::new(&draft).unwrap().cut(Span(5_000_000));
-        let profile = "hadoop:am-share=0:straggler-share=0.1:spread=0.2";
+        let profile = "hadoop:am-share=0:straggler-share=0.1:spread=0.2:speculate=1:speculate-pause=2:node-delay=2:\
+                       rack-delay=1:rack-factor=1.5:off-rack-factor=2";
         let once = run(&instance, "fair", profile, seed);
         prop_assert!(once.flows.iter().all(|row| row.completion.is_some()));
         prop_assert_eq!(once, run(&instance, "fair", profile, seed));

@@ -77,20 +77,32 @@ pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
                 (least + if random::chance(rng, 0.4) { 0.0 } else { above }).to_string()
             }
             _ if random::chance(rng, 0.4) => "0".to_owned(),
+            Values::Count(least, most) => random::integer(rng, least, most.min(4)).to_string(),
             Values::SecondsRange(..) => format!("{}..{}", one.min(other), one.max(other)),
             _ => one.to_string(),
         };
         text.extend([":", param.name, "=", &value]);
     }
     let profile = Profile::parse(&text).expect("drawn values are valid");
+    if profile.as_ref().is_some_and(has_delays) {
+        // A job that refills its slots does not wait for others.
+        setup.refills = 0.0;
+    }
     setup.sim = setup.sim.with_profile(profile);
     Some(setup)
 }
 
-/// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to masters.
+fn has_delays(profile: &Profile) -> bool {
+    (profile.node_delay(), profile.rack_delay()) != (Span::ZERO, Span::ZERO)
+}
+
+/// Whether a policy can be simulated under the profile: one that binds tasks to machines leaves no slots to masters, and no
+/// task to wait for another machine.
 pub(crate) fn goes_with(policy: &dyn Policy, setup: &Setup) -> bool {
-    let hold_slots = setup.sim.profile.as_ref().is_some_and(|profile| profile.am_share() > 0.0);
-    !hold_slots || policy.style() != Style::Placements
+    let moves_tasks = |profile: &Profile| {
+        profile.am_share() > 0.0 || profile.speculation().is_some() || has_delays(profile)
+    };
+    !setup.sim.profile.as_ref().is_some_and(moves_tasks) || policy.style() != Style::Placements
 }
 
 /// Machines that join like those of some group, and others of the group that leave after them, so that whatever could

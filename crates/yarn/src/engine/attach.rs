@@ -5,7 +5,7 @@
 //! the cluster counts as slots that are taken, and is not touched.
 //!
 //! In reading order:
-//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop;
+//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop; [`Closed`]: what is left after it;
 //! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
 //! - `driven`: the engine; `known`: an application; `name`: what it is called and wants; `past`: what others like it took.
 
@@ -16,6 +16,7 @@ mod past;
 mod told;
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +26,6 @@ use std::time::Duration;
 use slackline_local::JobHistory;
 use slackline_local::run::EngineError;
 use slackline_model::draft::{Draft, MachineDraft};
-use slackline_model::names::listed;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::NewRow;
 use slackline_model::{FlowId, Instance, SlotRange};
@@ -36,12 +36,13 @@ use slackline_policy::{Config, Driver, Policy};
 use self::driven::{Driven, Manner, lengths};
 pub use self::told::{Application, Happened, Phase, Stage, Status, Watcher};
 use super::backend::{AM_SHARE, MEMORY, TABLE, VALID, slots, table_path};
-use super::control::Control;
+use super::control::{Control, HIGHEST_PROPERTY};
 use super::fit;
 use super::guest::{CYCLE, Rules};
 use super::wishes::Plans;
 use crate::clock::unix_millis;
 use crate::http::{self, Address};
+use crate::id::AppId;
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{ResourceManager, Scheduler};
 use crate::table::Table;
@@ -59,7 +60,7 @@ const JOB_HISTORY: Param = Param::new(
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// Queues, by their names or full paths; all below one that has others below it.
+    /// Queues, by their full paths or, where no other has it, their own names; all below one that has others below it.
     pub queues: Vec<String>,
     /// Whether the cluster is only looked at.
     pub dry_run: bool,
@@ -76,6 +77,15 @@ impl Wish {
     pub fn new(queues: Vec<String>) -> Self {
         Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
     }
+}
+
+/// What is left when applications are no longer driven.
+#[derive(Clone, Debug, Default)]
+pub struct Closed {
+    /// What the jobs took that ended well.
+    pub learned: JobHistory,
+    /// Applications that have the priorities that they were given, and those that they had. It was said why.
+    pub raised: BTreeMap<AppId, u64>,
 }
 
 /// A cluster that was asked what it has.
@@ -114,14 +124,12 @@ impl Cluster {
             }
             table => table?,
         };
-        let priority =
-            manager.property("yarn.cluster.max-application-priority").map_err(EngineError::other)?;
+        let priority = manager.property(HIGHEST_PROPERTY).map_err(EngineError::other)?;
         if priority.is_none_or(|most| most.trim() == "0") {
-            remarks.push(
-                "found no yarn.cluster.max-application-priority above 0 in the ResourceManager's configuration: \
-                 applications have no order but that of their submission (docs/hadoop.md)"
-                    .to_owned(),
-            );
+            remarks.push(format!(
+                "found no {HIGHEST_PROPERTY} above 0 in the ResourceManager's configuration: applications have no order \
+                 but that of their submission (docs/hadoop.md)"
+            ));
         }
         let history = past::server(settings.text(JOB_HISTORY.name), &address, &manager)?;
         let past = history.map(|server| past::past(&server, &queues, unix_millis()));
@@ -167,8 +175,8 @@ impl Cluster {
         &self.empty
     }
 
-    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and everything runs as it
-    /// would without. What the jobs took that ended well is given.
+    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and applications get back
+    /// the priorities that they had.
     ///
     /// # Errors
     /// The table cannot be had; the policy fails.
@@ -178,7 +186,7 @@ impl Cluster {
         config: Config<'_>,
         stop: Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
-    ) -> Result<JobHistory, EngineError> {
+    ) -> Result<Closed, EngineError> {
         let path = self.table.as_deref().filter(|_| !self.manner.dry_run);
         let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
         // What fails is looked at again with the next look.
@@ -202,34 +210,21 @@ impl Cluster {
             }
         }
         let failure = driver.close().failure;
-        let learned = engine.close();
+        let closed = engine.close();
         match failure {
             Some(failure) => Err(EngineError::Policy(failure)),
-            None => Ok(learned),
+            None => Ok(closed),
         }
     }
 }
 
 /// The full paths of the queues that are meant.
 fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, EngineError> {
-    let all: Vec<String> = scheduler.queues.iter().map(|queue| queue.path.clone()).collect();
-    let mut queues = Vec::new();
+    let mut queues = BTreeSet::new();
     for name in named {
-        let full =
-            if name == "root" || name.starts_with("root.") { name.clone() } else { format!("root.{name}") };
-        let is_meant = |path: &&String| {
-            **path == full || path.starts_with(&format!("{full}.")) || path.rsplit('.').next() == Some(name)
-        };
-        let meant: Vec<&String> = all.iter().filter(is_meant).collect();
-        if meant.is_empty() {
-            let problem = format!("--queue: found {name:?}, expected one of {}", listed(&all));
-            return Err(EngineError::other(problem));
-        }
-        queues.extend(meant.into_iter().cloned());
+        queues.extend(fit::queues_of_attach(scheduler, name)?.into_iter().map(|queue| queue.path.clone()));
     }
-    queues.sort();
-    queues.dedup();
-    Ok(queues)
+    Ok(queues.into_iter().collect())
 }
 
 /// Keeps which flows the driver has done with.

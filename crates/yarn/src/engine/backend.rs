@@ -157,7 +157,7 @@ pub(super) fn slots(
     manager: &ResourceManager,
     memory: u64,
 ) -> Result<(u64, Vec<MachineDraft>), EngineError> {
-    manager.info().map_err(EngineError::other)?;
+    manager.info().map_err(|error| fit::no_manager(address, error))?;
     let slot_mb = fit::granted_mb(manager, memory.div_ceil(1 << 20))?;
     let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
     let slots: u32 = machines.iter().map(|machine| machine.count).sum();
@@ -191,21 +191,31 @@ fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
     machines.into_values().collect()
 }
 
-/// The table of the plug-in; none if it is to be left alone.
+/// The table that the plug-in reads; none if it is to be left alone. Any other than that of the cluster is refused, as nobody
+/// would follow it.
 pub(super) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
-    match given {
-        "none" => Ok(None),
-        "cluster" => {
-            let path = manager.property(TABLE_PROPERTY).map_err(EngineError::other)?;
-            path.map(|path| Some(path.into())).ok_or_else(|| {
-                EngineError::other(format!(
-                    "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be \
-                     set up (docs/hadoop.md); --table none does without it, by priorities alone"
-                ))
-            })
-        }
-        path => Ok(Some(path.into())),
+    if given == "none" {
+        return Ok(None);
     }
+    let Some(read) = manager.property(TABLE_PROPERTY).map_err(EngineError::other)? else {
+        return Err(EngineError::other(format!(
+            "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be set up \
+             (docs/hadoop.md); --table none does without it, by priorities alone"
+        )));
+    };
+    if given != "cluster" && real(Path::new(given)) != real(Path::new(&read)) {
+        let expected = format!(
+            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); --table cluster names it"
+        );
+        return Err(ParamError::Value { name: TABLE.name, found: given.to_owned(), expected }.into());
+    }
+    Ok(Some(read.into()))
+}
+
+/// The path of a file without symbolic links, as far as there is anything; the file itself may be missing.
+fn real(path: &Path) -> PathBuf {
+    let of_directory = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_directory).unwrap_or_else(|| path.to_owned())
 }
 
 fn java(given: &str) -> PathBuf {
@@ -303,6 +313,7 @@ impl Remote {
     fn new(site: &Site, state: &Path) -> Result<Self, EngineError> {
         let submitter = Arc::new(site.submitter()?);
         let about = submitter.about().map_err(EngineError::other)?;
+        fit::submits_to_yarn(&about)?;
         let file = |problem| EngineError::File { path: state.display().to_string(), problem };
         let state = std::path::absolute(state).map_err(file)?;
         let directory = Layout::new(&state).mirror();
@@ -367,7 +378,19 @@ impl Prepared for PreparedThere {
     ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
         let Self { resolved, site, remote } = *self;
         let state = opening.state.to_owned();
-        let session = run::open(opening, &resolved).map_err(|error| in_words(error, &remote.mirror))?;
+        // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
+        let mut table = None;
+        let mut acquire = || {
+            table = site
+                .table
+                .as_deref()
+                .map(|path| Table::open(path, VALID))
+                .transpose()
+                .map_err(EngineError::other)?;
+            Ok(())
+        };
+        let session = run::open_with(opening, &resolved, &mut acquire);
+        let session = session.map_err(|error| in_words(error, &remote.mirror))?;
         // The submitter and the containers know no directory of ours.
         let state = fs::canonicalize(&state)
             .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
@@ -377,7 +400,7 @@ impl Prepared for PreparedThere {
         for it in &mut verdicts {
             say_in_words(&mut it.verdict, &remote.mirror);
         }
-        Ok(Box::new(SessionThere { session, site, state, remote, obstacles, verdicts }))
+        Ok(Box::new(SessionThere { session, site, table, state, remote, obstacles, verdicts }))
     }
 }
 
@@ -408,6 +431,8 @@ fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
 struct SessionThere {
     session: run::Session,
     site: Site,
+    /// The table, until it is driven.
+    table: Option<Table>,
     state: PathBuf,
     remote: Arc<Remote>,
     obstacles: Vec<Obstacle>,
@@ -448,9 +473,8 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, site, state, remote, .. } = self;
-        let table = site.table.as_deref().map(|path| Table::open(path, VALID)).transpose();
-        let table = table.map_err(EngineError::other)?;
+        let Self { session, site, table, state, remote, .. } = self;
+        let table = table.take();
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
@@ -460,10 +484,11 @@ impl slackline_local::backend::Session for SessionThere {
             // What fails is looked at again with the next look.
             let settings = http::Settings { retries: 0, ..http::Settings::default() };
             let manager = ResourceManager::new(&site.address, settings);
-            let observer = Observer::new(Rhythm::default());
+            let observer = Observer::new(Rhythm { lasts: site.pace.asks, ..Rhythm::default() });
             let mut cluster =
                 Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
-            cluster.expect_earlier().map_err(EngineError::other)?;
+            let patient = ResourceManager::new(&site.address, http::Settings::default());
+            cluster.expect_earlier(&patient).map_err(EngineError::other)?;
             let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
             Guest::new(left, cluster, &submit, (rules, site.pace.clone()), asked).run(policy, config)
         };

@@ -7,6 +7,7 @@
 //! there, a row gives its slot up that has no container yet: it is still to be started.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use slackline_model::{MachineId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::{Report, RowId, Running};
@@ -323,6 +324,11 @@ impl Books {
         self.slots.iter().filter(is_taken).count() as u32
     }
 
+    /// Whether others leave the driver nothing: some slots are theirs, and it can use none of the rest.
+    pub(super) fn is_full_of_others(&self) -> bool {
+        self.slots.contains(&Slot::Others) && self.taken() == self.slots()
+    }
+
     fn host_of(&self, slot: u32) -> Option<&Host> {
         let at = self.hosts.partition_point(|host| host.first <= slot);
         self.hosts.get(at.checked_sub(1)?)
@@ -545,6 +551,15 @@ impl Books {
         Some(row.slot)
     }
 
+    /// The same to tell the driver something with. Where others hold all, one is taken for theirs again with the next look.
+    fn make_free_to_tell(&mut self) -> Option<u32> {
+        self.make_free("", None).or_else(|| {
+            let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
+            self.give_back(slot);
+            Some(slot)
+        })
+    }
+
     /// A container is gone.
     pub(super) fn disappear(&mut self, container: ContainerId, verdict: Verdict) {
         self.uncounted.remove(&container);
@@ -616,7 +631,7 @@ impl Books {
             return true;
         }
         let Some(task) = self.may_offer(phase) else { return false };
-        let Some(slot) = self.make_free("", None) else { return false };
+        let Some(slot) = self.make_free_to_tell() else { return false };
         self.offer(Offer { phase, task, slot, why: Why::WasDone }, self.now);
         true
     }
@@ -689,7 +704,7 @@ impl Books {
         for n in 0..self.failed.len() {
             let task = |&phase: &PhaseId| Some((phase, self.may_offer(phase)?));
             let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
-            let Some(slot) = self.make_free("", None) else { return };
+            let Some(slot) = self.make_free_to_tell() else { return };
             self.failed[n].phases.remove(&phase);
             self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now);
         }
@@ -698,10 +713,11 @@ impl Books {
     /// Containers of others, of which nobody knows where they are: `count` slots are taken away, free ones first.
     pub(super) fn set_others(&mut self, count: u32) {
         let held = self.slots.iter().filter(|&&slot| slot == Slot::Others).count() as u32;
-        for _ in count..held {
-            if let Some(slot) = self.slots.iter().rposition(|&slot| slot == Slot::Others) {
-                self.give_back(slot as u32);
-            }
+        let back = held.saturating_sub(count) as usize;
+        let others = (0..).zip(&self.slots).filter(|(_, slot)| **slot == Slot::Others).map(|(slot, _)| slot);
+        let others: Vec<u32> = others.collect();
+        for &slot in others.iter().rev().take(back) {
+            self.give_back(slot);
         }
         for _ in held..count {
             let Some(slot) = self.make_free("", None) else { return };
@@ -710,10 +726,17 @@ impl Books {
         }
     }
 
-    /// A host is away, or there again; what ran there is reported by itself.
-    pub(super) fn set_host(&mut self, name: &str, is_up: bool) {
-        let Some(host) = self.hosts.iter().find(|host| host.name == name) else { return };
-        for slot in host.first..host.first + host.count {
+    /// Hosts are away, or there again; what ran there is reported by itself. O(slots).
+    pub(super) fn set_hosts(&mut self, is_up: impl Fn(&str) -> bool) {
+        for host in 0..self.hosts.len() {
+            let Host { first, count, .. } = self.hosts[host];
+            let is_up = is_up(&self.hosts[host].name);
+            self.set_slots(first..first + count, is_up);
+        }
+    }
+
+    fn set_slots(&mut self, slots: Range<u32>, is_up: bool) {
+        for slot in slots {
             match (self.slots[slot as usize], is_up) {
                 (Slot::Away, true) => self.give_back(slot),
                 // An offer is taken away when the driver has answered.

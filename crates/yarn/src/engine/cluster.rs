@@ -11,7 +11,7 @@ use crate::http::HttpError;
 use crate::id::AppId;
 use crate::observe::{Change, Observer, Snapshot};
 use crate::rest::{App, ResourceManager, Which};
-use crate::submitter::{JarRequest, JobRequest, ProcessState, Submitter, SubmitterError};
+use crate::submitter::{JarRequest, JobRequest, ProcessState, StartedProgram, Submitter, SubmitterError};
 use crate::table::Table;
 
 /// The tag that says which run an application is of.
@@ -43,8 +43,8 @@ pub(super) enum Request {
 pub(super) enum Said {
     /// It is this application.
     Submitted(AppId),
-    /// Its program was started, as this process of the submitter's.
-    Began(u64),
+    /// Its program was started.
+    Began(StartedProgram),
     /// Its program has ended.
     Ended(ProcessState),
 }
@@ -60,11 +60,11 @@ pub(super) trait Submits: Send + Sync {
     /// See [`SubmitterError`]: the job may have been submitted all the same.
     fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError>;
 
-    /// Starts the program of a jar, and gives the number of its process.
+    /// Starts the program of a jar.
     ///
     /// # Errors
     /// See [`SubmitterError`]: it may have been started all the same.
-    fn jar(&self, request: &JarRequest) -> Result<u64, SubmitterError>;
+    fn jar(&self, request: &JarRequest) -> Result<StartedProgram, SubmitterError>;
 
     /// How a program is.
     ///
@@ -84,7 +84,7 @@ impl Submits for Submitter {
         Submitter::submit(self, request).map(|submitted| submitted.application)
     }
 
-    fn jar(&self, request: &JarRequest) -> Result<u64, SubmitterError> {
+    fn jar(&self, request: &JarRequest) -> Result<StartedProgram, SubmitterError> {
         Submitter::jar(self, request)
     }
 
@@ -103,6 +103,8 @@ pub(super) struct Cluster {
     submitter: Arc<dyn Submits>,
     answers: (Sender<Answer>, Receiver<Answer>),
     owner: String,
+    /// Whether it was said that the cluster refuses to kill.
+    refusal_is_said: bool,
 }
 
 impl Cluster {
@@ -120,17 +122,19 @@ impl Cluster {
             submitter,
             answers: channel(),
             owner: owner.to_lowercase(),
+            refusal_is_said: false,
         }
     }
 
-    /// Has applications of the run looked at that may have ended while nobody drove it.
+    /// Has applications of the run looked at that may have ended while nobody drove it. `manager` is asked, as often as it
+    /// takes: without its answer there is no run.
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub(super) fn expect_earlier(&mut self) -> Result<(), HttpError> {
+    pub(super) fn expect_earlier(&mut self, manager: &ResourceManager) -> Result<(), HttpError> {
         let tags = vec![format!("{RUN_TAG}={}", self.owner)];
         let which = Which { tags, ended: true, ..Which::default() };
-        for app in self.control.manager.apps(&which)? {
+        for app in manager.apps(&which)? {
             self.control.observer.expect(app.id);
         }
         Ok(())
@@ -150,12 +154,12 @@ impl Cluster {
         self.control.snapshot()
     }
 
-    /// Has an application killed.
-    ///
-    /// # Errors
-    /// The cluster does not answer.
-    pub(super) fn kill(&self, app: AppId) -> Result<(), HttpError> {
-        self.control.manager.kill(app)
+    /// Has an application killed. The first time that the cluster does not want to, somebody should be told.
+    pub(super) fn kill(&mut self, app: AppId) -> Option<String> {
+        let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
+        let error = self.control.manager.kill(app).err().filter(refusal)?;
+        let is_said = std::mem::replace(&mut self.refusal_is_said, true);
+        (!is_said).then(|| format!("{app} is to end, and cannot be killed: {error}"))
     }
 
     /// Submits a job with a priority, which is answered later.
@@ -172,7 +176,7 @@ impl Cluster {
             Request::Jar(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
                 let began = submitter.jar(&request);
-                let process = began.as_ref().ok().copied();
+                let process = began.as_ref().ok().map(|began| began.process);
                 let _ = answers.send((ticket.clone(), began.map(Said::Began)));
                 let submitter = Arc::downgrade(&submitter);
                 if let Some(ended) = process.and_then(|process| end_of(&submitter, process)) {
@@ -185,7 +189,7 @@ impl Cluster {
     /// Has a program killed, later.
     pub(super) fn stop(&self, process: u64) {
         let submitter = self.submitter.clone();
-        // One that the submitter does not know is not at work.
+        // One that the submitter does not know ended with the submitter that did.
         thread::spawn(move || submitter.stop(process));
     }
 

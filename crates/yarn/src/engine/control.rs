@@ -1,6 +1,6 @@
 //! What every engine on a cluster does with it: looking at it, the table, priorities, and the slots of others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::books::Books;
@@ -10,11 +10,17 @@ use crate::clock::Stopwatch;
 use crate::http::HttpError;
 use crate::id::AppId;
 use crate::observe::{Change, Observer, Snapshot};
-use crate::rest::{App, Node, ResourceManager};
+use crate::rest::{App, AppState, Node, ResourceManager};
 use crate::table::{Rows, Table};
 
 /// How often NodeManagers are looked at, in looks.
 const NODES_EVERY: u32 = 8;
+
+/// After so many looks an application is asked again that did not take its priority: 30 s.
+const AGAIN: u32 = 120;
+
+/// The property of the ResourceManager that says which priority is the highest.
+pub(super) const HIGHEST_PROPERTY: &str = "yarn.cluster.max-application-priority";
 
 /// A cluster that is looked at and told.
 pub(super) struct Control {
@@ -32,6 +38,10 @@ pub(super) struct Control {
     table_is_lost: bool,
     /// Whether applications are given no more priorities: the cluster has too few.
     is_unordered: bool,
+    /// The highest priority that the cluster has, once it was asked.
+    highest: Option<u64>,
+    /// Applications that did not take their priorities, and the look until which they are left as they are.
+    stubborn: BTreeMap<AppId, u32>,
     /// Whether it was said that the cluster refuses a priority.
     refusal_is_said: bool,
 }
@@ -54,6 +64,8 @@ impl Control {
             up: BTreeSet::new(),
             table_is_lost: false,
             is_unordered: false,
+            highest: None,
+            stubborn: BTreeMap::new(),
             refusal_is_said: false,
         }
     }
@@ -77,21 +89,13 @@ impl Control {
         self.observer.snapshot()
     }
 
-    /// Whether a host takes containers.
-    pub(super) fn is_up(&self, host: &str) -> bool {
-        self.up.contains(host)
-    }
-
     /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
-    /// away.
+    /// away. O(slots log hosts).
     pub(super) fn count_others(&self, books: &mut Books, slot_mb: u64, more: u32) {
         let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
         let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
         books.set_others(slots.min(books.slots()));
-        let hosts: Vec<String> = books.hosts().map(|(name, _)| name.to_owned()).collect();
-        for host in hosts {
-            books.set_host(&host, self.is_up(&host));
-        }
+        books.set_hosts(|host| self.up.contains(host));
     }
 
     /// Writes the table if its rows are others than before, or it would expire. Where it cannot be written it is tried again
@@ -113,35 +117,68 @@ impl Control {
         None
     }
 
+    /// Removes the table: from then on the cluster decides by itself.
+    pub(super) fn remove_table(&mut self) {
+        self.table = None;
+    }
+
     /// Has applications stand in this order, the first one with the highest priority; each comes with the priority it has. A
-    /// few are changed at a time. Gives those that were changed, and what somebody should be told.
+    /// few are changed at a time, of those that take one. Gives those that were changed, and what somebody should be told.
     pub(super) fn set_order(&mut self, order: &[(AppId, u64)]) -> (Vec<(AppId, u64)>, Option<String>) {
-        let mut changed = Vec::new();
+        let (mut changed, mut warning) = (Vec::new(), None);
         if self.is_unordered {
             return (changed, None);
         }
-        for (app, wished) in priorities(order, CHANGES_MAX) {
+        let looks = self.looks;
+        self.stubborn.retain(|_, until| *until > looks);
+        let order: Vec<_> = order.iter().copied().filter(|(app, _)| self.takes_priorities(*app)).collect();
+        for (app, wished) in priorities(&order, CHANGES_MAX) {
             match self.set_priority(app, wished) {
                 Ok(given) => {
                     changed.push((app, given));
-                    if given < wished {
+                    if given >= wished {
+                        continue;
+                    }
+                    if let Ok(highest) = self.highest()
+                        && highest < wished
+                    {
                         self.is_unordered = true;
                         let warning = format!(
-                            "found no priority above {given} (yarn.cluster.max-application-priority), expected \
-                             {wished}: applications have no order but that of their submission (docs/hadoop.md)"
+                            "found no priority above {highest} ({HIGHEST_PROPERTY}), expected {wished}: applications \
+                             have no order but that of their submission (docs/hadoop.md)"
                         );
                         return (changed, Some(warning));
                     }
+                    // It has just ended, and is answered with the priority that it had.
+                    self.stubborn.insert(app, looks + AGAIN);
                 }
                 Err(error) if error.may_pass() => break,
                 Err(error) => {
-                    let is_said = std::mem::replace(&mut self.refusal_is_said, true);
-                    let warning = (!is_said).then(|| format!("{app} keeps its priority: {error}"));
-                    return (changed, warning);
+                    self.stubborn.insert(app, looks + AGAIN);
+                    if !std::mem::replace(&mut self.refusal_is_said, true) {
+                        warning = Some(format!("{app} keeps its priority: {error}"));
+                    }
                 }
             }
         }
-        (changed, None)
+        (changed, warning)
+    }
+
+    /// Whether an application may be given a priority now: before and after that the cluster refuses, or does nothing.
+    fn takes_priorities(&self, app: AppId) -> bool {
+        let state = self.snapshot().app(app).map(|app| app.state);
+        matches!(state, Some(AppState::Accepted | AppState::Running)) && !self.stubborn.contains_key(&app)
+    }
+
+    /// The highest priority that the cluster has: 0 where nobody has set it.
+    fn highest(&mut self) -> Result<u64, HttpError> {
+        if let Some(highest) = self.highest {
+            return Ok(highest);
+        }
+        let said = self.manager.property(HIGHEST_PROPERTY)?;
+        let highest = said.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        self.highest = Some(highest);
+        Ok(highest)
     }
 
     /// Gives an application a priority, and gives the one that it has then: the cluster has a highest one.

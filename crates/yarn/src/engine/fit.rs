@@ -5,7 +5,9 @@ use slackline_local::run::EngineError;
 use slackline_model::names::listed;
 use slackline_model::params::ParamError;
 
+use crate::http::{Address, HttpError};
 use crate::rest::{Queue, ResourceManager, Scheduler};
+use crate::submitter::About;
 
 /// The only scheduler that asks the plug-in, as it names itself.
 const CAPACITY: &str = "capacityScheduler";
@@ -15,6 +17,17 @@ const MINIMUM: u64 = 1024;
 
 /// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
 const MAXIMUM: u64 = 8192;
+
+/// Why an address says nothing of its cluster. Other daemons of Hadoop have web interfaces too, which are easily taken for that
+/// of the ResourceManager.
+pub(super) fn no_manager(address: &Address, error: HttpError) -> EngineError {
+    if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
+        return EngineError::other(error);
+    }
+    EngineError::other(format!(
+        "{address}: found no ResourceManager there, expected its web address (usually port 8088); {error}"
+    ))
+}
 
 /// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
 /// decides by itself it may order applications as it likes.
@@ -29,6 +42,17 @@ pub(super) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) 
             follows_priorities(queue_of_run(&scheduler, queue)?.as_slice())
         }
     }
+}
+
+/// Refuses a configuration by which jobs are not submitted to any cluster, as is Hadoop's own where no files say otherwise.
+pub(super) fn submits_to_yarn(about: &About) -> Result<(), EngineError> {
+    let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
+        return Ok(());
+    };
+    Err(EngineError::other(format!(
+        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": --conf, or the \
+         variable HADOOP_CONF_DIR, has to name the directory with the cluster's mapred-site.xml"
+    )))
 }
 
 /// Refuses queues, given by their full paths, whose order is not that of priorities.
@@ -63,19 +87,43 @@ fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
 /// The queue that a run names by its own name or its full path, as YARN takes it; `None` if it is made with the first
 /// application.
 fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Queue>, EngineError> {
-    let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
-    let meant: Vec<&Queue> = scheduler.queues.iter().filter(is_meant).collect();
     let grows = |above: &String| name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('.'));
-    match meant.as_slice() {
+    match named(scheduler, name).as_slice() {
         [queue] => Ok(Some(queue)),
         [] if scheduler.growing.iter().any(grows) => Ok(None),
-        several => {
-            let among = if several.is_empty() { scheduler.queues.iter().collect() } else { meant };
-            let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
-            let expected = format!("one of the queues that take jobs: {}", listed(&paths));
-            Err(ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into())
-        }
+        several => Err(not_one(scheduler, several, name)),
     }
+}
+
+/// The queues that `attach` names by the full path or the own name of one, or by the path of one that has others below it,
+/// with or without `root.`.
+pub(super) fn queues_of_attach<'a>(
+    scheduler: &'a Scheduler,
+    name: &str,
+) -> Result<Vec<&'a Queue>, EngineError> {
+    let is_whole = name == "root" || name.starts_with("root.");
+    let above = if is_whole { format!("{name}.") } else { format!("root.{name}.") };
+    let below: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queue.path.starts_with(&above)).collect();
+    let named = named(scheduler, name);
+    match (named.as_slice(), below.as_slice()) {
+        ([_], []) => Ok(named),
+        ([], [_, ..]) => Ok(below),
+        _ => Err(not_one(scheduler, &[named, below].concat(), name)),
+    }
+}
+
+/// The queues that take jobs and have this full path, or this own name, which several may have.
+fn named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
+    let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
+    scheduler.queues.iter().filter(is_meant).collect()
+}
+
+/// A name means several queues, or none.
+fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
+    let among = if several.is_empty() { scheduler.queues.iter().collect() } else { several.to_vec() };
+    let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
+    let expected = format!("one of the queues that take jobs: {}", listed(&paths));
+    ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into()
 }
 
 /// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.

@@ -1,8 +1,8 @@
 //! The engine: decisions go out as rows of the table and as priorities, containers come back as tasks that run and end.
 //!
-//! A job is one application, submitted when its predecessors are done and the driver has started a task of it. It is
-//! done when all its attempts have reported so and its output is published; what its application does after that is of no
-//! interest but for the slots that it holds.
+//! A job is one application, submitted when its predecessors are done and the driver has started a task of it, or can start
+//! none as others hold all slots. It is done when all its attempts have reported so and its output is published; what its
+//! application does after that is of no interest but for the slots that it holds.
 //!
 //! A job that is given by jar and main class is a program which submits applications by itself, see `jars`.
 
@@ -29,13 +29,15 @@ use slackline_policy::{Config, Driver, Engine, Policy};
 
 use super::books::Books;
 use super::cluster::{Cluster, Request, Ticket};
-use super::jobs::{OwnJob, Places};
+use super::jobs::{OwnJob, Places, Retry};
+use super::remote::may_pass;
 use super::reports::Destination;
 use super::wishes::{Plans, Wishes};
-use crate::clock::pause;
+use crate::clock::{Stopwatch, pause};
 use crate::id::AppId;
 use crate::observe::Snapshot;
 use crate::rest::{Pending, Purpose};
+use crate::round::{LASTS, Turn};
 
 /// How long the engine waits between two looks.
 pub(super) const CYCLE: Duration = Duration::from_millis(250);
@@ -51,6 +53,12 @@ pub(super) const CHANGES_MAX: usize = 5;
 
 /// How often applications are killed again that have to go, in looks.
 const KILL_EVERY: u32 = 8;
+
+/// After how many looks an application is killed whose job is done and that still runs tasks.
+const LATE_LOOKS: u32 = 40;
+
+/// How often it is tried to submit a job or to publish its output where a file system does not answer.
+const TRIES: u32 = 30;
 
 /// How often a job is submitted whose applications do not do it.
 const SUBMISSIONS_MAX: u32 = 3;
@@ -103,6 +111,8 @@ pub(super) struct Rules {
 pub(super) struct Pace {
     /// For the next look.
     pub(super) cycle: Duration,
+    /// For answers of a kind at a look: who has no time is first at the next.
+    pub(super) asks: Duration,
     /// For applications that were killed, and submissions that are under way, at the end of the run.
     pub(super) end: Duration,
     /// For reports of an application that has succeeded: file systems of several machines show a file later than it was
@@ -110,12 +120,21 @@ pub(super) struct Pace {
     pub(super) late: Duration,
     /// For an application of which nobody knows whether it was submitted.
     pub(super) unseen: Duration,
+    /// For a file system that does not answer while a job is submitted or its output published.
+    pub(super) away: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { cycle: CYCLE, end: seconds(20), late: seconds(60), unseen: seconds(30) }
+        Self {
+            cycle: CYCLE,
+            asks: LASTS,
+            end: seconds(20),
+            late: seconds(60),
+            unseen: seconds(30),
+            away: seconds(300),
+        }
     }
 }
 
@@ -134,6 +153,8 @@ pub(super) struct Guest<'a, 's> {
     live: BTreeSet<AppId>,
     /// Of these: those that have to go, as they do no job's work any more.
     strays: BTreeSet<AppId>,
+    /// For how many looks applications of jobs that are done have run tasks.
+    late_tasks: BTreeMap<AppId, u32>,
     /// Submissions that were not answered yet.
     unanswered: BTreeSet<Ticket>,
     places: Places,
@@ -141,12 +162,19 @@ pub(super) struct Guest<'a, 's> {
     next_phase: u32,
     wakes: BTreeSet<Time>,
     now: Time,
-    is_first: bool,
     looks: u32,
+    /// Since when the cluster has answered at this look.
+    looked: Stopwatch,
+    /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
+    masters_turn: Turn<(u32, AppId)>,
+    reports_turn: Turn<u32>,
+    kills_turn: Turn<AppId>,
     /// Whether the cluster did not answer when it was last looked at.
     is_silent: bool,
     /// Whether it was said last that something does not answer.
     troubled: bool,
+    /// Whether it was said that others hold all slots.
+    fullness_is_said: bool,
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
 }
@@ -179,15 +207,20 @@ impl<'a, 's> Guest<'a, 's> {
             by_app: BTreeMap::new(),
             live: BTreeSet::new(),
             strays: BTreeSet::new(),
+            late_tasks: BTreeMap::new(),
             unanswered: BTreeSet::new(),
             places,
             next_phase: 0,
             wakes: BTreeSet::new(),
             now: Time::ZERO,
-            is_first: true,
             looks: 0,
+            looked: Stopwatch::start(),
+            masters_turn: Turn::default(),
+            reports_turn: Turn::default(),
+            kills_turn: Turn::default(),
             is_silent: false,
             troubled: false,
+            fullness_is_said: false,
             fatal: None,
             asked_to_stop,
         };
@@ -215,6 +248,19 @@ impl<'a, 's> Guest<'a, 's> {
         }
     }
 
+    /// Whether what failed of a job is tried again later: where a file system does not answer, for some time.
+    fn tries_later(&mut self, job: u32, error: &io::Error) -> bool {
+        if !may_pass(error) {
+            return false;
+        }
+        let after = |span: Duration| Time(self.now.0 + span.as_micros() as u64);
+        let (next, until) = (after(self.pace.away / TRIES), after(self.pace.away));
+        let before = self.jobs[job as usize].retry.take();
+        let until = before.map_or(until, |before| before.until);
+        self.jobs[job as usize].retry = Some(Retry { next, until, problem: error.to_string() });
+        self.now < until
+    }
+
     fn trouble(&mut self, message: Option<&str>) {
         if self.troubled != message.is_some() {
             self.troubled = message.is_some();
@@ -228,7 +274,7 @@ impl<'a, 's> Guest<'a, 's> {
             self.submit_ready(plans);
             return self.forget_what_is_over();
         }
-        self.submit_wanted();
+        self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
         let wishes = Wishes::of((&self.books, plans), &self.jobs, pending);
@@ -296,7 +342,7 @@ impl Engine for Guest<'_, '_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if !self.is_first {
+        if self.looks > 0 {
             pause(self.patience());
         }
         if self.asked_to_stop.load(Ordering::SeqCst) || self.fatal.is_some() {

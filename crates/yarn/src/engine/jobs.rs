@@ -27,6 +27,17 @@ pub(super) enum Stage {
     Failed,
 }
 
+/// What is tried again, as a file system does not answer.
+#[derive(Clone, Debug)]
+pub(super) struct Retry {
+    /// When it is tried next.
+    pub(super) next: Time,
+    /// When it has failed for good.
+    pub(super) until: Time,
+    /// What was said last.
+    pub(super) problem: String,
+}
+
 /// A job.
 #[derive(Debug)]
 pub(super) struct OwnJob {
@@ -40,6 +51,8 @@ pub(super) struct OwnJob {
     /// The priority its application has.
     pub(super) priority: u64,
     pub(super) reports: Reports,
+    /// The look at which they were read last.
+    pub(super) read_at: u32,
     /// By task: the attempt that did it.
     pub(super) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
     /// When containers of it were granted.
@@ -52,6 +65,8 @@ pub(super) struct OwnJob {
     pub(super) late: Option<Time>,
     /// Since when nobody knows whether it was submitted, and why.
     pub(super) doubt: Option<(Time, String)>,
+    /// What is tried again: to submit it, or to publish its output.
+    pub(super) retry: Option<Retry>,
     /// Why its reports cannot be read.
     pub(super) unread: Option<String>,
     /// What the last attempt said that failed.
@@ -69,12 +84,14 @@ impl OwnJob {
             submissions: 0,
             priority: 0,
             reports: Reports::default(),
+            read_at: 0,
             made: BTreeMap::new(),
             granted: BTreeMap::new(),
             started: BTreeSet::new(),
             failures: BTreeMap::new(),
             late: None,
             doubt: None,
+            retry: None,
             unread: None,
             complaint: None,
             program: None,
@@ -102,6 +119,11 @@ impl OwnJob {
     /// Whether an application that is seen may be its own. A program has one after the other.
     pub(super) fn may_get_app(&self) -> bool {
         matches!(self.stage, Stage::Waiting | Stage::Submitted) || self.runs_program()
+    }
+
+    /// Whether it has to wait until something is tried again.
+    pub(super) fn waits_to_retry(&self, now: Time) -> bool {
+        self.retry.as_ref().is_some_and(|retry| now < retry.next)
     }
 
     /// Whether a program of it goes on, or has ended and nothing is known yet of its output.
@@ -172,7 +194,7 @@ pub(super) fn made_task(
 }
 
 /// Which slots of which hosts were held until when, as it is recorded.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     /// By host: its first slot, and how many it has.
     hosts: BTreeMap<String, (u32, u32)>,

@@ -7,7 +7,7 @@
 
 mod outputs;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::borrow::Cow;
 use std::fs::{self, File, FileTimes};
@@ -18,6 +18,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use slackline_local::JobPlan;
 use slackline_local::backend::Fault;
+use slackline_local::job_plan::Source;
 use slackline_model::Draft;
 
 use super::remote::Files;
@@ -265,11 +266,12 @@ impl Mirror {
         Some(format!("{scheme}://{}", parts.as_path().display()))
     }
 
-    /// A job that reads the files themselves.
+    /// A job that reads the files themselves, each as its placeholder has it.
     pub(super) fn there(&self, plan: &JobPlan) -> JobPlan {
         let mut there = plan.clone();
         for split in there.inputs.maps.iter_mut().flatten() {
             if let Some(uri) = self.uri(&split.path) {
+                split.source = Source::now(&split.path).ok();
                 split.path = uri.into();
             }
         }

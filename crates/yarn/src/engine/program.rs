@@ -13,7 +13,7 @@ use super::asking::Asking;
 use super::count::{Believed, Count, Decided, EndedContainer, Said};
 use crate::id::{AppId, ContainerId};
 use crate::mapreduce::Job;
-use crate::submitter::ProcessState;
+use crate::submitter::{ProcessState, StartedProgram};
 
 /// How many of the last lines that a program said are shown.
 const LINES: usize = 10;
@@ -21,8 +21,8 @@ const LINES: usize = 10;
 /// A program.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    /// The number by which the submitter knows it, once it has been started.
-    pub(super) process: Option<u64>,
+    /// Its process, once it has been started.
+    pub(super) process: Option<StartedProgram>,
     /// How it ended.
     pub(super) ended: Option<ProcessState>,
     /// The names of the parts that it has made, by their numbers, once they are known.

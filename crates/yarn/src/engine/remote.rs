@@ -1,5 +1,6 @@
 //! Files of any file system that Hadoop has, through the submitter.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 
@@ -15,6 +16,9 @@ pub(super) trait Files: Send + Sync {
 
     /// The first bytes of a file.
     fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>>;
+
+    /// Makes a directory and those above it.
+    fn make_directory(&self, path: &str) -> io::Result<()>;
 
     /// Writes a small file as a whole.
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
@@ -42,6 +46,10 @@ impl Files for Submitter {
         Submitter::read(self, path, 0, length).map_err(said(path))
     }
 
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        Submitter::mkdirs(self, path).map_err(said(path))
+    }
+
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         Submitter::write(self, path, bytes).map_err(said(path))
     }
@@ -63,6 +71,17 @@ fn said(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
     let path = path.to_owned();
     move |error| {
         let said = error.to_string();
-        io::Error::other(if said.contains(&path) { said } else { format!("{path}: {said}") })
+        let said = if said.contains(&path) { said } else { format!("{path}: {said}") };
+        if error.is_final() { io::Error::other(said) } else { io::Error::other(Away(said)) }
     }
+}
+
+/// A file system, or the submitter, does not answer as it should; later it may.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Away(pub(super) String);
+
+/// Whether what failed may be done when it is tried again later.
+pub(super) fn may_pass(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<Away>)
 }

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use slackline_local::worker::Report;
 
 use super::mirror::{Mirror, escaped};
 use crate::id::{ContainerId, TaskAttemptId, TaskId, TaskKind};
+use crate::round::Turn;
 use crate::submitter::Entry;
 
 /// What an attempt writes when it begins.
@@ -71,40 +72,70 @@ pub(super) struct News {
 pub(super) struct Reports {
     begun: BTreeSet<TaskAttemptId>,
     ended: BTreeSet<TaskAttemptId>,
+    turn: Turn<TaskAttemptId>,
+    is_whole: bool,
 }
 
 impl Reports {
-    /// What is new in the directory of a submission. `makes_part` says of a task whether it makes a part, without which it is
-    /// not done, or that there is no such task. O(attempts).
+    /// Takes what is new in the directory of a submission, as much as is read in a time: at least one attempt, and the next
+    /// call goes on where this one left off. `makes_part` says of a task whether it makes a part, without which it is not
+    /// done, or that there is no such task. O(attempts), of which those that have ended are only named.
     ///
     /// # Errors
-    /// It cannot be read; [`io::ErrorKind::InvalidData`] if a document in it is none.
+    /// Something cannot be read, which does not take back what was; [`io::ErrorKind::InvalidData`] if a document is none.
     pub(super) fn read(
         &mut self,
         destination: &Destination,
-        makes_part: impl Fn(TaskId) -> Option<bool>,
-    ) -> io::Result<News> {
-        let mut news = News::default();
-        for (attempt, written) in attempts(destination)? {
-            let Some(makes_part) = makes_part(attempt.task) else { continue };
-            if !self.begun.contains(&attempt) && written.document::<Begun>("begun.json")?.is_some() {
-                self.begun.insert(attempt);
-                news.begun.push(attempt);
-            }
-            if !self.ended.contains(&attempt)
-                && let Some(EndReport { container, host, started, ended, report }) =
-                    written.document("report.json")?
-            {
-                let part = written.part()?;
-                if makes_part && part.is_none() && matches!(report, Report::Done(_)) {
-                    continue;
-                }
-                self.ended.insert(attempt);
-                let container = container.parse().ok();
-                news.ended.push(AttemptEnded { attempt, container, host, started, ended, report, part });
+        (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
+        news: &mut News,
+    ) -> io::Result<()> {
+        self.is_whole = false;
+        let all = destination.attempts()?;
+        let is_open =
+            |attempt: &TaskAttemptId| !self.ended.contains(attempt) && makes_part(attempt.task).is_some();
+        let open: Vec<TaskAttemptId> = all.keys().copied().filter(is_open).collect();
+        let mut round = self.turn.round(open, lasts);
+        while let Some(attempt) = round.next(&mut self.turn) {
+            let makes_part = makes_part(attempt.task).unwrap_or(false);
+            let read = destination.written(&all[&attempt], attempt);
+            if let Err(error) = read.and_then(|written| self.take(attempt, &written, makes_part, news)) {
+                round.stop(&mut self.turn);
+                return Err(error);
             }
         }
-        Ok(news)
+        self.is_whole = self.turn.is_nobodys();
+        Ok(())
+    }
+
+    /// Whether the last call has read all that was there.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Takes what is new of an attempt.
+    fn take(
+        &mut self,
+        attempt: TaskAttemptId,
+        written: &Written<'_>,
+        makes_part: bool,
+        news: &mut News,
+    ) -> io::Result<()> {
+        if !self.begun.contains(&attempt) && written.document::<Begun>("begun.json")?.is_some() {
+            self.begun.insert(attempt);
+            news.begun.push(attempt);
+        }
+        if let Some(EndReport { container, host, started, ended, report }) =
+            written.document("report.json")?
+        {
+            let part = written.part()?;
+            if makes_part && part.is_none() && matches!(report, Report::Done(_)) {
+                return Ok(());
+            }
+            self.ended.insert(attempt);
+            let container = container.parse().ok();
+            news.ended.push(AttemptEnded { attempt, container, host, started, ended, report, part });
+        }
+        Ok(())
     }
 }
 
@@ -152,46 +183,37 @@ impl Written<'_> {
     }
 }
 
-/// What each attempt has written.
-fn attempts(destination: &Destination) -> io::Result<BTreeMap<TaskAttemptId, Written<'_>>> {
-    match destination {
-        Destination::Here(directory) => attempts_here(directory),
-        Destination::There { mirror, uri, here } => attempts_there(mirror, uri, here),
+impl Destination {
+    /// The attempts that have a directory, and what that is called.
+    fn attempts(&self) -> io::Result<BTreeMap<TaskAttemptId, String>> {
+        let names: Vec<String> = match self {
+            Self::Here(directory) => match fs::read_dir(directory) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+                entries => {
+                    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+                    entries?.filter_map(|entry| entry.map(name).transpose()).collect::<io::Result<_>>()?
+                }
+            },
+            Self::There { mirror, uri, .. } => {
+                let entries = mirror.list(&format!("{}/*", escaped(uri)))?;
+                entries.iter().filter_map(|entry| Some(entry.path.rsplit_once('/')?.1.to_owned())).collect()
+            }
+        };
+        Ok(names.into_iter().filter_map(|name| Some((name.parse().ok()?, name))).collect())
     }
-}
 
-fn attempts_there<'a>(
-    mirror: &'a Mirror,
-    uri: &str,
-    here: &Path,
-) -> io::Result<BTreeMap<TaskAttemptId, Written<'a>>> {
-    let mut attempts: BTreeMap<TaskAttemptId, BTreeMap<String, Entry>> = BTreeMap::new();
-    for entry in mirror.list(&format!("{}/*/*", escaped(uri)))? {
-        let mut names = entry.path.rsplit('/');
-        if let (Some(name), Some(Ok(attempt))) = (names.next(), names.next().map(str::parse)) {
-            attempts.entry(attempt).or_default().insert(name.to_owned(), entry);
+    /// What is in the directory of an attempt that is called so.
+    fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<Written<'_>> {
+        match self {
+            Self::Here(directory) => Ok(Written::Here(directory.join(name))),
+            Self::There { mirror, uri, here } => {
+                let named = |entry: Entry| Some((entry.path.rsplit_once('/')?.1.to_owned(), entry));
+                let entries = mirror.list(&format!("{}/*", escaped(&format!("{uri}/{name}"))))?;
+                let entries = entries.into_iter().filter_map(named).collect();
+                Ok(Written::There { mirror, entries, here: here.join(attempt.to_string()) })
+            }
         }
     }
-    let written = |(attempt, entries): (TaskAttemptId, _)| {
-        (attempt, Written::There { mirror, entries, here: here.join(attempt.to_string()) })
-    };
-    Ok(attempts.into_iter().map(written).collect())
-}
-
-/// The directories of attempts, by their names.
-fn attempts_here<'a>(destination: &Path) -> io::Result<BTreeMap<TaskAttemptId, Written<'a>>> {
-    let entries = match fs::read_dir(destination) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        entries => entries?,
-    };
-    let mut attempts = BTreeMap::new();
-    for entry in entries {
-        let entry = entry?;
-        if let Some(attempt) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-            attempts.insert(attempt, Written::Here(entry.path()));
-        }
-    }
-    Ok(attempts)
 }
 
 /// The phase of the run that a kind of Hadoop's tasks is.
@@ -204,7 +226,10 @@ pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::engine::mirror::tests::{Disk, SYSTEM};
 
     fn here(path: &Path) -> Destination {
         Destination::Here(path.to_owned())
@@ -213,6 +238,25 @@ mod tests {
     /// Of a job with many tasks, none of which makes a part.
     fn any(task: TaskId) -> Option<bool> {
         (task.number < 1000).then_some(false)
+    }
+
+    /// What is new, and what went wrong.
+    fn read(
+        reports: &mut Reports,
+        destination: &Destination,
+        (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
+    ) -> (News, io::Result<()>) {
+        let mut news = News::default();
+        let read = reports.read(destination, (makes_part, lasts), &mut news);
+        (news, read)
+    }
+
+    /// What is new in a directory of which all can be read.
+    fn all(reports: &mut Reports, directory: &Path, makes_part: impl Fn(TaskId) -> Option<bool>) -> News {
+        let (news, result) = read(reports, &here(directory), (makes_part, Duration::MAX));
+        result.unwrap();
+        assert!(reports.is_whole());
+        news
     }
 
     const ATTEMPT: &str = "attempt_1_0001_m_000003_0";
@@ -243,7 +287,7 @@ mod tests {
         let directory = with(&[]);
         let mut reports = Reports::default();
         for place in [directory.path().join("missing"), directory.path().to_owned()] {
-            let news = reports.read(&here(&place), any).unwrap();
+            let news = all(&mut reports, &place, any);
             assert!(news.begun.is_empty() && news.ended.is_empty());
         }
     }
@@ -254,15 +298,15 @@ mod tests {
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("begun.json"), "{}"), (&named("part"), "x")]);
         let mut reports = Reports::default();
-        let news = reports.read(&here(directory.path()), any).unwrap();
+        let news = all(&mut reports, directory.path(), any);
         assert_eq!((news.begun, news.ended.len()), (vec![ATTEMPT.parse().unwrap()], 0));
         fs::write(directory.path().join(named("report.json")), text).unwrap();
-        let news = reports.read(&here(directory.path()), any).unwrap();
+        let news = all(&mut reports, directory.path(), any);
         assert!(news.begun.is_empty());
         let [ended] = news.ended.as_slice() else { panic!("found {news:?}, expected one report") };
         assert_eq!((&ended.report, ended.container), (&done, "container_1_0001_01_000002".parse().ok()));
         assert_eq!(ended.part, Some(directory.path().join(named("part"))));
-        assert!(reports.read(&here(directory.path()), any).unwrap().ended.is_empty());
+        assert!(all(&mut reports, directory.path(), any).ended.is_empty());
     }
 
     #[test]
@@ -278,7 +322,7 @@ mod tests {
         fs::create_dir_all(directory.path().join(ATTEMPT)).unwrap();
         // A document is written under another name before it is there.
         fs::write(directory.path().join(named(".report.json.tmp")), &text[..20]).unwrap();
-        let news = Reports::default().read(&here(directory.path()), any).unwrap();
+        let news = all(&mut Reports::default(), directory.path(), any);
         assert!(news.begun.is_empty() && news.ended.is_empty(), "{news:?}");
     }
 
@@ -287,19 +331,19 @@ mod tests {
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("report.json"), &text), (&named("begun.json"), "{}")]);
         let mut reports = Reports::default();
-        let none = reports.read(&here(directory.path()), |_| None).unwrap();
+        let none = all(&mut reports, directory.path(), |_| None);
         assert!(none.begun.is_empty() && none.ended.is_empty());
-        let news = reports.read(&here(directory.path()), |_| Some(true)).unwrap();
+        let news = all(&mut reports, directory.path(), |_| Some(true));
         assert_eq!((news.begun.len(), news.ended.len()), (1, 0));
         fs::write(directory.path().join(named("part")), "x").unwrap();
-        assert_eq!(reports.read(&here(directory.path()), |_| Some(true)).unwrap().ended.len(), 1);
+        assert_eq!(all(&mut reports, directory.path(), |_| Some(true)).ended.len(), 1);
     }
 
     #[test]
     fn a_container_without_a_name_is_none() {
         let text = report("", DONE);
         let directory = with(&[(&named("report.json"), &text)]);
-        let news = Reports::default().read(&here(directory.path()), any).unwrap();
+        let news = all(&mut Reports::default(), directory.path(), any);
         assert_eq!(news.ended[0].container, None);
         assert_eq!(news.ended[0].part, None);
     }
@@ -317,8 +361,71 @@ mod tests {
         ];
         for text in texts {
             let directory = with(&[(&named("report.json"), text)]);
-            let error = Reports::default().read(&here(directory.path()), any).unwrap_err().to_string();
+            let (_, result) = read(&mut Reports::default(), &here(directory.path()), (any, Duration::MAX));
+            let error = result.unwrap_err().to_string();
             assert!(error.contains("attempt_1_0001_m_000003_0/report.json: "), "{text:?}: {error}");
         }
+    }
+
+    /// The tasks of attempts that have ended.
+    fn tasks(news: &News) -> Vec<u32> {
+        news.ended.iter().map(|ended| ended.attempt.task.number).collect()
+    }
+
+    /// The file of the first attempt of a map.
+    fn of(task: u32, file: &str) -> String {
+        format!("attempt_1_0001_m_{task:06}_0/{file}")
+    }
+
+    #[test]
+    fn what_there_was_no_time_for_is_read_next() {
+        let text = report("", DONE);
+        let names = [1, 2, 3].map(|task| of(task, "report.json"));
+        let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));
+        let mut reports = Reports::default();
+        for task in 1..=3 {
+            let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::ZERO));
+            result.unwrap();
+            assert_eq!((tasks(&news), reports.is_whole()), (vec![task], task == 3));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_takes_nothing_back_and_keeps_nobody_waiting() {
+        let text = report("", DONE);
+        let names = [1, 3].map(|task| of(task, "report.json"));
+        let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));
+        // A directory in the place of a document.
+        fs::create_dir_all(directory.path().join(of(2, "report.json"))).unwrap();
+        let mut reports = Reports::default();
+        for ended in [1, 3] {
+            let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::MAX));
+            assert_eq!(tasks(&news), [ended]);
+            assert!(
+                result.is_err_and(|error| error.kind() != io::ErrorKind::InvalidData) && !reports.is_whole()
+            );
+        }
+    }
+
+    #[test]
+    fn directories_of_attempts_that_have_ended_are_not_listed_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Disk::new(&directory.path().join("disk")));
+        disk.put(&format!("run/{}", of(1, "report.json")), &report("", DONE));
+        disk.put(&format!("run/{}", of(2, "begun.json")), "{}");
+        let mirror = Mirror::new(directory.path().join("mirror"), disk.clone(), (SYSTEM, "me"));
+        let here = directory.path().join("parts");
+        let there = Destination::There { mirror: Arc::new(mirror), uri: format!("{SYSTEM}/run"), here };
+        let mut reports = Reports::default();
+        let (news, result) = read(&mut reports, &there, (any, Duration::MAX));
+        result.unwrap();
+        assert_eq!((tasks(&news), news.begun.len()), (vec![1], 1));
+        let (one, two) = (format!("run/{}", of(1, "*")), format!("run/{}", of(2, "*")));
+        let listed = |names: &[&str]| names.iter().map(|name| format!("{SYSTEM}/{name}")).collect::<Vec<_>>();
+        assert_eq!(disk.lists(), listed(&["run/*", &one, &two]));
+        disk.put(&format!("run/{}", of(2, "report.json")), &report("", DONE));
+        let (news, result) = read(&mut reports, &there, (any, Duration::MAX));
+        result.unwrap();
+        assert_eq!((tasks(&news), disk.lists()), (vec![2], listed(&["run/*", &two])));
     }
 }

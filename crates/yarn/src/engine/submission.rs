@@ -36,6 +36,10 @@ impl Submit for Submission<'_> {
         if let Some(output) = self.remote.mirror.uri(&plan.output) {
             self.remote.mirror.claim(&output, left.owner())?;
         }
+        // Attempts do not make it: one that comes late would leave it in an output that is complete.
+        if let Destination::There { uri, .. } = self.destination(plan, own) {
+            self.remote.files.make_directory(&uri)?;
+        }
         if let Job::Jar { jar, main, arguments } = &plan.work {
             return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
         }
@@ -105,7 +109,7 @@ impl Submit for Submission<'_> {
 
     fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
         let plan = &left.jobs()[job as usize];
-        // Maps of the worker look at what they read; a program's do not.
+        // Maps of the worker compare what they read, or copy, before and after; a program's do not.
         self.remote.mirror.check_inputs(plan)?;
         for (path, then) in
             plan.inputs.sources.iter().filter(|(path, _)| self.remote.mirror.uri(path).is_none())

@@ -5,6 +5,9 @@
 //! phases below their targets, and the first phases in the policy's order. Those fill a slot that becomes free within
 //! milliseconds, before the driver has heard of it. Slots of tasks that have no application yet, or one that does not ask for
 //! their containers yet, are lent to the others in the same way.
+//!
+//! Where others hold all slots the driver can start nothing, and would never see a slot that becomes free: somebody who waits
+//! has it by then. So the first phases may ask for some containers, whatever the policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +43,11 @@ impl Plans {
         let targets = ready.iter().filter_map(|&phase| Some((phase, driver.target(phase)?))).collect();
         let ranking = lanes.iter().flat_map(|&lane: &Lane| driver.ranking(lane, RANKED_MAX)).collect();
         Self { style: Some(driver.policy().style()), targets, ranking, ready }
+    }
+
+    /// Phases that could run, those first that the policy would start first.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = PhaseId> + '_ {
+        self.ranking.iter().chain(&self.ready).copied()
     }
 }
 
@@ -123,10 +131,12 @@ fn extra(
         app.map_or(0, |app| u64::from(books.unbound(phase)).saturating_sub(asked(app)) as u32)
     };
     let lent: u32 = books.phases().map(lent).sum();
-    let ranked = if plans.style == Some(Style::Priorities) { ahead(books.slots()) } else { 0 };
+    let is_full = books.is_full_of_others();
+    let is_ranked = plans.style == Some(Style::Priorities) || is_full;
+    let ranked = if is_ranked { ahead(books.slots()) } else { 0 };
     let mut left = ranked + lent;
     // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
-    let others = if lent > 0 { books.phases().collect() } else { Vec::new() };
+    let others = if lent > 0 || is_full { books.phases().collect() } else { Vec::new() };
     for phase in plans.ranking.iter().chain(plans.targets.keys()).copied().chain(others) {
         if left == 0 {
             break;
@@ -204,6 +214,22 @@ mod tests {
 
     fn app(number: u32) -> AppId {
         AppId { cluster: 1, number }
+    }
+
+    #[test]
+    fn where_others_hold_all_slots_containers_may_come_whatever_the_policy() {
+        let style = |style| Plans { style: Some(style), ..Plans::default() };
+        for plans in [Style::Priorities, Style::Targets, Style::Placements].map(style) {
+            let mut books = Books::new([("a".to_owned(), 8)]);
+            books.add_phase(PhaseId(0), (0, PhaseKind::Map), 9);
+            let apps = BTreeMap::from([(0, Some(app(1)))]);
+            let mut maps = |others| {
+                books.set_others(others);
+                let wishes = Wishes::of_apps((&books, &plans), &apps, |_| Pending::default());
+                wishes.rows.get(&Some(app(1))).and_then(|row| row.maps)
+            };
+            assert_eq!([7, 8, 7].map(&mut maps), [Some(0), Some(2), Some(0)], "{plans:?}");
+        }
     }
 
     #[test]

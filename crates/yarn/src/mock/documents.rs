@@ -153,7 +153,10 @@ fn container(id: &str, priority: u32, host: &str, started_ms: u64) -> Value {
 
 fn is_wanted(app: &MockApp, query: &str) -> bool {
     let state = name_of(app.state);
-    parameter(query, "states").is_none_or(|states| states.replace("%2C", ",").split(',').any(|s| s == state))
+    let list = |name| parameter(query, name).map(|list| list.replace("%2C", ",").replace("%3D", "="));
+    list("states").is_none_or(|states| states.split(',').any(|s| s == state))
+        && list("applicationTags")
+            .is_none_or(|tags| tags.split(',').any(|tag| app.tags.split(',').any(|its| its == tag)))
         && parameter(query, "queue").is_none_or(|queue| app.queue == queue)
 }
 
@@ -265,6 +268,12 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
     };
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     match (what, &body) {
+        ("priority", _) if matches!(app.state, AppState::New | AppState::NewSaving | AppState::Submitted) => {
+            let message = format!("Application in {} state cannot update priority.", name_of(app.state));
+            Answer { status: 400, ..Answer::missing(&message) }
+        }
+        // What is over is answered with the priority that it had.
+        ("priority", _) if app.state.is_over() => Answer::json(&json!({ "priority": app.priority })),
         ("priority", body) if body["priority"].is_u64() => {
             app.priority = body["priority"].as_u64().unwrap_or_default().min(priority_max);
             Answer::json(&json!({ "priority": app.priority }))

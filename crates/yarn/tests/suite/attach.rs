@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_algo::baseline::edf::Edf;
-use slackline_local::{JobCost, JobHistory};
+use slackline_local::JobCost;
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{Application, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::engine::attach::{
+    Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish,
+};
 use slackline_yarn::mock::{Mock, MockApp, Mood, State};
 use slackline_yarn::{AppId, AppState};
 
@@ -72,14 +74,14 @@ impl Site {
     }
 
     /// Drives with EDF, one step after each look: until a step says that it is enough.
-    fn drive(&self, wish: Wish, step: impl FnMut(&mut State, &Seen) -> bool) -> (Seen, JobHistory) {
+    fn drive(&self, wish: Wish, step: impl FnMut(&mut State, &Seen) -> bool) -> (Seen, Closed) {
         let cluster = self.ask(wish).unwrap();
         let learning = Learning::new(cluster.empty().cluster(), &History::new()).guessing();
         let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning)).audited();
         let stop = Arc::new(AtomicBool::new(false));
         let mut steps = Steps { site: self, step, stop: stop.clone(), seen: Seen::default() };
-        let learned = cluster.drive(&mut Edf::new(), config, stop, &mut steps).unwrap();
-        (steps.seen, learned)
+        let closed = cluster.drive(&mut Edf::new(), config, stop, &mut steps).unwrap();
+        (steps.seen, closed)
     }
 }
 
@@ -195,7 +197,7 @@ fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application(
     let id = site.submit("slackline.flow=etl", (4, 1), true);
     let second = site.submit("slackline.flow=etl", (1, 0), false);
     let (mut most, mut failed) = (0, false);
-    let (seen, learned) = site.drive(Site::wish(), |state, seen| {
+    let (seen, closed) = site.drive(Site::wish(), |state, seen| {
         let one = app(state, id);
         most = most.max(seen.app(id).and_then(|one| one.phases[0]).map_or(0, |phase| phase.done));
         match seen.looks {
@@ -223,7 +225,7 @@ fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application(
     assert!(seen.status.applications.is_empty());
     assert_eq!((seen.row(id), seen.status.taken), ("none", 0));
     let names: Vec<(&str, u64, u64)> =
-        learned.iter().map(|(name, cost)| (name.flow.as_str(), cost.maps, cost.reduces)).collect();
+        closed.learned.iter().map(|(name, cost)| (name.flow.as_str(), cost.maps, cost.reduces)).collect();
     assert_eq!(names, [("etl", 4, 1)]);
 }
 
@@ -322,7 +324,10 @@ fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
 #[test]
 fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
     let site = Site::new();
-    site.mock.with(|state| state.priority_max = 0);
+    site.mock.with(|state| {
+        state.priority_max = 0;
+        state.properties.insert("yarn.cluster.max-application-priority".to_owned(), "0".to_owned());
+    });
     site.submit("slackline.deadline=+900", (8, 0), true);
     site.submit("slackline.deadline=+60", (8, 0), true);
     let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
@@ -332,17 +337,137 @@ fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
     assert_eq!(site.mock.with(|state| puts(&state.requests)), 1);
 }
 
+/// What is answered to priorities of an application: that is its part of the address.
+fn answers(site: &Site, address: &'static str, status: u16, body: &str) {
+    let mood = Mood::Says(status, "application/json", body.to_owned());
+    site.mock.with(|state| state.moods.push((address, usize::MAX, mood)));
+}
+
+#[test]
+fn an_application_that_has_just_ended_does_not_keep_the_others_from_their_order() {
+    let site = Site::new();
+    let last = site.submit("slackline.deadline=+900", (8, 0), true);
+    site.submit("slackline.deadline=+60", (8, 0), true);
+    let middle = site.submit("slackline.deadline=+300", (8, 0), true);
+    // The list does not show yet that the first in the order is about to end: it has the priority that it had.
+    answers(&site, "_0002/priority", 200, r#"{ "priority": 0 }"#);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
+    assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
+    let puts = site.mock.with(|state| {
+        state
+            .requests
+            .iter()
+            .filter(|request| request.starts_with("PUT") && request.contains("_0002"))
+            .count()
+    });
+    assert_eq!(puts, 1, "it is not asked at every look");
+}
+
+#[test]
+fn applications_that_refuse_a_priority_do_not_keep_the_others_from_theirs() {
+    let site = Site::new();
+    // More than are changed at a look.
+    let refusing: Vec<AppId> = (0..6).map(|_| site.submit("slackline.deadline=+60", (8, 0), true)).collect();
+    let numbers = ["_0001/pri", "_0002/pri", "_0003/pri", "_0004/pri", "_0005/pri", "_0006/pri"];
+    for number in numbers {
+        let refusal = r#"{ "RemoteException": { "exception": "X", "message": "not for you" } }"#;
+        answers(&site, number, 403, refusal);
+    }
+    let middle = site.submit("slackline.deadline=+300", (8, 0), true);
+    let last = site.submit("slackline.deadline=+900", (8, 0), true);
+    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
+    let warned: Vec<_> = seen.happened.iter().filter(|line| line.starts_with("Warned")).collect();
+    let [warned] = warned.as_slice() else { panic!("found {warned:?}, expected one") };
+    assert!(warned.contains("keeps its priority") && warned.contains("not for you"), "{warned}");
+    assert!(refusing.iter().any(|app| warned.contains(&app.to_string())), "{warned}");
+}
+
+#[test]
+fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
+    let site = Site::new();
+    let [soon, late] =
+        ["slackline.deadline=+60", "slackline.deadline=+900"].map(|tags| site.submit(tags, (8, 0), false));
+    site.mock.with(|state| app(state, soon).state = AppState::Submitted);
+    let (seen, _) = site.drive(Site::wish(), |state, seen| {
+        if seen.looks == 10 {
+            assert!(!state.requests.iter().any(|request| request.starts_with("PUT")), "{:?}", state.requests);
+            app(state, soon).state = AppState::Accepted;
+        }
+        seen.looks == 20
+    });
+    assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
+    assert!(seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
+}
+
+#[test]
+fn applications_that_do_not_get_their_priorities_back_are_named() {
+    let failed = Mood::Says(500, "text/html", "<html>".to_owned());
+    // One fails, and the others get theirs; or nobody answers any more, and nobody else is asked.
+    for (address, mood, kept) in [("_0003/pri", failed, vec![3]), ("/priority", Mood::HangsUp, vec![2, 3, 4])]
+    {
+        let site = Site::new();
+        let ids = [900, 400, 300, 200]
+            .map(|deadline| site.submit(&format!("slackline.deadline=+{deadline}"), (8, 0), true));
+        let mut before = 0;
+        let (seen, closed) = site.drive(Site::wish(), |state, seen| {
+            if seen.looks == 10 {
+                before = state.requests.len();
+                state.moods.push((address, usize::MAX, mood.clone()));
+            }
+            seen.looks == 10
+        });
+        let raised: Vec<u32> = closed.raised.keys().map(|app| app.number).collect();
+        assert_eq!(raised, kept);
+        let still: Vec<u32> = site.mock.with(|state| {
+            state.apps.values().filter(|app| app.priority > 0).map(|app| app.id.number).collect()
+        });
+        assert_eq!(still, kept);
+        let warned: Vec<_> = seen.happened.iter().filter(|line| line.starts_with("Warned")).collect();
+        let [warned] = warned.as_slice() else { panic!("found {warned:?}, expected one") };
+        let named = ids.iter().filter(|app| warned.contains(&format!("{app} (it had 0)"))).count();
+        assert_eq!(named, kept.len(), "{warned}");
+        assert!(warned.contains("yarn application -appId APPLICATION -updatePriority PRIORITY"), "{warned}");
+        let asked =
+            site.mock.with(|state| state.requests[before..].iter().filter(|r| r.starts_with("PUT")).count());
+        assert_eq!(asked, if kept.len() == 1 { 3 } else { 1 });
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let site = Site::new();
     let queue = site.ask(Wish::new(vec!["job".to_owned()])).unwrap_err();
-    assert_eq!(queue, r#"--queue: found "job", expected one of root.default, root.jobs"#);
+    let expected = "expected one of the queues that take jobs: root.default, root.jobs";
+    assert_eq!(queue, format!(r#"found queue="job", {expected}"#));
     assert_eq!(site.ask(Wish::new(vec!["root".to_owned()])).unwrap().queues(), ["root.default", "root.jobs"]);
     site.mock.with(|state| state.properties.clear());
     let missing = site.ask(Site::wish()).unwrap_err();
     assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
     let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
     assert_eq!(looked_at.remarks().len(), 2);
+}
+
+#[test]
+fn a_name_that_several_queues_have_is_refused() {
+    let site = Site::new();
+    let paths = ["root.a.jobs", "root.b.jobs", "root.b.etl", "root.x.b"];
+    site.mock.with(|state| state.queues = paths.map(str::to_owned).to_vec());
+    let queues =
+        |name: &str| site.ask(Wish::new(vec![name.to_owned()])).map(|cluster| cluster.queues().to_vec());
+    let error = queues("jobs").unwrap_err();
+    assert!(error.ends_with(": root.a.jobs, root.b.jobs"), "{error}");
+    // The name of one, and of one that has others below it.
+    let error = queues("b").unwrap_err();
+    assert!(error.ends_with(": root.x.b, root.b.jobs, root.b.etl"), "{error}");
+    for (name, expected) in [
+        ("etl", &["root.b.etl"][..]),
+        ("root.a.jobs", &["root.a.jobs"]),
+        ("root.b", &["root.b.etl", "root.b.jobs"]),
+    ] {
+        assert_eq!(queues(name).unwrap(), expected, "{name}");
+    }
 }
 
 #[test]

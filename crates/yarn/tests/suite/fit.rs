@@ -2,9 +2,10 @@
 
 use slackline_model::params::Settings;
 use slackline_yarn::engine::ENTRY;
-use slackline_yarn::mock::Mock;
+use slackline_yarn::engine::attach::{Cluster, PARAMS, Wish};
+use slackline_yarn::mock::{Mock, Mood};
 
-use crate::says;
+use crate::{next, says};
 
 /// Its ResourceManager has another scheduler from now on.
 pub(crate) fn has_the_fair_scheduler(mock: &Mock) {
@@ -24,6 +25,14 @@ fn run(mock: &Mock, set: &[(&str, &str)]) -> Result<(), String> {
     let usual = usual.into_iter().chain(paths).filter(|(name, _)| !is_set(name));
     let settings = Settings::parse(ENTRY.params, usual.chain(set.iter().copied())).unwrap();
     (ENTRY.make)(&settings).map(drop).map_err(|error| error.to_string())
+}
+
+/// The same, asked as by `attach`.
+fn attach(mock: &Mock, set: &[(&str, &str)]) -> Result<(), String> {
+    let usual = [("memory", "512MiB"), ("job-history", "none")];
+    let settings = Settings::parse(PARAMS, usual.into_iter().chain(set.iter().copied())).unwrap();
+    let asked = Cluster::ask(&mock.address().to_string(), &settings, Wish::new(vec!["jobs".to_owned()]));
+    asked.map(drop).map_err(|error| error.to_string())
 }
 
 fn cluster() -> Mock {
@@ -100,4 +109,49 @@ fn containers_that_are_larger_than_the_largest_are_refused() {
     assert!(error.contains("at most 700MiB"), "{error}");
     assert!(error.contains("yarn.scheduler.maximum-allocation-mb"), "{error}");
     run(&mock, &[("memory", "700MiB")]).unwrap();
+}
+
+#[test]
+fn a_table_that_the_cluster_does_not_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["tables", "others"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(dir.path().join("tables"), dir.path().join("link")).unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (own, linked, other) = (path("tables/table"), path("link/table"), path("others/table"));
+    let mock = cluster();
+    let asked = |table: &str| [run(&mock, &[("table", table)]), attach(&mock, &[("table", table)])];
+    for refused in asked(&own) {
+        let error = refused.unwrap_err();
+        assert!(error.starts_with("found no slackline.table in the ResourceManager's"), "{error}");
+    }
+    mock.with(|state| state.properties.insert("slackline.table".to_owned(), own.clone()));
+    for refused in asked(&other) {
+        let error = refused.unwrap_err();
+        let expected = format!("found table={other}, expected {own}, which the ResourceManager reads");
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.contains("slackline.table in its yarn-site.xml"), "{error}");
+    }
+    for table in ["cluster", "none", &own, &linked] {
+        assert_eq!(asked(table), [Ok(()), Ok(())], "{table}");
+    }
+    run(&mock, &[("table", &other), STOCK]).unwrap();
+}
+
+#[test]
+fn another_daemon_at_the_address_is_no_resource_manager() {
+    let (missing, strange) = (cluster(), cluster());
+    next(&missing, "cluster/info", usize::MAX, Mood::Says(404, "text/html", "Not Found".to_owned()));
+    says(&strange, "cluster/info", r#"{ "nodeInfo": { "id": "node1:8041" } }"#);
+    for mock in [&missing, &strange] {
+        let expected = format!(
+            "{}: found no ResourceManager there, expected its web address (usually port 8088)",
+            mock.address()
+        );
+        for refused in [run(mock, &[]), attach(mock, &[("table", "none")])] {
+            let error = refused.unwrap_err();
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
 }

@@ -166,9 +166,26 @@ fn a_resource_manager_that_stands_by_leads_to_the_other() {
     next(&standby, "metrics", 9, Mood::Leads("/ws/v1/cluster/metrics".to_owned()));
     let error = manager.metrics().unwrap_err();
     assert!(error.to_string().ends_with("again and again"), "{error}");
+}
+
+#[test]
+fn a_write_goes_to_where_the_one_that_stands_by_leads() {
+    let (standby, active) = (Mock::start().unwrap(), Mock::start().unwrap());
+    let app = active.with(|state| state.submit("root.jobs", 1, 0).id);
+    let path = format!("/ws/v1/cluster/apps/{app}/priority?user.name=me");
+    let to = format!("http://{}{path}", active.address());
+    let me = Settings { user: Some("me".to_owned()), ..quick() };
+    let manager = ResourceManager::new(&standby.address(), me);
     next(&standby, "priority", 1, Mood::Leads(to));
-    let error = manager.set_priority("application_1_0001".parse().unwrap(), 1).unwrap_err();
+    assert_eq!(manager.set_priority(app, 7).unwrap(), 7);
+    assert_eq!(active.with(|state| state.apps[&app].priority), 7);
+    assert_eq!(active.with(|state| state.requests.clone()), [format!("PUT {path}")]);
+    // Each says that it is the other: some are followed.
+    next(&standby, "priority", 9, Mood::Leads(path));
+    let error = manager.set_priority(app, 1).unwrap_err();
+    assert!(matches!(error, HttpError::Refused { status: 307, .. }), "{error}");
     assert!(error.to_string().contains("give the address of the ResourceManager that is active"), "{error}");
+    assert_eq!(requests(&standby), 5);
 }
 
 #[test]

@@ -139,6 +139,41 @@ fn a_cycle_asks_once_for_all_and_for_containers_only_where_something_may_have_ch
 }
 
 #[test]
+fn a_cycle_without_time_for_all_goes_on_in_the_next() {
+    let mut watch = Watch::new();
+    // One application has time, and no other.
+    watch.observer = Observer::new(Rhythm { lasts: Duration::ZERO, ..Rhythm::default() });
+    let ids: Vec<AppId> = (0..3).map(|_| watch.submit(4, 0)).collect();
+    for id in &ids {
+        watch.app(*id, |app| {
+            app.start();
+            app.grant("127.0.0.2", 1)
+        });
+    }
+    let first = watch.cycle();
+    let seen = ["1 appeared", "1 attempt 1", "1 +Master 1 on 127.0.0.2", "1 +Map 2 on 127.0.0.2"];
+    assert_eq!(first, [&seen[..], &["2 appeared", "3 appeared"]].concat(), "all are seen, and one is read");
+    let read = |n| {
+        [format!("{n} attempt 1"), format!("{n} +Master 1 on 127.0.0.2"), format!("{n} +Map 2 on 127.0.0.2")]
+    };
+    assert_eq!(watch.cycle(), read(2));
+    // Another change of the first does not come before the turn of the third.
+    watch.app(ids[0], |app| app.grant("127.0.0.3", 1));
+    assert_eq!(watch.cycle(), read(3));
+    assert_eq!(watch.cycle(), ["1 +Map 3 on 127.0.0.3"]);
+    // Those that end are asked for one by one, too.
+    for id in &ids {
+        watch.app(*id, |app| {
+            app.end(AppState::Finished, 9);
+            app.release();
+        });
+    }
+    let ended = (0..3).map(|_| watch.cycle().pop().unwrap()).collect::<Vec<_>>();
+    assert_eq!(ended, ["1 released", "2 released", "3 released"]);
+    assert!(watch.cycle().is_empty());
+}
+
+#[test]
 fn a_cycle_that_fails_changes_nothing() {
     let mut watch = Watch::new();
     let id = watch.submit(2, 0);

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slackline_yarn::submitter::{FailureKind, JarRequest, JobRequest, Launch, Submitter, SubmitterError};
+use slackline_yarn::submitter::{
+    FailureKind, JarRequest, JobRequest, Launch, StartedProgram, Submitter, SubmitterError,
+};
 
 /// The variable that makes a test of this program the other side, and says how it behaves.
 const MODE: &str = "SLACKLINE_TEST_SUBMITTER";
@@ -112,7 +114,7 @@ fn answered(request: &Value) -> Value {
         ("submit", _) => {
             json!({ "application": "application_1_0001", "job": "job_1_0001", "echo": request["job"] })
         }
-        ("jar", _) => json!({ "process": 17 }),
+        ("jar", _) => json!({ "process": 17, "pid": 4321 }),
         ("process", _) => json!({ "running": false, "exit": request["process"], "said": "bye" }),
         ("list", _) => {
             let entry = json!({ "path": path, "length": 5, "modified": 7, "directory": false });
@@ -136,7 +138,8 @@ fn every_verb() {
     let job = JobRequest { name: "f/j".to_owned(), maps: 3, ..JobRequest::default() };
     let application = submitter.submit(&job).unwrap().application;
     assert_eq!(application.to_string(), "application_1_0001");
-    assert_eq!(submitter.jar(&JarRequest::default()).unwrap(), 17);
+    let program = StartedProgram { process: 17, pid: 4321 };
+    assert_eq!(submitter.jar(&JarRequest::default()).unwrap(), program);
     let state = submitter.process(17).unwrap();
     assert_eq!((state.running, state.exit, state.said.as_str()), (false, Some(17), "bye"));
     submitter.stop(17).unwrap();

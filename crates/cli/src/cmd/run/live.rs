@@ -311,6 +311,9 @@ impl Sink for Live {
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
+            Note::Memory(by) if self.voice == Voice::Verbose => {
+                out::talk(format_args!("memory of commands is held by {by}"));
+            }
             Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
             _ => {}
         }

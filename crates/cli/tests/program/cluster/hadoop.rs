@@ -72,6 +72,8 @@ impl Hadoop {
         let tables = std::env::temp_dir().join(format!("slackline-tables-{}-{test}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&tables).unwrap();
         let hadoop = Self { mock: Arc::new(mock), dir, tables };
+        let table = ("slackline.table".to_owned(), text(&hadoop.table()).to_owned());
+        hadoop.mock.with(|state| state.properties.extend([table]));
         let (mock, dir) = (hadoop.mock.clone(), hadoop.dir.clone());
         thread::spawn(move || {
             loop {
@@ -96,6 +98,11 @@ impl Hadoop {
             ("--classpath", here("")),
         ];
         flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+
+    /// Has the submitter say from now on that this runs jobs.
+    pub(super) fn set_framework(&self, name: &str) {
+        fs::write(self.dir.join("framework"), name).unwrap();
     }
 
     /// The table of the plug-in.
@@ -127,7 +134,11 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
     for line in BufReader::new(&stream).lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&line).unwrap();
         let done = match request["do"].as_str().unwrap() {
-            "about" => json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me" }),
+            "about" => {
+                let framework =
+                    fs::read_to_string(dir.join("framework")).unwrap_or_else(|_| "yarn".to_owned());
+                json!({ "version": 1, "hadoop": "3.5.0", "default_fs": "file:///", "user": "me", "framework": framework })
+            }
             "submit" => {
                 let id = submit(mock, &request["job"]);
                 let (mock, job, dir) = (mock.clone(), request["job"].clone(), dir.to_owned());
@@ -144,7 +155,7 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
                     let ended = program(&mock, &dir, &request);
                     programs.lock().unwrap()[number - 1] = Some(ended);
                 });
-                json!({ "process": number })
+                json!({ "process": number, "pid": std::process::id() })
             }
             "process" => {
                 let process = request["process"].as_u64().unwrap() as usize;

@@ -16,6 +16,7 @@ use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::{Driver, Engine};
 
+use super::Closed;
 use super::known::{Applications, Ended, InDriver, Known, SILENT, flow_name};
 use super::name::{WORKFLOW, name};
 use super::told::{Application, Happened, Phase, Stage, Status, Watcher};
@@ -25,14 +26,16 @@ use crate::engine::control::Control;
 use crate::engine::count::{Believed, Decided, EndedContainer};
 use crate::engine::guest::{Rules, masters_max, pending, phase_of, until_next_look};
 use crate::engine::wishes::{Plans, Wishes, priorities};
+use crate::http::HttpError;
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
+use crate::round::{LASTS, Turn};
 use crate::table::{Row, Rows};
 
-/// How long ApplicationMasters are asked at a look; one answers within five seconds, or not.
-const ASKING: Duration = Duration::from_secs(1);
+/// How long applications are given back their priorities at the end, each some 40 ms.
+const CLOSING: Duration = Duration::from_secs(30);
 
 /// The longest that an application is believed to have been there before, seconds: ten years.
 const OFFSET_MAX: f64 = 3.2e8;
@@ -68,8 +71,8 @@ pub(super) struct Driven<'w> {
     by_flow: BTreeMap<FlowId, u32>,
     rows: Rows,
     wakes: BTreeSet<Time>,
-    /// The number of the application whose ApplicationMaster is asked first.
-    next_asked: u32,
+    /// Whose ApplicationMaster is asked first.
+    turn: Turn<u32>,
     began: Stopwatch,
     began_ms: u64,
     /// How long before that the first application was submitted of those that were there: the driver counts from then,
@@ -104,7 +107,7 @@ impl<'w> Driven<'w> {
             by_flow: BTreeMap::new(),
             rows: Rows::new(),
             wakes: BTreeSet::new(),
-            next_asked: 0,
+            turn: Turn::default(),
             began: Stopwatch::start(),
             began_ms: unix_millis(),
             offset: Span(0),
@@ -330,37 +333,39 @@ impl<'w> Driven<'w> {
     }
 
     /// Asks the ApplicationMasters that may have something new to say, as many as have time to answer: the others have
-    /// their turn at the next look. The table has to be written before it expires.
+    /// their turn at the next look.
     fn ask_masters(&mut self) {
-        let next = self.next_asked;
-        let numbers: Vec<u32> =
-            self.apps.range(next..).chain(self.apps.range(..next)).map(|(&n, _)| n).collect();
-        let watch = Stopwatch::start();
-        for number in numbers {
-            if watch.elapsed() >= ASKING {
-                self.next_asked = number;
-                return;
-            }
-            let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else {
-                continue;
-            };
-            let app = known.app;
-            let Some(watched) = self.control.snapshot().watched.get(&app) else { continue };
-            if watched.app.master.is_some() && known.stage == Stage::Held {
-                known.stage = Stage::Starting;
-            }
-            if watched.app.state != AppState::Running {
-                continue;
-            }
-            if known.is_due() {
-                let job = self.control.manager.master(app).job(app).ok().flatten();
-                known.asking.answered(job.is_some());
-                if let Some(job) = job {
-                    self.said(number, &job);
-                }
+        let due = self.due_masters();
+        let mut round = self.turn.round(due, LASTS);
+        while let Some(number) = round.next(&mut self.turn) {
+            let Some(known) = self.apps.get_mut(&number) else { continue };
+            let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
+            known.asking.answered(job.is_some());
+            if let Some(job) = job {
+                self.said(number, &job);
             }
             self.give_up_if_silent(number);
         }
+    }
+
+    /// The applications whose ApplicationMasters are to be asked at this look.
+    fn due_masters(&mut self) -> Vec<u32> {
+        let (mut due, mut silent) = (Vec::new(), Vec::new());
+        for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
+            let Some(watched) = self.control.snapshot().watched.get(&known.app) else { continue };
+            if watched.app.master.is_some() && known.stage == Stage::Held {
+                known.stage = Stage::Starting;
+            }
+            match watched.app.state {
+                AppState::Running if known.is_due() => due.push(number),
+                AppState::Running => silent.push(number),
+                _ => {}
+            }
+        }
+        for number in silent {
+            self.give_up_if_silent(number);
+        }
+        due
     }
 
     /// An ApplicationMaster has said how far its job is.
@@ -587,17 +592,51 @@ impl<'w> Driven<'w> {
         }
     }
 
-    /// Ends: applications get the priorities back that they had. What their jobs took is given.
-    pub(super) fn close(mut self) -> JobHistory {
-        let mut answers = !self.manner.dry_run;
-        for known in std::mem::take(&mut self.apps).into_values().filter(|known| !known.is_gone) {
-            self.learn(&known);
-            // A cluster that does not answer now is not asked a thousand times.
-            if answers && known.ended.is_none() && known.priority != known.first_priority {
-                answers = self.control.set_priority(known.app, known.first_priority).is_ok();
+    /// Ends: the table goes, and applications get back the priorities that they had. Who does not is said.
+    pub(super) fn close(mut self) -> Closed {
+        self.control.remove_table();
+        let apps: Vec<Known> = std::mem::take(&mut self.apps).into_values().collect();
+        apps.iter().filter(|known| !known.is_gone).for_each(|known| self.learn(known));
+        let is_raised = |known: &&Known| known.ended.is_none() && known.priority != known.first_priority;
+        let is_told = |_: &&Known| !self.manner.dry_run;
+        let raised: BTreeMap<AppId, u64> = apps
+            .iter()
+            .filter(is_told)
+            .filter(is_raised)
+            .map(|known| (known.app, known.first_priority))
+            .collect();
+        let (raised, why) = self.give_back(raised);
+        if !raised.is_empty() {
+            let apps: Vec<String> =
+                raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
+            self.say(&Happened::Warned(format!(
+                "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
+                 APPLICATION -updatePriority PRIORITY",
+                apps.join(", ")
+            )));
+        }
+        Closed { learned: self.learned, raised }
+    }
+
+    /// Gives applications these priorities, as long as there is time and the ResourceManager answers. Gives those that have
+    /// not got theirs, and why one has not.
+    fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
+        let (mut turn, mut why) = (Turn::default(), "there was no time".to_owned());
+        let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
+        while let Some(app) = round.next(&mut turn) {
+            let given = raised.get(&app).map(|&first| self.control.set_priority(app, first));
+            match given {
+                Some(Err(error)) if !error.is_missing() => {
+                    why = error.to_string();
+                    // A cluster that does not answer now is not asked a thousand times.
+                    if matches!(error, HttpError::Unreachable { .. }) {
+                        break;
+                    }
+                }
+                _ => drop(raised.remove(&app)),
             }
         }
-        self.learned
+        (raised, why)
     }
 
     /// Time until something is due by itself.

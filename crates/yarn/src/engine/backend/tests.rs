@@ -7,6 +7,7 @@ mod programs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 
 use slackline_algo::baseline::{By, Fifo};
 use slackline_local::clock::unix_micros;
@@ -18,13 +19,19 @@ use tempfile::TempDir;
 
 use self::player::{Act, Player};
 use super::*;
+use crate::engine::remote::Away;
 use crate::id::AppId;
 use crate::mock::{Mock, Mood};
 use crate::rest::AppState;
 use crate::submitter::{Entry, FailureKind, SubmitterError};
 
-/// A file system in which nothing is, and of which nothing can be removed.
-struct NoFiles;
+/// A file system in which nothing is but directories, and of which nothing can be removed.
+#[derive(Default)]
+struct NoFiles {
+    directories: Mutex<Vec<String>>,
+    /// How often it does not answer when something is to be uploaded.
+    away: AtomicUsize,
+}
 
 impl Files for NoFiles {
     fn stat(&self, _: &str) -> io::Result<Option<Entry>> {
@@ -39,12 +46,18 @@ impl Files for NoFiles {
         Err(io::Error::other(path.to_owned()))
     }
 
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        self.directories.lock().unwrap().push(path.to_owned());
+        Ok(())
+    }
+
     fn write(&self, _: &str, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
-    fn upload(&self, _: &str, _: &Path) -> io::Result<()> {
-        Ok(())
+    fn upload(&self, path: &str, _: &Path) -> io::Result<()> {
+        let is_away = self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if is_away.is_ok() { Err(io::Error::other(Away(format!("{path}: away")))) } else { Ok(()) }
     }
 
     fn rename(&self, _: &str, _: &str) -> io::Result<()> {
@@ -96,6 +109,7 @@ struct Scene {
     player: Arc<Player>,
     pace: Pace,
     table: Option<PathBuf>,
+    files: Arc<NoFiles>,
 }
 
 impl Scene {
@@ -104,8 +118,22 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
-        let pace = Pace { cycle: ms(5), end: ms(300), late: ms(100), unseen: ms(100) };
-        Self { dir, player: Arc::new(Player::new(mock.clone())), mock, pace, table: None }
+        let pace = Pace {
+            cycle: ms(5),
+            end: ms(300),
+            late: ms(100),
+            unseen: ms(100),
+            away: ms(5000),
+            ..Pace::default()
+        };
+        Self {
+            dir,
+            player: Arc::new(Player::new(mock.clone())),
+            mock,
+            pace,
+            table: None,
+            files: Arc::default(),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -153,14 +181,17 @@ impl Scene {
             ..Draft::default()
         };
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: self.dir.path() };
-        let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        resolved.mirror = Some(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
         let opening = Opening { state: &state, setup, started: unix_micros(), choices };
         let session = run::open(opening, &resolved).unwrap();
+        let site = self.site(address);
         let mut session = SessionThere {
             session,
-            site: self.site(address),
+            table: site.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
+            site,
             remote: self.remote(&state, default_fs),
             state,
             obstacles: Vec::new(),
@@ -219,7 +250,7 @@ impl Scene {
     }
 
     fn remote(&self, state: &Path, default_fs: &str) -> Arc<Remote> {
-        let files: Arc<dyn Files> = Arc::new(NoFiles);
+        let files: Arc<dyn Files> = self.files.clone();
         let mirror = Mirror::new(state.join("remote"), files.clone(), (default_fs, "me"));
         let submitter = self.player.clone();
         Arc::new(Remote { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
@@ -455,7 +486,8 @@ fn a_job_that_is_refused_fails_at_once() {
 
 #[test]
 fn applications_are_killed_until_they_are_over() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
+    scene.pace.end = Duration::from_secs(20);
     scene.player.follow(|_, _| Act::Waits);
     // Kills get no answer at first.
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());
@@ -479,6 +511,31 @@ fn applications_that_cannot_be_killed_are_named() {
     let warning =
         format!("warned: left on the cluster: {app} (f/count); this ends them: yarn application -kill {app}");
     assert!(said.contains(&warning), "{said:?}");
+}
+
+#[test]
+fn a_kill_that_is_refused_is_said_once() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let refusal = r#"{ "RemoteException": { "exception": "X", "message": "not yours" } }"#;
+    let refused = Mood::Says(403, "application/json", refusal.to_owned());
+    scene.mock.with(|state| state.moods.push(("/state", usize::MAX, refused)));
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
+    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(2)));
+    let refusals: Vec<_> = said.iter().filter(|line| line.contains("cannot be killed: ")).collect();
+    let [refusal] = refusals.as_slice() else { panic!("found {said:?}, expected one") };
+    assert!(refusal.contains(&scene.app(1).to_string()) && refusal.contains("not yours"), "{refusal}");
+    let kills = scene.mock.with(|state| state.requests.iter().filter(|it| it.contains("/state")).count());
+    assert!(kills > 2, "they are tried again");
+}
+
+#[test]
+fn the_first_question_of_a_run_is_asked_again() {
+    let scene = Scene::new();
+    let busy = Mood::Says(503, "text/html", "not now".to_owned());
+    scene.mock.with(|state| state.moods.push(("applicationTags", 2, busy)));
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
 }
 
 #[test]
@@ -506,6 +563,42 @@ fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() 
     });
     assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
     assert_eq!(scene.states(), [AppState::Killed], "{said:?}");
+}
+
+#[test]
+fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::FailsOnce);
+    let (player, mock) = (scene.player.clone(), scene.mock.clone());
+    let mut looks = 0;
+    let until = move || {
+        let submissions = player.submitted().len();
+        looks += u32::from(mock.with(|state| state.apps.len()) == 1);
+        if submissions == 1 && looks >= 10 {
+            // The ResourceManager knows it no more; the next one has another number.
+            mock.with(|state| {
+                state.submit("root.other", 1, 0).end(AppState::Finished, 0);
+                state.apps.pop_first();
+            });
+            looks = 0;
+        }
+        let last = mock.with(|state| state.apps.values().next_back().map(|app| (app.id, app.queue.clone())));
+        if let Some((app, queue)) = last
+            && submissions == 2
+            && queue == "root.jobs"
+        {
+            looks += 1;
+            if looks == 10 {
+                player.work(app, &player.last());
+            }
+        }
+        false
+    };
+    let mut job = scene.job("count", "cat", "in.txt", 1);
+    job.run.iter_mut().for_each(|run| run.limits.attempts = Some(2));
+    let (end, said) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(said, ["failed: no luck"; 2]);
 }
 
 #[test]
@@ -588,6 +681,66 @@ fn a_clean_up_that_fails_is_a_warning() {
 }
 
 #[test]
+fn a_job_is_submitted_when_its_file_system_answers_again() {
+    for (away, expected) in [(4, RunEnd::Done), (usize::MAX, RunEnd::Failed)] {
+        let scene = Scene::new();
+        scene.files.away.store(away, Ordering::SeqCst);
+        let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
+        let (end, said) =
+            scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
+        assert_eq!(end.unwrap(), expected, "{said:?}");
+        let is_trouble =
+            |line: &String| line.starts_with("trouble: hdfs://gone:9000/") && line.ends_with(": away");
+        assert_eq!(said.iter().filter(|line| is_trouble(line)).count(), 1, "{said:?}");
+        assert_eq!(scene.player.submitted().len(), usize::from(expected == RunEnd::Done));
+        let is_why =
+            |line: &String| line.starts_with("failed for good: it cannot be submitted: hdfs://gone:9000/");
+        assert_eq!(said.iter().any(is_why), expected == RunEnd::Failed, "{said:?}");
+    }
+}
+
+#[test]
+fn the_directory_of_attempts_is_made_before_a_job_is_submitted() {
+    let scene = Scene::new();
+    let files = scene.files.clone();
+    scene.player.follow(move |_, request| {
+        assert!(request.destination.starts_with("hdfs://gone:9000/out/_temporary/slackline-"));
+        assert_eq!(files.directories.lock().unwrap().join(" "), request.destination);
+        Act::Fails(failed(FailureKind::Refused))
+    });
+    let mut job = scene.job("count", "cat", "in.txt", 1);
+    let output = scene.path("state/remote/files/hdfs/gone:9000/out");
+    job.run.iter_mut().for_each(|run| run.output = output.display().to_string());
+    let (_, said) =
+        scene.run_with(&[flow(vec![job])], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
+    assert!(said.contains(&"failed for good: it cannot be submitted: said so".to_owned()), "{said:?}");
+}
+
+#[test]
+fn an_application_that_runs_tasks_when_its_job_is_done_is_killed() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let (player, mock) = (scene.player.clone(), scene.mock.clone());
+    let (first, last) = (scene.app(1), scene.app(2));
+    let mut is_made = false;
+    let until = move || {
+        let state = |app| mock.with(|state| state.apps.get(&app).map(|app| app.state));
+        if state(first).is_some() && !is_made {
+            is_made = true;
+            player.work_on(first, &player.last());
+        }
+        if state(first) == Some(AppState::Killed) && state(last) == Some(AppState::Running) {
+            player.work(last, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("count", "cat", "in.txt", 1), scene.job("last", "cat", "@count", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
+}
+
+#[test]
 fn reports_that_cannot_be_read_now_are_read_later() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
@@ -621,6 +774,52 @@ fn reports_that_cannot_be_read_now_are_read_later() {
 }
 
 #[test]
+fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
+    let mut scene = Scene::new();
+    // Reports that are not there when the application has ended are missing.
+    scene.pace.late = Duration::ZERO;
+    scene.player.follow(|_, _| Act::Waits);
+    let (player, app, aside) = (scene.player.clone(), scene.app(1), scene.path("aside"));
+    let mut looks = 0;
+    let until = move || {
+        if player.submitted().is_empty() {
+            return false;
+        }
+        looks += 1;
+        let attempts = player::local(&player.last().destination);
+        match looks {
+            10 => {
+                player.work(app, &player.last());
+                // A file in the place of the directory.
+                fs::rename(&attempts, &aside).unwrap();
+                fs::write(&attempts, "").unwrap();
+            }
+            40 => {
+                fs::remove_file(&attempts).unwrap();
+                fs::rename(&aside, &attempts).unwrap();
+            }
+            _ => {}
+        }
+        false
+    };
+    let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 1);
+}
+
+#[test]
+fn jobs_for_which_a_look_has_no_time_are_read_at_the_next() {
+    let mut scene = Scene::new();
+    // Time for one question of each kind.
+    scene.pace.asks = Duration::ZERO;
+    let jobs = (0..6).map(|number| scene.job(&format!("job{number}"), "cat", "in.txt", 1)).collect();
+    let (end, said) = scene.run_to_end(jobs);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 6, "none is done again");
+}
+
+#[test]
 fn a_damaged_report_fails_its_job() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Damages);
@@ -643,6 +842,80 @@ fn a_cluster_without_priorities_is_said_once() {
     let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     let warnings = said.iter().filter(|line| line.contains("found no priority above 0")).count();
     assert_eq!(warnings, 1, "{said:?}");
+}
+
+/// Has an application of others hold all slots, to the end.
+fn fill(scene: &Scene) {
+    scene.mock.with(|state| {
+        let app = state.submit("root.other", 7, 0);
+        // Its ApplicationMaster is on the first host.
+        app.start();
+        for host in [2, 3, 3, 4, 4, 5, 5] {
+            app.grant(&format!("127.0.0.{host}"), 0);
+        }
+    });
+}
+
+#[test]
+fn where_others_hold_all_slots_the_first_job_is_submitted_and_that_is_said_once() {
+    let mut scene = Scene::new();
+    fs::create_dir(scene.path("tables")).unwrap();
+    fs::set_permissions(scene.path("tables"), PermissionsExt::from_mode(0o700)).unwrap();
+    scene.table = Some(scene.path("tables/table"));
+    fill(&scene);
+    scene.player.follow(|number, _| if number == 0 { Act::Waits } else { Act::Works });
+    let (player, mut there, table) =
+        (scene.player.clone(), scene.applications(2), scene.path("tables/table"));
+    let (app, mut looks) = (scene.app(2), 0);
+    let until = move || {
+        looks += u32::from(there());
+        if looks == 20 {
+            // Its ApplicationMaster may have all that the cluster gives, so that another would wait for it.
+            assert_eq!(player.submitted(), ["f/a"]);
+            let table = fs::read_to_string(&table).unwrap();
+            let row = table.lines().find(|line| line.starts_with(&app.to_string())).unwrap();
+            let maps = row.split(' ').nth(2).unwrap();
+            assert!(maps.parse::<u32>().is_ok_and(|maps| maps > 0), "{row}");
+            player.work(app, &player.last());
+        }
+        false
+    };
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
+    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted(), ["f/a", "f/b"]);
+    let warning = "warned: all slots are held by others: f/a is submitted all the same, and runs when the cluster gives \
+                   its queue some";
+    assert_eq!(said, [warning]);
+}
+
+#[test]
+fn an_application_of_an_earlier_session_is_taken_over_where_others_hold_all_slots() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
+    scene.run_and_die(jobs(), scene.applications(1));
+    fill(&scene);
+    let (player, app, mut looks) = (scene.player.clone(), scene.app(1), 0);
+    let until = move || {
+        looks += 1;
+        if looks == 20 {
+            player.work(app, &player.last());
+        }
+        false
+    };
+    let (end, said) = scene.run(&[flow(jobs())], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(scene.player.submitted().len(), 1);
+}
+
+#[test]
+fn a_flow_fails_where_others_hold_all_slots() {
+    let scene = Scene::new();
+    fill(&scene);
+    scene.player.follow(|_, _| Act::Fails(failed(FailureKind::Refused)));
+    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
 }
 
 #[test]

@@ -53,6 +53,23 @@ fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
 }
 
 #[test]
+fn what_is_done_is_told_on_a_slot_of_others_where_there_is_no_other() {
+    let mut books = books();
+    books.set_others(2);
+    assert!(books.is_full_of_others());
+    reports(&mut books);
+    books.done_before(MAPS, 1);
+    let [Report::Up(up), Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut books)[..]
+    else {
+        panic!("the slot is there, and then its task runs");
+    };
+    assert_eq!(up, MachineId(slot));
+    books.start(RowId(0), (phase, task), slot, Some(name));
+    books.set_others(2);
+    assert_eq!(reports(&mut books), [finished(0), Report::Down(up)]);
+}
+
+#[test]
 fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail() {
     let mut books = books();
     books.fail_flow(&[7]);
@@ -67,7 +84,7 @@ fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail()
 #[test]
 fn what_was_done_before_is_heard_as_slots_allow() {
     let mut books = books();
-    books.set_host("b", false);
+    books.set_hosts(|name| name != "b");
     books.done_before(MAPS, 2);
     let heard = reports(&mut books);
     let [Report::Down(MachineId(1)), Report::Running(Running { name, phase, task, slot, .. })] = heard[..]

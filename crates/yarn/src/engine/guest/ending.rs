@@ -4,7 +4,7 @@ use slackline_local::elsewhere::{CannotFinish, FailedTask, MadeTask};
 use slackline_local::{Ended, Happening, TaskId};
 use slackline_model::{PhaseKind, Time};
 
-use super::Guest;
+use super::{Guest, LATE_LOOKS, phase_of};
 use crate::clock::pause;
 use crate::engine::cluster::{RUN_TAG, Said};
 use crate::engine::jobs::{OwnJob, Stage, in_order, made_task};
@@ -54,9 +54,11 @@ impl Guest<'_, '_> {
     /// A job of which every task is done is published, and its rows end.
     pub(super) fn finish_if_made(&mut self, job: u32) {
         let own = &self.jobs[job as usize];
-        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) {
+        let is_due = !own.waits_to_retry(self.now);
+        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) || !is_due {
             return;
         }
+        let places = self.places.clone();
         let since = |millis| self.left.since_start(millis).min(self.now);
         let made = in_order(&own.made);
         let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
@@ -77,6 +79,9 @@ impl Guest<'_, '_> {
                 }
                 self.left.happened(Happening::JobDone { job, skipped });
                 self.books.finish_job(job);
+            }
+            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+                self.places = places;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
@@ -154,14 +159,45 @@ impl Guest<'_, '_> {
     pub(super) fn kill(&mut self, app: AppId) {
         if self.live.contains(&app) {
             self.strays.insert(app);
-            let _ = self.cluster.kill(app);
+            self.send_kill(app);
         }
     }
 
-    /// Kills all applications that have to go and are not over.
+    /// Has applications go whose jobs are done and that run tasks all the same for some time, such as maps that are made
+    /// again: nobody reads what these make, and they hold slots.
+    pub(super) fn end_late_tasks(&mut self) {
+        if self.is_silent {
+            return;
+        }
+        let is_done = |app: &AppId| {
+            self.by_app.get(app).is_some_and(|&job| self.jobs[job as usize].stage == Stage::Done)
+        };
+        let has_tasks = |app: &AppId| {
+            let watched = self.cluster.snapshot().watched.get(app);
+            watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
+        };
+        let late = self.live.iter().filter(|app| is_done(app) && has_tasks(app));
+        let looks = |app: &AppId| self.late_tasks.get(app).copied().unwrap_or(0) + 1;
+        self.late_tasks = late.map(|app| (*app, looks(app))).collect();
+        let apps: Vec<AppId> =
+            self.late_tasks.iter().filter(|(_, looks)| **looks == LATE_LOOKS).map(|(&app, _)| app).collect();
+        for app in apps {
+            self.kill(app);
+        }
+    }
+
+    /// Kills applications that have to go and are not over, as many as there is time for: the others come first at the next
+    /// call.
     pub(super) fn kill_strays(&mut self) {
-        for &app in &self.strays {
-            let _ = self.cluster.kill(app);
+        let mut round = self.kills_turn.round(self.strays.iter().copied(), self.pace.asks);
+        while let Some(app) = round.next(&mut self.kills_turn) {
+            self.send_kill(app);
+        }
+    }
+
+    fn send_kill(&mut self, app: AppId) {
+        if let Some(warning) = self.cluster.kill(app) {
+            self.left.happened(Happening::Warned(&warning));
         }
     }
 
@@ -275,7 +311,12 @@ impl Guest<'_, '_> {
         let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
         let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
         let doubted = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own)).map(|(job, _)| job);
-        let open: Vec<String> = unanswered.chain(doubted).map(name).collect();
+        let process = |job: u32| self.jobs[job as usize].program.as_ref().and_then(|program| program.process);
+        let with_process = |job: u32| match process(job) {
+            Some(process) => format!("{} (by process {} of this machine)", name(job), process.pid),
+            None => name(job),
+        };
+        let open: Vec<String> = unanswered.chain(doubted).map(with_process).collect();
         if !open.is_empty() {
             warnings.push(format!(
                 "may still be submitted: {}; this shows them: yarn application -list -appTags {RUN_TAG}={}",

@@ -24,18 +24,18 @@ use crate::engine::reports::Destination;
 use crate::id::AppId;
 use crate::mapreduce::Job;
 use crate::rest::{AppState, Container, FinalStatus, Purpose};
-use crate::submitter::{ProcessState, SubmitterError};
+use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
 impl Guest<'_, '_> {
     /// The program of a job has been started.
-    pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: u64) {
+    pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: StartedProgram) {
         let own = &mut self.jobs[ticket.job as usize];
         let is_last = own.ticket == ticket.name;
         if is_last {
             own.program.iter_mut().for_each(|program| program.process = Some(process));
         }
         if !is_last || own.stage == Stage::Failed {
-            self.cluster.stop(process);
+            self.cluster.stop(process.process);
         }
     }
 
@@ -53,8 +53,9 @@ impl Guest<'_, '_> {
         if !own.runs_program() {
             return;
         }
-        if own.has_program() {
-            return self.fail(job, &format!("its program is lost: {error}"));
+        if let Some(process) = own.program.as_ref().and_then(|program| program.process) {
+            let problem = format!("its program, process {}, is lost: {error}", process.pid);
+            return self.fail(job, &problem);
         }
         // What it may submit is not the job's.
         self.by_ticket.remove(&own.ticket);
@@ -135,25 +136,31 @@ impl Guest<'_, '_> {
         self.books.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.books.done(phase)))
     }
 
-    /// Asks the ApplicationMasters of programs that may have something new to say.
+    /// Asks the ApplicationMasters of programs that may have something new to say, as many as have time to answer.
     pub(super) fn ask_masters(&mut self) {
-        for job in 0..self.jobs.len() as u32 {
-            let own = &self.jobs[job as usize];
-            let program = own.program.as_ref().filter(|_| own.runs_program());
-            for app in program.map_or_else(Vec::new, |program| program.live().collect()) {
-                let watched = self.cluster.snapshot().watched.get(&app);
-                let Some(watched) = watched.filter(|watched| watched.app.state == AppState::Running) else {
-                    continue;
-                };
-                let live = |purpose| watched.live(purpose) as u32;
-                let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
-                let program = self.jobs[job as usize].program.as_mut();
-                if program.is_some_and(|program| program.is_due(app)) {
-                    let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
-                    self.master_said((job, app), said.as_ref(), live);
-                }
-            }
+        let due = self.due_masters();
+        let mut round = self.masters_turn.round(due, self.pace.asks);
+        while let Some((job, app)) = round.next(&mut self.masters_turn) {
+            let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
+            let live = |purpose| watched.live(purpose) as u32;
+            let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
+            let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
+            self.master_said((job, app), said.as_ref(), live);
         }
+    }
+
+    /// Programs' applications whose ApplicationMasters are to be asked at this look.
+    fn due_masters(&mut self) -> Vec<(u32, AppId)> {
+        let watched = &self.cluster.snapshot().watched;
+        let runs =
+            |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
+        let mut due = Vec::new();
+        for (job, own) in (0..).zip(&mut self.jobs).filter(|(_, own)| own.runs_program()) {
+            let Some(program) = &mut own.program else { continue };
+            let live: Vec<AppId> = program.live().filter(runs).collect();
+            due.extend(live.into_iter().filter(|&app| program.is_due(app)).map(|app| (job, app)));
+        }
+        due
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing.
@@ -218,6 +225,10 @@ impl Guest<'_, '_> {
 
     /// The program of a job has made its output, which is published.
     fn finish_program(&mut self, job: u32) {
+        if self.jobs[job as usize].waits_to_retry(self.now) {
+            return;
+        }
+        let places = self.places.clone();
         let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
         let made = match submit.made(&self.left, job, &self.jobs[job as usize]) {
             Ok(Err(message)) => return self.fail(job, &message),
@@ -247,6 +258,9 @@ impl Guest<'_, '_> {
                 self.jobs[job as usize].end();
                 self.left.happened(Happening::JobDone { job, skipped: 0 });
                 self.books.finish_job(job);
+            }
+            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+                self.places = places;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
@@ -305,7 +319,7 @@ impl Guest<'_, '_> {
     pub(super) fn stop_program(&mut self, job: u32) {
         let Some(program) = &self.jobs[job as usize].program else { return };
         if let Some(process) = program.process.filter(|_| program.ended.is_none()) {
-            self.cluster.stop(process);
+            self.cluster.stop(process.process);
         }
         for app in program.live().collect::<Vec<_>>() {
             self.kill(app);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::time::Duration;
 
 use slackline_local::worker::Report as Said;
 use slackline_local::{Happening, JobPlan, TaskId};
@@ -10,20 +11,24 @@ use slackline_model::{PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
 
 use super::{Guest, KILL_EVERY, THERE_EVERY, phase_of};
+use crate::clock::Stopwatch;
 use crate::engine::books::Verdict;
 use crate::engine::cluster::JOB_TAG;
-use crate::engine::jobs::Stage;
-use crate::engine::reports::{AttemptEnded, Destination, Reports, phase_kind};
+use crate::engine::jobs::{OwnJob, Stage};
+use crate::engine::reports::{AttemptEnded, Destination, News, Reports, phase_kind};
 use crate::id::{AppId, TaskId as Task};
 use crate::observe::Change;
-use crate::rest::{Container, FinalStatus};
+use crate::rest::{App, Container, FinalStatus};
 
 impl Guest<'_, '_> {
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
     pub(super) fn look(&mut self, reports: &mut Vec<Report>) {
         self.now = self.left.now();
         self.books.advance(self.now);
-        let silence = match self.cluster.look() {
+        self.looks += 1;
+        let looked = self.cluster.look();
+        self.looked = Stopwatch::start();
+        let silence = match looked {
             Ok(changes) => {
                 for change in changes {
                     self.take_in(change);
@@ -40,20 +45,22 @@ impl Guest<'_, '_> {
             self.answered(answer);
         }
         self.give_up_doubts();
-        self.looks += 1;
         self.read_reports();
+        self.end_late_tasks();
         if self.looks.is_multiple_of(KILL_EVERY) {
             self.kill_strays();
         }
         let is_open = |stage: &Stage| matches!(stage, Stage::Runs(_));
         let unread = || self.jobs.iter().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
-        let trouble = silence.or_else(unread);
+        let is_left = |own: &&OwnJob| !matches!(own.stage, Stage::Done | Stage::Failed);
+        let retried =
+            || self.jobs.iter().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
+        let trouble = silence.or_else(unread).or_else(retried);
         self.trouble(trouble.as_deref());
         self.books.report(reports);
         self.arrive(reports);
         // What is known of these flows has to be heard before anything of them is started.
         self.books.report(reports);
-        self.is_first = false;
         self.left.happened(Happening::Tick);
     }
 
@@ -120,7 +127,10 @@ impl Guest<'_, '_> {
             if self.jobs[job as usize].runs_program() {
                 return self.program_ended(job, container);
             }
-            self.read_reports_of(job);
+            // Those that there is no time for are read later, and heard of then.
+            if self.looked.elapsed() < self.pace.asks {
+                self.read_reports_of(job, self.pace.asks);
+            }
         }
         let is_well = job.is_some_and(|job| self.jobs[job as usize].is_well(container.id));
         let verdict = if is_well { Verdict::Done } else { Verdict::Failed };
@@ -142,13 +152,18 @@ impl Guest<'_, '_> {
         if self.jobs[job as usize].runs_program() {
             return self.app_is_over(app, job);
         }
-        self.read_reports_of(job);
+        let is_well = |known: &App| known.final_status == FinalStatus::Succeeded;
+        if !self.cluster.snapshot().app(app).is_some_and(is_well) {
+            // It has failed, unless all is there.
+            self.jobs[job as usize].read_at = 0;
+            self.read_reports_of(job, Duration::MAX);
+        }
         let own = &mut self.jobs[job as usize];
-        if matches!(own.stage, Stage::Done | Stage::Failed) {
+        // All it has made is there, and is published when a file system answers.
+        if matches!(own.stage, Stage::Done | Stage::Failed) || own.retry.is_some() {
             return;
         }
-        let known = self.cluster.snapshot().app(app);
-        let Some(known) = known.filter(|known| known.final_status == FinalStatus::Succeeded) else {
+        let Some(known) = self.cluster.snapshot().app(app).filter(|known| is_well(known)) else {
             return self.fail_with(app, job);
         };
         // One of an earlier session may have ended long ago.
@@ -165,7 +180,7 @@ impl Guest<'_, '_> {
         if self.jobs[job as usize].runs_program() {
             // Its program hears of that too, and has the last word.
             self.end_app(job, app, Ok(()));
-        } else if self.jobs[job as usize].app() == Some(app) {
+        } else if self.jobs[job as usize].app() == Some(app) && self.jobs[job as usize].retry.is_none() {
             self.try_again(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         self.by_app.remove(&app);
@@ -176,29 +191,41 @@ impl Guest<'_, '_> {
         self.cluster.control.count_others(&mut self.books, self.rules.slot_mb, 0);
     }
 
+    /// Reads what attempts have written, of as many jobs as there is time for: the others have their turn at the next look.
     pub(super) fn read_reports(&mut self) {
         let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
-        for job in 0..self.jobs.len() as u32 {
-            let Stage::Runs(app) = self.jobs[job as usize].stage else { continue };
-            if self.jobs[job as usize].program.is_some() {
-                continue;
-            }
-            let destination =
-                self.submit.destination(&self.left.jobs()[job as usize], &self.jobs[job as usize]);
-            if is_turn_of_all || matches!(destination, Destination::Here(_)) {
-                self.read_reports_of(job);
-            }
+        let is_open = |own: &OwnJob| matches!(own.stage, Stage::Runs(_)) && own.program.is_none();
+        let open = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own));
+        let is_due = |&(job, own): &(u32, &OwnJob)| {
+            let destination = || self.submit.destination(&self.left.jobs()[job as usize], own);
+            is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Here(_))
+        };
+        let due: Vec<u32> = open.clone().filter(is_due).map(|(job, _)| job).collect();
+        let open: Vec<u32> = open.map(|(job, _)| job).collect();
+        let mut round = self.reports_turn.round(due, self.pace.asks);
+        while let Some(job) = round.next(&mut self.reports_turn) {
+            self.read_reports_of(job, self.pace.asks);
+            self.give_up_if_late(job);
+        }
+        for job in open {
             // What a container did that ended without a row of its own.
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
                 if let Some(phase) = self.books.phase_of(job, kind) {
                     self.hear_of_done(job, kind, phase);
                 }
             }
-            if self.jobs[job as usize].late.is_some_and(|until| until <= self.now) {
-                let problem = self.jobs[job as usize].unread.take();
-                let problem = problem.unwrap_or_else(|| "not all of its tasks have reported".to_owned());
-                self.try_again(job, &format!("{app} ended, and {problem}"));
-            }
+        }
+    }
+
+    /// A job whose application has succeeded some time ago, and all that its attempts have written was read just now.
+    fn give_up_if_late(&mut self, job: u32) {
+        let own = &self.jobs[job as usize];
+        let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
+        if let Stage::Runs(app) = own.stage
+            && is_late
+            && own.reports.is_whole()
+        {
+            self.try_again(job, &format!("{app} ended, and not all of its tasks have reported"));
         }
     }
 
@@ -206,30 +233,30 @@ impl Guest<'_, '_> {
     fn has_reported(&self, job: u32) -> bool {
         let (plan, own) = (&self.left.jobs()[job as usize], &self.jobs[job as usize]);
         let destination = self.submit.destination(plan, own);
-        let Ok(news) = Reports::default().read(&destination, makes_part(plan)) else { return false };
+        let mut news = News::default();
+        let read = Reports::default().read(&destination, (makes_part(plan), Duration::MAX), &mut news);
+        if read.is_err() {
+            return false;
+        }
         let done = news.ended.iter().filter(|ended| matches!(ended.report, Said::Done(_)));
         let done: BTreeSet<_> = done.map(|ended| ended.attempt.task).collect();
         done.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
     }
 
-    /// Takes in what attempts of a job have written since the last time.
-    pub(super) fn read_reports_of(&mut self, job: u32) {
+    /// Takes in what attempts of a job have written since the last time, as much as is read in a time. At a look that is done
+    /// once: containers that ended since the last one had reported before this one.
+    pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
         let own = &mut self.jobs[job as usize];
-        if matches!(own.stage, Stage::Done | Stage::Failed) {
+        if matches!(own.stage, Stage::Done | Stage::Failed) || own.read_at == self.looks {
             return;
         }
+        own.read_at = self.looks;
         let plan = &self.left.jobs()[job as usize];
         let destination = self.submit.destination(plan, own);
-        let read = own.reports.read(&destination, makes_part(plan));
-        let news = match read {
-            Ok(news) => news,
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return self.fail(job, &error.to_string());
-            }
-            // What cannot be read now may be later.
-            Err(error) => return own.unread = Some(error.to_string()),
-        };
-        own.unread = None;
+        let mut news = News::default();
+        let read = own.reports.read(&destination, (makes_part(plan), lasts), &mut news);
+        // What cannot be read now may be later.
+        own.unread = read.as_ref().err().map(io::Error::to_string);
         for attempt in news.begun {
             let task = (phase_kind(attempt.task.kind), attempt.task.number);
             self.say_started(job, task);
@@ -237,7 +264,10 @@ impl Guest<'_, '_> {
         for ended in news.ended {
             self.attempt_ended(job, ended);
         }
-        self.finish_if_made(job);
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => self.fail(job, &error.to_string()),
+            _ => self.finish_if_made(job),
+        }
     }
 
     pub(super) fn say_started(&mut self, job: u32, (phase, task): (PhaseKind, u32)) {

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use slackline_local::elsewhere;
+use slackline_local::{Happening, elsewhere};
 
 use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
 use crate::engine::cluster::{Answer, Said, Ticket};
 use crate::engine::jobs::{OwnJob, Stage};
-use crate::engine::reports::Reports;
 use crate::engine::wishes::Plans;
-use crate::submitter::{FailureKind, SubmitterError};
 
 impl Guest<'_, '_> {
     /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
@@ -34,7 +32,7 @@ impl Guest<'_, '_> {
 
     /// Submits jobs that the driver has started, as many as may have ApplicationMasters at a time: one that is submitted
     /// has its own before any table could hold it, and those of all slots would wait for each other for ever.
-    pub(super) fn submit_wanted(&mut self) {
+    pub(super) fn submit_wanted(&mut self, plans: &Plans) {
         // What was submitted before, by an earlier session too, is seen when the cluster answers.
         if self.is_silent {
             return;
@@ -46,33 +44,64 @@ impl Guest<'_, '_> {
             if masters >= most {
                 return;
             }
-            if self.jobs[job as usize].stage == Stage::Waiting {
-                self.submit(job);
+            if self.may_submit(job) {
+                if !self.submit(job) {
+                    return;
+                }
                 masters += 1;
             }
         }
+        if masters == 0 && self.books.is_full_of_others() {
+            self.submit_unstarted(plans);
+        }
+    }
+
+    /// Submits the job that the policy would start first: the driver can start none, and a cluster gives nothing to a queue
+    /// that asks for nothing. One alone: nobody knows how much it gives, and the ApplicationMasters of several could take all
+    /// of that and wait for each other.
+    fn submit_unstarted(&mut self, plans: &Plans) {
+        let mut jobs = plans.in_order().filter_map(|phase| self.books.job_of(phase));
+        let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
+        if !std::mem::replace(&mut self.fullness_is_said, true) {
+            let plan = &self.left.jobs()[job as usize];
+            let warning = format!(
+                "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
+                plan.flow, plan.job
+            );
+            self.left.happened(Happening::Warned(&warning));
+        }
+        self.submit(job);
     }
 
     /// Submits all jobs whose input is there.
     pub(super) fn submit_ready(&mut self, plans: &Plans) {
         let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
         for job in jobs {
-            if self.jobs[job as usize].stage == Stage::Waiting && !self.is_silent {
-                self.submit(job);
+            if self.may_submit(job) && !self.is_silent && !self.submit(job) {
+                return;
             }
         }
     }
 
-    pub(super) fn submit(&mut self, job: u32) {
+    fn may_submit(&self, job: u32) -> bool {
+        let own = &self.jobs[job as usize];
+        own.stage == Stage::Waiting && !own.waits_to_retry(self.now)
+    }
+
+    /// Hands a job to the submitter; false if a file system does not answer, which others may be on too.
+    fn submit(&mut self, job: u32) -> bool {
         let own = &mut self.jobs[job as usize];
         self.by_ticket.remove(&own.ticket);
-        own.submissions += 1;
-        own.reports = Reports::default();
-        own.made.clear();
-        let is_jar = self.left.jobs()[job as usize].work.is_jar();
-        own.program = is_jar.then(Default::default);
         let before = own.directory.clone();
-        own.ticket = format!("{:013x}-{job}", crate::clock::unix_millis());
+        // What the attempts of another submission did has nothing to do with it.
+        *own = OwnJob {
+            ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
+            submissions: own.submissions + 1,
+            started: std::mem::take(&mut own.started),
+            retry: own.retry.take(),
+            program: self.left.jobs()[job as usize].work.is_jar().then(Default::default),
+            ..OwnJob::new(before.clone())
+        };
         let own = &self.jobs[job as usize];
         let request = elsewhere::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))
@@ -82,12 +111,17 @@ impl Guest<'_, '_> {
                 let ticket = Ticket { job, name: own.ticket.clone() };
                 self.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job as usize];
-                (own.stage, own.priority) = (Stage::Submitted, PRIORITY);
+                (own.stage, own.priority, own.retry) = (Stage::Submitted, PRIORITY, None);
                 self.unanswered.insert(ticket.clone());
                 self.cluster.submit(ticket, request, PRIORITY as u32);
             }
+            Err(error) if self.tries_later(job, &error) => {
+                self.jobs[job as usize].submissions -= 1;
+                return false;
+            }
             Err(error) => self.fail(job, &format!("it cannot be submitted: {error}")),
         }
+        true
     }
 
     /// A submission was answered: this is its application, unless a look has shown it before.
@@ -110,7 +144,7 @@ impl Guest<'_, '_> {
                 self.live.insert(app);
                 self.kill(app);
             }
-            Err(error) if waits && is_refused(&error) => {
+            Err(error) if waits && error.is_final() => {
                 self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
             }
             Err(error) if is_last && own.program.is_some() => self.program_is_lost(ticket.job, &error),
@@ -148,10 +182,4 @@ impl Guest<'_, '_> {
         own.stage = Stage::Waiting;
         own.late = None;
     }
-}
-
-/// Whether a job was certainly not submitted, and would not be if it were tried again.
-fn is_refused(error: &SubmitterError) -> bool {
-    use FailureKind::{Input, Output, Refused, Security};
-    matches!(error, SubmitterError::Failed { kind: Refused | Input | Output | Security, .. })
 }

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use slackline_local::JobPlan;
 
+use super::super::remote::may_pass;
 use super::{HEAD, Mirror, escaped, is_of, name};
+use crate::clock::{Stopwatch, pause};
 use crate::submitter::Entry;
 
 /// In an output directory: what is not output yet.
@@ -17,6 +20,10 @@ pub(super) const OWNER: &str = "owner";
 
 /// The mark of a complete output.
 const SUCCESS: &str = "_SUCCESS";
+
+/// How long it is tried to complete an output of which some parts are in their places, and the pause between two tries.
+const INSIST: Duration = Duration::from_secs(30);
+const BETWEEN: Duration = Duration::from_millis(250);
 
 impl Mirror {
     /// Whose an output directory is.
@@ -68,6 +75,10 @@ impl Mirror {
         let beside = format!("{temporary}.{owner}");
         self.files.write(&format!("{beside}/{OWNER}"), owner.as_bytes())?;
         self.files.rename(&beside, &temporary).or_else(|error| {
+            if self.owner(output)?.is_some_and(|found| found == owner.as_bytes()) {
+                // It was done, and not answered.
+                return Ok(());
+            }
             self.files.delete(&beside)?;
             Err(if self.files.stat(&temporary)?.is_some() { claimed(output) } else { error })
         })
@@ -109,17 +120,39 @@ impl Mirror {
         self.files.delete(&format!("{output}/{SUCCESS}"))?;
         entries.iter().try_for_each(|entry| self.files.delete(&entry.path))?;
         publish()?;
-        for (from, name) in parts {
-            self.files.rename(from, &format!("{output}/{name}"))?;
-        }
-        self.files.write(&format!("{output}/{SUCCESS}"), b"")?;
-        self.files.delete(&format!("{output}/{TEMPORARY}"))
+        self.move_parts(output, parts).map_err(|error| io::Error::other(error.to_string()))
     }
+
+    /// Moves parts to their places. It cannot be begun again, so what does not answer is asked again for some time.
+    fn move_parts(&self, output: &str, parts: &[(String, String)]) -> io::Result<()> {
+        for (from, name) in parts {
+            let to = format!("{output}/{name}");
+            // A file system may have done what it did not answer.
+            let is_done = || -> io::Result<bool> {
+                Ok(self.files.stat(from)?.is_none() && self.files.stat(&to)?.is_some())
+            };
+            insist(|is_again| if is_again && is_done()? { Ok(()) } else { self.files.rename(from, &to) })?;
+        }
+        insist(|_| self.files.write(&format!("{output}/{SUCCESS}"), b""))?;
+        insist(|_| self.files.delete(&format!("{output}/{TEMPORARY}")))
+    }
+}
+
+/// Does something until a file system answers; it is told whether it was tried before.
+fn insist(mut action: impl FnMut(bool) -> io::Result<()>) -> io::Result<()> {
+    let began = Stopwatch::start();
+    let mut done = action(false);
+    while done.as_ref().is_err_and(may_pass) && began.elapsed() < INSIST {
+        pause(BETWEEN);
+        done = action(true);
+    }
+    done
 }
 
 fn claimed(output: &str) -> io::Error {
     let problem = format!(
-        "output {output}: found another run at work there or resumable, expected an output of its own"
+        "output {output}: found another run at work there or resumable, expected an output of its own; if there is none, \
+         remove {output}/{TEMPORARY}"
     );
     io::Error::new(io::ErrorKind::AlreadyExists, problem)
 }

@@ -7,20 +7,45 @@ use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine::remote::{Away, may_pass};
 
-const SYSTEM: &str = "hdfs://name:9000";
+pub(in crate::engine) const SYSTEM: &str = "hdfs://name:9000";
 
 /// A directory that is `hdfs://name:9000`.
-struct Disk {
+pub(in crate::engine) struct Disk {
     root: PathBuf,
     /// How often a file was read.
     reads: AtomicUsize,
+    /// What was listed.
+    lists: Mutex<Vec<String>>,
+    /// How often nothing is answered when something is listed, and when something was renamed.
+    away: [AtomicUsize; 2],
 }
 
 impl Disk {
+    pub(in crate::engine) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            reads: AtomicUsize::new(0),
+            lists: Mutex::default(),
+            away: Default::default(),
+        }
+    }
+
+    /// What was listed since the last call.
+    pub(in crate::engine) fn lists(&self) -> Vec<String> {
+        std::mem::take(&mut self.lists.lock().unwrap())
+    }
+
     fn path(&self, uri: &str) -> PathBuf {
         let path = uri.strip_prefix(SYSTEM).unwrap_or_else(|| panic!("{uri} is of no such system"));
         self.root.join(path.trim_start_matches('/'))
+    }
+
+    fn answers(&self, what: usize) -> io::Result<()> {
+        let left =
+            self.away[what].fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if left.is_ok() { Err(io::Error::other(Away("away".to_owned()))) } else { Ok(()) }
     }
 
     fn entry(&self, path: &Path) -> Entry {
@@ -36,7 +61,7 @@ impl Disk {
     }
 
     /// As a user of the file system does.
-    fn put(&self, path: &str, text: &str) {
+    pub(in crate::engine) fn put(&self, path: &str, text: &str) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -58,6 +83,8 @@ impl Files for Disk {
     }
 
     fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
+        self.lists.lock().unwrap().push(pattern.to_owned());
+        self.answers(0)?;
         let (directory, name) = pattern.rsplit_once('/').unwrap();
         let is_pattern = name.contains('*');
         let directory = self.path(&if is_pattern { directory } else { pattern }.replace('\\', ""));
@@ -76,6 +103,10 @@ impl Files for Disk {
         Ok(bytes)
     }
 
+    fn make_directory(&self, path: &str) -> io::Result<()> {
+        fs::create_dir_all(self.path(path))
+    }
+
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap())?;
@@ -90,7 +121,8 @@ impl Files for Disk {
         if self.path(to).exists() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        fs::rename(self.path(from), self.path(to))
+        fs::rename(self.path(from), self.path(to))?;
+        self.answers(1)
     }
 
     fn delete(&self, path: &str) -> io::Result<()> {
@@ -106,7 +138,7 @@ struct Trial {
 impl Trial {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let disk = Arc::new(Disk { root: directory.path().join("disk"), reads: AtomicUsize::new(0) });
+        let disk = Arc::new(Disk::new(&directory.path().join("disk")));
         Self { directory, disk }
     }
 
@@ -185,6 +217,24 @@ fn placeholders_have_the_length_the_time_and_the_first_bytes_of_files() {
     let there = trial.disk.entry(&trial.disk.root.join("user/ann/in/a"));
     assert_eq!((source.bytes, source.modified), (5000, there.modified * 1000));
     assert_eq!(fs::read(here).unwrap()[..512], text.as_bytes()[..512]);
+}
+
+#[test]
+fn pieces_say_what_their_files_were_when_the_run_found_them() {
+    let trial = Trial::new();
+    trial.disk.put("in", "text\n");
+    let entry = trial.disk.entry(&trial.disk.root.join("in"));
+    let mirror = trial.mirror();
+    let resolved = trial.resolved(&mirror, &["/in"]);
+    trial.disk.put("in", "other text\n");
+    let mut pieces = Vec::new();
+    let there = mirror.there(&resolved.jobs[0]);
+    slackline_local::guest::pieces::write(&mut pieces, &there, Path::new("/"), |_| Vec::new()).unwrap();
+    let expected = format!(
+        "\t[{{\"path\":\"{SYSTEM}/in\",\"offset\":0,\"length\":5,\"input\":0,\"source\":{{\"bytes\":5,\"modified\":{}}}}}]\n",
+        entry.modified * 1000
+    );
+    assert_eq!(String::from_utf8(pieces).unwrap(), expected);
 }
 
 #[test]
@@ -275,6 +325,25 @@ fn parts_replace_those_that_the_mirror_has_and_no_others() {
 
     let error = mirror.publish((&output, &here), &[], &mut || panic!("it was published")).unwrap_err();
     assert!(error.to_string().starts_with("found part-00000, which no run"), "{error}");
+    assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
+}
+
+#[test]
+fn a_publication_is_tried_again_whole_or_goes_on_where_it_was() {
+    let trial = Trial::new();
+    let (mirror, output) = (trial.mirror(), format!("{SYSTEM}/out"));
+    mirror.make(&mut draft(&[], "/out")).unwrap();
+    let here = mirror.place(&output);
+    trial.disk.away[1].store(1, Ordering::SeqCst);
+    mirror.claim(&output, "me").unwrap();
+    trial.disk.put("out/_temporary/slackline-1/attempt/part", "text");
+    let parts = [(format!("{output}/_temporary/slackline-1/attempt/part"), "part-00000".to_owned())];
+    // Before anything was changed it is for who publishes to try again.
+    trial.disk.away[0].store(1, Ordering::SeqCst);
+    let error = mirror.publish((&output, &here), &parts, &mut || panic!("it was published")).unwrap_err();
+    assert!(may_pass(&error));
+    trial.disk.away[1].store(1, Ordering::SeqCst);
+    mirror.publish((&output, &here), &parts, &mut || Ok(())).unwrap();
     assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
 }
 

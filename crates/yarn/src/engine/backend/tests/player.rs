@@ -14,7 +14,7 @@ use crate::engine::cluster::Submits;
 use crate::id::{AppId, TaskKind};
 use crate::mock::{Mock, MockAttempt, Mood};
 use crate::rest::AppState;
-use crate::submitter::{FailureKind, JarRequest, JobRequest, ProcessState, SubmitterError};
+use crate::submitter::{FailureKind, JarRequest, JobRequest, ProcessState, StartedProgram, SubmitterError};
 
 /// What becomes of a job that is submitted.
 #[derive(Clone, Debug)]
@@ -106,6 +106,11 @@ impl Player {
         self.programs.lock().unwrap().values().map(|(_, exit)| *exit).collect()
     }
 
+    /// Knows no program any more, as another submitter that was started in the place of this one.
+    pub(super) fn forget_programs(&self) {
+        self.programs.lock().unwrap().clear();
+    }
+
     /// The jobs that were submitted, by their names.
     pub(super) fn submitted(&self) -> Vec<String> {
         self.requests.lock().unwrap().iter().map(|request| request.name.clone()).collect()
@@ -169,8 +174,18 @@ impl Player {
         unix_millis() + self.ahead_ms.load(Ordering::SeqCst)
     }
 
-    /// Runs all tasks of a job that are left.
+    /// Runs all tasks of a job that are left, and ends it.
     pub(super) fn work(&self, app: AppId, request: &JobRequest) {
+        self.work_on(app, request);
+        self.mock.with(|state| {
+            let app = state.apps.get_mut(&app).unwrap();
+            app.end(AppState::Finished, unix_millis());
+            app.release();
+        });
+    }
+
+    /// Runs all tasks of a job that are left, and one again that goes on.
+    pub(super) fn work_on(&self, app: AppId, request: &JobRequest) {
         self.mock.with(|state| {
             let now = unix_millis();
             let app = state.apps.get_mut(&app).unwrap();
@@ -181,8 +196,8 @@ impl Player {
                 write((&attempt, self.node_ms()), request, &json!({ "done": { "records_in": 1 } }), part);
                 app.end_one("SUCCEEDED", now);
             }
-            app.end(AppState::Finished, now);
-            app.release();
+            app.maps += 1;
+            app.grant("127.0.0.2", now);
         });
     }
 
@@ -235,7 +250,7 @@ impl Submits for Player {
         Ok(app)
     }
 
-    fn jar(&self, request: &JarRequest) -> Result<u64, SubmitterError> {
+    fn jar(&self, request: &JarRequest) -> Result<StartedProgram, SubmitterError> {
         let number = {
             let mut jars = self.jars.lock().unwrap();
             jars.push(request.clone());
@@ -259,7 +274,7 @@ impl Submits for Player {
         programs.insert(process, (number, exit));
         match plays {
             Plays::Lost(error) => Err(error),
-            _ => Ok(process),
+            _ => Ok(StartedProgram { process, pid: 4000 + process }),
         }
     }
 

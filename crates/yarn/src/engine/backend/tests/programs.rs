@@ -95,6 +95,24 @@ fn a_program_that_fails_fails_its_job_with_its_last_words() {
 }
 
 #[test]
+fn a_program_that_its_submitter_does_not_know_any_more_is_named_by_its_process() {
+    let scene = scene();
+    scene.player.play(|_, _| Plays::Waits);
+    let (player, mut there) = (scene.player.clone(), scene.applications(1));
+    let until = move || {
+        if there() {
+            player.forget_programs();
+        }
+        false
+    };
+    let (end, said) =
+        scene.run(&[flow(vec![jar(&scene, "etl", "in.txt")])], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+    let expected = "failed for good: its program, process 4001, is lost: no such".to_owned();
+    assert!(said.contains(&expected), "{said:?}");
+}
+
+#[test]
 fn the_program_of_a_flow_that_fails_is_killed() {
     let scene = scene();
     let waits = |_: usize, jar: &crate::submitter::JarRequest| {
@@ -118,4 +136,26 @@ fn an_application_of_a_program_whose_session_was_killed_is_ended_and_the_program
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
     assert!(scene.output("etl").ends_with("/in.txt"), "{}", scene.output("etl"));
+}
+
+#[test]
+fn masters_of_programs_for_which_a_look_has_no_time_are_asked_at_the_next() {
+    let mut scene = scene();
+    scene.pace.asks = Duration::ZERO;
+    scene.player.play(|_, _| Plays::Waits);
+    let mock = scene.mock.clone();
+    let until = move || {
+        let asked = |number: u32| {
+            let part = format!("_{number:04}/ws/v1/mapreduce");
+            mock.with(|state| state.requests.iter().any(|request| request.contains(&part)))
+        };
+        (1..=3).all(asked)
+    };
+    let jobs = ["a", "b", "c"].map(|id| jar(&scene, id, "in.txt"));
+    let (end, said) = scene.run(&[flow(jobs.into())], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Interrupted, "{said:?}");
+    let requests = scene.mock.with(|state| state.requests.clone());
+    let looks = requests.split(|request| request.contains("cluster/apps?"));
+    let most = looks.map(|look| look.iter().filter(|request| request.contains("/proxy/")).count()).max();
+    assert_eq!(most, Some(1));
 }

@@ -111,9 +111,8 @@ impl<'y> Guest<'y> {
         if !self.troubled {
             self.take_in();
             self.books.set_others(self.cluster.others().min(self.books.slots()));
-            for host in &self.cluster.hosts {
-                self.books.set_host(&host.name, host.is_up);
-            }
+            let away = |name: &str| self.cluster.hosts.iter().any(|host| host.name == name && !host.is_up);
+            self.books.set_hosts(|name| !away(name));
         }
         self.read_reports();
         self.books.report(reports);

@@ -23,10 +23,15 @@ final class Applications {
     this.impatient = impatient;
   }
 
+  /** What runs jobs by a configuration: "local" where no files say otherwise. */
+  static String framework(Configuration conf) {
+    return conf.get("mapreduce.framework.name", "local");
+  }
+
   ObjectNode submit(Fields request) throws Exception {
     Fields job = request.object("job");
     request.end();
-    String framework = site.get("mapreduce.framework.name", "local");
+    String framework = framework(site);
     if (!framework.equals("yarn")) {
       throw Failure.refused("mapreduce.framework.name is " + framework
           + ", expected yarn: is the cluster's configuration directory on the class path?");

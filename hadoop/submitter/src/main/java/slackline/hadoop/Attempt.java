@@ -14,7 +14,9 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.mapreduce.TaskInputOutputContext;
 import org.apache.hadoop.mapreduce.counters.LimitExceededException;
 
@@ -55,6 +57,11 @@ final class Attempt implements AutoCloseable {
     conf = context.getConfiguration();
     directory = new Path(conf.get(Submission.DESTINATION), context.getTaskAttemptID().toString());
     ticks.scheduleAtFixedRate(context::progress, PROGRESS_SECONDS, PROGRESS_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Makes its directory, but none above: what is written late must not make again what was cleared away. */
+  void begin() throws IOException {
+    FileContext.getFileContext(directory.toUri(), conf).mkdir(directory, FsPermission.getDirDefault(), false);
   }
 
   /** Says that it begins, and starts the worker, in the working directory of the container. */
@@ -123,14 +130,26 @@ final class Attempt implements AutoCloseable {
       part.hsync();
       part.close();
     }
+    write();
+    if (failed != null) {
+      throw new IOException(failed.path("message").asText("the worker failed and gave no reason"));
+    }
+  }
+
+  /** Leaves a report of a failure that another attempt would have too. */
+  void giveUp(String message) throws IOException {
+    ObjectNode failed = Fields.JSON.createObjectNode().put("message", message).put("is_final", true);
+    report = Fields.JSON.createObjectNode().set("failed", failed);
+    write();
+  }
+
+  /** Writes the report. */
+  private void write() throws IOException {
     ObjectNode envelope = identity()
         .put("ended", System.currentTimeMillis())
         .put("attempt", context.getTaskAttemptID().toString());
     envelope.set("report", report);
     write("report.json", envelope);
-    if (failed != null) {
-      throw new IOException(failed.path("message").asText("the worker failed and gave no reason"));
-    }
   }
 
   /** Where it runs, and since when. */

@@ -1,10 +1,10 @@
 package slackline.hadoop;
 
+import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.net.ConnectException;
-import java.net.NoRouteToHostException;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.util.Locale;
@@ -72,7 +72,8 @@ final class Failure extends IOException {
     if (thrown instanceof SSLException || message.contains("SIMPLE authentication is not enabled")) {
       return Kind.SECURITY;
     }
-    if (thrown instanceof ConnectException || thrown instanceof NoRouteToHostException
+    // A daemon that is killed cuts connections, and a NameNode that was just started only lets read.
+    if (thrown instanceof SocketException || thrown instanceof EOFException || message.contains("in safe mode")
         || thrown instanceof UnknownHostException || thrown instanceof SocketTimeoutException
         || thrown instanceof InterruptedIOException || thrown instanceof RetriableException
         || thrown instanceof StandbyException) {

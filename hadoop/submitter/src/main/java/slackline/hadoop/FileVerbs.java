@@ -99,13 +99,21 @@ final class FileVerbs {
       if (!Files.isReadable(file)) {
         throw new Failure(Failure.Kind.INPUT, file + " is not there, or cannot be read");
       }
+      makeParent(path);
       replace(path, conf, output -> Files.copy(file, output));
     } else {
       byte[] bytes = bytes(request.text("base64"));
       request.end();
+      makeParent(path);
       replace(path, conf, output -> output.write(bytes));
     }
     return Fields.JSON.createObjectNode();
+  }
+
+  private void makeParent(Path path) throws IOException {
+    if (path.getParent() != null) {
+      path.getFileSystem(conf).mkdirs(path.getParent());
+    }
   }
 
   private static byte[] bytes(String base64) throws Failure {
@@ -149,10 +157,14 @@ final class FileVerbs {
     return Fields.JSON.createObjectNode();
   }
 
-  /** Opens a file for writing, without the file of checksums that Hadoop puts beside it on a local file system. */
+  /**
+   * Opens a file for writing in a directory that has to be there, without the file of checksums that Hadoop puts beside
+   * it on a local file system.
+   */
   static FSDataOutputStream create(Path path, Configuration conf) throws IOException {
     FileSystem files = path.getFileSystem(conf);
-    return (files instanceof LocalFileSystem local ? local.getRaw() : files).create(path, true);
+    FileSystem system = files instanceof LocalFileSystem local ? local.getRaw() : files;
+    return system.createFile(path).overwrite(true).build();
   }
 
   /** Writes what a file is to hold. */
@@ -160,7 +172,7 @@ final class FileVerbs {
     void write(OutputStream output) throws IOException;
   }
 
-  /** Writes a file under another name first. */
+  /** Writes a file under another name first, in a directory that has to be there. */
   static void replace(Path path, Configuration conf, Content content) throws IOException {
     Path temporary = new Path(path.getParent(), "." + path.getName() + "." + UUID.randomUUID());
     FileSystem files = path.getFileSystem(conf);

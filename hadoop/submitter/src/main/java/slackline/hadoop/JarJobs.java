@@ -57,10 +57,11 @@ final class JarJobs {
     command.add("-cp");
     command.add(String.join(File.pathSeparator,
         front.toString(), System.getProperty("java.class.path"), jar.toString()));
+    command.add(JarProgram.class.getName());
     command.add(main);
     command.addAll(arguments);
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    process.getOutputStream().close();
+    // Its standard input stays open as long as this process lives.
     process.onExit().thenRun(() -> remove(front));
 
     Tail said = new Tail();
@@ -69,7 +70,7 @@ final class JarJobs {
     reader.start();
     long number = last.incrementAndGet();
     children.put(number, new Child(process, said, reader));
-    return Fields.JSON.createObjectNode().put("process", number);
+    return Fields.JSON.createObjectNode().put("process", number).put("pid", process.pid());
   }
 
   ObjectNode state(Fields request) throws IOException, InterruptedException {

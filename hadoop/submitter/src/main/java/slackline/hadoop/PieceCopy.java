@@ -1,6 +1,7 @@
 package slackline.hadoop;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -8,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
@@ -19,6 +21,15 @@ final class PieceCopy {
 
   private PieceCopy() {}
 
+  /** A file is not what it was when the run found or made it. */
+  static final class Changed extends IOException {
+    private static final long serialVersionUID = 1;
+
+    Changed(Path path) {
+      super("input " + path + ": found it changed since the run has found or made it, expected it as it was");
+    }
+  }
+
   /** The worker's arguments that say which pieces were copied where. */
   static List<String> arguments(String pieces, TaskAttemptContext context)
       throws IOException {
@@ -29,19 +40,53 @@ final class PieceCopy {
       FileSystem files = path.getFileSystem(context.getConfiguration());
       if (!files.getUri().getScheme().equals("file")) {
         java.nio.file.Path copy = java.nio.file.Path.of("copy-" + number);
-        JsonNode length = piece.path("length");
-        try (FSDataInputStream input = files.open(path); OutputStream output = Files.newOutputStream(copy)) {
-          if (length.isNumber()) {
-            lines(input, piece.path("offset").asLong(), length.asLong(), output, context);
-          } else {
-            copy(input, Long.MAX_VALUE, output, context);
-          }
-        }
+        copy(piece, files, copy, context);
         arguments.addAll(List.of("--copy", number + "=" + copy));
       }
       number++;
     }
     return arguments;
+  }
+
+  /** Copies a piece of a file that is what it was before and after. */
+  static void copy(JsonNode piece, FileSystem files, java.nio.file.Path copy, Progressable alive) throws IOException {
+    Path path = FileVerbs.path(piece.path("path").asText(), "path");
+    JsonNode length = piece.path("length");
+    try (FSDataInputStream input = open(path, files); OutputStream output = Files.newOutputStream(copy)) {
+      check(piece, path, files);
+      if (length.isNumber()) {
+        lines(input, piece.path("offset").asLong(), length.asLong(), output, alive);
+      } else {
+        copy(input, Long.MAX_VALUE, output, alive);
+      }
+      check(piece, path, files);
+    }
+  }
+
+  private static FSDataInputStream open(Path path, FileSystem files) throws IOException {
+    try {
+      return files.open(path);
+    } catch (FileNotFoundException e) {
+      throw new Changed(path);
+    }
+  }
+
+  /** Of a piece that does not say what its file was, nothing is expected. */
+  private static void check(JsonNode piece, Path path, FileSystem files) throws IOException {
+    JsonNode then = piece.path("source");
+    if (!then.isObject()) {
+      return;
+    }
+    try {
+      FileStatus now = files.getFileStatus(path);
+      if (now.getLen() == then.path("bytes").asLong(-1)
+          && now.getModificationTime() * 1_000 == then.path("modified").asLong(-1)) {
+        return;
+      }
+    } catch (FileNotFoundException e) {
+      // It is gone.
+    }
+    throw new Changed(path);
   }
 
   /**

@@ -78,7 +78,8 @@ final class Requests {
         .put("version", VERSION)
         .put("hadoop", VersionInfo.getVersion())
         .put("default_fs", FileSystem.getDefaultUri(conf).toString())
-        .put("user", UserGroupInformation.getCurrentUser().getShortUserName());
+        .put("user", UserGroupInformation.getCurrentUser().getShortUserName())
+        .put("framework", Applications.framework(conf));
   }
 
   private static Failure.Kind usualFailure(String verb) {

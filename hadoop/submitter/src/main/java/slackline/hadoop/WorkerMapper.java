@@ -21,8 +21,14 @@ public final class WorkerMapper extends Mapper<NullWritable, NullWritable, Bytes
       throw new IOException("Hadoop gave map " + map + " the pieces of map " + split.map);
     }
     try (Attempt attempt = new Attempt(context)) {
+      attempt.begin();
       List<String> more = new ArrayList<>(List.of("--pieces", Submission.PIECES_NAME));
-      more.addAll(PieceCopy.arguments(split.pieces, context));
+      try {
+        more.addAll(PieceCopy.arguments(split.pieces, context));
+      } catch (PieceCopy.Changed e) {
+        attempt.giveUp(e.getMessage());
+        throw e;
+      }
       attempt.start("map", more);
       attempt.read(new Writer(context, map));
       attempt.end(null);

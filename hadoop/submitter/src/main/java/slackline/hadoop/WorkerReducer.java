@@ -16,6 +16,7 @@ public final class WorkerReducer extends Reducer<BytesWritable, BytesWritable, N
   @Override
   public void run(Context context) throws IOException, InterruptedException {
     try (Attempt attempt = new Attempt(context)) {
+      attempt.begin();
       Process worker = attempt.start("reduce", List.of());
       FutureTask<Void> output = new FutureTask<>(() -> read(attempt));
       Thread reader = new Thread(output, "worker-output");

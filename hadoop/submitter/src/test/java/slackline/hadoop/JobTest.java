@@ -11,12 +11,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapreduce.InputSplit;
@@ -41,6 +44,7 @@ class JobTest {
     }
     assertTrue(directory.resolve("worker").toFile().setExecutable(true));
     Files.writeString(directory.resolve("extra"), "");
+    Files.createDirectory(directory.resolve("out"));
     pieces(MAPS);
   }
 
@@ -84,6 +88,12 @@ class JobTest {
     try (var names = Files.list(directory.resolve("out"))) {
       return names.filter(path -> path.getFileName().toString().contains("_" + kind + "_")).sorted().toList();
     }
+  }
+
+  /** Takes away what attempts have left. */
+  private void clear() throws IOException {
+    Files.move(directory.resolve("out"), Files.createTempDirectory(directory, "before").resolve("out"));
+    Files.createDirectory(directory.resolve("out"));
   }
 
   private static JsonNode report(Path attempt) throws IOException {
@@ -155,14 +165,54 @@ class JobTest {
         report(attempts("m").get(0)).at("/report/failed/message").asText());
   }
 
+  /** The local file system under another name, so that only Hadoop can read it. */
+  public static final class Elsewhere extends RawLocalFileSystem {
+    @Override
+    public URI getUri() {
+      return URI.create("elsewhere:///");
+    }
+
+    @Override
+    public String getScheme() {
+      return "elsewhere";
+    }
+  }
+
+  @Test
+  void an_input_that_was_changed_fails_its_map_for_good() throws Exception {
+    Path input = Files.writeString(directory.resolve("in"), "a\n");
+    long then = Files.getLastModifiedTime(input).toMillis();
+    String piece = "\t[{\"path\":\"elsewhere://" + input + "\",\"offset\":0,\"length\":null,\"input\":0,"
+        + "\"source\":{\"bytes\":2,\"modified\":%d}}]\n";
+    JobConf conf = new JobConf();
+    conf.setClass("fs.elsewhere.impl", Elsewhere.class, FileSystem.class);
+    Files.writeString(directory.resolve("job.pieces"), piece.formatted(then * 1_000));
+    assertTrue(job(conf, "map-only", 0, 1).waitForCompletion(false));
+    clear();
+    Files.writeString(directory.resolve("job.pieces"), piece.formatted((then + 1) * 1_000));
+    assertFalse(job(conf, "map-only", 0, 1).waitForCompletion(false));
+    JsonNode failed = report(attempts("m").get(0)).at("/report/failed");
+    assertTrue(failed.get("is_final").asBoolean());
+    assertEquals("input elsewhere:" + input + ": found it changed since the run has found or made it, "
+        + "expected it as it was", failed.get("message").asText());
+  }
+
   @Test
   void a_reduce_that_ends_before_it_has_read_its_input_fails_with_the_better_reason() throws Exception {
     pieces(2);
     assertFalse(job("deaf-and-failed", 2, 2).waitForCompletion(false));
     assertEquals("no space", report(attempts("r").get(0)).at("/report/failed/message").asText());
-    Files.move(directory.resolve("out"), directory.resolve("first"));
+    clear();
     assertFalse(job("deaf-and-done", 2, 2).waitForCompletion(false));
     assertFalse(Files.exists(attempts("r").get(0).resolve("report.json")));
+  }
+
+  @Test
+  void an_attempt_does_not_make_the_directory_of_its_submission() throws Exception {
+    pieces(1);
+    Files.delete(directory.resolve("out"));
+    assertFalse(job("map-only", 0, 1).waitForCompletion(false));
+    assertFalse(Files.exists(directory.resolve("out")));
   }
 
   @Test

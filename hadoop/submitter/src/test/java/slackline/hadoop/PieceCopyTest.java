@@ -1,12 +1,16 @@
 package slackline.hadoop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
@@ -42,6 +46,40 @@ class PieceCopyTest {
     check(file, text, 1, 1);
     check(file, text, 1, 300_000);
     check(file, text, 300_000, 300_003);
+  }
+
+  @Test
+  void a_file_that_was_changed_is_refused_before_it_is_copied_and_while() throws IOException {
+    Path file = Files.writeString(directory.resolve("text"), "a\nb\n");
+    Path copy = directory.resolve("copy");
+    FileSystem files = FileSystem.getLocal(new Configuration()).getRaw();
+    long then = Files.getLastModifiedTime(file).toMillis();
+    ObjectNode piece = Fields.JSON.createObjectNode().put("path", file.toString()).put("offset", 0);
+    PieceCopy.copy(piece, files, copy, () -> {});
+    ObjectNode source = piece.putObject("source").put("bytes", 4).put("modified", then * 1_000);
+    PieceCopy.copy(piece, files, copy, () -> {});
+    assertEquals("a\nb\n", Files.readString(copy));
+
+    String message = assertThrows(PieceCopy.Changed.class,
+        () -> PieceCopy.copy(piece, files, copy, () -> touch(file, then + 7_000))).getMessage();
+    assertEquals("input " + file + ": found it changed since the run has found or made it, expected it as it was",
+        message);
+    Files.writeString(copy, "");
+    assertThrows(PieceCopy.Changed.class, () -> PieceCopy.copy(piece, files, copy, () -> {}));
+    assertEquals("", Files.readString(copy));
+    touch(file, then);
+    source.put("bytes", 3);
+    assertThrows(PieceCopy.Changed.class, () -> PieceCopy.copy(piece, files, copy, () -> {}));
+    Files.delete(file);
+    assertThrows(PieceCopy.Changed.class, () -> PieceCopy.copy(piece, files, copy, () -> {}));
+  }
+
+  private static void touch(Path file, long millis) {
+    try {
+      Files.setLastModifiedTime(file, FileTime.fromMillis(millis));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private void check(Path file, String text, int offset, int length) throws IOException {

@@ -5,10 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -128,6 +134,11 @@ class RequestsTest {
   }
 
   @Test
+  void what_runs_jobs_is_known_before() {
+    assertEquals("local", done("\"do\":\"about\"").get("framework").asText());
+  }
+
+  @Test
   void a_job_is_refused_without_a_cluster() {
     checkFailed("\"do\":\"submit\",\"job\":{}", "refused", "mapreduce.framework.name is local, expected yarn");
   }
@@ -150,6 +161,36 @@ class RequestsTest {
     List<String> said = state.get("said").asText().lines().toList();
     assertEquals(List.of("mapreduce.job.queuename q", "mapreduce.job.priority 7", "mapreduce.job.tags t=1,u", "k <&>",
         "slackline.site <&> of the site", "a b|c"), said.subList(said.size() - 6, said.size()));
+  }
+
+  @Test
+  @Timeout(120)
+  void the_program_of_a_jar_reads_nothing_and_ends_with_its_submitter() throws Exception {
+    Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwx------"));
+    Path socket = directory.resolve("socket");
+    Process submitter = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), "slackline.hadoop.Submitter",
+        "--socket", socket.toString()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    try {
+      assertEquals("ready 1", submitter.inputReader().readLine());
+      try (SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(socket))) {
+        String line = "{\"id\":1,\"do\":\"jar\",\"jar\":\"" + directory + "\",\"main\":\"slackline.hadoop.FakeMain\","
+            + "\"arguments\":[\"read-and-wait\",\"" + directory + "/read\"],\"tags\":[],\"properties\":{}}\n";
+        channel.write(ByteBuffer.wrap(line.getBytes(StandardCharsets.UTF_8)));
+        BufferedReader answers = new BufferedReader(Channels.newReader(channel, StandardCharsets.UTF_8));
+        ProcessHandle program = ProcessHandle.of(
+            Fields.JSON.readTree(answers.readLine()).at("/done/pid").asLong()).orElseThrow();
+        while (Files.notExists(directory.resolve("read"))) {
+          assertTrue(program.isAlive());
+          Thread.sleep(50);
+        }
+        // By SIGKILL, which lets nobody clean up.
+        submitter.destroyForcibly();
+        program.onExit().get();
+      }
+    } finally {
+      submitter.destroyForcibly();
+    }
   }
 
   @Test

@@ -1,0 +1,79 @@
+//! Second attempts of tasks: rows beside rows, of which the one that ends first is the task's.
+//!
+//! No decision of a policy: an engine starts them on slots that are left idle. Their slots are not among those that
+//! policies may count on. What becomes of them on a machine that goes is not known: where machines may, there are none.
+
+use slackline_model::schedule::Outcome;
+use slackline_model::{Lane, SlotRange, Time};
+
+use super::Ledger;
+use crate::engine::{Engine, Faults, Order, RowId, Second};
+use crate::event::Event;
+use crate::state::Taken;
+
+impl Ledger {
+    /// A second attempt runs: it is taken into the books if its slot is free and the first runs alone, else refused.
+    pub(super) fn second_runs<E: Engine + ?Sized>(&mut self, second: Second, engine: &mut E) {
+        let Second { row, name, slot, since } = second;
+        let place = SlotRange { first: slot, len: 1 };
+        let Some(taken) = self.may_run_beside(row, place) else {
+            engine.order(Order::Refuse(name));
+            return;
+        };
+        let phase = self.log[row].task.phase;
+        let lane = self.instance.lane_of(phase);
+        self.free[lane.index()].remove(place);
+        self.state.set_alive(lane, self.state.alive(lane) - 1);
+        self.piece.clear();
+        self.piece.push(place);
+        let id = self.open_row(phase, taken, since);
+        self.twins.insert(row, id);
+        self.twins.insert(id, row);
+        self.start_row(id, Some(name), engine);
+    }
+
+    /// The attempt that may start on `place` beside a row, if one may.
+    fn may_run_beside(&self, row: RowId, place: SlotRange) -> Option<Taken> {
+        let first = self.log.get(row).filter(|row| row.is_running() && row.task.count == 1)?.task;
+        let lane = self.instance.lane_of(first.phase);
+        let is_there = place.end() <= self.instance.cluster().slot_numbers(lane);
+        let may_run = self.capabilities.faults == Faults::Never
+            && is_there
+            && self.free[lane.index()].count_in(place) == 1
+            && !self.twins.contains_key(&row)
+            && !self.state.is_early(&self.instance, first.phase);
+        let attempt = first.attempt.checked_add(1).filter(|_| may_run)?;
+        Some(Taken { first: first.first, count: 1, attempt })
+    }
+
+    /// One of two attempts ended at `at`: the other one is stopped in that instant, and its slot is free. Returns which
+    /// attempt the other was, if there was one.
+    pub(super) fn end_twin<E: Engine + ?Sized>(
+        &mut self,
+        id: RowId,
+        at: Time,
+        engine: &mut E,
+        events: &mut Vec<Event>,
+    ) -> Option<u16> {
+        let other = self.twins.remove(&id)?;
+        self.twins.remove(&other);
+        let (row, _) = self.free_places(other);
+        let lane = self.instance.lane_of(row.phase);
+        self.state.set_alive(lane, self.state.alive(lane) + 1);
+        self.end_row(other, at.max(row.start + row.startup), Outcome::Killed);
+        engine.order(Order::Kill(other));
+        self.unpark(events);
+        Some(row.attempt)
+    }
+
+    /// Second attempts that run on slots of a lane.
+    pub(crate) fn seconds(&self, lane: Lane) -> u32 {
+        let is_here = |row: &RowId| self.instance.lane_of(self.log[*row].task.phase) == lane;
+        self.twins.keys().filter(|row| self.is_second(**row) && is_here(row)).count() as u32
+    }
+
+    /// Whether a row is a second attempt beside one that runs.
+    pub(crate) fn is_second(&self, id: RowId) -> bool {
+        self.twins.get(&id).is_some_and(|first| *first < id)
+    }
+}

@@ -1,0 +1,263 @@
+//! Second attempts of tasks that take longer than others of their phase, as ApplicationMasters of Hadoop ask for them.
+//!
+//! No scheduling decision: they take slots that the policy left idle. A master looks now and then. An attempt is slow if
+//! it would end later than a new one that took as long as those that ended did on average; attempts progress evenly, so
+//! that when one ends can be told from how far it is. Ends are known when they happen, not when a machine reports them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::profile::Speculation;
+use slackline_model::{Cluster, JobId, Lane, MachineId, PhaseId, Span, Time};
+use slackline_policy::engine::RowId;
+
+/// What a simulation knows of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) row: RowId,
+    /// From its slot to its own code, and from there to its end, waiting for maps not counted.
+    pub(crate) startup: Span,
+    pub(crate) computes: Span,
+    /// When it ends, unless it waits for maps.
+    pub(crate) ends: Option<Time>,
+}
+
+impl Attempt {
+    /// When it ended, if it has.
+    fn ended(&self, now: Time) -> Option<Time> {
+        self.ends.filter(|&at| at <= now)
+    }
+
+    fn took(&self) -> Span {
+        Span(self.startup.0 + self.computes.0)
+    }
+}
+
+/// Where an attempt is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    pub(crate) job: JobId,
+    pub(crate) phase: PhaseId,
+    pub(crate) task: u32,
+    pub(crate) lane: Lane,
+    pub(crate) slot: u32,
+}
+
+/// A task that runs.
+#[derive(Clone, Debug)]
+struct Task {
+    first: Attempt,
+    second: Option<Attempt>,
+}
+
+impl Task {
+    /// Its attempts.
+    fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// The attempt that ended first, if one has.
+    fn winner(&self, now: Time) -> Option<&Attempt> {
+        self.attempts().filter(|attempt| attempt.ended(now).is_some()).min_by_key(|a| (a.ends, a.row))
+    }
+}
+
+/// What a master knows of a phase.
+#[derive(Clone, Debug)]
+struct Phase {
+    total: u32,
+    lane: Lane,
+    /// How many of its tasks ended and were reported, and what they took in all, in microseconds.
+    ended: (u64, u64),
+    running: BTreeMap<u32, Task>,
+}
+
+/// A job with a master.
+#[derive(Clone, Debug, Default)]
+struct Job {
+    /// From when on its master looks, once an interval.
+    since: Time,
+    /// When it looks next, as far as there can be anything to see.
+    next: Option<Time>,
+    phases: BTreeMap<PhaseId, Phase>,
+}
+
+/// Second attempts that a look asks for: beside which row, on which slot.
+pub(crate) type Wanted = Vec<(RowId, u32)>;
+
+/// The masters that look, and the slots.
+#[derive(Clone, Debug)]
+pub(crate) struct Seconds {
+    rules: Speculation,
+    jobs: BTreeMap<JobId, Job>,
+    /// Free slots of each lane, and the machine of each slot.
+    free: [BTreeSet<u32>; 2],
+    machines: [Vec<MachineId>; 2],
+}
+
+impl Seconds {
+    pub(crate) fn new(rules: Speculation, cluster: &Cluster) -> Self {
+        let (mut free, mut machines) = ([const { BTreeSet::new() }; 2], [const { Vec::new() }; 2]);
+        for &lane in cluster.lanes() {
+            free[lane.index()] = (0..cluster.slots(lane)).collect();
+            machines[lane.index()] =
+                (0..cluster.slots(lane)).map(|slot| cluster.machine_of(lane, slot).0).collect();
+        }
+        Self { rules, jobs: BTreeMap::new(), free, machines }
+    }
+
+    /// A slot is taken.
+    pub(crate) fn take(&mut self, lane: Lane, slot: u32) {
+        self.free[lane.index()].remove(&slot);
+    }
+
+    /// A slot came free.
+    pub(crate) fn leave(&mut self, lane: Lane, slot: u32) {
+        self.free[lane.index()].insert(slot);
+    }
+
+    /// The master of a job is up, and looks from now on.
+    pub(crate) fn master_up(&mut self, job: JobId, now: Time) {
+        self.jobs.entry(job).or_default().since = now;
+    }
+
+    /// A job is over.
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.jobs.remove(&job);
+    }
+
+    /// An attempt starts; the phase has `total` tasks. Returns when its master is to look, unless that is known.
+    pub(crate) fn start(&mut self, spot: Spot, attempt: Attempt, total: u32, now: Time) -> Option<Time> {
+        let Spot { job, phase, task, lane, slot } = spot;
+        self.take(lane, slot);
+        let phases = &mut self.jobs.entry(job).or_default().phases;
+        let empty = || Phase { total, lane, ended: (0, 0), running: BTreeMap::new() };
+        let running = &mut phases.entry(phase).or_insert_with(empty).running;
+        match running.get_mut(&task) {
+            Some(first) => first.second = Some(attempt),
+            None => drop(running.insert(task, Task { first: attempt, second: None })),
+        }
+        self.look_after(job, now)
+    }
+
+    /// A reduce that waited for maps will end then. Returns when its master is to look, unless that is known.
+    pub(crate) fn go(&mut self, spot: Spot, ends: Time, now: Time) -> Option<Time> {
+        let phase = self.jobs.get_mut(&spot.job)?.phases.get_mut(&spot.phase)?;
+        phase.running.get_mut(&spot.task)?.first.ends = Some(ends);
+        self.look_after(spot.job, now)
+    }
+
+    /// The attempts of the task of one that ended: the one that ended first, and the other.
+    pub(crate) fn settle(&self, spot: Spot, now: Time) -> Option<(Attempt, Option<Attempt>)> {
+        let task = self.jobs.get(&spot.job)?.phases.get(&spot.phase)?.running.get(&spot.task)?;
+        let winner = task.winner(now)?;
+        Some((*winner, task.attempts().find(|other| other.row != winner.row).copied()))
+    }
+
+    /// A task is done, and that is reported. Returns when its master is to look, unless that is known.
+    pub(crate) fn finish(&mut self, spot: Spot, took: Span, now: Time) -> Option<Time> {
+        let phase = self.jobs.get_mut(&spot.job)?.phases.get_mut(&spot.phase)?;
+        phase.running.remove(&spot.task);
+        phase.ended = (phase.ended.0 + 1, phase.ended.1 + took.0);
+        self.look_after(spot.job, now)
+    }
+
+    /// Something happened that a master may see: when it looks next, unless that is known.
+    fn look_after(&mut self, job: JobId, now: Time) -> Option<Time> {
+        let every = self.rules.every.0;
+        let job = self.jobs.get_mut(&job)?;
+        if job.next.is_some() {
+            return None;
+        }
+        let looked = now.0.saturating_sub(job.since.0).div_ceil(every);
+        job.next = Some(Time(job.since.0 + looked * every));
+        job.next
+    }
+
+    /// The master of a job looks: the second attempts that it asks for, at most one a phase, and when it is to look
+    /// again, unless nothing can have changed until something happens. `is_idle` says where slots were left idle.
+    pub(crate) fn look(
+        &mut self,
+        job: JobId,
+        now: Time,
+        is_idle: impl Fn(MachineId) -> bool,
+    ) -> (Wanted, Option<Time>) {
+        let Some(of) = self.jobs.get(&job).filter(|of| of.next == Some(now)) else {
+            return (Vec::new(), None);
+        };
+        let (mut wanted, mut taken) = (Vec::new(), Vec::new());
+        let mut is_slow = false;
+        for phase in of.phases.values() {
+            let seen = Seen::new(phase, now);
+            is_slow |= seen.will_be_slow;
+            let Some(row) = seen.slowest.filter(|_| seen.twins < seen.allowed(phase, &self.rules)) else {
+                continue;
+            };
+            let lane = phase.lane.index();
+            let is_left = |slot: &&u32| {
+                is_idle(self.machines[lane][**slot as usize]) && !taken.contains(&(lane, **slot))
+            };
+            if let Some(&slot) = self.free[lane].iter().find(is_left) {
+                taken.push((lane, slot));
+                wanted.push((row, slot));
+            }
+        }
+        let job = self.jobs.get_mut(&job).expect("invariant: the job was there");
+        job.next = None;
+        if !wanted.is_empty() {
+            job.since = now + self.rules.pause;
+            job.next = Some(job.since);
+        } else if is_slow {
+            job.next = Some(now + self.rules.every);
+        }
+        (wanted, job.next)
+    }
+}
+
+/// What a look at a phase shows.
+struct Seen {
+    /// Tasks that run, and those of them with two attempts.
+    running: u32,
+    twins: u32,
+    /// The slow attempt that ends last.
+    slowest: Option<RowId>,
+    /// Whether some attempt is slow, even if that cannot be seen yet.
+    will_be_slow: bool,
+}
+
+impl Seen {
+    /// O(tasks that run).
+    fn new(phase: &Phase, now: Time) -> Self {
+        let mut seen = Self { running: 0, twins: 0, slowest: None, will_be_slow: false };
+        let (mut n, mut micros) = phase.ended;
+        for task in phase.running.values() {
+            if let Some(winner) = task.winner(now) {
+                (n, micros) = (n + 1, micros + winner.took().0);
+            } else {
+                seen.running += 1;
+                seen.twins += u32::from(task.second.is_some());
+            }
+        }
+        if n == 0 {
+            return seen;
+        }
+        let new_ends = now + Span(micros.div_ceil(n));
+        let alone = phase.running.values().filter(|task| task.second.is_none()).map(|task| &task.first);
+        let slow = alone.filter_map(|first| Some((first.ends.filter(|&at| at > new_ends)?, first)));
+        let mut last = Time::ZERO;
+        for (at, first) in slow {
+            seen.will_be_slow = true;
+            // Before its own code runs nothing is known of it.
+            let has_begun = at.since(now) <= first.computes;
+            if has_begun && at > last {
+                (last, seen.slowest) = (at, Some(first.row));
+            }
+        }
+        seen
+    }
+
+    /// How many tasks of the phase may have two attempts.
+    fn allowed(&self, phase: &Phase, rules: &Speculation) -> u32 {
+        let share = |of: f64, tasks: u32| (of * f64::from(tasks)) as u32;
+        rules.least.max(share(rules.of_total, phase.total)).max(share(rules.of_running, self.running))
+    }
+}

@@ -1,0 +1,91 @@
+//! Asking many, one after the other, in the time that a look at a cluster may take: the others are asked at the next look.
+
+use std::time::Duration;
+
+use crate::clock::Stopwatch;
+
+/// How long a look goes on with questions of a kind: applications, ApplicationMasters, reports. What is asked then is waited
+/// for, five seconds at most of a cluster. The table, which is written after each look, has to be written before it expires.
+pub(crate) const LASTS: Duration = Duration::from_secs(1);
+
+/// Who had no time in the last round, and comes first in the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn<K>(Option<K>);
+
+/// Those that are asked, one after the other, as long as there is time. The first has it in any case.
+#[derive(Debug)]
+pub(crate) struct Round<K> {
+    keys: std::vec::IntoIter<K>,
+    since: Stopwatch,
+    lasts: Duration,
+    is_first: bool,
+}
+
+impl<K> Default for Turn<K> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<K: Copy + Ord> Turn<K> {
+    /// A round of all of these, which come in their order: so nobody waits for more rounds than there are others.
+    pub(crate) fn round(&mut self, all: impl IntoIterator<Item = K>, lasts: Duration) -> Round<K> {
+        let first = self.0.take();
+        let (mut keys, before): (Vec<K>, Vec<K>) =
+            all.into_iter().partition(|key| first.is_none_or(|first| *key >= first));
+        keys.extend(before);
+        Round { keys: keys.into_iter(), since: Stopwatch::start(), lasts, is_first: true }
+    }
+}
+
+impl<K> Turn<K> {
+    /// Whether all had time in the last round.
+    pub(crate) fn is_nobodys(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl<K: Copy> Round<K> {
+    /// The next one, if there is one, and time.
+    pub(crate) fn next(&mut self, turn: &mut Turn<K>) -> Option<K> {
+        let key = self.keys.next()?;
+        if std::mem::take(&mut self.is_first) || self.since.elapsed() < self.lasts {
+            return Some(key);
+        }
+        turn.0 = Some(key);
+        None
+    }
+
+    /// Ends the round: those that are left come first in the next.
+    pub(crate) fn stop(&mut self, turn: &mut Turn<K>) {
+        turn.0 = self.keys.next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those that have time in a round.
+    fn round(turn: &mut Turn<u32>, keys: &[u32], lasts: Duration) -> Vec<u32> {
+        let mut round = turn.round(keys.iter().copied(), lasts);
+        std::iter::from_fn(|| round.next(turn)).collect()
+    }
+
+    #[test]
+    fn who_had_no_time_is_first_in_the_next_round() {
+        let (mut turn, none) = (Turn::default(), Duration::ZERO);
+        let mut rounds: Vec<Vec<u32>> = (0..4).map(|_| round(&mut turn, &[1, 2, 3], none)).collect();
+        assert_eq!(rounds, [[1], [2], [3], [1]]);
+        // The one whose turn it is has gone, and others have come.
+        rounds = (0..3).map(|_| round(&mut turn, &[1, 3, 7], none)).collect();
+        assert_eq!(rounds, [[3], [7], [1]]);
+        assert_eq!(round(&mut turn, &[1, 3, 7], Duration::MAX), [3, 7, 1]);
+        assert_eq!(round(&mut turn, &[1, 3, 7], Duration::MAX), [1, 3, 7]);
+        assert!(round(&mut turn, &[], none).is_empty() && turn.is_nobodys());
+        let mut stopped = turn.round([1, 3, 7], Duration::MAX);
+        assert_eq!(stopped.next(&mut turn), Some(1));
+        stopped.stop(&mut turn);
+        assert_eq!(round(&mut turn, &[1, 3, 7], none), [3]);
+    }
+}
