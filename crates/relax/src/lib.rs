@@ -17,9 +17,9 @@
 //! | `wspt-release` | sum, linear | preemptive WSPT under heads, plus mean tails | n log n | [`minisum`], [`preemptive`] | A7 (b), Goemans 1996 |
 //! | `mean-busy` | sum, convex | both at once, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`] | B7 |
 //! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
-//! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
+//! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time, for each kind of slots | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
 //! | `flow-tails` | sum, not linear | the same of slices with heads and tails | network simplex | [`flow_tails`], [`transport`] | B7 |
-//! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | at most 300 steps and 20 million cells | [`prices`] | B9 |
+//! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | at most 300 steps and 40 million cells | [`prices`] | B9 |
 //! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
 //!
 //! # Exact tests and bounds over malleable jobs
@@ -84,7 +84,7 @@ mod tests;
 pub mod transport;
 
 use slackline_model::id::TiSlice;
-use slackline_model::{Combine, FlowId, Instance, Metric};
+use slackline_model::{Combine, FlowId, Instance, Lane, Metric};
 
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
@@ -260,23 +260,24 @@ fn minisum_searches(
     }
 }
 
-/// FlowFlex's minimum-cost flow with the earliest completions as Q.
+/// FlowFlex's minimum-cost flow with the earliest completions as Q: for each kind of slots and for all together, the
+/// largest of them.
 fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let mut work = vec![0.0; flows.len()];
-    for slice in slices {
-        work[slice.flow.index()] += slice.work;
-    }
-    let mut supplies: Vec<flow::Supply<'_>> = Vec::with_capacity(flows.len());
-    for (id, flow) in instance.flows().iter_enumerated() {
-        supplies.push(flow::Supply {
+    let of_lanes = |lanes: &[Lane]| {
+        let mut work = vec![0.0; flows.len()];
+        for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
+            work[slice.flow.index()] += slice.work;
+        }
+        let supply = |id: FlowId| flow::Supply {
             work: work[id.index()],
             release: flows[id].release,
             earliest: flows[id].earliest,
-            cost: &flow.cost,
-        });
-    }
-    let capacity = instance.cluster().lanes().iter().map(|&lane| instance.cluster().capacity(lane)).sum();
-    flow::solve(&supplies, capacity, FLOW_GRID).bound
+            cost: &instance.flow(id).cost,
+        };
+        let supplies: Vec<flow::Supply<'_>> = instance.flows().keys().map(supply).collect();
+        flow::solve(&supplies, minisum::capacity(instance.cluster(), lanes), FLOW_GRID).bound
+    };
+    minisum::of_lane_sets(instance.cluster(), of_lanes)
 }
 
 /// The strongest of [`bounds`], for schedules of any form; at least 0 for objectives that cannot be negative.

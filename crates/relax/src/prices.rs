@@ -18,16 +18,26 @@ use slackline_model::{FlowId, Instance, tolerance};
 use crate::flow::just_after;
 use crate::paths::Paths;
 use crate::per_flow::FlowBound;
-use chains::Node;
+use chains::{Kind, Node};
 use grid::{Prices, Usage};
 use program::{Cut, Program, Scale, Scratch};
 
-/// Most cells times waves times steps.
-const BUDGET: usize = 20_000_000;
-/// Steps, at most and at least.
-const STEPS: std::ops::RangeInclusive<usize> = 60..=300;
-/// Intervals of prices, and cells in each, from fine to coarse.
-const GRIDS: [(usize, usize); 5] = [(200, 4), (100, 4), (100, 2), (100, 1), (50, 1)];
+/// Most cells times waves times kinds of slots, times steps.
+const BUDGET: usize = 40_000_000;
+/// What part of it finds out how long steps should be, and from where to go on.
+const TRIAL: f64 = 0.3;
+/// Intervals of prices, and cells in each, for that.
+const TRIAL_GRIDS: [(usize, usize); 2] = [(100, 1), (50, 1)];
+/// Lengths of steps that are tried, and how many steps each, at least and at most.
+const RATES: [f64; 3] = [1.0, 3.0, 9.0];
+const TRIAL_STEPS: std::ops::RangeInclusive<usize> = 20..=100;
+/// Intervals of prices, and cells in each, from fine to coarse, for the rest, and how many steps.
+const GRIDS: [(usize, usize); 3] = [(200, 4), (200, 2), (100, 2)];
+const STEPS: std::ops::RangeInclusive<usize> = 40..=300;
+/// Of the length of the best trial's steps.
+const SHORTER: f64 = 0.3;
+/// How many times finer the cells of the last look are.
+const FINER: usize = 4;
 /// Of the means of differences and of their squares.
 const BETA: (f64, f64) = (0.9, 0.99);
 
@@ -38,16 +48,16 @@ pub struct Proof {
     pub bound: f64,
     /// Steps that were made.
     pub steps: usize,
-    /// Cells times waves: what a step takes.
+    /// Cells times waves times kinds of slots: what a step takes.
     pub cells: usize,
     /// Seconds after the start of the workload from which on nothing has a price.
     pub horizon: f64,
 }
 
-/// The bound on a sum of costs, from at most 300 steps of O(cells · waves) each.
+/// The bound on a sum of costs, from at most 40 million cells times waves.
 ///
-/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if 60 steps on the coarsest grid
-/// are beyond 20 million cells times waves, or if `stop` says so before the first step; it is asked before each.
+/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if that is not enough for a few steps
+/// on the coarsest grid, or if `stop` says so before the first step; it is asked before each.
 pub fn bound(
     instance: &Instance,
     paths: &Paths,
@@ -62,31 +72,54 @@ pub fn bound(
     let growing: Vec<FlowId> = instance.flows().keys().filter(|&f| grows(f)).collect();
     let others = instance.flows().iter_enumerated().filter(|&(f, _)| !grows(f));
     let fixed: f64 = others.map(|(f, flow)| flow.cost.eval(flows[f].earliest)).sum();
-    let trees: Option<Vec<Vec<Node>>> =
-        growing.iter().map(|&f| chains::of_flow(instance, paths, f)).collect();
-    let trees = trees.filter(|trees| !trees.is_empty())?;
-    let from = growing.iter().map(|&f| flows[f].release).fold(f64::INFINITY, f64::min);
-    let (programs, scale, steps) = GRIDS.iter().find_map(|&(intervals, cells)| {
-        let scale = Scale { from, width: (horizon - from) / intervals as f64, intervals };
+    let kinds = chains::kinds(instance.cluster());
+    let trees = |kinds: &[Kind]| -> Option<Vec<Vec<Node>>> {
+        let trees: Option<Vec<_>> =
+            growing.iter().map(|&f| chains::of_flow(instance, kinds, paths, f)).collect();
+        trees.filter(|trees| !trees.is_empty())
+    };
+    let lumped = chains::lumped(&kinds);
+    let whole = |trees| Whole { instance, flows, growing: &growing, trees, horizon };
+    let mut ascent = Ascent::new(&lumped, whole(Vec::new()).stake());
+    let mut cells = ascent.explore(&whole(trees(&lumped)?), stop)?;
+    if kinds != lumped {
+        ascent.spread(&kinds)?;
+    }
+    cells = ascent.refine(&whole(trees(&kinds)?), stop).unwrap_or(cells);
+    let Ascent { best: Some(best), steps, .. } = ascent else { return None };
+    if best.bound == f64::NEG_INFINITY {
+        return None;
+    }
+    let bound = sums::raised(instance, flows, best.bound + fixed - 1e-10 * fixed.abs());
+    Some(Proof { bound, steps, cells, horizon })
+}
+
+/// The flows that may cost more than alone.
+struct Whole<'a> {
+    instance: &'a Instance,
+    flows: &'a TiSlice<FlowId, FlowBound>,
+    growing: &'a [FlowId],
+    trees: Vec<Vec<Node>>,
+    horizon: f64,
+}
+
+impl Whole<'_> {
+    /// Programs with so many intervals of prices, and about so many cells in each.
+    fn cut(&self, (intervals, cells): (usize, usize)) -> (Vec<Program>, Scale) {
+        let from = self.growing.iter().map(|&f| self.flows[f].release).fold(f64::INFINITY, f64::min);
+        let scale = Scale { from, width: (self.horizon - from) / intervals as f64, intervals };
         let program = |(&f, nodes): (&FlowId, &Vec<Node>)| {
-            let (cost, earliest) = (&instance.flow(f).cost, flows[f].earliest);
-            let edges = edges(instance, flows, f, nodes, (scale.width / cells as f64, horizon));
+            let (cost, earliest) = (&self.instance.flow(f).cost, self.flows[f].earliest);
+            let edges =
+                edges(self.instance, self.flows, f, nodes, (scale.width / cells as f64, self.horizon));
             Program::new(nodes, &Cut { edges: &edges, earliest, cost }, scale)
         };
-        let programs: Vec<Program> = growing.iter().zip(&trees).map(program).collect();
-        let steps = BUDGET / programs.iter().map(Program::size).sum::<usize>().max(1);
-        (steps >= *STEPS.start()).then(|| (programs, scale, steps.min(*STEPS.end())))
-    })?;
-    let stake: f64 = growing.iter().map(|&f| stake(instance, flows, f, horizon)).sum();
-    let slots: Vec<f64> = {
-        let cluster = instance.cluster();
-        cluster.lanes().iter().map(|&lane| f64::from(cluster.slots(lane))).collect()
-    };
-    let cells = programs.iter().map(Program::size).sum();
-    let mut ascent = Ascent::new(programs, slots, scale, stake);
-    let (best, steps) = ascent.climb(steps, stop)?;
-    let bound = sums::raised(instance, flows, best + fixed - 1e-10 * fixed.abs());
-    Some(Proof { bound, steps, cells, horizon })
+        (self.growing.iter().zip(&self.trees).map(program).collect(), scale)
+    }
+
+    fn stake(&self) -> f64 {
+        self.growing.iter().map(|&f| stake(self.instance, self.flows, f, self.horizon)).sum()
+    }
 }
 
 /// When everything could be done, one flow after the other as they come.
@@ -153,94 +186,165 @@ fn edges(
     edges
 }
 
+/// A bound and the prices that prove it; minus infinity if nothing is proven of them yet.
+struct Best {
+    bound: f64,
+    prices: Vec<Prices>,
+    /// The length of steps with which it was found.
+    rate: f64,
+}
+
 /// Prices on their way up.
 struct Ascent {
-    programs: Vec<Program>,
-    /// Slots of each lane.
-    slots: Vec<f64>,
-    prices: Vec<Prices>,
+    kinds: Vec<Kind>,
+    /// What may come to be paid for all flows.
+    stake: f64,
+    best: Option<Best>,
+    /// Steps made so far.
+    steps: usize,
+    /// Whether it was told to stop.
+    is_stopped: bool,
     usage: Vec<Usage>,
-    /// Means of differences and of their squares, by lane and interval.
-    means: Vec<Vec<(f64, f64)>>,
-    /// The first step of a price of a whole interval.
-    rate: f64,
-    /// Number of tasks times intervals: how often rounding may tell.
-    terms: f64,
     scratch: Scratch,
 }
 
 impl Ascent {
-    fn new(programs: Vec<Program>, slots: Vec<f64>, scale: Scale, stake: f64) -> Self {
-        let n = scale.intervals;
-        Self {
-            // Of an interval of all slots, not of a second.
-            rate: 3.0 * stake / (slots.iter().sum::<f64>() * n as f64),
-            terms: programs.iter().map(Program::tasks).sum::<f64>() * n as f64,
-            prices: vec![Prices::zero(n); slots.len()],
-            usage: vec![Usage::none(n); slots.len()],
-            means: vec![vec![(0.0, 0.0); n]; slots.len()],
-            scratch: Scratch::default(),
-            programs,
-            slots,
-        }
+    fn new(kinds: &[Kind], stake: f64) -> Self {
+        let (usage, scratch) = (Vec::new(), Scratch::default());
+        Self { kinds: kinds.to_vec(), stake, best: None, steps: 0, is_stopped: false, usage, scratch }
     }
 
-    /// The best bound of at most so many steps, and how many were made.
-    fn climb(&mut self, steps: usize, stop: &dyn Fn() -> bool) -> Option<(f64, usize)> {
-        let mut best: Option<f64> = None;
+    /// Tries several lengths of steps on a coarse grid; the size of its programs.
+    fn explore(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
+        let (programs, scale, size) = TRIAL_GRIDS.iter().find_map(|&grid| {
+            let (programs, scale) = whole.cut(grid);
+            let size = size(&programs);
+            (trial_steps(size) >= *TRIAL_STEPS.start()).then_some((programs, scale, size))
+        })?;
+        let steps = trial_steps(size).min(*TRIAL_STEPS.end());
+        for rate in RATES {
+            let prices = vec![Prices::zero(scale.intervals); self.kinds.len()];
+            self.climb(&programs, prices, (rate, steps), stop);
+        }
+        Some(size)
+    }
+
+    /// Goes on with these kinds of slots: those of a lane at a price in proportion to their speed.
+    fn spread(&mut self, kinds: &[Kind]) -> Option<()> {
+        let Best { prices, rate, .. } = self.best.take()?;
+        let of = |kind: &Kind| {
+            let lump = self.kinds.iter().position(|lump| lump.is_beside(kind))?;
+            let intervals = prices[lump].of_intervals().len();
+            Some(prices[lump].finer(intervals, kind.speed / self.kinds[lump].speed))
+        };
+        let prices = kinds.iter().map(of).collect::<Option<Vec<Prices>>>()?;
+        self.best = Some(Best { bound: f64::NEG_INFINITY, prices, rate });
+        self.kinds = kinds.to_vec();
+        Some(())
+    }
+
+    /// Goes on from the best prices on a finer grid; the size of its programs.
+    fn refine(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
+        let best = self.best.as_ref().filter(|_| !self.is_stopped)?;
+        let left = |size: usize| ((1.0 - TRIAL) * BUDGET as f64) as usize / size.max(1);
+        let (programs, (intervals, cells), size) = GRIDS.iter().find_map(|&grid| {
+            let (programs, _) = whole.cut(grid);
+            let size = size(&programs);
+            (left(size) >= *STEPS.start()).then_some((programs, grid, size))
+        })?;
+        let prices = best.prices.iter().map(|prices| prices.finer(intervals, 1.0)).collect();
+        let length = (best.rate * SHORTER, left(size).min(*STEPS.end()));
+        self.climb(&programs, prices, length, stop);
+        if let Some(best) = &self.best {
+            let (programs, _) = whole.cut((intervals, cells * FINER));
+            let prices = best.prices.iter().map(|prices| prices.finer(intervals, 1.0)).collect();
+            self.climb(&programs, prices, (0.0, 1), stop);
+        }
+        Some(size)
+    }
+
+    /// At most so many steps of this length from some prices, none any more once it was stopped.
+    fn climb(
+        &mut self,
+        programs: &[Program],
+        mut prices: Vec<Prices>,
+        (rate, steps): (f64, usize),
+        stop: &dyn Fn() -> bool,
+    ) {
+        let n = prices[0].of_intervals().len();
+        let mut means = vec![vec![(0.0, 0.0); n]; self.kinds.len()];
+        self.usage = vec![Usage::none(n); self.kinds.len()];
+        // Of an interval of all slots, not of a second.
+        let slots: f64 = self.kinds.iter().map(|kind| kind.slots).sum();
+        let longest = 3.0 * rate * self.stake / (slots * n as f64);
         for step in 0..steps {
-            if stop() {
-                return best.map(|best| (best, step));
+            self.is_stopped |= !self.is_stopped && stop();
+            if self.is_stopped {
+                return;
             }
-            let bound = self.look();
-            best = Some(best.map_or(bound, |best| best.max(bound)));
+            let bound = self.look(programs, &prices);
+            self.steps += 1;
+            if self.best.as_ref().is_none_or(|best| best.bound < bound) {
+                self.best = Some(Best { bound, prices: prices.clone(), rate });
+            }
             let left = 1.0 - step as f64 / steps as f64;
-            if !self.go(i32::try_from(step + 1).unwrap_or(i32::MAX), self.rate * left * left) {
-                return best.map(|best| (best, step + 1));
+            let length = longest * left * left;
+            if !self.go(&mut prices, &mut means, i32::try_from(step + 1).unwrap_or(i32::MAX), length) {
+                return;
             }
         }
-        best.map(|best| (best, steps))
     }
 
-    /// The bound at the present prices, and what is used under them.
-    fn look(&mut self) -> f64 {
+    /// The bound at some prices, and what is used under them.
+    fn look(&mut self, programs: &[Program], all: &[Prices]) -> f64 {
         self.usage.iter_mut().for_each(Usage::clear);
-        let (mut sum, mut size) = (0.0, 0.0);
-        for program in &self.programs {
-            let least = program.least(&self.prices, &mut self.scratch);
-            program.use_up(least, &self.prices, &self.scratch, &mut self.usage);
+        let (mut sum, mut size, mut tasks) = (0.0, 0.0, 0.0);
+        for program in programs {
+            let least = program.least(all, &mut self.scratch);
+            program.use_up(least, all, &self.scratch, &mut self.usage);
             sum += least.value;
             size += least.value.abs();
+            tasks += program.tasks();
         }
         let mut highest = 0.0;
-        for (prices, slots) in self.prices.iter().zip(&self.slots) {
-            let paid = slots * prices.whole();
+        for (prices, kind) in all.iter().zip(&self.kinds) {
+            let paid = kind.slots * prices.whole();
             sum -= paid;
             size += paid;
             highest = prices.of_intervals().iter().copied().fold(highest, f64::max);
         }
-        sum - 1e-10 * size - 1e-13 * self.terms * highest
+        // How often rounding may tell: number of tasks times intervals.
+        let terms = tasks * all[0].of_intervals().len() as f64;
+        sum - 1e-10 * size - 1e-13 * terms * highest
     }
 
     /// Moves the prices; `false` if nothing says where to.
-    fn go(&mut self, step: i32, rate: f64) -> bool {
+    fn go(&self, all: &mut [Prices], means: &mut [Vec<(f64, f64)>], step: i32, length: f64) -> bool {
         let mut is_moving = false;
         let grown = (1.0 - BETA.0.powi(step), 1.0 - BETA.1.powi(step));
-        for (l, prices) in self.prices.iter_mut().enumerate() {
-            let slots = self.slots[l];
-            let wanted: Vec<f64> = self.usage[l].of_intervals().map(|used| used - slots).collect();
+        for (((prices, means), usage), kind) in all.iter_mut().zip(means).zip(&self.usage).zip(&self.kinds) {
+            let slots = kind.slots;
+            let wanted: Vec<f64> = usage.of_intervals().map(|used| used - slots).collect();
             let now = prices.of_intervals();
             is_moving |=
                 wanted.iter().zip(now).any(|(&d, &price)| d > 1e-9 * slots || d < 0.0 && price > 0.0);
-            let means = &mut self.means[l];
             for (mean, d) in means.iter_mut().zip(&wanted) {
                 *mean = (BETA.0 * mean.0 + (1.0 - BETA.0) * d, BETA.1 * mean.1 + (1.0 - BETA.1) * d * d);
             }
             prices.change(|i| {
                 let (mean, square) = means[i];
-                rate * (mean / grown.0) / ((square / grown.1).sqrt() + f64::MIN_POSITIVE)
+                length * (mean / grown.0) / ((square / grown.1).sqrt() + f64::MIN_POSITIVE)
             });
         }
         is_moving
     }
+}
+
+fn size(programs: &[Program]) -> usize {
+    programs.iter().map(Program::size).sum::<usize>().max(1)
+}
+
+/// Steps that each length may have on programs of this size.
+fn trial_steps(size: usize) -> usize {
+    (TRIAL * BUDGET as f64) as usize / (RATES.len() * size)
 }

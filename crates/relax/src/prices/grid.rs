@@ -17,6 +17,14 @@ impl Prices {
         Self { of_interval: vec![0.0; intervals], before: vec![0.0; intervals + 1] }
     }
 
+    /// So many times the same prices, on so many intervals, a multiple of what there are.
+    pub(super) fn finer(&self, intervals: usize, times: f64) -> Self {
+        let parts = intervals / self.of_interval.len();
+        let mut finer = Self::zero(intervals);
+        finer.change(|i| times * self.of_interval[i / parts] / parts as f64);
+        finer
+    }
+
     /// Changes the price of every interval, none of them below 0.
     pub(super) fn change(&mut self, mut by: impl FnMut(usize) -> f64) {
         for (i, price) in self.of_interval.iter_mut().enumerate() {
@@ -137,6 +145,15 @@ mod tests {
         assert_eq!(prices.whole(), 6.0, "no price is below 0");
         assert_eq!(prices.of_task(0.5, 2.0), 1.0 + 2.0);
         assert_eq!((prices.of_task(-2.0, 2.5), prices.of_task(2.5, 9.0)), (1.0, 2.0), "nothing outside");
+    }
+
+    #[test]
+    fn prices_are_the_same_on_finer_intervals() {
+        let mut prices = Prices::zero(2);
+        prices.change(|i| [2.0, 6.0][i]);
+        let finer = prices.finer(4, 0.5);
+        assert_eq!(finer.of_intervals(), [0.5, 0.5, 1.5, 1.5]);
+        assert_eq!(finer.of_task(1.0, 2.0), 0.5 * prices.of_task(0.5, 1.0));
     }
 
     #[test]

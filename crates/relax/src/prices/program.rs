@@ -5,7 +5,7 @@
 
 use slackline_model::CostFn;
 
-use super::chains::{Bundle, Node};
+use super::chains::{Bundle, Hold, Node};
 use super::grid::{Kinks, Prices, Usage};
 
 /// A flow, its times in intervals of prices.
@@ -28,9 +28,11 @@ pub(super) struct Program {
 pub(super) struct Scratch {
     /// What the nodes before a node pay, by cells; the last is that of the flow.
     below: Vec<f64>,
-    /// In which cell each wave is, by the cell it may be in at most.
+    /// In which cell each wave is, by the cell it may be in at most, times the number of holds, and which hold it has.
     taken: Vec<u32>,
     wave: Vec<f64>,
+    /// The wave after it.
+    after: Vec<f64>,
 }
 
 /// What a flow costs and pays at least, and the cell in which it completes.
@@ -59,8 +61,9 @@ pub(super) struct Scale {
 
 impl Program {
     pub(super) fn new(nodes: &[Node], cut: &Cut<'_>, scale: Scale) -> Self {
+        let hold = |hold: &Hold| Hold { seconds: hold.seconds / scale.width, ..*hold };
         let in_intervals = |bundle: &Bundle| Bundle {
-            task: bundle.task / scale.width,
+            holds: bundle.holds.iter().map(hold).collect(),
             head: (bundle.head - scale.from) / scale.width,
             tail: bundle.tail / scale.width,
             ..*bundle
@@ -80,9 +83,16 @@ impl Program {
         Self { nodes, edges, costs, shifts, rounding }
     }
 
-    /// Cells times waves: what [`Self::least`] takes.
+    /// Cells times waves times kinds of slots: what [`Self::least`] takes.
     pub(super) fn size(&self) -> usize {
-        self.edges.len() * self.nodes.iter().flat_map(|n| &n.bundles).map(|b| b.waves as usize).sum::<usize>()
+        let bundles = self.nodes.iter().flat_map(|node| &node.bundles);
+        self.edges.len() * bundles.map(|bundle| bundle.waves as usize * bundle.holds.len()).sum::<usize>()
+    }
+
+    /// Cells times waves.
+    fn places(&self) -> usize {
+        let bundles = self.nodes.iter().flat_map(|node| &node.bundles);
+        self.edges.len() * bundles.map(|bundle| bundle.waves as usize).sum::<usize>()
     }
 
     /// Tasks.
@@ -94,12 +104,13 @@ impl Program {
     /// The least cost of the flow and what its tasks pay.
     pub(super) fn least(&self, prices: &[Prices], scratch: &mut Scratch) -> Least {
         let cells = self.edges.len();
-        let Scratch { below, taken, wave } = scratch;
+        let Scratch { below, taken, wave, after } = scratch;
         below.clear();
         below.resize((self.nodes.len() + 1) * cells, 0.0);
         taken.clear();
-        taken.resize(self.size(), 0);
+        taken.resize(self.places(), 0);
         wave.resize(cells, 0.0);
+        after.resize(cells, 0.0);
         let mut taken = taken.chunks_exact_mut(cells);
         for (n, node) in self.nodes.iter().enumerate() {
             let (own, later) = below.split_at_mut((n + 1) * cells);
@@ -116,7 +127,8 @@ impl Program {
                     Some(shift) => wave.iter_mut().zip(shift).for_each(|(w, &k)| *w = own[k as usize]),
                 }
                 for (w, taken) in (0..bundle.waves).zip(&mut taken) {
-                    self.pass(bundle, w, &prices[bundle.lane], wave, taken);
+                    self.pass(bundle, w, prices, wave, (after, taken));
+                    std::mem::swap(wave, after);
                 }
                 next.iter_mut().zip(&*wave).for_each(|(sum, own)| *sum += own);
             }
@@ -129,56 +141,79 @@ impl Program {
     }
 
     /// Puts a wave behind what is known of the waves before it, by the cell they are in at most.
-    fn pass(&self, bundle: &Bundle, w: u32, prices: &Prices, known: &mut [f64], taken: &mut [u32]) {
-        let (head, path) = (head(bundle, w), path(bundle, w));
-        let slots = f64::from(bundle.chains);
+    fn pass(
+        &self,
+        bundle: &Bundle,
+        w: u32,
+        prices: &[Prices],
+        known: &[f64],
+        (after, taken): (&mut [f64], &mut [u32]),
+    ) {
         let last = self.edges.len() - 1;
-        let first = self.edges[1..].partition_point(|&end| end - path < head - self.rounding);
-        known[..first].fill(f64::INFINITY);
-        let mut start = self.start(first, path, head);
-        let mut pays = prices.of_task(start, bundle.task);
-        let mut kinks = Kinks::after(start, bundle.task);
-        let (mut least, mut at) = (f64::INFINITY, first as u32);
-        for k in first..last {
-            let end = (self.edges[k + 1] - path).max(start);
-            let mut cheapest = pays;
-            while let Some(kink) = kinks.before(end) {
-                cheapest = cheapest.min(prices.of_task(kink, bundle.task));
+        let n = bundle.holds.len() as u32;
+        after.fill(f64::INFINITY);
+        for (h, hold) in (0..n).zip(&bundle.holds) {
+            let (starts, lag) = (Starts::of(bundle, w, hold), lag(bundle, w, hold));
+            let slots = f64::from(bundle.chains);
+            let prices = &prices[hold.kind];
+            let first =
+                self.edges[1..].partition_point(|&end| end - starts.path < starts.head - self.rounding);
+            let mut start = starts.begin(&self.edges, first);
+            let mut pays = prices.of_task(start, hold.seconds);
+            let mut kinks = Kinks::after(start, hold.seconds);
+            let mut before = if lag > 0.0 { self.before(first, lag) } else { first };
+            for k in first..last {
+                let end = (self.edges[k + 1] - starts.path).max(start);
+                let mut cheapest = pays;
+                while let Some(kink) = kinks.before(end) {
+                    cheapest = cheapest.min(prices.of_task(kink, hold.seconds));
+                }
+                pays = prices.of_task(end, hold.seconds);
+                cheapest = cheapest.min(pays).max(0.0);
+                if lag > 0.0 {
+                    while self.is_before(before + 1, k, lag) {
+                        before += 1;
+                    }
+                } else {
+                    before = k;
+                }
+                let sum = known[before] + slots * cheapest;
+                if sum < after[k] {
+                    (after[k], taken[k]) = (sum, k as u32 * n + h);
+                }
+                start = end;
             }
-            pays = prices.of_task(end, bundle.task);
-            cheapest = cheapest.min(pays).max(0.0);
-            let sum = known[k] + slots * cheapest;
-            if sum < least {
-                (least, at) = (sum, k as u32);
-            }
-            known[k] = least;
-            taken[k] = at;
-            start = end;
         }
         // Whoever may be as late as he likes pays nothing.
-        if known[last] < least {
-            (least, at) = (known[last], last as u32);
+        (after[last], taken[last]) = (known[last], last as u32 * n);
+        for k in 1..=last {
+            if after[k - 1] <= after[k] {
+                (after[k], taken[k]) = (after[k - 1], taken[k - 1]);
+            }
         }
-        known[last] = least;
-        taken[last] = at;
     }
 
-    /// Where the starts of a cell begin. Those of the first cell begin with the head, however early that is.
-    fn start(&self, cell: usize, path: f64, head: f64) -> f64 {
-        if cell == 0 { head } else { head.max(self.edges[cell] - path) }
+    /// Whether what is in this cell can be over when a task begins that ends in cell `k` with a lag.
+    fn is_before(&self, cell: usize, k: usize, lag: f64) -> bool {
+        cell <= k && self.edges[cell] < self.edges[k + 1] - lag + self.rounding
+    }
+
+    /// The last cell of which that holds.
+    fn before(&self, k: usize, lag: f64) -> usize {
+        let Some(end) = self.edges.get(k + 1).map(|end| end - lag + self.rounding) else { return k };
+        (self.edges.partition_point(|&edge| edge < end).max(1) - 1).min(k)
     }
 
     /// The cheapest start of a wave in a cell.
-    fn cheapest(&self, bundle: &Bundle, w: u32, cell: usize, prices: &Prices) -> f64 {
-        let (head, path) = (head(bundle, w), path(bundle, w));
-        let start = self.start(cell, path, head);
-        let Some(end) = self.edges.get(cell + 1).map(|end| (end - path).max(start)) else {
+    fn cheapest(&self, starts: Starts, hold: &Hold, cell: usize, prices: &Prices) -> f64 {
+        let start = starts.begin(&self.edges, cell);
+        let Some(end) = self.edges.get(cell + 1).map(|end| (end - starts.path).max(start)) else {
             return f64::INFINITY;
         };
-        let (mut at, mut least) = (start, prices.of_task(start, bundle.task));
-        let mut kinks = Kinks::after(start, bundle.task);
+        let (mut at, mut least) = (start, prices.of_task(start, hold.seconds));
+        let mut kinks = Kinks::after(start, hold.seconds);
         for other in std::iter::from_fn(|| kinks.before(end)).chain([end]) {
-            let pays = prices.of_task(other, bundle.task);
+            let pays = prices.of_task(other, hold.seconds);
             if pays < least {
                 (at, least) = (other, pays);
             }
@@ -199,9 +234,13 @@ impl Program {
                 let mut cell = own;
                 for w in (0..bundle.waves).rev() {
                     end -= cells;
-                    cell = scratch.taken[end + cell] as usize;
-                    let start = self.cheapest(bundle, w, cell, &prices[bundle.lane]);
-                    usage[bundle.lane].add(start, bundle.task, f64::from(bundle.chains));
+                    let taken = scratch.taken[end + cell] as usize;
+                    let hold = &bundle.holds[taken % bundle.holds.len()];
+                    cell = taken / bundle.holds.len();
+                    let start = self.cheapest(Starts::of(bundle, w, hold), hold, cell, &prices[hold.kind]);
+                    usage[hold.kind].add(start, hold.seconds, f64::from(bundle.chains));
+                    let lag = lag(bundle, w, hold);
+                    cell = if lag > 0.0 { self.before(cell, lag) } else { cell };
                 }
                 if b == 0 {
                     before[n] = self.shifts[n].as_ref().map_or(cell, |shift| shift[cell] as usize);
@@ -211,14 +250,31 @@ impl Program {
     }
 }
 
-/// When tasks of a wave start at the earliest.
-fn head(bundle: &Bundle, w: u32) -> f64 {
-    bundle.head + f64::from(w) * bundle.task
+/// When tasks of a wave can start.
+#[derive(Clone, Copy)]
+struct Starts {
+    /// At the earliest.
+    head: f64,
+    /// The longest path from the start to the end of the flow.
+    path: f64,
 }
 
-/// The longest path from the start of a wave to the end of its flow.
-fn path(bundle: &Bundle, w: u32) -> f64 {
-    f64::from(bundle.waves - w) * bundle.task + bundle.tail
+impl Starts {
+    fn of(bundle: &Bundle, w: u32, hold: &Hold) -> Self {
+        let path = f64::from(bundle.waves - w) * bundle.task() + bundle.tail;
+        Self { head: bundle.head + f64::from(w) * bundle.task(), path: path + lag(bundle, w, hold) }
+    }
+
+    /// Where the starts of a cell begin. Those of the first cell begin with the head, however early that is.
+    fn begin(self, edges: &[f64], cell: usize) -> f64 {
+        if cell == 0 { self.head } else { self.head.max(edges[cell] - self.path) }
+    }
+}
+
+/// By how much later than on the fastest slot the flow ends behind a task. Of the waves of a chain only the last is sure
+/// to be waited for by what comes after it: others may be on slots that are passed by faster ones.
+fn lag(bundle: &Bundle, w: u32, hold: &Hold) -> f64 {
+    if w + 1 == bundle.waves { hold.seconds - bundle.task() } else { 0.0 }
 }
 
 /// The cell in which what lies `slack` beyond each cell is at most.
