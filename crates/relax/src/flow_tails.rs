@@ -5,9 +5,10 @@
 //! as strong in the limit of fine slots; both are computed.
 
 use slackline_model::id::TiSlice;
-use slackline_model::{FlowId, Instance};
+use slackline_model::{FlowId, Instance, Lane};
 
 use crate::flow::{Grid, finish_cuts, just_after, special_points};
+use crate::minisum;
 use crate::per_flow::FlowBound;
 use crate::tails::Slice;
 use crate::transport::{self, Problem};
@@ -17,33 +18,39 @@ const PAIRS: usize = 400_000;
 /// Most slots.
 const SLOTS: usize = 400;
 
-/// A lower bound on the sum of costs. The transportation problem of slices and at most 400 slots.
+/// A lower bound on the sum of costs: the transportation problem of slices and at most 400 slots, for each kind of slots
+/// and for all together, the largest of them.
 pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let working: Vec<bool> = {
-        let mut working = vec![false; flows.len()];
-        for s in slices {
-            working[s.flow.index()] = true;
-        }
-        working
+    let of_lanes = |lanes: &[Lane]| {
+        let slices: Vec<&Slice> = slices.iter().filter(|slice| lanes.contains(&slice.lane)).collect();
+        of_slices(instance, slices, flows, minisum::capacity(instance.cluster(), lanes))
     };
-    let idle = instance.flows().iter_enumerated().filter(|(id, _)| !working[id.index()]);
+    minisum::of_lane_sets(instance.cluster(), of_lanes)
+}
+
+/// The problem of some slices on machines of this capacity; flows that have none of them cost what they cost alone.
+fn of_slices(
+    instance: &Instance,
+    mut slices: Vec<&Slice>,
+    flows: &TiSlice<FlowId, FlowBound>,
+    capacity: f64,
+) -> f64 {
+    let mut totals = vec![0.0; flows.len()];
+    for s in &slices {
+        totals[s.flow.index()] += s.work;
+    }
+    let idle = instance.flows().iter_enumerated().filter(|(id, _)| totals[id.index()] == 0.0);
     let fixed: f64 = idle.map(|(id, flow)| flow.cost.eval(flows[id].earliest)).sum();
     if slices.is_empty() {
         return fixed;
     }
-    let capacity: f64 = instance.cluster().lanes().iter().map(|&l| instance.cluster().capacity(l)).sum();
-    let cuts = cuts(instance, slices, flows, capacity);
-    let mut totals = vec![0.0; flows.len()];
-    for s in slices {
-        totals[s.flow.index()] += s.work;
-    }
-    let mut order: Vec<&Slice> = slices.iter().collect();
+    let cuts = cuts(instance, &slices, flows, capacity);
     let end = cuts[cuts.len() - 1];
     let loss = |s: &Slice| {
         let cost = &instance.flow(s.flow).cost;
         (cost.eval(end) - cost.eval(flows[s.flow].earliest)) / totals[s.flow.index()]
     };
-    order.sort_by(|a, b| loss(b).total_cmp(&loss(a)).then(b.tail.total_cmp(&a.tail)));
+    slices.sort_by(|a, b| loss(b).total_cmp(&loss(a)).then(b.tail.total_cmp(&a.tail)));
     let price = |s: &Slice, slot: &[f64]| {
         let first = flows[s.flow].release + s.head;
         if slot[1] <= first {
@@ -53,9 +60,9 @@ pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, Flow
         instance.flow(s.flow).cost.eval(done.max(flows[s.flow].earliest)) / totals[s.flow.index()]
     };
     let problem = Problem {
-        supply: order.iter().map(|s| s.work).collect(),
+        supply: slices.iter().map(|s| s.work).collect(),
         capacity: cuts.windows(2).map(|w| capacity * (w[1] - w[0])).collect(),
-        cost: order.iter().flat_map(|s| cuts.windows(2).map(move |slot| price(s, slot))).collect(),
+        cost: slices.iter().flat_map(|s| cuts.windows(2).map(move |slot| price(s, slot))).collect(),
     };
     fixed + transport::solve(&problem).bound
 }
@@ -63,7 +70,7 @@ pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, Flow
 /// Slots: even ones, and where costs change.
 fn cuts(
     instance: &Instance,
-    slices: &[Slice],
+    slices: &[&Slice],
     flows: &TiSlice<FlowId, FlowBound>,
     capacity: f64,
 ) -> Vec<f64> {

@@ -17,8 +17,9 @@
 //! | `wspt-release` | sum, linear | preemptive WSPT under heads, plus mean tails | n log n | [`minisum`], [`preemptive`] | A7 (b), Goemans 1996 |
 //! | `mean-busy` | sum, convex | both at once, by tangents | n log n per step, at most 100 | [`minisum`], [`convex`] | B7 |
 //! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
-//! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
+//! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time, for each kind of slots | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
 //! | `flow-tails` | sum, not linear | the same of slices with heads and tails | network simplex | [`flow_tails`], [`transport`] | B7 |
+//! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | some hundred steps, 40 million cells in all | [`prices`] | B9 |
 //! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
 //!
 //! # Exact tests and bounds over malleable jobs
@@ -34,7 +35,7 @@
 //!
 //! # Who uses them
 //!
-//! `slackline bound` and every plan's claim: [`bounds`]. As steps of algorithms: `algo::dmrs` ([`pb`],
+//! `slackline bound` and what simulations claim: [`task_bounds`]; plans by the form of their rows: [`bounds_until`]. As steps of algorithms: `algo::dmrs` ([`pb`],
 //! [`preemptive`]), `algo::flowflex` ([`flow`] and [`pb`] for orders, [`level_choice`] for steps), `algo::flex`
 //! ([`deadlines`], [`minimax`](mod@minimax), [`levels`], [`pb`]), `algo::ordering` ([`johnson`]).
 //!
@@ -44,7 +45,8 @@
 //!
 //! Every feasible schedule of the instance, as tasks without preemption or as malleable allocations,
 //! with or without minima, slow-start, failures and re-runs: those only restrict or add work. On machines
-//! of mixed speed there are only tasks, and the bounds know that none of them is divided ([`paths`]). A
+//! of mixed speed there are only tasks, and the bounds know that none of them is divided ([`paths`]). Only
+//! `prices` asks that tasks run in one piece: it says so ([`Form`]), and [`bounds`] and [`best`] leave it out. A
 //! schedule whose durations were distorted (noise, measured runs) follows another instance.
 //!
 //! # Rounding
@@ -75,25 +77,63 @@ pub mod pb;
 pub mod per_flow;
 pub mod preemptive;
 pub mod prefix_area;
+pub mod prices;
 pub mod tails;
 #[cfg(test)]
 mod tests;
 pub mod transport;
 
 use slackline_model::id::TiSlice;
-use slackline_model::{Combine, FlowId, Instance, Metric};
+use slackline_model::{Combine, FlowId, Instance, Lane, Metric};
 
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
 
-/// A lower bound on the objective of every feasible schedule.
+/// Which schedules a bound holds for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All: tasks, and allocations of slots, which may divide tasks.
+    Any,
+    /// Those of tasks that run in one piece.
+    Tasks,
+}
+
+/// A lower bound on the objective of every feasible schedule of a form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// Which relaxation: `critical-path`, `area`, `alone`, `prefix-area`, `tail-hall`, `fluid-johnson`,
-    /// `pb`, `wspt-release`, `mean-busy`, `pb-convex`, `flow`, `flow-tails`, `levels`.
+    /// `pb`, `wspt-release`, `mean-busy`, `pb-convex`, `flow`, `flow-tails`, `levels`, `prices`.
     pub name: &'static str,
     /// The bound, in units of the objective.
     pub value: f64,
+    /// What it holds for.
+    pub form: Form,
+    /// How far its search went, of bounds that search.
+    pub search: Option<Search>,
+}
+
+/// How far the search for a bound went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Search {
+    /// The least choice of levels was found, or the search was cut short.
+    Levels {
+        /// Whether it was found.
+        complete: bool,
+    },
+    /// Prices were changed so many times.
+    Prices {
+        /// How often.
+        steps: usize,
+        /// Nothing has a price from here on, in seconds after the start of the workload.
+        horizon: f64,
+    },
+}
+
+impl Bound {
+    /// One that holds for all schedules.
+    fn new(name: &'static str, value: f64) -> Self {
+        Self { name, value, form: Form::Any, search: None }
+    }
 }
 
 /// Flows above which the minimum-cost flow is not a bound any more: memory grows with flows and slots.
@@ -101,7 +141,7 @@ const FLOW_FLOWS_MAX: usize = 1500;
 /// Slots of the minimum-cost flow, and how finely it cuts time.
 const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 
-/// All lower bounds that apply to the instance's objective, each valid on its own.
+/// All lower bounds that apply to the instance's objective and hold for schedules of any form, each valid on its own.
 ///
 /// `critical-path`, `area` and `alone` (which is at least both) for every objective; `prefix-area` and the
 /// stronger `tail-hall` for maxima; `fluid-johnson` for the makespan on typed slots; for sums `pb` and
@@ -112,12 +152,17 @@ const FLOW_GRID: flow::Grid = flow::Grid { ratio: 0.02, slots_max: 800 };
 /// O(n log n) for n phases and flows, times the steps of a search for `tail-hall` and `pb-convex` (about 40
 /// and 300); `flow`, `flow-tails` and `levels` are limited in size and take up to some tenths of a second.
 pub fn bounds(instance: &Instance) -> Vec<Bound> {
-    bounds_until(instance, &|| false)
+    bounds_until(instance, Form::Any, &|| false)
 }
 
-/// [`bounds`], but without those that take long (`flow`, `flow-tails`, `levels`) once `stop` says so; it is
-/// asked before each of them.
-pub fn bounds_until(instance: &Instance, stop: &dyn Fn() -> bool) -> Vec<Bound> {
+/// [`bounds`], and for sums `prices`, which holds for schedules of tasks only and takes up to a second.
+pub fn task_bounds(instance: &Instance) -> Vec<Bound> {
+    bounds_until(instance, Form::Tasks, &|| false)
+}
+
+/// The bounds that hold for schedules of a form, but without those that take long (`flow`, `flow-tails`, `levels`,
+/// `prices`) once `stop` says so; it is asked before each of them, and before every step of `prices`.
+pub fn bounds_until(instance: &Instance, form: Form, stop: &dyn Fn() -> bool) -> Vec<Bound> {
     let paths = Paths::of(instance);
     let flows = per_flow::with_paths(instance, &paths);
     let combined = |flows: &TiSlice<FlowId, FlowBound>, bound: &dyn Fn(&FlowBound) -> f64| {
@@ -127,27 +172,33 @@ pub fn bounds_until(instance: &Instance, stop: &dyn Fn() -> bool) -> Vec<Bound> 
     let slices = tails::slices(instance, &paths, 8);
     let strong = tails::strengthened(instance, &slices, &flows);
     let mut list = vec![
-        Bound { name: "critical-path", value: combined(&flows, &|b| b.completion_after(b.critical_path)) },
-        Bound { name: "area", value: combined(&flows, &|b| b.completion_after(b.area())) },
-        Bound { name: "alone", value: combined(&strong, &|b| b.earliest) },
+        Bound::new("critical-path", combined(&flows, &|b| b.completion_after(b.critical_path))),
+        Bound::new("area", combined(&flows, &|b| b.completion_after(b.area()))),
+        Bound::new("alone", combined(&strong, &|b| b.earliest)),
     ];
     match instance.objective().combine {
         Combine::Max => {
             let whole = tails::slices(instance, &paths, 1);
             let value = prefix_area::prefix_area(instance, &whole, &flows);
-            list.push(Bound { name: "prefix-area", value });
+            list.push(Bound::new("prefix-area", value));
             let value = prefix_area::prefix_area(instance, &slices, &strong);
-            list.push(Bound { name: "tail-hall", value });
+            list.push(Bound::new("tail-hall", value));
             // A flow with a cost of its own is not paid for by when it completes.
             let is_makespan = instance.objective().metric == Metric::Makespan
                 && instance.flows().iter().all(|flow| flow.cost.as_linear() == Some((1.0, 0.0)));
             if is_makespan && let Some(value) = johnson::fluid_bound(instance, &paths) {
-                list.push(Bound { name: "fluid-johnson", value });
+                list.push(Bound::new("fluid-johnson", value));
             }
         }
         Combine::Sum => {
             minisum_bounds(instance, &slices, &strong, &mut list);
             minisum_searches(instance, &slices, &strong, stop, &mut list);
+            if form == Form::Tasks
+                && let Some(proof) = prices::bound(instance, &paths, &strong, stop)
+            {
+                let search = Search::Prices { steps: proof.steps, horizon: proof.horizon };
+                list.push(Bound { name: "prices", value: proof.bound, form, search: Some(search) });
+            }
         }
     }
     // Weights near the end of the floating-point range may end in inf - inf, which bounds nothing.
@@ -174,15 +225,15 @@ fn minisum_bounds(
     let costs = || instance.flows().iter().map(|flow| &flow.cost);
     if let Some(linear) = minisum::linear_part(instance, flows) {
         let value = minisum::pb(instance, slices, flows, &linear);
-        list.push(Bound { name: "pb", value });
+        list.push(Bound::new("pb", value));
         let value = minisum::wspt_release(instance, slices, flows, &linear);
-        list.push(Bound { name: "wspt-release", value });
+        list.push(Bound::new("wspt-release", value));
     }
     if costs().any(slackline_model::CostFn::is_convex) {
-        list.push(Bound { name: "mean-busy", value: minisum::mean_busy(instance, slices, flows) });
+        list.push(Bound::new("mean-busy", minisum::mean_busy(instance, slices, flows)));
     }
     if costs().any(|cost| cost.as_linear().is_none() && cost.is_convex()) {
-        list.push(Bound { name: "pb-convex", value: minisum::pb_convex(instance, slices, flows) });
+        list.push(Bound::new("pb-convex", minisum::pb_convex(instance, slices, flows)));
     }
 }
 
@@ -197,37 +248,39 @@ fn minisum_searches(
     if instance.flows().len() > FLOW_FLOWS_MAX || stop() {
         return;
     }
-    list.push(Bound { name: "flow", value: plain_flow(instance, slices, flows) });
+    list.push(Bound::new("flow", plain_flow(instance, slices, flows)));
     if instance.flows().iter().any(|flow| flow.cost.as_linear().is_none()) && !stop() {
-        list.push(Bound { name: "flow-tails", value: flow_tails::bound(instance, slices, flows) });
+        list.push(Bound::new("flow-tails", flow_tails::bound(instance, slices, flows)));
     }
     if !stop()
         && let Some(choice) = flow_levels::choose(instance, slices, flows)
     {
-        list.push(Bound { name: "levels", value: choice.bound });
+        let search = Some(Search::Levels { complete: choice.complete });
+        list.push(Bound { search, ..Bound::new("levels", choice.bound) });
     }
 }
 
-/// FlowFlex's minimum-cost flow with the earliest completions as Q.
+/// FlowFlex's minimum-cost flow with the earliest completions as Q: for each kind of slots and for all together, the
+/// largest of them.
 fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let mut work = vec![0.0; flows.len()];
-    for slice in slices {
-        work[slice.flow.index()] += slice.work;
-    }
-    let mut supplies: Vec<flow::Supply<'_>> = Vec::with_capacity(flows.len());
-    for (id, flow) in instance.flows().iter_enumerated() {
-        supplies.push(flow::Supply {
+    let of_lanes = |lanes: &[Lane]| {
+        let mut work = vec![0.0; flows.len()];
+        for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
+            work[slice.flow.index()] += slice.work;
+        }
+        let supply = |id: FlowId| flow::Supply {
             work: work[id.index()],
             release: flows[id].release,
             earliest: flows[id].earliest,
-            cost: &flow.cost,
-        });
-    }
-    let capacity = instance.cluster().lanes().iter().map(|&lane| instance.cluster().capacity(lane)).sum();
-    flow::solve(&supplies, capacity, FLOW_GRID).bound
+            cost: &instance.flow(id).cost,
+        };
+        let supplies: Vec<flow::Supply<'_>> = instance.flows().keys().map(supply).collect();
+        flow::solve(&supplies, minisum::capacity(instance.cluster(), lanes), FLOW_GRID).bound
+    };
+    minisum::of_lane_sets(instance.cluster(), of_lanes)
 }
 
-/// The strongest of [`bounds`]; at least 0 for objectives that cannot be negative.
+/// The strongest of [`bounds`], for schedules of any form; at least 0 for objectives that cannot be negative.
 pub fn best(instance: &Instance) -> f64 {
     best_of(&bounds(instance))
 }

@@ -70,7 +70,7 @@ pub fn pb(
         let jobs: Vec<pb::Job> = shares.iter_enumerated().map(job).collect();
         total(pb::solve(&jobs, capacity).value, jobs.len(), costs)
     };
-    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+    of_lane_sets(instance.cluster(), of_lanes)
 }
 
 /// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of lanes; the largest
@@ -111,7 +111,7 @@ pub fn wspt_release(
         );
         total(value, terms, costs)
     };
-    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+    of_lane_sets(instance.cluster(), of_lanes)
 }
 
 /// Σ slope · C plus the intercepts, lowered by the rounding of `terms` numbers of that magnitude.
@@ -121,14 +121,15 @@ fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 
     sloped + intercepts - guard::margin(magnitude, terms + costs.len())
 }
 
-/// Each lane that has slots, and the lanes of a typed cluster together.
-fn lane_sets(cluster: &Cluster) -> Vec<&'static [Lane]> {
+/// The largest of what holds for each lane that has slots, and for the lanes of a typed cluster together.
+pub(crate) fn of_lane_sets(cluster: &Cluster, of_lanes: impl Fn(&[Lane]) -> f64) -> f64 {
     let lanes = cluster.lanes();
     let single = lanes.chunks(1).filter(|lane| cluster.slots(lane[0]) > 0);
-    single.chain((lanes.len() > 1).then_some(lanes)).collect()
+    single.chain((lanes.len() > 1).then_some(lanes)).map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
 }
 
-fn capacity(cluster: &Cluster, lanes: &[Lane]) -> f64 {
+/// Seconds of work at speed 1 that some lanes do in a second.
+pub(crate) fn capacity(cluster: &Cluster, lanes: &[Lane]) -> f64 {
     lanes.iter().map(|&lane| cluster.capacity(lane)).sum()
 }
 
@@ -158,7 +159,7 @@ pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
             pb::solve(&jobs, capacity)
         })
     };
-    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+    of_lane_sets(instance.cluster(), of_lanes)
 }
 
 /// The bound of [`convex::bound`] with preemptive WSPT under heads, that of [`wspt_release`], for each set of
@@ -193,7 +194,7 @@ pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
             pb::Solution { completion, value }
         })
     };
-    lane_sets(instance.cluster()).into_iter().map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+    of_lane_sets(instance.cluster(), of_lanes)
 }
 
 fn costs<'a>(instance: &'a Instance, flows: &TiSlice<FlowId, FlowBound>) -> Vec<convex::Flow<'a>> {

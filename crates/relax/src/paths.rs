@@ -94,6 +94,20 @@ fn longest_task(cluster: &Cluster, phase: &Phase) -> f64 {
     phase.tasks().map_or(0.0, |tasks| seconds(tasks.longest()))
 }
 
+/// Seconds of a task of a phase on the fastest slot, in the mean over its work, so that long tasks count for more; 0 of work
+/// that is not cut into tasks. The work of a task is done half as long before it ends, in the mean.
+pub(crate) fn mean_task(cluster: &Cluster, phase: &Phase) -> f64 {
+    let Some(tasks) = phase.tasks() else { return 0.0 };
+    let (lane, mut work, mut weighted) = (cluster.lane_of(phase.kind), 0.0, 0.0);
+    let (fastest, speeds) = (cluster.fastest(lane, 1), speeds(cluster, lane));
+    for run in tasks.runs() {
+        let of_run = least_work(run.span, &speeds) * f64::from(run.count);
+        let least = run.span.at_speed_nearest(fastest).seconds().min(run.span.seconds() / fastest);
+        (work, weighted) = (work + of_run, weighted + of_run * least);
+    }
+    if work > 0.0 { weighted / work } else { 0.0 }
+}
+
 /// The distinct speeds of the slots of a lane, ascending. (`Lane::Map` stands for the universal lane
 /// too: they share an index.)
 fn speeds(cluster: &Cluster, lane: Lane) -> Vec<f64> {
@@ -124,14 +138,14 @@ pub fn effective_work(phase: &Phase, speeds: &[f64]) -> f64 {
 }
 
 fn rounded_work(tasks: &Tasks, speeds: &[f64]) -> f64 {
-    let work = tasks.runs().iter().map(|run| {
-        let least = speeds
-            .iter()
-            .map(|&v| v * run.span.at_speed_nearest(v).0 as f64)
-            .fold(run.span.0 as f64, f64::min);
-        least * f64::from(run.count)
-    });
+    let work = tasks.runs().iter().map(|run| least_work(run.span, speeds) * f64::from(run.count));
     work.sum::<f64>() / slackline_model::time::MICROS as f64
+}
+
+/// What a task counts, in microseconds of slots of speed 1.
+fn least_work(span: Span, speeds: &[f64]) -> f64 {
+    let rounded = speeds.iter().map(|&v| v * span.at_speed_nearest(v).0 as f64);
+    rounded.fold(span.0 as f64, f64::min)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use slackline_model::id::{TiSlice, TiVec};
 use slackline_model::{FlowId, Instance, Lane};
 
 use crate::guard;
-use crate::paths::Paths;
+use crate::paths::{Paths, mean_task};
 use crate::per_flow::FlowBound;
 use crate::preemptive::{FastMachine, Item};
 
@@ -33,16 +33,22 @@ pub struct Slice {
     pub seconds: f64,
     /// Slot-seconds of work; positive.
     pub work: f64,
+    /// By how many seconds the work of the phase is done earlier in the mean, before the phase ends, than its slices say;
+    /// above 0 only on machines of mixed speed, whose tasks are not divided (`paths::mean_task`).
+    pub early: f64,
 }
 
 /// Every phase that has work, in as many slices as the size of the instance allows; `most` is the limit.
 pub fn slices(instance: &Instance, paths: &Paths, most: usize) -> Vec<Slice> {
     let n = (SLICES / instance.phases().len().max(1)).clamp(1, most.clamp(1, 8));
     let mut slices = Vec::with_capacity(n * instance.phases().len());
-    for id in instance.phases().keys() {
+    // On machines of one speed there are plans too, in which work is divided at will.
+    let mixed = instance.cluster().uniform_speed().is_none();
+    for (id, phase) in instance.phases().iter_enumerated() {
         if paths.work[id] <= 0.0 {
             continue;
         }
+        let task = if mixed { mean_task(instance.cluster(), phase) } else { 0.0 };
         for k in 0..n {
             let share = |k: usize| k as f64 / n as f64 * paths.duration[id];
             slices.push(Slice {
@@ -52,6 +58,7 @@ pub fn slices(instance: &Instance, paths: &Paths, most: usize) -> Vec<Slice> {
                 tail: paths.tail[id] + share(n - k - 1),
                 seconds: paths.duration[id] / n as f64,
                 work: paths.work[id] / n as f64,
+                early: ((task - paths.duration[id]) / 2.0).max(0.0),
             });
         }
     }
@@ -88,7 +95,8 @@ pub fn strengthened(
 ///
 /// Seen from the completion backwards, a slice comes no earlier than its tail, and the lanes do no more
 /// than their capacity: what a machine does that begins every slice as soon as it may cannot be beaten. Nor
-/// can the mean of the slices by themselves, each at its own rate; the larger of the two holds.
+/// can the mean of the slices by themselves, each at its own rate, or of tasks that each run on the fastest slot; the larger
+/// of the two holds.
 pub fn mean_tails(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVec<FlowId, f64> {
     let mut means: TiVec<FlowId, f64> = vec![0.0; instance.flows().len()].into();
     let capacity: f64 = lanes.iter().map(|&lane| instance.cluster().capacity(lane)).sum();
@@ -105,7 +113,7 @@ pub fn mean_tails(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVe
             },
         );
         if length > 0.0 {
-            let alone: f64 = own.iter().map(|s| s.work * (s.tail + s.seconds / 2.0)).sum();
+            let alone: f64 = own.iter().map(|s| s.work * (s.tail + s.seconds / 2.0 + s.early)).sum();
             let mean = (weighted / length).max(alone / own.iter().map(|s| s.work).sum::<f64>());
             means[own[0].flow] = (mean - guard::margin(mean, 2 * own.len())).max(0.0);
         }

@@ -4,7 +4,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft, Weights};
 use slackline_model::{Combine, Instance, Metric, Objective};
 
-use super::{best, bounds};
+use super::{Form, best, bounds, bounds_until, task_bounds};
 
 fn one_phase(tasks: u32, seconds: f64) -> JobDraft {
     JobDraft {
@@ -162,5 +162,136 @@ fn on_mixed_speeds_no_task_is_divided() {
     for combine in [Combine::Sum, Combine::Max] {
         assert!((at(1.0, Metric::Completion, combine) - 4.0).abs() < 1e-6, "twice two seconds");
         assert!(at(8.0, Metric::Completion, combine) < 2.2, "work is divided where all machines are alike");
+    }
+}
+
+/// The long task takes 2 s on the fast slot, and its work is 16 of 17: it is done 1 s before the end in the mean, the
+/// short one's a sixteenth of a second.
+#[test]
+fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
+    let machine = |name: &str, speed| MachineDraft {
+        name: name.into(),
+        count: 1,
+        speed,
+        slots: Slots::Universal(1),
+        rack: None,
+    };
+    let early = |slow: f64| {
+        let map = Some(TasksDraft::Each(vec![16.0, 1.0]).into());
+        let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
+        let machines = vec![machine("fast", 8.0), machine("slow", slow)];
+        let draft = Draft { machines, flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() };
+        let instance = Instance::new(&draft).unwrap();
+        let slices = super::tails::slices(&instance, &super::Paths::of(&instance), 8);
+        super::tails::mean_tails(&instance, &slices, instance.cluster().lanes()).raw[0]
+    };
+    assert!((early(4.0) - (16.0 * 1.0 + 1.0 / 16.0) / 17.0).abs() < 1e-9, "{}", early(4.0));
+    assert!((early(8.0) - 17.0 / 16.0 / 2.0).abs() < 1e-9, "work is divided where all machines are alike");
+}
+
+/// Flows of one task each, due together, on so many slots.
+fn due_together(n: u32, slots: u32, metric: Metric) -> Instance {
+    let flow =
+        |k: u32| FlowDraft { deadline: Some(5.0), ..flow(&format!("f{k}"), 0.0, 2.0, one_phase(1, 5.0)) };
+    instance(Slots::Universal(slots), (0..n).map(flow).collect(), metric, Combine::Sum)
+}
+
+fn prices(instance: &Instance) -> Option<f64> {
+    task_bounds(instance).iter().find(|bound| bound.name == "prices").map(|bound| bound.value)
+}
+
+#[test]
+fn prices_say_how_many_must_be_late() {
+    // Whole weights: between sums there is nothing.
+    assert_eq!(prices(&due_together(5, 2, Metric::Tardy)), Some(6.0));
+    // Two are 5 s late and one 10 s.
+    let tardiness = prices(&due_together(5, 2, Metric::Tardiness)).unwrap();
+    assert!((36.0..=40.0).contains(&tardiness), "{tardiness}");
+}
+
+#[test]
+fn prices_hold_for_tasks_in_one_piece_and_are_left_out_elsewhere() {
+    let instance = due_together(5, 2, Metric::Tardiness);
+    assert!(bounds(&instance).iter().all(|bound| bound.form == Form::Any && bound.name != "prices"));
+    let tasks = |bound: &super::Bound| (bound.name == "prices") == (bound.form == Form::Tasks);
+    assert!(task_bounds(&instance).iter().all(tasks));
+    assert_eq!(prices(&due_together(2, 2, Metric::Tardiness)), Some(0.0), "all are on time");
+    let mut uncut = one_phase(1, 1.0);
+    uncut.map = Some(TasksDraft::Work { work: 5.0, tasks: None }.into());
+    let late = FlowDraft { deadline: Some(1.0), ..flow("f", 0.0, 1.0, uncut) };
+    let flows = vec![late, flow("g", 0.0, 1.0, one_phase(1, 1.0))];
+    assert_eq!(prices(&self::instance(Slots::Universal(1), flows, Metric::Response, Combine::Sum)), None);
+}
+
+/// Three flows of a map of 1 s and a reduce of 4 s, due at 6 s, on three slots for maps and one for reduces: these are
+/// done at 5, 9 and 13 s, so two are late, though all slots together could do all work in 3.75 s.
+#[test]
+fn flows_are_held_against_the_kind_of_slots_that_has_most_to_do() {
+    let job = || JobDraft {
+        reduce: Some(TasksDraft::Uniform { tasks: 1, seconds: 4.0 }.into()),
+        ..one_phase(1, 1.0)
+    };
+    let late = |id| FlowDraft { deadline: Some(6.0), ..flow(id, 0.0, 1.0, job()) };
+    let typed = Slots::Typed { map: 3, reduce: 1 };
+    for (metric, optimum) in [(Metric::Tardy, 2.0), (Metric::Tardiness, 3.0 + 7.0)] {
+        let instance = instance(typed, ["a", "b", "c"].map(late).into(), metric, Combine::Sum);
+        for name in ["flow", "flow-tails"] {
+            let value = value(&instance, name);
+            assert!((0.4 * optimum..=optimum).contains(&value), "{metric:?} {name}: {value} of {optimum}");
+        }
+    }
+}
+
+/// A fast slot and one of half its speed, and two tasks of 2 s on the fast one: one after the other there, or one on
+/// each, they are done at 2 and 4 s.
+#[test]
+fn slots_of_each_speed_have_their_own_prices() {
+    let machine = |name: &str, speed| MachineDraft {
+        name: name.into(),
+        count: 1,
+        speed,
+        slots: Slots::Universal(1),
+        rack: None,
+    };
+    let draft = Draft {
+        machines: vec![machine("slow", 1.0), machine("fast", 2.0)],
+        flows: ["a", "b"].map(|id| flow(id, 0.0, 1.0, one_phase(1, 4.0))).into(),
+        objective: Objective::new(Metric::Response, Combine::Sum),
+        ..Draft::default()
+    };
+    let bound = prices(&Instance::new(&draft).unwrap()).unwrap();
+    // With one price for both it is 4: each on the fast one.
+    assert!((4.8..=6.0).contains(&bound), "{bound}");
+}
+
+#[test]
+fn prices_stop_when_they_are_told_to() {
+    let asked = std::cell::Cell::new(0);
+    let instance = due_together(5, 2, Metric::Tardiness);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 20
+    };
+    let bounds = bounds_until(&instance, Form::Tasks, &stop);
+    let found = bounds.iter().find(|bound| bound.name == "prices").unwrap();
+    let Some(super::Search::Prices { steps, .. }) = found.search else { panic!("{found:?}") };
+    assert!((1..20).contains(&steps) && asked.get() == 21, "{steps} steps, asked {} times", asked.get());
+    assert!(bounds_until(&instance, Form::Tasks, &|| true).iter().all(|bound| bound.name != "prices"));
+}
+
+/// The short job runs beside the long one from the start. If it could not start before the flow's earliest completion
+/// less its own length, it would be in the way of the other flow. Was wrong in a first prototype.
+#[test]
+fn the_first_cell_reaches_down_to_the_head_of_a_short_chain() {
+    let short = JobDraft { id: "short".into(), ..one_phase(1, 1.0) };
+    let both = FlowDraft {
+        deadline: Some(10.0),
+        ..FlowDraft::new("f", vec![JobDraft { id: "long".into(), ..one_phase(1, 10.0) }, short])
+    };
+    let other = FlowDraft { deadline: Some(10.0), ..flow("g", 1.0, 1.0, one_phase(1, 9.0)) };
+    for metric in [Metric::Tardy, Metric::Tardiness] {
+        let flows = vec![both.clone(), other.clone()];
+        let instance = instance(Slots::Universal(2), flows, metric, Combine::Sum);
+        assert_eq!(prices(&instance), Some(0.0), "all are on time: {metric:?}");
     }
 }

@@ -7,7 +7,7 @@ use slackline_model::draft::{
     Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, TasksDraft, Weights,
 };
 use slackline_model::{Combine, FlowId, Instance, JobId, Metric, Objective, PhaseId, Span};
-use slackline_relax::{best, bounds, pb};
+use slackline_relax::{best, bounds, pb, task_bounds};
 
 const METRICS: [Metric; 8] = [
     Metric::Completion,
@@ -218,6 +218,26 @@ fn malleable_schedule(instance: &Instance, order: &[usize]) -> Vec<f64> {
         now = end;
     }
     completion
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// No tolerance, as above.
+    #[test]
+    fn no_task_schedule_beats_prices(
+        machines in machines(&[1.0, 2.0, 3.0, 0.7, 7.0]), flows in flows(), seed in any::<u64>(),
+    ) {
+        let instance = build(&machines, &flows);
+        let completions = list_schedule(&instance, &shuffled(instance.phases().len(), seed));
+        for metric in [Metric::Response, Metric::Slowdown, Metric::Tardy, Metric::Tardiness] {
+            let instance = under(&instance, Objective::new(metric, Combine::Sum));
+            let cost = instance.cost_of(&completions);
+            for bound in task_bounds(&instance).iter().filter(|bound| bound.name == "prices") {
+                prop_assert!(bound.value <= cost, "{metric:?}: {bound:?} above {cost} of {completions:?}");
+            }
+        }
+    }
 }
 
 /// A permutation of 0..n from a seed.

@@ -21,7 +21,8 @@ mod streaming;
 mod workload_options;
 
 use slackline_model::Instance;
-use slackline_trace::Bounds;
+use slackline_relax::{Bound, Form, Search};
+use slackline_trace::{Bounds, NamedBound};
 
 pub use check::{ScheduleDocument, Verdict, WrongWorkload, check};
 pub use check_stream::{Opened, check_streams};
@@ -33,10 +34,28 @@ pub use source::Source;
 pub use streaming::StreamedWorkload;
 pub use workload_options::{SlotOptions, WorkloadOptions};
 
-/// Every lower bound on the instance's objective, and the best.
+/// Every lower bound on what schedules of tasks cost, as runs and simulations are, and the best. Those that do not hold
+/// for allocations say so.
 pub fn bounds(instance: &Instance) -> Bounds {
-    let bounds = slackline_relax::bounds(instance);
-    let bounds: Vec<_> = bounds.into_iter().map(|bound| (bound.name.to_owned(), bound.value)).collect();
-    let best = bounds.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).reduce(f64::max);
+    let bounds = slackline_relax::task_bounds(instance);
+    let bounds: Vec<_> = bounds.into_iter().map(named).collect();
+    let best = bounds.iter().map(|bound| bound.value).filter(|value| value.is_finite()).reduce(f64::max);
     Bounds { objective: instance.objective(), bounds, best }
+}
+
+fn named(bound: Bound) -> NamedBound {
+    let search = match bound.search {
+        Some(Search::Levels { complete: true }) => Some("search complete".to_owned()),
+        Some(Search::Levels { complete: false }) => Some("search cut short".to_owned()),
+        Some(Search::Prices { steps, horizon }) => {
+            Some(format!("{steps} steps, prices up to {horizon:.0} s"))
+        }
+        None => None,
+    };
+    NamedBound {
+        name: bound.name.to_owned(),
+        value: bound.value,
+        holds_for: if bound.form == Form::Tasks { "tasks" } else { "any" },
+        search,
+    }
 }

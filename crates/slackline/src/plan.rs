@@ -14,6 +14,7 @@ use slackline_judge::{Metrics, Violation};
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
 use slackline_policy::{Admission, Estimates, Figures, Run};
+use slackline_relax::Form;
 use slackline_sim::Sim;
 
 use crate::capabilities::{Feature, planned};
@@ -65,6 +66,8 @@ pub struct Planned {
     pub guarantee: Option<String>,
     /// Whether a search was left unfinished.
     pub stopped: Option<Stopped>,
+    /// What a plan of the policy costs that does not keep minima, of one that does.
+    pub without_minima: Option<f64>,
 }
 
 /// Why a search was left unfinished.
@@ -137,7 +140,10 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
         None => rehearsed(instance, policy, &simulate::Options::exact(), || false)?
             .expect("invariant: nothing stops it"),
     };
-    let bound = proposal.bound.unwrap_or_else(|| slackline_relax::best(instance));
+    let bound = proposal.bound.unwrap_or_else(|| {
+        let form = if matches!(rows, Rows::Tasks(_)) { Form::Tasks } else { Form::Any };
+        slackline_relax::best_of(&slackline_relax::bounds_until(instance, form, &stop))
+    });
     let schedule = schedule(instance, policy, rows, bound);
     let report = slackline_judge::check(instance, &schedule).map_err(PlanError::Infeasible)?;
     Ok(Plan::Schedule(Box::new(Planned {
@@ -147,6 +153,7 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
         // What was not tried proves nothing.
         guarantee: proposal.guarantee.filter(|_| stopped != Some(Stopped::Budget)),
         stopped,
+        without_minima: proposal.without_minima,
     })))
 }
 

@@ -349,30 +349,35 @@ pub fn read_comparison(name: &str, bytes: &[u8]) -> Result<Comparison, TraceErro
 pub struct Bounds {
     /// What they bound.
     pub objective: Objective,
-    /// Bounds by name.
-    pub bounds: Vec<(String, f64)>,
+    /// Every bound.
+    pub bounds: Vec<NamedBound>,
     /// The largest, if there is any.
     pub best: Option<f64>,
+}
+
+/// A lower bound on the objective.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NamedBound {
+    /// Which it is.
+    pub name: String,
+    /// In units of the objective.
+    pub value: f64,
+    /// Which schedules it holds for: `any`, or `tasks` that run in one piece, which allocations need not.
+    pub holds_for: &'static str,
+    /// How far it was searched for, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
 }
 
 /// Bounds as JSON.
 pub fn write_bounds(bounds: &Bounds) -> String {
     #[derive(Serialize)]
-    struct Bound<'a> {
-        name: &'a str,
-        value: f64,
-    }
-    #[derive(Serialize)]
     struct Document<'a> {
         objective: Aim,
-        bounds: Vec<Bound<'a>>,
+        bounds: &'a [NamedBound],
         best: Option<f64>,
     }
-    pretty(&Document {
-        objective: bounds.objective.into(),
-        bounds: bounds.bounds.iter().map(|(name, value)| Bound { name, value: *value }).collect(),
-        best: bounds.best,
-    })
+    pretty(&Document { objective: bounds.objective.into(), bounds: &bounds.bounds, best: bounds.best })
 }
 
 pub(crate) fn pretty(document: &impl Serialize) -> String {

@@ -62,7 +62,7 @@ pub mod tuning;
 mod wire;
 pub mod workload;
 
-pub use comparison::{Bounds, Comparison, read_comparison, write_bounds, write_comparison};
+pub use comparison::{Bounds, Comparison, NamedBound, read_comparison, write_bounds, write_comparison};
 pub use compression::Compression;
 pub use counts::{JobCounts, PhaseCounts};
 pub use diagnostic::{Diagnostic, Diagnostics};

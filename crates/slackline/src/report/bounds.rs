@@ -1,29 +1,37 @@
 //! What no schedule can beat, bound by bound.
 
-use slackline_trace::Bounds;
+use slackline_trace::{Bounds, NamedBound};
 
 use crate::report::headline;
 use crate::report::number::{Unit, column, exact};
 use crate::report::table::{Align, Table, View};
 
-/// One row a bound, the best one marked.
+/// One row a bound, the best one marked, with how far it was searched for and whether it holds for tasks only; and a
+/// line that none is above 0 if that is so.
 pub fn table(bounds: &Bounds, view: &View) -> String {
     let objective = headline::objective(bounds.objective);
     let mut table =
         Table::new(&[("bound", Align::Left), (objective.as_str(), Align::Right), ("", Align::Left)]);
-    let values: Vec<_> = bounds.bounds.iter().map(|(_, value)| Some(*value)).collect();
+    let values: Vec<_> = bounds.bounds.iter().map(|bound| Some(bound.value)).collect();
     let best = values.iter().position(|value| *value == bounds.best);
     for (k, cell) in column(&values, Unit::Measure).into_iter().enumerate() {
-        let mark = if Some(k) == best { "best" } else { "" };
-        table.row([bounds.bounds[k].0.clone(), cell, mark.to_owned()]);
+        let bound = &bounds.bounds[k];
+        let best = (Some(k) == best).then_some("best");
+        let tasks = (bound.holds_for == "tasks").then_some("tasks only, not allocations");
+        let notes: Vec<&str> = [best, tasks, bound.search.as_deref()].into_iter().flatten().collect();
+        table.row([bound.name.clone(), cell, notes.join(", ")]);
     }
-    table.render(view)
+    let none = if bounds.best == Some(0.0) { "\nno bound above 0 found\n" } else { "" };
+    table.render(view) + none
 }
 
 /// One row a bound with all digits.
 pub fn csv(bounds: &Bounds) -> String {
-    let rows = bounds.bounds.iter().map(|(name, value)| [name.clone(), exact(Some(*value))]);
-    crate::report::csv(&["bound", "value"], rows)
+    let row = |bound: &NamedBound| {
+        let search = bound.search.clone().unwrap_or_default();
+        [bound.name.clone(), exact(Some(bound.value)), bound.holds_for.to_owned(), search]
+    };
+    crate::report::csv(&["bound", "value", "holds_for", "search"], bounds.bounds.iter().map(row))
 }
 
 /// The document of bounds.

@@ -125,9 +125,13 @@ pub fn warnings_of(lanes: Vec<Load>) -> Vec<String> {
     lanes.into_iter().filter_map(warning).collect()
 }
 
-/// `lower bound 1,234`, or that there is none.
+/// `lower bound 1,234`, or that there is none or none above 0.
 pub fn bound(bound: Option<f64>) -> String {
-    bound.map_or_else(|| "no lower bound".to_owned(), |b| format!("lower bound {}", number(b, Unit::Measure)))
+    match bound {
+        None => "no lower bound".to_owned(),
+        Some(0.0) => "no bound above 0 found".to_owned(),
+        Some(bound) => format!("lower bound {}", number(bound, Unit::Measure)),
+    }
 }
 
 /// `edf: sum of response 1,234, lower bound 1,000: at most 23.4 % above optimal`.
@@ -137,9 +141,17 @@ pub fn outcome(schedule: &Schedule, status: &str) -> String {
         (None, Clock::Measured) => {
             "no lower bound, because durations are not those of the workload".to_owned()
         }
+        (known, _) if schedule.cost == Some(0.0) => {
+            known.map_or_else(|| bound(None), |b| format!("lower bound {}", number(b, Unit::Measure)))
+        }
         (known, _) => bound(known),
     };
-    let status = if schedule.lower_bound.is_some() { format!(": {status}") } else { String::new() };
+    // Nothing is known of the distance to the optimum if all that is known is that costs are not negative.
+    let says_nothing = schedule.lower_bound == Some(0.0) && schedule.cost != Some(0.0);
+    let status = match schedule.lower_bound {
+        Some(_) if !says_nothing => format!(": {status}"),
+        _ => String::new(),
+    };
     let objective = objective(schedule.objective);
     format!("{}: {objective} {cost}, {bound}{status}\n", schedule.policy)
 }

@@ -2,6 +2,7 @@
 //!
 //! In reading order:
 //! - `small`: every small instance against exhaustive search;
+//! - `prices`: the bound by prices against exhaustive search;
 //! - `arb`: random instances with everything a workload document can say;
 //! - `laws`: what holds for every instance, checked on random ones;
 //! - `no_length`: phases without length hold no slot;
@@ -34,6 +35,7 @@ mod known;
 mod laws;
 mod no_length;
 mod page_on_run;
+mod prices;
 mod profiles;
 mod rollouts;
 mod seam;

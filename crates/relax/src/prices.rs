@@ -1,0 +1,350 @@
+//! Prices of slots over time: a bound for schedules of tasks and for any sum of costs (docs/math/flowflex.md B9).
+//!
+//! If slots cost something over time, every flow can be asked what it costs and pays at least, by itself: no schedule
+//! costs less than the sum of that, less what all slots cost. This holds for any prices that are not negative; good
+//! ones are found by steps along the difference of what is used and what there is, in the manner of Adam (Kingma, Ba
+//! 2015), the prices kept at 0 or above.
+//!
+//! Tasks run in one piece here. Plans that divide them, as allocations do, may cost less than this bound.
+
+mod chains;
+mod grid;
+mod program;
+mod sums;
+
+use slackline_model::id::TiSlice;
+use slackline_model::{FlowId, Instance, tolerance};
+
+use crate::flow::just_after;
+use crate::paths::Paths;
+use crate::per_flow::FlowBound;
+use chains::{Kind, Node};
+use grid::{Prices, Usage};
+use program::{Cut, Program, Scale, Scratch};
+
+/// Most cells times waves times kinds of slots, times steps.
+const BUDGET: usize = 40_000_000;
+/// What part of it finds out how long steps should be, and from where to go on.
+const TRIAL: f64 = 0.3;
+/// Intervals of prices, and cells in each, for that.
+const TRIAL_GRIDS: [(usize, usize); 2] = [(100, 1), (50, 1)];
+/// Lengths of steps that are tried, and how many steps each, at least and at most.
+const RATES: [f64; 3] = [1.0, 3.0, 9.0];
+const TRIAL_STEPS: std::ops::RangeInclusive<usize> = 20..=100;
+/// Intervals of prices, and cells in each, from fine to coarse, for the rest, and how many steps.
+const GRIDS: [(usize, usize); 3] = [(200, 4), (200, 2), (100, 2)];
+const STEPS: std::ops::RangeInclusive<usize> = 40..=300;
+/// Of the length of the best trial's steps.
+const SHORTER: f64 = 0.3;
+/// How many times finer the cells of the last look are.
+const FINER: usize = 4;
+/// Of the means of differences and of their squares.
+const BETA: (f64, f64) = (0.9, 0.99);
+
+/// What prices prove.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Proof {
+    /// No schedule of tasks that run in one piece costs less.
+    pub bound: f64,
+    /// Steps that were made.
+    pub steps: usize,
+    /// Cells times waves times kinds of slots: what a step takes.
+    pub cells: usize,
+    /// Seconds after the start of the workload from which on nothing has a price.
+    pub horizon: f64,
+}
+
+/// The bound on a sum of costs, from at most 40 million cells times waves.
+///
+/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if that is not enough for a few steps
+/// on the coarsest grid, or if `stop` says so before the first step; it is asked before each.
+pub fn bound(
+    instance: &Instance,
+    paths: &Paths,
+    flows: &TiSlice<FlowId, FlowBound>,
+    stop: &dyn Fn() -> bool,
+) -> Option<Proof> {
+    let horizon = horizon(instance, paths, flows);
+    let grows = |f: FlowId| {
+        let cost = &instance.flow(f).cost;
+        cost.eval(horizon) > cost.eval(flows[f].earliest)
+    };
+    let growing: Vec<FlowId> = instance.flows().keys().filter(|&f| grows(f)).collect();
+    let others = instance.flows().iter_enumerated().filter(|&(f, _)| !grows(f));
+    let fixed: f64 = others.map(|(f, flow)| flow.cost.eval(flows[f].earliest)).sum();
+    let kinds = chains::kinds(instance.cluster());
+    let trees = |kinds: &[Kind]| -> Option<Vec<Vec<Node>>> {
+        let trees: Option<Vec<_>> =
+            growing.iter().map(|&f| chains::of_flow(instance, kinds, paths, f)).collect();
+        trees.filter(|trees| !trees.is_empty())
+    };
+    let lumped = chains::lumped(&kinds);
+    let whole = |trees| Whole { instance, flows, growing: &growing, trees, horizon };
+    let mut ascent = Ascent::new(&lumped, whole(Vec::new()).stake());
+    let mut cells = ascent.explore(&whole(trees(&lumped)?), stop)?;
+    if kinds != lumped {
+        ascent.spread(&kinds)?;
+    }
+    cells = ascent.refine(&whole(trees(&kinds)?), stop).unwrap_or(cells);
+    let Ascent { best: Some(best), steps, .. } = ascent else { return None };
+    if best.bound == f64::NEG_INFINITY {
+        return None;
+    }
+    let bound = sums::raised(instance, flows, best.bound + fixed - 1e-10 * fixed.abs());
+    Some(Proof { bound, steps, cells, horizon })
+}
+
+/// The flows that may cost more than alone.
+struct Whole<'a> {
+    instance: &'a Instance,
+    flows: &'a TiSlice<FlowId, FlowBound>,
+    growing: &'a [FlowId],
+    trees: Vec<Vec<Node>>,
+    horizon: f64,
+}
+
+impl Whole<'_> {
+    /// Programs with so many intervals of prices, and about so many cells in each.
+    fn cut(&self, (intervals, cells): (usize, usize)) -> (Vec<Program>, Scale) {
+        let from = self.growing.iter().map(|&f| self.flows[f].release).fold(f64::INFINITY, f64::min);
+        let scale = Scale { from, width: (self.horizon - from) / intervals as f64, intervals };
+        let program = |(&f, nodes): (&FlowId, &Vec<Node>)| {
+            let (cost, earliest) = (&self.instance.flow(f).cost, self.flows[f].earliest);
+            let edges =
+                edges(self.instance, self.flows, f, nodes, (scale.width / cells as f64, self.horizon));
+            Program::new(nodes, &Cut { edges: &edges, earliest, cost }, scale)
+        };
+        (self.growing.iter().zip(&self.trees).map(program).collect(), scale)
+    }
+
+    fn stake(&self) -> f64 {
+        self.growing.iter().map(|&f| stake(self.instance, self.flows, f, self.horizon)).sum()
+    }
+}
+
+/// When everything could be done, one flow after the other as they come.
+fn horizon(instance: &Instance, paths: &Paths, flows: &TiSlice<FlowId, FlowBound>) -> f64 {
+    let cluster = instance.cluster();
+    let mut order: Vec<FlowId> = instance.flows().keys().collect();
+    order.sort_by(|&a, &b| flows[a].release.total_cmp(&flows[b].release));
+    let earliest = flows.iter().map(|flow| flow.earliest).fold(0.0, f64::max);
+    let mut end = earliest;
+    for &lane in cluster.lanes() {
+        let mut busy = 0.0;
+        for &flow in &order {
+            let phases = instance.flow(flow).phases().filter(|&p| instance.lane_of(p) == lane);
+            let work: f64 = phases.map(|p| paths.work[p]).sum();
+            busy = f64::max(busy, flows[flow].release) + work / cluster.capacity(lane);
+        }
+        end = f64::max(end, busy);
+    }
+    let from = flows.iter().map(|flow| flow.release).fold(f64::INFINITY, f64::min);
+    end + STRETCH * (end - from)
+}
+
+/// By how much a schedule of tasks takes longer than the area of their work.
+const STRETCH: f64 = 0.1;
+
+/// What may come to be paid for a flow: the size of its prices.
+fn stake(instance: &Instance, flows: &TiSlice<FlowId, FlowBound>, f: FlowId, horizon: f64) -> f64 {
+    let (flow, earliest) = (instance.flow(f), flows[f].earliest);
+    let more = |at: f64| flow.cost.eval(at) - flow.cost.eval(earliest);
+    if flow.cost.as_steps().is_some() {
+        more(horizon) / 10.0
+    } else {
+        more(earliest + flow.alone / 10.0 + horizon / 20.0) / 2.0
+    }
+}
+
+/// Where the cells of a flow begin: `width` apart, and closer after whatever makes it cost more.
+fn edges(
+    instance: &Instance,
+    flows: &TiSlice<FlowId, FlowBound>,
+    f: FlowId,
+    nodes: &[Node],
+    (width, horizon): (f64, f64),
+) -> Vec<f64> {
+    let cost = &instance.flow(f).cost;
+    let paths = nodes.iter().flat_map(|node| &node.bundles).map(|b| b.head + b.length() + b.tail);
+    let first = paths.fold(flows[f].earliest, f64::min);
+    // Behind the last step it is all the same.
+    let steps = cost.as_steps().map(|steps| steps.last().map_or(first, |&(at, _)| tolerance::latest(at)));
+    let end = steps.map_or(horizon, |last| just_after(last).min(horizon)).max(first);
+    let mut edges = vec![first, end];
+    let even = ((end - first) / width).ceil().max(1.0);
+    edges.extend((1..even as usize).map(|k| first + (end - first) * k as f64 / even));
+    let breaks = cost.breakpoints().into_iter().map(|at| just_after(tolerance::latest(at)));
+    for at in breaks.chain([flows[f].earliest]).filter(|at| (first..end).contains(at)) {
+        let (mut edge, mut gap) = (at, width / 8.0);
+        while edge < end && gap < width {
+            edges.push(edge);
+            (edge, gap) = (edge + gap, gap * 1.5);
+        }
+    }
+    edges.sort_by(f64::total_cmp);
+    edges.dedup_by(|next, last| *next - *last <= 1e-9 * width);
+    edges
+}
+
+/// A bound and the prices that prove it; minus infinity if nothing is proven of them yet.
+struct Best {
+    bound: f64,
+    prices: Vec<Prices>,
+    /// The length of steps with which it was found.
+    rate: f64,
+}
+
+/// Prices on their way up.
+struct Ascent {
+    kinds: Vec<Kind>,
+    /// What may come to be paid for all flows.
+    stake: f64,
+    best: Option<Best>,
+    /// Steps made so far.
+    steps: usize,
+    /// Whether it was told to stop.
+    is_stopped: bool,
+    usage: Vec<Usage>,
+    scratch: Scratch,
+}
+
+impl Ascent {
+    fn new(kinds: &[Kind], stake: f64) -> Self {
+        let (usage, scratch) = (Vec::new(), Scratch::default());
+        Self { kinds: kinds.to_vec(), stake, best: None, steps: 0, is_stopped: false, usage, scratch }
+    }
+
+    /// Tries several lengths of steps on a coarse grid; the size of its programs.
+    fn explore(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
+        let (programs, scale, size) = TRIAL_GRIDS.iter().find_map(|&grid| {
+            let (programs, scale) = whole.cut(grid);
+            let size = size(&programs);
+            (trial_steps(size) >= *TRIAL_STEPS.start()).then_some((programs, scale, size))
+        })?;
+        let steps = trial_steps(size).min(*TRIAL_STEPS.end());
+        for rate in RATES {
+            let prices = vec![Prices::zero(scale.intervals); self.kinds.len()];
+            self.climb(&programs, prices, (rate, steps), stop);
+        }
+        Some(size)
+    }
+
+    /// Goes on with these kinds of slots: those of a lane at a price in proportion to their speed.
+    fn spread(&mut self, kinds: &[Kind]) -> Option<()> {
+        let Best { prices, rate, .. } = self.best.take()?;
+        let of = |kind: &Kind| {
+            let lump = self.kinds.iter().position(|lump| lump.is_beside(kind))?;
+            let intervals = prices[lump].of_intervals().len();
+            Some(prices[lump].finer(intervals, kind.speed / self.kinds[lump].speed))
+        };
+        let prices = kinds.iter().map(of).collect::<Option<Vec<Prices>>>()?;
+        self.best = Some(Best { bound: f64::NEG_INFINITY, prices, rate });
+        self.kinds = kinds.to_vec();
+        Some(())
+    }
+
+    /// Goes on from the best prices on a finer grid; the size of its programs.
+    fn refine(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
+        let best = self.best.as_ref().filter(|_| !self.is_stopped)?;
+        let left = |size: usize| ((1.0 - TRIAL) * BUDGET as f64) as usize / size.max(1);
+        let (programs, (intervals, cells), size) = GRIDS.iter().find_map(|&grid| {
+            let (programs, _) = whole.cut(grid);
+            let size = size(&programs);
+            (left(size) >= *STEPS.start()).then_some((programs, grid, size))
+        })?;
+        let prices = best.prices.iter().map(|prices| prices.finer(intervals, 1.0)).collect();
+        let length = (best.rate * SHORTER, left(size).min(*STEPS.end()));
+        self.climb(&programs, prices, length, stop);
+        if let Some(best) = &self.best {
+            let (programs, _) = whole.cut((intervals, cells * FINER));
+            let prices = best.prices.iter().map(|prices| prices.finer(intervals, 1.0)).collect();
+            self.climb(&programs, prices, (0.0, 1), stop);
+        }
+        Some(size)
+    }
+
+    /// At most so many steps of this length from some prices, none any more once it was stopped.
+    fn climb(
+        &mut self,
+        programs: &[Program],
+        mut prices: Vec<Prices>,
+        (rate, steps): (f64, usize),
+        stop: &dyn Fn() -> bool,
+    ) {
+        let n = prices[0].of_intervals().len();
+        let mut means = vec![vec![(0.0, 0.0); n]; self.kinds.len()];
+        self.usage = vec![Usage::none(n); self.kinds.len()];
+        // Of an interval of all slots, not of a second.
+        let slots: f64 = self.kinds.iter().map(|kind| kind.slots).sum();
+        let longest = 3.0 * rate * self.stake / (slots * n as f64);
+        for step in 0..steps {
+            self.is_stopped |= !self.is_stopped && stop();
+            if self.is_stopped {
+                return;
+            }
+            let bound = self.look(programs, &prices);
+            self.steps += 1;
+            if self.best.as_ref().is_none_or(|best| best.bound < bound) {
+                self.best = Some(Best { bound, prices: prices.clone(), rate });
+            }
+            let left = 1.0 - step as f64 / steps as f64;
+            let length = longest * left * left;
+            if !self.go(&mut prices, &mut means, i32::try_from(step + 1).unwrap_or(i32::MAX), length) {
+                return;
+            }
+        }
+    }
+
+    /// The bound at some prices, and what is used under them.
+    fn look(&mut self, programs: &[Program], all: &[Prices]) -> f64 {
+        self.usage.iter_mut().for_each(Usage::clear);
+        let (mut sum, mut size, mut tasks) = (0.0, 0.0, 0.0);
+        for program in programs {
+            let least = program.least(all, &mut self.scratch);
+            program.use_up(least, all, &self.scratch, &mut self.usage);
+            sum += least.value;
+            size += least.value.abs();
+            tasks += program.tasks();
+        }
+        let mut highest = 0.0;
+        for (prices, kind) in all.iter().zip(&self.kinds) {
+            let paid = kind.slots * prices.whole();
+            sum -= paid;
+            size += paid;
+            highest = prices.of_intervals().iter().copied().fold(highest, f64::max);
+        }
+        // How often rounding may tell: number of tasks times intervals.
+        let terms = tasks * all[0].of_intervals().len() as f64;
+        sum - 1e-10 * size - 1e-13 * terms * highest
+    }
+
+    /// Moves the prices; `false` if nothing says where to.
+    fn go(&self, all: &mut [Prices], means: &mut [Vec<(f64, f64)>], step: i32, length: f64) -> bool {
+        let mut is_moving = false;
+        let grown = (1.0 - BETA.0.powi(step), 1.0 - BETA.1.powi(step));
+        for (((prices, means), usage), kind) in all.iter_mut().zip(means).zip(&self.usage).zip(&self.kinds) {
+            let slots = kind.slots;
+            let wanted: Vec<f64> = usage.of_intervals().map(|used| used - slots).collect();
+            let now = prices.of_intervals();
+            is_moving |=
+                wanted.iter().zip(now).any(|(&d, &price)| d > 1e-9 * slots || d < 0.0 && price > 0.0);
+            for (mean, d) in means.iter_mut().zip(&wanted) {
+                *mean = (BETA.0 * mean.0 + (1.0 - BETA.0) * d, BETA.1 * mean.1 + (1.0 - BETA.1) * d * d);
+            }
+            prices.change(|i| {
+                let (mean, square) = means[i];
+                length * (mean / grown.0) / ((square / grown.1).sqrt() + f64::MIN_POSITIVE)
+            });
+        }
+        is_moving
+    }
+}
+
+fn size(programs: &[Program]) -> usize {
+    programs.iter().map(Program::size).sum::<usize>().max(1)
+}
+
+/// Steps that each length may have on programs of this size.
+fn trial_steps(size: usize) -> usize {
+    (TRIAL * BUDGET as f64) as usize / (RATES.len() * size)
+}

@@ -1,0 +1,236 @@
+//! A flow as a tree of chains of tasks.
+//!
+//! Of the phases that wait for a phase only the one with the longest tail is kept, which makes the flow an in-tree; the
+//! others remain as heads. Of a phase, tasks of about one length are a group; a group of n tasks, at most m at a time,
+//! is m chains: in order of start, a task begins no earlier than the one m places before it ends. They are ⌈n/m⌉ or one
+//! less long, and chains of one length are a bundle. On machines of mixed speed lengths are those on the fastest slots.
+
+use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, Span};
+
+use crate::paths::Paths;
+
+/// Most groups of a phase.
+const GROUPS: usize = 8;
+/// Most speeds of a lane that have prices of their own.
+const SPEEDS: usize = 4;
+
+/// Slots of one lane and about one speed: what has a price of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Kind {
+    lane: Lane,
+    /// The highest of them.
+    pub(super) speed: f64,
+    pub(super) slots: f64,
+}
+
+impl Kind {
+    /// Whether slots of both serve the same phases.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        self.lane == other.lane
+    }
+}
+
+/// The kinds of slots, those of a lane one after the other, the fastest first.
+pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
+    let mut all = Vec::new();
+    for &lane in cluster.lanes() {
+        let (mut speeds, mut slot): (Vec<(f64, u32)>, u32) = (Vec::new(), 0);
+        while slot < cluster.slots(lane) {
+            let (speed, next) = cluster.speed_of(lane, slot);
+            speeds.push((speed, next - slot));
+            slot = next;
+        }
+        speeds.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let kind = |list: &[(f64, u32)]| Kind {
+            lane,
+            speed: list[list.len() - 1].0,
+            slots: list.iter().map(|&(_, slots)| f64::from(slots)).sum(),
+        };
+        all.extend(parts(&speeds, SPEEDS, |speed| speed.0).into_iter().rev().map(kind));
+    }
+    all
+}
+
+/// Each lane as if it had the fastest of its slots only, as many as do the same work: where prices may start, but no
+/// bound.
+pub(super) fn lumped(kinds: &[Kind]) -> Vec<Kind> {
+    let lump = |lane: &[Kind]| {
+        let work: f64 = lane.iter().map(|kind| kind.slots * kind.speed).sum();
+        Kind { slots: work / lane[0].speed, ..lane[0] }
+    };
+    kinds.chunk_by(Kind::is_beside).map(lump).collect()
+}
+
+/// A kind of slots and for how many seconds a task holds one of it at least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Hold {
+    /// Index of the kind.
+    pub(super) kind: usize,
+    pub(super) seconds: f64,
+}
+
+/// Chains of equal length of one phase, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Bundle {
+    /// How many chains.
+    pub(super) chains: u32,
+    /// Tasks in each.
+    pub(super) waves: u32,
+    /// What its tasks can run on, the fastest first.
+    pub(super) holds: Vec<Hold>,
+    /// When the first tasks start at the earliest, after the start of the workload.
+    pub(super) head: f64,
+    /// Longest path after the phase.
+    pub(super) tail: f64,
+}
+
+/// A phase.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    /// Its chains. The first bundle is the longest: it waits for the phases before this one.
+    pub(super) bundles: Vec<Bundle>,
+    /// By how much the phase takes longer at least than the first bundle.
+    pub(super) slack: f64,
+    /// The node that waits for it; `None` if the flow may be complete with it.
+    pub(super) next: Option<usize>,
+}
+
+/// The nodes of a flow, each after those that it waits for. `None` if work is not cut into tasks.
+pub(super) fn of_flow(instance: &Instance, kinds: &[Kind], paths: &Paths, flow: FlowId) -> Option<Vec<Node>> {
+    let order: Vec<PhaseId> =
+        instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases()).collect();
+    let first = order.iter().map(|p| p.index()).min().unwrap_or(0);
+    let mut place = vec![0; order.len()];
+    for (k, phase) in order.iter().enumerate() {
+        place[phase.index() - first] = k;
+    }
+    let groups: Option<Vec<Vec<Group>>> = order.iter().map(|&phase| groups(instance, kinds, phase)).collect();
+    let groups = groups?;
+    let length = |k: usize| {
+        let longest = groups[k].iter().map(Group::length).fold(0.0, f64::max);
+        longest.max(paths.elapsed[order[k]])
+    };
+    let lengths: Vec<f64> = (0..order.len()).map(length).collect();
+    let after: Vec<Vec<usize>> =
+        order.iter().map(|&p| after(instance, p).map(|next| place[next.index() - first]).collect()).collect();
+    let mut tails = vec![0.0; order.len()];
+    let mut next = vec![None; order.len()];
+    for k in (0..order.len()).rev() {
+        let from = |n: usize| lengths[n] + tails[n];
+        next[k] = after[k].iter().copied().max_by(|&a, &b| from(a).total_cmp(&from(b)).then(b.cmp(&a)));
+        tails[k] = next[k].map_or(0.0, from);
+    }
+    let mut heads = vec![instance.flow(flow).release.seconds(); order.len()];
+    for k in 0..order.len() {
+        for &n in &after[k] {
+            heads[n] = f64::max(heads[n], heads[k] + lengths[k]);
+        }
+    }
+    let node = |(k, groups): (usize, Vec<Group>)| {
+        let mut bundles: Vec<Bundle> =
+            groups.iter().flat_map(|group| group.bundles(heads[k], tails[k])).collect();
+        bundles.sort_by(|a, b| b.length().total_cmp(&a.length()));
+        let longest = bundles.first().map_or(0.0, Bundle::length);
+        Node { bundles, slack: lengths[k] - longest, next: next[k] }
+    };
+    Some(groups.into_iter().enumerate().map(node).collect())
+}
+
+/// The phases that wait for a phase.
+fn after(instance: &Instance, phase: PhaseId) -> impl Iterator<Item = PhaseId> {
+    let id: JobId = instance.phase(phase).job;
+    let job = instance.job(id);
+    let reduce = job.reduce.filter(|_| job.map == Some(phase));
+    let later = if reduce.is_some() { &[][..] } else { &job.before[..] };
+    reduce.into_iter().chain(later.iter().filter_map(|&b| instance.job(b).phases().next()))
+}
+
+impl Bundle {
+    /// What a task takes at least.
+    pub(super) fn task(&self) -> f64 {
+        self.holds[0].seconds
+    }
+
+    /// Seconds from the first start to the last end, at least.
+    pub(super) fn length(&self) -> f64 {
+        f64::from(self.waves) * self.task()
+    }
+}
+
+/// Tasks of a phase that are taken to be equally long.
+#[derive(Clone, Debug, PartialEq)]
+struct Group {
+    tasks: u32,
+    /// What the shortest of them takes on each kind of slots.
+    holds: Vec<Hold>,
+    /// How many run at a time at most.
+    at_once: u32,
+}
+
+impl Group {
+    fn waves(&self) -> u32 {
+        self.tasks.div_ceil(self.at_once)
+    }
+
+    fn length(&self) -> f64 {
+        f64::from(self.waves()) * self.holds[0].seconds
+    }
+
+    /// As many chains of full length as the last wave has tasks, and the others.
+    fn bundles(&self, head: f64, tail: f64) -> impl Iterator<Item = Bundle> {
+        let waves = self.waves();
+        let long = self.tasks - (waves - 1) * self.at_once;
+        let bundle = move |(chains, waves)| Bundle { chains, waves, holds: self.holds.clone(), head, tail };
+        let both = [(long, waves), (self.at_once - long, waves - 1)];
+        both.into_iter().filter(|&(chains, waves)| chains > 0 && waves > 0).map(bundle)
+    }
+}
+
+/// The groups of a phase, tasks of no length left out; `None` if it has work that is not cut.
+fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>> {
+    let phase = instance.phase(id);
+    if phase.is_without_length() {
+        return Some(Vec::new());
+    }
+    let (cluster, lane) = (instance.cluster(), instance.lane_of(id));
+    let own: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(|(_, kind)| kind.lane == lane).collect();
+    let fastest = own.first()?.1.speed;
+    let mut spans: Vec<(Span, u32)> = phase.tasks()?.runs().iter().map(|run| (run.span, run.count)).collect();
+    spans.retain(|&(span, _)| least(fastest, span) > 0.0);
+    spans.sort();
+    spans.dedup_by(|next, last| {
+        let same = next.0 == last.0;
+        last.1 += if same { next.1 } else { 0 };
+        same
+    });
+    let slots = cluster.slots(lane);
+    let group = |list: &[(Span, u32)]| {
+        let tasks = list.iter().map(|&(_, count)| count).sum();
+        let hold = |&(kind, of): &(usize, &Kind)| Hold { kind, seconds: least(of.speed, list[0].0) };
+        let at_once = phase.cap.min(slots).min(tasks).max(1);
+        Group { tasks, holds: own.iter().map(hold).collect(), at_once }
+    };
+    Some(parts(&spans, GROUPS, |span| span.0.0 as f64).into_iter().map(group).collect())
+}
+
+/// A sorted list in at most so many parts, cut where it grows most.
+fn parts<T>(list: &[T], most: usize, size: impl Fn(&T) -> f64) -> Vec<&[T]> {
+    let mut cuts: Vec<usize> = (1..list.len()).collect();
+    let growth = |k: &usize| size(&list[*k]) / size(&list[k - 1]);
+    cuts.sort_by(|a, b| growth(b).total_cmp(&growth(a)).then(a.cmp(b)));
+    cuts.truncate(most - 1);
+    cuts.sort_unstable();
+    cuts.push(list.len());
+    let mut from = 0;
+    let part = |to| {
+        let part = &list[from..to];
+        from = to;
+        part
+    };
+    cuts.into_iter().map(part).filter(|part| !part.is_empty()).collect()
+}
+
+/// The least seconds for which a task holds a slot of this speed, as it is or rounded to whole microseconds.
+fn least(speed: f64, span: Span) -> f64 {
+    span.at_speed_nearest(speed).seconds().min(span.seconds() / speed)
+}
