@@ -57,8 +57,9 @@ pub trait Policy {
     }
 
     /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
-    /// phase of that lane, outside `ask.skip`, can run. A phase that is granted must be runnable
-    /// ([`View::runnable`] above 0); the call is repeated while slots are free.
+    /// phase of that lane, outside `ask.skip`, can run or is to run there: a policy may leave slots free, and is asked again
+    /// when something happens. A phase that is granted must be runnable ([`View::runnable`] above 0); the call is repeated
+    /// while slots are free.
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let _ = (ask, view);
         None

@@ -10,7 +10,8 @@
 //! **Guarantee**: at each arrival the order is believed to cost no more than that of any rule, within 0.5 % or the noise; on
 //! what the evaluator covers and with exact estimates the belief is true if nothing else arrives (a law, tested). A flow that
 //! has been there `wait` times its time alone is served before all others (tested).
-//! **Complexity**: at an arrival as many rollouts as there are rules, and the parameter `rollouts`.
+//! **Complexity**: at an arrival as many rollouts as there are rules, and the parameter `rollouts`; with more than 4,000 and
+//! 1,000 phases fewer in proportion, and rules take turns.
 //! **Invariants**: I1. The evaluator equals the simulator on what it covers (`crates/testkit/tests/suite/rollouts.rs`).
 //! **Deviations**: none.
 //!

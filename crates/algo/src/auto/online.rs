@@ -58,7 +58,8 @@ const PAGE: &[&str] = &[
      stays unless another is believed to cost 0.5 % less. From the best order a search moves one flow after another at \
      random, and keeps what costs less or, at the same cost, completes earlier. Until the next arrival slots go by the order \
      that was found. Nothing is planned again when tasks end.",
-    "rollouts=N: the search makes at most N rollouts at an arrival; with more than 1,000 phases fewer in proportion. They are \
+    "rollouts=N: the search makes at most N rollouts at an arrival; with more than 1,000 phases fewer in proportion, and \
+     with more than 4,000 the rules take turns. They are \
      counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
      and speeds, and knows flows that recur: their next release is an arrival in it.",
     "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
@@ -83,7 +84,15 @@ const GAIN: f64 = 0.005;
 
 /// The search makes all its rollouts while no more phases than these are there, and of more in proportion fewer: a decision
 /// takes about as long.
-const PHASES: u64 = 1_000;
+const SEARCHED: usize = 1_000;
+
+/// All rules are tried while no more phases than these are there, and of more in proportion fewer, by turns.
+const TRIED: usize = 4_000;
+
+/// All of `n` while there are no more than `most` phases, and of more in proportion fewer.
+fn share(n: u64, most: usize, phases: usize) -> u64 {
+    n * most.min(phases) as u64 / phases.max(1) as u64
+}
 
 /// The rules that are tried, with their parameters.
 pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
@@ -122,6 +131,8 @@ pub struct Auto {
     objective: Objective,
     portfolio: Vec<(Rule, Knobs)>,
     rollouts: u64,
+    /// The rule that is tried first next time.
+    turn: usize,
     /// A flow goes first when it has been there so many times its time alone.
     wait: f64,
     rng: ChaCha8Rng,
@@ -167,6 +178,7 @@ impl Auto {
             objective,
             portfolio: portfolio(),
             rollouts: settings.count("rollouts"),
+            turn: 0,
             wait: settings.real("wait"),
             rng: random::rng(Seed(settings.count("seed")), "auto", 0),
             residual: Residual::default(),
@@ -252,14 +264,16 @@ impl Auto {
             evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
         let gain = GAIN.max(doubt.noise(phases.len()));
-        let rollouts = if doubt.allows_search() {
-            self.rollouts * PHASES.min(phases.len() as u64) / phases.len().max(1) as u64
-        } else {
-            0
+        let all = self.portfolio.len();
+        let effort = Effort {
+            gain,
+            rollouts: if doubt.allows_search() { share(self.rollouts, SEARCHED, phases.len()) } else { 0 },
+            turn: self.turn,
+            rules: (share(all as u64, TRIED, phases.len()) as usize).max(1),
         };
+        self.turn = (self.turn + effort.rules) % all;
         let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now };
-        let (best, believed) =
-            looking.best(&self.portfolio, &scene, &self.order, Effort { gain, rollouts }, rng);
+        let (best, believed) = looking.best(&self.portfolio, &scene, &self.order, effort, rng);
         let completions = looking.completions(best.flows.as_deref());
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
         let rule = self.portfolio[best.rule].0.name;
@@ -319,6 +333,9 @@ struct Effort {
     gain: f64,
     /// How many rollouts the search may make.
     rollouts: u64,
+    /// The first rule that is tried, and how many are.
+    turn: usize,
+    rules: usize,
 }
 
 /// An evaluator that has looked, and what completions cost.
@@ -340,24 +357,27 @@ impl Looking<'_, '_> {
         effort: Effort,
         rng: &mut ChaCha8Rng,
     ) -> (Numbered, Believed) {
-        let orders: Vec<Option<Vec<u32>>> =
-            portfolio.iter().map(|&(rule, knobs)| numbers(rule, knobs, scene)).collect();
+        let order_of = |rule: usize| numbers(portfolio[rule].0, portfolio[rule].1, scene);
+        let by_rule = order_of(held.rule);
         let in_force = held.flows.as_deref().map(|flows| {
-            let rule = orders[held.rule].as_deref().expect("invariant: it ordered flows before");
+            let rule = by_rule.as_deref().expect("invariant: it ordered flows before");
             kept(flows, rule, self.evaluator.flows())
         });
-        let mut best = Numbered { rule: held.rule, flows: in_force.or_else(|| orders[held.rule].clone()) };
+        let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
         let incumbent = self.believed(best.flows.as_deref(), None, None);
         let mut least = incumbent;
-        for (rule, flows) in orders.iter().enumerate() {
+        let mut tried: Vec<Option<Vec<u32>>> = Vec::new();
+        for rule in (0..effort.rules).map(|at| (effort.turn + at) % portfolio.len()) {
+            let flows = order_of(rule);
             // Where weights and dates are alike, so are the orders of many rules.
-            if orders[..rule].contains(flows) {
+            if tried.contains(&flows) {
                 continue;
             }
             let believed = self.believed(flows.as_deref(), Some(least), None);
             if believed.beats(incumbent, effort.gain) && believed.beats(least, 0.0) {
                 (best, least) = (Numbered { rule, flows: flows.clone() }, believed);
             }
+            tried.push(flows);
         }
         if let Some(flows) = &best.flows {
             let mut flows = flows.clone();
