@@ -36,10 +36,11 @@ impl<'a> Held<'a> {
         Self(None)
     }
 
-    /// What holds slots, in the order in which it started. O(rows of the log).
+    /// What holds slots, in the order in which it started; second attempts of tasks are left out. O(rows of the log).
     pub fn running(self) -> impl Iterator<Item = Holding<'a>> {
         let rows = self.0.into_iter().flat_map(|ledger| {
-            let running = ledger.log.iter_enumerated().filter(|(_, row)| row.is_running());
+            let is_first = |(id, row): &(_, &Row)| row.is_running() && !ledger.is_second(*id);
+            let running = ledger.log.iter_enumerated().filter(is_first);
             running.map(move |(id, row)| (ledger, id, row))
         });
         rows.map(|(ledger, id, row): (&Ledger, _, &Row)| {
