@@ -136,3 +136,30 @@ fn wanted(
     }
     willing(rest, free, sooner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(s: u64) -> Span {
+        Span(s * 1_000_000)
+    }
+
+    #[test]
+    fn a_slow_slot_is_for_what_faster_ones_would_not_have_done_before() {
+        // A task takes 12 s on the slow slot and 3 s on two faster ones, which are free after 2 s: each is done with three
+        // before, at 5, 8 and 11.
+        let fast = Faster { slots: 2, busy: seconds(2), task: seconds(3) };
+        assert_eq!(fast.sooner(seconds(12)), 6);
+        // As late is not sooner.
+        assert_eq!([fast.sooner(seconds(11)), fast.sooner(seconds(5)), fast.sooner(seconds(1))], [4, 0, 0]);
+        assert_eq!([willing(6, 4, 6), willing(7, 4, 6), willing(20, 4, 6)], [0, 1, 4]);
+        // What is believed to take no time is done anywhere.
+        assert_eq!(Faster { task: Span::ZERO, ..fast }.sooner(seconds(12)), 0);
+    }
+
+    #[test]
+    fn what_is_overdue_takes_a_tenth_more() {
+        assert_eq!([overdue(seconds(50)), overdue(Span(3))], [seconds(5), Span(1)]);
+    }
+}

@@ -19,11 +19,10 @@ use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::View;
 
-use crate::machines::{Faster, willing};
-
 use super::positions::Positions;
 use super::snapshot::{Arrival, End, FlowNow, JobNow, Now, PhaseNow, Snapshot, Wait, lanes};
 use super::template::Template;
+use crate::machines::{Faster, willing};
 
 /// The order in which slots are given out.
 #[derive(Clone, Copy, Debug)]

@@ -113,7 +113,7 @@ pub(super) struct Limits {
 impl Limits {
     /// A flow goes first so many seconds after its release.
     pub(super) fn set(&mut self, flow: FlowId, release: Time, seconds: f64) {
-        let at = Time(release.0.saturating_add(Span::from_seconds_nearest(seconds).0));
+        let at = release + Span::from_seconds_nearest(seconds);
         self.at[flow] = Some(at);
         self.by_time.insert((at, flow));
     }

@@ -5,7 +5,8 @@
 //! **Problem**: flows that arrive over time, any metric; each rule is for some.
 //! **Idea**: 1. When a flow arrives or is over, measure what is left of each flow at believed lengths ([`residual`]).
 //! 2. Put the flows in the order of the rule ([`orders`]), as if all slots together were one machine. 3. A free slot goes
-//! to the first flow that can use it, and there to the phase with the longest path to the end of the flow.
+//! to the first flow that can use it, and there to the phase with the longest path to the end of the flow; a slow slot is left
+//! free while faster ones would do the rest of the phase sooner.
 //! **Guarantee**: none with several slots. **Complexity**: O(n log n) when a flow arrives or is over, n the phases of the
 //! flows that are there; O(log n) a decision.
 //! **Deviations**: D1. What is left of a phase is never less than a tenth of what it has done. D2. `moore` with weights

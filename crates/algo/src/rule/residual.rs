@@ -187,6 +187,12 @@ impl Speeds {
             groups.map(|(id, group)| (view.estimates.speed[id], f64::from(of_group(group) * group.count)));
         let mut slots: Vec<(f64, f64)> = counted.filter(|&(_, n)| n > 0.0).collect();
         slots.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // Sums are the same to the last bit whatever the order in which groups of one speed are listed.
+        slots.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += if is_same { next.1 } else { 0.0 };
+            is_same
+        });
         let all: f64 = slots.iter().map(|&(_, n)| n).sum();
         let up = f64::from(view.state.alive(lane).max(1)) / all.max(1.0);
         for (_, n) in &mut slots {

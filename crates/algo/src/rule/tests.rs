@@ -149,3 +149,24 @@ fn johnson_and_the_critical_path_are_for_the_makespan() {
     check_beats(chains, (Metric::Makespan, MAX), [&order("critical-path"), &order("area")], 0.99);
     check_beats(chains, (Metric::Makespan, MAX), [&order("critical-path"), &order("fifo")], 1.0);
 }
+
+#[test]
+fn slow_slots_are_left_free_where_fast_ones_are_sooner() {
+    // Two slots take 2 s for a task, four take 8 s. Five tasks are done after 6 s on the fast ones, and after 8 with the
+    // others; of ten, four are done on the slow ones, and all after 8.
+    let group = |name: &str, speed, slots| {
+        let slots = Slots::Universal(slots);
+        MachineDraft { name: name.into(), count: 1, speed, slots, rack: None }
+    };
+    for (tasks, expected) in [(5, 6.0), (10, 8.0)] {
+        let map = Some(TasksDraft::Uniform { tasks, seconds: 8.0 }.into());
+        let flow = FlowDraft::new("f", vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }]);
+        let machines = vec![group("slow", 1.0, 4), group("fast", 4.0, 2)];
+        let objective = Objective::new(Metric::Response, Combine::Sum);
+        let draft = Draft { machines, flows: vec![flow], objective, ..Draft::default() };
+        let instance = Instance::new(&draft).unwrap();
+        let settings = Settings::parse(crate::auto::ENTRY.params, []).unwrap();
+        let mut auto = crate::auto::Auto::new(objective, &settings);
+        assert_eq!([cost(&instance, &order("area")), cost_of(&instance, &mut auto)], [expected; 2]);
+    }
+}
