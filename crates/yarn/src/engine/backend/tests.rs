@@ -387,6 +387,40 @@ fn a_publication_that_failed_is_made_again_by_the_next_run() {
     assert!(scene.output("count").contains(&made_by("cat")));
 }
 
+/// Copies a directory with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        if path.is_dir() { copy(&path, &to) } else { _ = fs::copy(&path, &to).unwrap() }
+    }
+}
+
+#[test]
+fn a_job_that_was_killed_while_its_output_was_published_is_recorded_once() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 2), scene.job("last", "rev", "@count", 0)];
+    scene.run_and_die(jobs(), scene.applications(1));
+    scene.player.work(scene.app(1), &scene.player.last());
+    // What there is until the publication is done, and what a mirror has of the output when it is made anew: its lock.
+    copy(&scene.path("state/elsewhere"), &scene.path("elsewhere"));
+    copy(&scene.path("count/_temporary"), &scene.path("lock"));
+    scene.run_and_die(jobs(), scene.applications(2));
+    copy(&scene.path("elsewhere"), &scene.path("state/elsewhere"));
+    fs::remove_dir_all(scene.path("count")).unwrap();
+    copy(&scene.path("lock"), &scene.path("count/_temporary"));
+    fs::create_dir_all(scene.path("count/_temporary/parts")).unwrap();
+    scene.player.follow(|_, _| Act::Works);
+    let (end, said) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert!(scene.output("count").contains(&made_by("cat")));
+    let done = recorded(&scene).into_iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+    let done: Vec<_> = done.map(|attempt| attempt.id).collect();
+    let once: std::collections::BTreeSet<_> = done.iter().copied().collect();
+    assert_eq!(done.len(), once.len(), "{done:?}");
+}
+
 #[test]
 fn a_job_whose_tasks_are_all_done_is_published_although_its_application_was_killed() {
     let scene = Scene::new();
@@ -621,10 +655,15 @@ fn a_failed_attempt_is_recorded_once() {
     assert_eq!(scene.player.submitted().len(), 1);
 }
 
-/// How the attempts ended that the journal has.
-fn ends(scene: &Scene) -> Vec<Ended> {
+/// The attempts that the journal has.
+fn recorded(scene: &Scene) -> Vec<Attempt> {
     let journal = slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
-    journal.read().unwrap().attempts.into_iter().map(|attempt| attempt.ended).collect()
+    journal.read().unwrap().attempts
+}
+
+/// How they ended.
+fn ends(scene: &Scene) -> Vec<Ended> {
+    recorded(scene).into_iter().map(|attempt| attempt.ended).collect()
 }
 
 #[test]
