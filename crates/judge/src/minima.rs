@@ -11,7 +11,9 @@
 //!   the slots in use are those that certainly are. Nor do they say when output was lost: a reduce whose
 //!   job lost some may wait again whenever it runs;
 //! - nor do they say when output was lost and a flow failed. A lane with a guaranteed phase of which
-//!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile.
+//!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile;
+//! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum shrinks, and
+//!   those of others grow. Such an instant is not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -43,12 +45,13 @@ pub(crate) fn check(
     failed: impl Fn(FlowId) -> bool,
     first: &mut First,
 ) {
-    let of_no_length = ledger
-        .rows
-        .rows()
-        .iter()
-        .filter(|row| computes_from(ledger.instance, progress, row).is_none_or(|from| from >= row.end));
-    let instants: BTreeSet<Time> = of_no_length.map(|row| row.end).collect();
+    let of_no_length = || {
+        let rows = ledger.rows.rows().iter();
+        rows.filter(|row| computes_from(ledger.instance, progress, row).is_none_or(|from| from >= row.end))
+    };
+    let instants: BTreeSet<Time> = of_no_length().map(|row| row.end).collect();
+    let is_guaranteed = |row: &&TaskRow| guarantee::at_most(ledger.instance, row.phase) > 0;
+    let unclear: BTreeSet<Time> = of_no_length().filter(is_guaranteed).map(|row| row.end).collect();
     for &lane in ledger.instance.cluster().lanes() {
         let phases = ledger.instance.phases().keys().filter(|&phase| {
             let of_lane = ledger.instance.lane_of(phase) == lane && !ledger.is_unseen(phase);
@@ -71,7 +74,7 @@ pub(crate) fn check(
         let mut guaranteed: Vec<_> = guaranteed.collect();
         if !guaranteed.is_empty() {
             guaranteed.sort_by_key(|g| (g.ready, g.phase));
-            Sweep::new(ledger, lane, &waits(ledger, progress)).run(guaranteed, first);
+            Sweep::new(ledger, lane, &waits(ledger, progress)).run(guaranteed, &unclear, first);
         }
     }
 }
@@ -137,7 +140,8 @@ impl<'a, 'b> Sweep<'a, 'b> {
         }
     }
 
-    fn run(mut self, guaranteed: Vec<Guaranteed>, first: &mut First) {
+    /// At instants that are `unclear` nothing is judged.
+    fn run(mut self, guaranteed: Vec<Guaranteed>, unclear: &BTreeSet<Time>, first: &mut First) {
         let mut waiting = guaranteed.into_iter().peekable();
         let mut ready: BTreeMap<PhaseId, Guaranteed> = BTreeMap::new();
         let mut next = 0;
@@ -149,7 +153,9 @@ impl<'a, 'b> Sweep<'a, 'b> {
                 ready.insert(g.phase, g);
             }
             ready.retain(|phase, _| self.left[phase.index()] > 0);
-            if let Some((phase, violation)) = self.breach(now, next..next + group, &ready) {
+            if !unclear.contains(&now)
+                && let Some((phase, violation)) = self.breach(now, next..next + group, &ready)
+            {
                 first.offer(now.seconds(), phase, || violation);
                 return;
             }
