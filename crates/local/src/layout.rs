@@ -300,7 +300,11 @@ impl Layout {
         let moved: BTreeSet<String> =
             (0..job.parts()).map(|part| job.part(part)).filter(|name| !staged.join(name).exists()).collect();
         let directory = job.definition.output();
-        let is_ours = |name: &String| moved.contains(name) || made.owns(&directory, name);
+        // The mark comes last, and what was made is remembered after it.
+        let is_whole = moved.len() == job.parts() as usize;
+        let is_ours = |name: &String| {
+            moved.contains(name) || made.owns(&directory, name) || is_whole && name == SUCCESS
+        };
         if let Some(name) = others(&job.output)?.into_iter().find(|name| !is_ours(name)) {
             let problem =
                 format!("found {name}, which no run of this state directory has made or which was changed");
