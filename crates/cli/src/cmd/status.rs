@@ -33,18 +33,18 @@ const SHORT: f64 = 100.0;
 #[command(after_long_help = "\
 Examples:
   slackline status
-  slackline status flows.toml --follow
+  slackline status --state flows.toml --follow
   slackline status --state /var/lib/slackline/night --format json
 
-The run is that of a flow file, of a state directory, or the only one below .slackline. Nothing is locked or changed, \
+The run is that of --state, or the only one below .slackline, as for `explain` and `logs`. Nothing is locked or changed, \
 so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
 the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.")]
 pub(crate) struct Status {
-    /// Flow file of the run, or its state directory [default: the only run there is]
-    #[arg(value_name = "WORKLOAD", conflicts_with = "state")]
+    /// The run, as by --state
+    #[arg(value_name = "RUN", conflicts_with = "state")]
     workload: Option<PathBuf>,
-    /// State directory of the run
-    #[arg(long, value_name = "DIR")]
+    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
     /// Look again every second until nothing is at work any more
     #[arg(long)]

@@ -126,6 +126,35 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
 }
 
 #[test]
+fn status_explain_and_logs_take_a_run_in_one_way() {
+    let dir = scratch("run-one-way");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ { id = 'j', run = { mapper = 'cat; echo said >&2', inputs = \
+                ['in.txt'], output = 'out' } } ]\n";
+    fs::write(dir.join("a.toml"), flow).expect("a flow file");
+    done(&dir, &["run", "a.toml"]);
+    let all = |run: &[&str]| {
+        let with = |args: &[&str]| done(&dir, &[args, run].concat());
+        let explained = with(&["explain", "f", "j"]);
+        assert!(explained.starts_with("f under flowflex: done at "), "{run:?}: {explained}");
+        assert!(with(&["status"]).starts_with(".slackline/a: done"), "{run:?}");
+        assert!(with(&["logs", "f", "j"]).ends_with("said\n"), "{run:?}");
+    };
+    // The only one there is.
+    all(&[]);
+    fs::create_dir(dir.join(".slackline/b")).expect("a directory");
+    fs::copy(dir.join(".slackline/a/journal.log"), dir.join(".slackline/b/journal.log")).expect("a copy");
+    for run in [".slackline/a", "a.toml", ".slackline/a/schedule.json", ".slackline/a/workload.json"] {
+        all(&["--state", run]);
+    }
+    assert!(done(&dir, &["explain", "a.toml", "f", "j"]).starts_with("f under flowflex"));
+    let several = slackline(&dir, &["explain", "f"]);
+    assert!(several.err.contains("the states of 2 runs, expected --state with one of"), "{}", several.err);
+    let none = slackline(&dir, &["status", "--state", "c.toml"]);
+    assert!(none.err.contains("c.toml: found no run there, expected the state directory"), "{}", none.err);
+}
+
+#[test]
 fn a_run_in_which_nothing_is_done_yet_or_nothing_was_left_to_do_says_so_in_words() {
     let (dir, family) = (scratch("run-empty"), Family::new("run-empty"));
     fs::write(dir.join("in.txt"), "one\n").expect("an input");
