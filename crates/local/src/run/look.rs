@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use slackline_model::Profile;
+
 use super::EngineError;
 use super::error::file;
 use super::opening::refuse_first_edition;
@@ -42,6 +44,11 @@ impl Look {
     /// The policy, if the run has recorded it.
     pub fn policy(&self) -> Option<&str> {
         self.head.setup.options.get("policy").map(String::as_str)
+    }
+
+    /// How its engine differs from machines that do everything at once; `None` if it does not.
+    pub fn profile(&self) -> Option<Profile> {
+        Profile::parse(self.head.setup.options.get("profile")?).ok()?
     }
 
     /// The fraction of a job's maps after which its reduces may take slots.

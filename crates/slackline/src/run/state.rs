@@ -11,6 +11,7 @@ use slackline_local::run::{EngineError, Look};
 use slackline_local::run_schedule;
 
 use super::figures::JobFigures;
+use super::policy::Setting;
 use super::{Forecast, Progress, RunError};
 use crate::policy_spec::PolicySpec;
 
@@ -242,7 +243,8 @@ fn root(look: &Look) -> PathBuf {
 /// When the flows of a run are going to be done.
 fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> BTreeMap<String, f64> {
     let workload = &look.head.workload;
-    let mut forecast = Forecast::of_journal(policy.clone(), look.slowstart(), workload, &look.attempts);
+    let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
+    let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
     for one in at_work {
         forecast.at_work(one.id, Time::from_seconds_nearest(one.since));
     }

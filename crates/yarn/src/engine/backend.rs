@@ -16,10 +16,11 @@ use slackline_local::{
     Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Verdict, WorkerCommand,
     resolve,
 };
-use slackline_model::Draft;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
+use slackline_model::profile::HADOOP;
+use slackline_model::{Draft, Profile};
 use slackline_policy::{Config, Policy};
 
 use super::cluster::{Cluster, Submits};
@@ -261,6 +262,13 @@ impl Backend for Yarn {
 
     fn machines(&self) -> Vec<MachineDraft> {
         self.machines.clone()
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        // A cluster that decides by itself has ApplicationMasters on as many slots as its own settings say.
+        let share = if self.site.by_cluster { 1.0 } else { self.site.am_share };
+        let share = ("am-share", &*share.to_string());
+        Some(Profile::of(HADOOP, [share]).expect("invariant: it is a share of slots"))
     }
 
     fn prepare(
