@@ -43,8 +43,7 @@ pub const ENTRY: EngineEntry =
 /// Where a value is not given: the environment has it.
 const ENVIRONMENT: &str = "environment";
 
-pub(super) const MEMORY: Param =
-    Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
+const MEMORY: Param = Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
 pub(super) const AM_SHARE: Param = Param::new(
     "am-share",
     "0.5",
@@ -129,7 +128,9 @@ pub(super) struct Remote {
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let address = Address::parse(settings.text(ADDRESS)).map_err(EngineError::other)?;
     let manager = ResourceManager::new(&address, http::Settings::default());
-    let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
+    fit::is_manager(&address, &manager)?;
+    let slot_mb = fit::granted_mb(&manager, settings.count(MEMORY.name).div_ceil(1 << 20))?;
+    let machines = slots(&address, &manager, slot_mb)?;
     fit::for_run(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
     let site = Site {
         table: match settings.choice("decide") {
@@ -156,10 +157,8 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
 pub(super) fn slots(
     address: &Address,
     manager: &ResourceManager,
-    memory: u64,
-) -> Result<(u64, Vec<MachineDraft>), EngineError> {
-    manager.info().map_err(|error| fit::no_manager(address, error))?;
-    let slot_mb = fit::granted_mb(manager, memory.div_ceil(1 << 20))?;
+    slot_mb: u64,
+) -> Result<Vec<MachineDraft>, EngineError> {
     let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
     let slots: u32 = machines.iter().map(|machine| machine.count).sum();
     if slots < 2 {
@@ -169,7 +168,7 @@ pub(super) fn slots(
         );
         return Err(EngineError::other(problem));
     }
-    Ok((slot_mb, machines))
+    Ok(machines)
 }
 
 /// The hosts whose NodeManagers are there, each with the slots that their memory has.

@@ -164,8 +164,8 @@ impl<'w> Driven<'w> {
         self.books.advance(self.now);
         let Self { control, manner, alone, .. } = self;
         let of_interest = |app: &App| {
-            let is_its = |queue: &String| *queue == app.queue || queue.ends_with(&format!(".{}", app.queue));
-            app.kind == "MAPREDUCE" && manner.queues.iter().any(is_its) && !alone.contains(&app.id)
+            let is_its = manner.queues.iter().any(|queue| app.is_in(queue));
+            app.kind == "MAPREDUCE" && is_its && !alone.contains(&app.id)
         };
         match control.look(of_interest) {
             Ok(changes) => {
