@@ -60,10 +60,11 @@ pub use slackline_local::this_machine::LocalEngine;
 /// [`WorkerCommand`] says.
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, KeptJob, LogError, Obstacle,
-    RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, JobThere, KeptJob, LogError,
+    Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
+pub(crate) use state::doing;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 

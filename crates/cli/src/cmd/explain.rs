@@ -8,8 +8,8 @@ use slackline::explain::{explain, flow_times};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
-use slackline::report::explain::{Open, OpenPhase, Told, csv, json};
-use slackline::run::{Stage, StateOfRun, TaskId, so_far};
+use slackline::report::explain::{Open, OpenPhase, There, Told, csv, json};
+use slackline::run::{Look, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_trace::Meta;
@@ -117,7 +117,27 @@ fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> any
         schedule.flows.retain(|row| row.completion.is_some());
     }
     let open = (!is_over).then(|| open(&instance, &seen));
-    tell(args, asked, &Shown { instance: &instance, schedule: &schedule, plan: false, open: open.as_ref() })
+    let there = look.profile().is_some().then(|| there(&instance, &look));
+    let (instance, schedule, open, there) = (&instance, &schedule, open.as_ref(), there.as_ref());
+    tell(args, asked, &Shown { instance, schedule, plan: false, open, there })
+}
+
+/// What a cluster did of a run.
+fn there(instance: &Instance, look: &Look) -> There {
+    let mut there = There::default();
+    for (plan, index) in look.jobs.iter().zip(0..) {
+        let of_job = look.there.iter().find(|job| job.is(look.head.started, &plan.flow, &plan.job));
+        there.jobs.extend(of_job.map(|job| (JobId(index), job.clone())));
+    }
+    for attempt in &look.attempts {
+        let Some(job) = instance.jobs().get(JobId(attempt.id.job)) else { continue };
+        let phase = if attempt.id.phase == PhaseKind::Map { job.map } else { job.reduce };
+        let began = attempt.began as f64 / 1e6;
+        if let Some(phase) = phase {
+            there.began.entry(phase).and_modify(|at| *at = at.min(began)).or_insert(began);
+        }
+    }
+    there
 }
 
 /// How far the phases of a run are.
@@ -152,7 +172,7 @@ fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) 
         out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
     }
     let plan = is_plan(&schedule, &document.meta);
-    tell(args, asked, &Shown { instance, schedule: &schedule, plan, open: None })
+    tell(args, asked, &Shown { instance, schedule: &schedule, plan, open: None, there: None })
 }
 
 /// What is explained.
@@ -162,16 +182,24 @@ struct Shown<'a> {
     schedule: &'a Schedule,
     plan: bool,
     open: Option<&'a Open>,
+    there: Option<&'a There>,
 }
 
 fn tell(args: &Explain, asked: &Asked<'_>, shown: &Shown<'_>) -> anyhow::Result<Answer> {
-    let Shown { instance, schedule, plan, open } = *shown;
+    let Shown { instance, schedule, plan, open, there } = *shown;
     let flow = flow_named(instance, asked.flow)?;
     let job = asked.job.map(|name| job_named(instance, flow, name)).transpose()?;
     let explanation = explain(instance, schedule, flow, job);
     let flows = flow_times(instance, schedule);
-    let told =
-        Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows, open };
+    let told = Told {
+        instance,
+        policy: &schedule.policy,
+        plan,
+        explanation: &explanation,
+        flows: &flows,
+        open,
+        there,
+    };
     let text = match args.output.form() {
         Form::Table => told.text(&out::view(args.output.file())),
         Form::Json => json(&told),

@@ -42,7 +42,7 @@ pub(crate) fn done(dir: &Path, args: &[&str]) -> String {
     ran.out
 }
 
-fn status(dir: &Path) -> Value {
+pub(crate) fn status(dir: &Path) -> Value {
     let found = done(dir, &["status", "--state", "state", "--format", "json"]);
     let document: Value = serde_json::from_str(&found).expect("the document is JSON");
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/status.schema.json");

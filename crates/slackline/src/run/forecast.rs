@@ -138,6 +138,11 @@ impl Forecast {
         }
     }
 
+    /// A flow has failed for good.
+    pub(super) fn fail(&mut self, flow: &str) {
+        self.failed.insert(flow.to_owned());
+    }
+
     /// Takes note of a task that is at work since then.
     pub(super) fn at_work(&mut self, id: TaskId, since: Time) {
         self.running.entry(id).or_insert(Running { since, attempts: 0 }).attempts += 1;
