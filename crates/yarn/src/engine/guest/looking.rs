@@ -110,8 +110,10 @@ impl Guest<'_, '_> {
         let job = self.by_app.get(&container.id.attempt.app).copied();
         let since = container.started_ms.map_or(self.now, |ms| self.left.since_start(ms));
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job as usize)) {
-            own.granted.insert(container.id, since);
+            // A look takes time: maps may have ended since it began, and then this reduce was granted.
+            own.granted.insert(container.id, since.min(self.left.now()));
         }
+        let since = since.min(self.now);
         let kind = phase_of(container.purpose);
         let is_open =
             job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
