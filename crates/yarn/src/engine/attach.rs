@@ -51,19 +51,15 @@ use crate::table::Table;
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
 
 /// Jobs of others say themselves how large their containers are.
-const MEMORY: Param = Param::new(
-    "memory",
-    "cluster",
-    Values::Bytes,
-    "memory of a container: that of a slot; cluster: as those have that run",
-)
-.or_word("cluster");
+const MEMORY: Param =
+    Param::new("memory", "cluster", Values::Bytes, "memory of a slot; cluster: of the containers that run")
+        .or_word("cluster");
 
 const JOB_HISTORY: Param = Param::new(
     "job-history",
     "cluster",
     Values::Text("HOST:PORT"),
-    "says what jobs took before; cluster: that of the cluster, none: not asked",
+    "JobHistory server, which knows what jobs took; cluster: its own, none: not asked",
 );
 
 /// What is asked for.

@@ -48,13 +48,13 @@ pub(super) const AM_SHARE: Param = Param::new(
     "am-share",
     "0.5",
     Values::Real(0.01, 1.0),
-    "part of the slots that ApplicationMasters may hold",
+    "part of the slots that ApplicationMasters may hold; each job has one",
 );
 pub(super) const TABLE: Param = Param::new(
     "table",
     "cluster",
     Values::Text("FILE"),
-    "the table of the plug-in; cluster: as its yarn-site.xml says, none: without the plug-in",
+    "the plug-in's table; cluster: that of its yarn-site.xml, none: by priorities alone",
 );
 
 const PARAMS: &[Param] = &[
@@ -66,18 +66,33 @@ const PARAMS: &[Param] = &[
         "decide",
         "policy",
         Values::Choice(&["policy", "cluster"]),
-        "who decides: the policy, or the cluster as it is without us, to compare",
+        "who decides: the policy, or the cluster as it does without Slackline, to compare",
     ),
     TABLE,
-    Param::new("conf", ENVIRONMENT, Values::Text("DIR"), "configuration of Hadoop, else HADOOP_CONF_DIR"),
-    Param::new("classpath", ENVIRONMENT, Values::Text("PATH"), "jars of Hadoop, else HADOOP_CLASSPATH"),
+    Param::new(
+        "conf",
+        ENVIRONMENT,
+        Values::Text("DIR"),
+        "configuration of Hadoop; environment: HADOOP_CONF_DIR",
+    ),
+    Param::new(
+        "classpath",
+        ENVIRONMENT,
+        Values::Text("PATH"),
+        "jars of Hadoop; environment: HADOOP_CLASSPATH",
+    ),
     Param::new(
         "submitter",
         ENVIRONMENT,
         Values::Text("JAR"),
-        "slackline-hadoop.jar, else SLACKLINE_HADOOP_JAR",
+        "slackline-hadoop.jar; environment: SLACKLINE_HADOOP_JAR",
     ),
-    Param::new("java", ENVIRONMENT, Values::Text("PROGRAM"), "Java, else that of JAVA_HOME, else java"),
+    Param::new(
+        "java",
+        ENVIRONMENT,
+        Values::Text("PROGRAM"),
+        "Java; environment: that of JAVA_HOME, else java",
+    ),
     Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
     Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
     Param::new("hash", "off", slackline_local::backend::SWITCH, "compare inputs by content"),
@@ -153,7 +168,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     Ok(Box::new(Yarn { site, machines, remote: Mutex::default() }))
 }
 
-/// The memory of a container as the cluster grants it, MiB, if one of so many bytes is asked for; and its machines.
+/// The machines of a cluster, whose slots have so much memory, MiB.
 pub(super) fn slots(
     address: &Address,
     manager: &ResourceManager,
@@ -231,8 +246,9 @@ fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
     let value = |name: &'static str, variable: &str| -> Result<OsString, EngineError> {
         match settings.text(name) {
             ENVIRONMENT => std::env::var_os(variable).filter(|value| !value.is_empty()).ok_or_else(|| {
-                let expected = format!("a value, or the variable {variable}");
-                ParamError::Value { name, found: "nothing".to_owned(), expected }.into()
+                EngineError::other(format!(
+                    "found neither --{name} nor the variable {variable}, expected one of them (docs/hadoop.md)"
+                ))
             }),
             given => Ok(given.into()),
         }
@@ -501,7 +517,7 @@ impl slackline_local::backend::Session for SessionThere {
         };
         let close = |jobs: &[JobPlan], owner: &str| {
             let error = submit.close(jobs, owner).err()?;
-            Some(format!("what the run needed there is not removed: {error}"))
+            Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
         };
         session.run_elsewhere(drive, run, close)
     }

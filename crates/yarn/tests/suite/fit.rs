@@ -182,5 +182,5 @@ fn a_slot_of_attach_is_as_the_containers_that_run_and_else_the_smallest() {
             assert!(app.grant(&host, now));
         }
     });
-    assert_eq!(slot(), ("512 MiB, as the 4 containers have that run there, on average".to_owned(), 8));
+    assert_eq!(slot().0, "512 MiB, as the 4 containers have that run there, on average");
 }

@@ -414,7 +414,7 @@ impl<'w> Driven<'w> {
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.name.is_none()) else { return };
         known.silent += 1;
         if known.silent >= SILENT {
-            self.leave_alone(number, "its ApplicationMaster does not say what it has to do");
+            self.leave_alone(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
         }
     }
 

@@ -704,7 +704,7 @@ fn a_clean_up_that_fails_is_a_warning() {
         scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     assert!(
-        said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
+        said.iter().any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
         "{said:?}"
     );
 }
