@@ -90,10 +90,8 @@ impl Explain {
             path.extension().is_some_and(|ending| ["json", "jsonl"].iter().any(|it| ending == *it));
         let of_flow_file =
             || flow_file_state(path, states).filter(|_| !is_document && self.workload.is_none());
-        let from = match is_state(path) {
-            true => From::State(path.to_owned()),
-            false => of_flow_file().map_or(From::Schedule(path), From::State),
-        };
+        let state = is_state(path).then(|| path.to_owned()).or_else(of_flow_file);
+        let from = state.map_or(From::Schedule(path), From::State);
         Ok(Asked { from, flow, job: self.third.as_deref() })
     }
 }

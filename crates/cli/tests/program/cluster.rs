@@ -193,12 +193,12 @@ slackline = 1
 id = "f"
 jobs = [
   { id = "a", run = { mapper = "cat; until test -e go; do sleep 0.05; done", reducer = "cat", inputs = ["in.txt"], output = "a" } },
-  { id = "b", run = { mapper = "cat", inputs = ["@a"], output = "b" } },
+  { id = "b", run = { mapper = "cat", reducer = "cat", inputs = ["@a"], output = "b" } },
 ]
 "#;
     fs::write(dir.join("flow.toml"), flow).unwrap();
     let hadoop = Hadoop::start(&dir);
-    // Two ApplicationMasters and the containers of three phases take 15 s at least. A policy that cannot be simulated with
+    // Two ApplicationMasters and the containers of four phases take 17 s at least. A policy that cannot be simulated with
     // ApplicationMasters is without.
     for (policy, expected) in [("fifo", "late"), ("dmrs", "on time")] {
         let asked =

@@ -103,7 +103,7 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
         at_work.extend(job.at_work.iter().map(|&(id, since)| AtWork::there(id, since)));
     }
     at_work.retain(|one| is_known(one.id));
-    Ok(Some(Look { there, attempts, layout, head, jobs, is_at_work, has_ended, recorded, at_work }))
+    Ok(Some(Look { layout, head, jobs, attempts, is_at_work, has_ended, recorded, at_work, there }))
 }
 
 /// When a file was written last: microseconds since 1970.

@@ -255,7 +255,7 @@ impl Forecast {
     fn behind(&self) -> BTreeMap<&str, f64> {
         let mut behind = BTreeMap::new();
         let Some(profile) = &self.setting.profile else { return behind };
-        let middle = |range: Between| (range.least.seconds() + range.most.seconds()) / 2.0;
+        let middle = |range: Between| f64::midpoint(range.least.seconds(), range.most.seconds());
         let master = middle(profile.submit()) + middle(profile.am_start());
         let mut done = vec![0; self.flows.len()];
         for id in &self.done {

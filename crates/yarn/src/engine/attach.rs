@@ -119,12 +119,11 @@ impl Cluster {
         let scheduler = manager.scheduler().map_err(EngineError::other)?;
         fit::asks_the_plug_in(&scheduler)?;
         let queues = queues(&scheduler, &named)?;
-        let (slot_mb, why) = match settings.given(MEMORY.name) {
-            true => {
-                let asked = settings.count(MEMORY.name).div_ceil(1 << 20);
-                (fit::granted_mb(&manager, asked)?, "as --memory says".to_owned())
-            }
-            false => fit::seen_mb(&manager, &queues)?,
+        let (slot_mb, why) = if settings.given(MEMORY.name) {
+            let asked = settings.count(MEMORY.name).div_ceil(1 << 20);
+            (fit::granted_mb(&manager, asked)?, "as --memory says".to_owned())
+        } else {
+            fit::seen_mb(&manager, &queues)?
         };
         let machines = slots(&address, &manager, slot_mb)?;
         match fit::for_queues(&scheduler, &queues) {
