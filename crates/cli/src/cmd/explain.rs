@@ -41,9 +41,12 @@ Examples:
 Of a run, which may go on, or have been killed, the schedule so far is explained, and of a flow that is not done what it \
 waits for. The run is that of --state, or the only one below .slackline, as for `status` and `logs`.
 
-The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) beside it, where `run` leaves it. The options that the schedule records are applied again. CSV has a row a phase.")]
+The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) beside it, where `run` leaves it. The \
+options that the schedule records are applied again. CSV has a row a phase.")]
 pub(crate) struct Explain {
-    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input; a run may be named instead as by --state [default: that of a run]
+    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default: that of a run]
+    ///
+    /// A state directory or a flow file in its place names a run, as --state does.
     #[arg(value_name = "SCHEDULE")]
     first: String,
     /// Flow to explain
