@@ -67,6 +67,11 @@ impl Layout {
         self.root.join("schedule.json")
     }
 
+    /// What a cluster does of the run.
+    pub(crate) fn applications(&self) -> PathBuf {
+        self.root.join("applications.json")
+    }
+
     /// What the commands of an attempt of a job said on standard error.
     pub fn log(&self, flow: &str, job: &str, id: TaskId, number: u64) -> PathBuf {
         let (flow, job) = (log_name(flow), log_name(job));
@@ -189,6 +194,7 @@ impl Layout {
         let beside_made = self.made().with_extension("next");
         let small = [
             self.memory(),
+            self.applications(),
             self.workload(),
             self.schedule(),
             beside,

@@ -632,7 +632,16 @@ fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
     job.run.iter_mut().for_each(|run| run.limits.attempts = Some(2));
     let (end, said) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
-    assert_eq!(said, ["failed: no luck"; 2]);
+    // Each says which attempt it was, and how a person reads what its container said.
+    for said in &said {
+        let words = [
+            "failed: no luck\n(attempt_",
+            "_m_000000_0 on 127.0.0.",
+            ": yarn logs -applicationId application_",
+        ];
+        assert!(words.iter().all(|words| said.contains(words)), "{said}");
+    }
+    assert_eq!(said.len(), 2);
 }
 
 #[test]
@@ -642,7 +651,9 @@ fn a_failed_attempt_is_recorded_once() {
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
     let recorded = || {
         let said = ends(&scene);
-        said.iter().filter(|ended| matches!(ended, Ended::Failed(message) if message == "no luck")).count()
+        said.iter()
+            .filter(|ended| matches!(ended, Ended::Failed(message) if message.starts_with("no luck\n")))
+            .count()
     };
     for _ in 0..3 {
         let mut looks = 0;
@@ -664,6 +675,24 @@ fn recorded(scene: &Scene) -> Vec<Attempt> {
 /// How they ended.
 fn ends(scene: &Scene) -> Vec<Ended> {
     recorded(scene).into_iter().map(|attempt| attempt.ended).collect()
+}
+
+#[test]
+fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::FailsOnce);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
+    let seen = || slackline_local::run::look(&scene.path("state")).unwrap().unwrap().there;
+    let mut looks = 0;
+    scene.run_and_die(jobs(), move || {
+        looks += 1;
+        looks == 30
+    });
+    let [there] = &seen()[..] else { panic!("found {:?}, expected one job", seen()) };
+    assert_eq!((there.flow.as_str(), there.job.as_str(), there.applications.len()), ("f", "count", 1));
+    assert!(there.submitted.is_some() && there.master[1].is_some(), "{there:?}");
+    // Nobody drives it.
+    assert!(there.at_work.is_empty() && !there.failed && there.containers == 0, "{there:?}");
 }
 
 #[test]
@@ -714,7 +743,7 @@ fn a_clean_up_that_fails_is_a_warning() {
         scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     assert!(
-        said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
+        said.iter().any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
         "{said:?}"
     );
 }
