@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use slackline_model::Draft;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
+use slackline_model::{Draft, Profile};
 
 use crate::job_cost::JobHistory;
 use crate::journal::Attempt;
@@ -48,6 +48,11 @@ pub trait Backend {
 
     /// The machines that flows are scheduled on, in one group.
     fn machines(&self) -> Vec<MachineDraft>;
+
+    /// How it differs from machines that do everything at once, for predictions; `None` if it does not.
+    fn profile(&self) -> Option<Profile> {
+        None
+    }
 
     /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier runs of
     /// the jobs took, and `state` the state directory of the run. Nothing is written, but for what stands in the state

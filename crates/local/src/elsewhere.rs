@@ -6,6 +6,8 @@
 //! before, the run does not know of the job's tasks, and takes the parts where the engine has them once more; killed
 //! after, it finishes the job when it is resumed.
 
+mod applications;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -22,6 +24,9 @@ use crate::journal::{Attempt, Ended};
 use crate::log::LogError;
 use crate::task::Outcome;
 use crate::task_id::TaskId;
+
+pub use applications::JobThere;
+pub(crate) use applications::read as read_applications;
 
 /// What is left of a run, for an engine that runs jobs as wholes.
 pub struct Elsewhere<'a> {
@@ -150,6 +155,45 @@ impl<'a> Elsewhere<'a> {
         let prepared = self.work.layout.prepare(plan, job)?;
         let part = |path: &Path| self.work.publisher.part(path);
         JobSpec::of(plan, self.base(), memory_bytes, prepared.as_deref(), part).map_err(io::Error::other)
+    }
+
+    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its index, and the tasks of it
+    /// that are done and not recorded. Of jobs that are not named, which have ended, it stays what they were called. O(all of that).
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, JobThere, Vec<MadeTask>)>) -> io::Result<()> {
+        let path = self.work.layout.applications();
+        let is_of_interest = |known: &JobThere| {
+            let kept = self.work.kept.iter().map(|kept| (kept.started, &kept.flow, &kept.job));
+            let own = self.work.jobs.iter().map(|plan| (self.started, &plan.flow, &plan.job));
+            kept.chain(own).any(|(run, flow, job)| known.is(run, flow, job))
+        };
+        let mut all = applications::read(&path);
+        all.retain(is_of_interest);
+        for known in &mut all {
+            // What is not named has ended.
+            (known.failed, known.containers) = (false, 0);
+            known.at_work.clear();
+            known.made.clear();
+        }
+        for (index, there, made) in jobs {
+            let plan = &self.work.jobs[index as usize];
+            // They get other numbers when they are recorded.
+            let numbers = (0..=u64::MAX).rev();
+            let made = numbers.zip(made).map(|(number, task)| attempt(number, task)).collect();
+            let (flow, job) = (plan.flow.clone(), plan.job.clone());
+            let earlier = all.extract_if(.., |known| known.is(self.started, &flow, &job));
+            let mut applications: Vec<String> = earlier.flat_map(|known| known.applications).collect();
+            applications.retain(|application| !there.applications.contains(application));
+            applications.extend(there.applications);
+            all.push(JobThere { flow, job, run: self.started, applications, made, ..there });
+        }
+        let place = |there: &JobThere| {
+            self.work.jobs.iter().position(|plan| plan.flow == there.flow && plan.job == there.job)
+        };
+        all.sort_by_cached_key(place);
+        applications::write(&path, &all)
     }
 
     /// Says that something happened.

@@ -67,6 +67,11 @@ impl Layout {
         self.root.join("schedule.json")
     }
 
+    /// What a cluster does of the run.
+    pub(crate) fn applications(&self) -> PathBuf {
+        self.root.join("applications.json")
+    }
+
     /// What the commands of an attempt of a job said on standard error.
     pub fn log(&self, flow: &str, job: &str, id: TaskId, number: u64) -> PathBuf {
         let (flow, job) = (log_name(flow), log_name(job));
@@ -189,6 +194,7 @@ impl Layout {
         let beside_made = self.made().with_extension("next");
         let small = [
             self.memory(),
+            self.applications(),
             self.workload(),
             self.schedule(),
             beside,
@@ -300,7 +306,11 @@ impl Layout {
         let moved: BTreeSet<String> =
             (0..job.parts()).map(|part| job.part(part)).filter(|name| !staged.join(name).exists()).collect();
         let directory = job.definition.output();
-        let is_ours = |name: &String| moved.contains(name) || made.owns(&directory, name);
+        // The mark comes last, and what was made is remembered after it.
+        let is_whole = moved.len() == job.parts() as usize;
+        let is_ours = |name: &String| {
+            moved.contains(name) || made.owns(&directory, name) || is_whole && name == SUCCESS
+        };
         if let Some(name) = others(&job.output)?.into_iter().find(|name| !is_ours(name)) {
             let problem =
                 format!("found {name}, which no run of this state directory has made or which was changed");

@@ -55,7 +55,7 @@ pub mod this_machine;
 pub mod worker;
 
 pub use definition::Definition;
-pub use elsewhere::Elsewhere;
+pub use elsewhere::{Elsewhere, JobThere};
 pub use engine::{Happening, Interrupt, Observer, Settings};
 pub use fleet::AtWork;
 pub use history::HistoryStore;

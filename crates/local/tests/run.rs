@@ -274,6 +274,31 @@ fn a_recorded_task_whose_output_was_not_moved_yet_is_rolled_forward() {
 }
 
 #[test]
+fn a_job_whose_output_was_marked_and_not_remembered_yet_is_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, expected) = text(dir.path());
+    let draft = two_jobs(dir.path(), &input);
+    {
+        let mut session = session(dir.path(), &draft);
+        let instance = session.remaining().unwrap().unwrap();
+        let phases = instance.jobs().iter().next().unwrap().phases();
+        let tasks: u32 = phases.map(|phase| instance.phase(phase).tasks().unwrap().count()).sum();
+        let mut watcher = Watcher { stop_after: Some(tasks as usize), ..Watcher::default() };
+        assert_eq!(go(&mut session, &mut watcher), RunEnd::Interrupted);
+    }
+    // As if the engine had died between the mark and the record of what was made.
+    let (words, sorted) = (dir.path().join("out/words/_temporary"), dir.path().join("out/sorted/_temporary"));
+    fs::create_dir_all(words.join("parts")).unwrap();
+    fs::copy(sorted.join("owner"), words.join("owner")).unwrap();
+    fs::remove_file(dir.path().join("run/jobs.log")).unwrap();
+    assert!(dir.path().join("out/words/_SUCCESS").exists());
+    let (mut session, mut watcher) = (session(dir.path(), &draft), Watcher::default());
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Done, "{:?}", watcher.failures);
+    assert!(watcher.done.iter().all(|id| id.job == 1), "nothing was done twice");
+    assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
+}
+
+#[test]
 fn a_straggler_is_tried_again_on_an_idle_slot() {
     let dir = tempfile::tempdir().unwrap();
     let inputs = dir.path().join("in");

@@ -29,7 +29,12 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::new("heartbeat", "0.2", PAUSE, "machines report, and get work, this often"),
     Param::new("am-heartbeat", "0.2", PAUSE, "an ApplicationMaster hears of its containers this often"),
-    Param::new("container-start", "4..6", RANGE, "from when a container is asked for to its task's own code"),
+    Param::new(
+        "container-start",
+        "1.5..4.5",
+        RANGE,
+        "from when a container is asked for to its task's own code",
+    ),
     Param::new(
         "spread",
         "0",

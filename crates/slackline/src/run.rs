@@ -60,18 +60,23 @@ pub use slackline_local::this_machine::LocalEngine;
 /// [`WorkerCommand`] says.
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, KeptJob, LogError, Obstacle,
-    RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, JobThere, KeptJob, LogError,
+    Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
+pub(crate) use state::doing;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
+
+/// Microseconds of a second.
+const SECOND: u64 = 1_000_000;
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
     request: Request,
     session: Box<dyn Session>,
     store: Option<HistoryStore>,
+    setting: policy::Setting,
 }
 
 impl Run {
@@ -94,7 +99,8 @@ impl Run {
         if let Some(memory) = session.memory() {
             sink.note(&Note::Memory(memory));
         }
-        Ok(Self { request, session, store })
+        let setting = request.setting(backend);
+        Ok(Self { request, session, store, setting })
     }
 
     /// What would become of each job, and how the run would go; nothing is written.
@@ -113,7 +119,9 @@ impl Run {
         if let Some(memory) = ready.prepared.memory() {
             sink.note(&Note::Memory(&memory));
         }
-        Preview::new(request, ready.prepared.workload(), verdicts)
+        // In whole seconds, so that what begins now begins at 0.
+        let now = Time(clock::unix_micros().saturating_sub(ready.started) / SECOND * SECOND);
+        Preview::new(&request.policy, &request.setting(backend), (ready.prepared.workload(), now), verdicts)
     }
 
     /// Runs what is left, and tells the history what this run took so far, however it ends.
@@ -150,7 +158,7 @@ impl Run {
         let instance = Instance::new(&left)?;
         let mut policy = policy::make(&self.request.policy, &instance);
         let past = recalled(self.store.as_ref(), session.workload())?;
-        let forecast = Forecast::new(&self.request, session);
+        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), session);
         let overview = Overview::of(session, self.request.attempts_max);
         let sink = RefCell::new(sink);
         let mut watch = Watch { forecast, sink: &sink };

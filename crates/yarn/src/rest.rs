@@ -215,6 +215,11 @@ pub struct App {
 }
 
 impl App {
+    /// Whether it is in a queue, given by its full path. Schedulers say that, or its own name.
+    pub fn is_in(&self, queue: &str) -> bool {
+        queue == self.queue || queue.strip_suffix(&self.queue).is_some_and(|above| above.ends_with('.'))
+    }
+
     /// The value of the tag `name=value`.
     pub fn tag(&self, name: &str) -> Option<&str> {
         self.tags

@@ -11,6 +11,11 @@ use super::declared::{self, Declared, Table};
 pub(crate) struct AttachFlags(Vec<(String, String)>);
 
 impl AttachFlags {
+    /// Whether a parameter was given.
+    pub(crate) fn names(&self, param: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == param)
+    }
+
     /// The values of all parameters.
     ///
     /// # Errors

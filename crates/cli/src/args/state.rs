@@ -1,4 +1,4 @@
-//! Which run is meant: by its flow file, by its state directory, or the only one there is.
+//! Which run is meant: by its state directory, by its flow file, by its schedule, or the only one there is.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,9 @@ use slackline::run::{Look, look};
 /// A run, as it is named on a command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named<'a> {
-    /// The flow file, or the state directory itself.
+    /// The flow file, whether it is there or not, or whatever `state` may be.
     pub(crate) workload: Option<&'a Path>,
-    /// The state directory.
+    /// The state directory, the flow file, or the schedule that the run has written.
     pub(crate) state: Option<&'a Path>,
 }
 
@@ -24,6 +24,23 @@ pub(crate) fn state_name(workload: &Path) -> String {
 /// Whether a run keeps its files there.
 pub(crate) fn is_state(directory: &Path) -> bool {
     directory.join("journal.log").is_file() || directory.join("journal.redb").is_file()
+}
+
+/// The state directory of the run that a path names which is there: that directory, the flow file, or what the run has written
+/// into the directory, such as its schedule.
+fn state_of(named: &Path, states: &Path) -> Option<PathBuf> {
+    if is_state(named) {
+        return Some(named.to_owned());
+    }
+    let around = named.parent().filter(|_| named.is_file()).map(Path::to_owned);
+    let of_flow_file = flow_file_state(named, states);
+    around.filter(|directory| is_state(directory)).or(of_flow_file)
+}
+
+/// The state directory of the run of a flow file, if both are there.
+pub(crate) fn flow_file_state(file: &Path, states: &Path) -> Option<PathBuf> {
+    let state = states.join(state_name(file));
+    (file.is_file() && is_state(&state)).then_some(state)
 }
 
 /// The state directories below `states`, in the order of their names.
@@ -41,9 +58,10 @@ impl Named<'_> {
     /// None is named, and there is none or more than one.
     pub(crate) fn directory(self, states: &Path) -> anyhow::Result<PathBuf> {
         match (self.state, self.workload) {
-            (Some(state), _) => Ok(state.to_owned()),
-            (None, Some(workload)) if is_state(workload) => Ok(workload.to_owned()),
-            (None, Some(workload)) => Ok(states.join(state_name(workload))),
+            (Some(named), _) => Ok(state_of(named, states).unwrap_or_else(|| named.to_owned())),
+            (None, Some(named)) => {
+                Ok(state_of(named, states).unwrap_or_else(|| states.join(state_name(named))))
+            }
             (None, None) => match all_states(states).as_slice() {
                 [only] => Ok(only.clone()),
                 [] => bail!("{}: found no state of a run, expected one, or --state DIR", states.display()),
@@ -77,6 +95,9 @@ pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<Look> {
         let there = all_states(states);
         let names: Vec<String> = there.iter().map(|path| path.display().to_string()).collect();
         let known = if names.is_empty() { String::new() } else { format!("; there are {}", listed(&names)) };
-        anyhow!("{}: found no run there, expected the state directory of one{known}", state.display())
+        anyhow!(
+            "{}: found no run there, expected the state directory of one, or its flow file{known}",
+            state.display()
+        )
     })
 }

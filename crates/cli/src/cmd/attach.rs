@@ -14,9 +14,11 @@ use slackline::attach::{
 };
 use slackline::names::listed;
 use slackline::report::number::{NOTHING, counted, duration, instants};
+use slackline::report::table::wrapped;
 use slackline::report::{Column, Table, View};
 use slackline::run::RunError;
 use slackline_local::clock;
+use slackline_model::cost::is_late;
 use slackline_model::{Start, Time};
 
 use super::Answer;
@@ -100,6 +102,7 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
         start: clock::local(clock::unix_micros()),
         voice: Voice { lines: !args.quiet, more: args.verbose, table: !args.quiet },
         shown: String::new(),
+        is_explained: false,
         events,
         problem: None,
     };
@@ -159,6 +162,8 @@ impl Attach {
             counted(slots.into(), "slot"),
             policy.spec()
         ));
+        let hint = if self.flags.names("memory") { "" } else { "; --memory says another" };
+        out::talk(format_args!("a slot has {}{hint}", cluster.slot()));
     }
 }
 
@@ -178,6 +183,8 @@ struct Live {
     voice: Voice,
     /// The table that was shown last.
     shown: String,
+    /// Whether it was said what its columns mean.
+    is_explained: bool,
     events: Option<Events<File>>,
     /// What kept a table from being shown.
     problem: Option<anyhow::Error>,
@@ -196,7 +203,7 @@ impl Live {
     /// What is left of every application, what it may have, and when it is going to be done.
     fn table(&self, status: &Status, view: &View) -> String {
         let prospects = attach::prospects(status, &self.policy);
-        let apps = &status.applications;
+        let (apps, now) = (&status.applications, status.now.seconds());
         let words = |name: &str, cell: &dyn Fn(&Application) -> String| {
             Column::words(name, apps.iter().map(cell).collect::<Vec<_>>())
         };
@@ -230,6 +237,10 @@ impl Live {
             words("priority", &|one| one.priority.to_string()).rank(2),
             times("deadline", apps.iter().map(|one| one.deadline).collect()).rank(1),
             times("expected", apps.iter().map(|one| prospects.get(&one.flow).copied()).collect()),
+            words("remarks", &|one| {
+                lateness(one.deadline, prospects.get(&one.flow).copied(), now).to_owned()
+            })
+            .heading(""),
         ]);
         let held = apps.iter().filter(|one| one.stage == Stage::Held).count() as u64;
         format!(
@@ -277,18 +288,52 @@ impl Watcher for Live {
         if !self.voice.table || self.problem.is_some() {
             return;
         }
-        let table = self.table(status, &out::view(None));
+        let view = out::view(None);
+        let table = self.table(status, &view);
         if table != self.shown {
             let at = duration(status.now.seconds());
-            self.problem = out::text(None, &format!("\nafter {at}: {table}")).err();
+            // Once, below the first table that has rows.
+            let is_first = !self.is_explained && !status.applications.is_empty();
+            let legend = if is_first { wrapped(&LEGEND, view.width) } else { String::new() };
+            self.problem = out::text(None, &format!("\nafter {at}: {table}{legend}")).err();
+            self.is_explained |= is_first;
             self.shown = table;
         }
+    }
+}
+
+/// What the columns mean.
+const LEGEND: [(&str, &str); 5] = [
+    (
+        "stage",
+        "held: waits until it may have its ApplicationMaster; starting: that starts; runs: the policy decides",
+    ),
+    ("maps, reduces", "tasks that are done, of all"),
+    ("may run", "containers that run, of how many may; any: no limit"),
+    ("priority", "which is served first: the highest"),
+    ("deadline, expected", "when it should be done, and when it will be if no more jobs come"),
+];
+
+/// Whether an application is late, or is going to be.
+fn lateness(deadline: Option<f64>, expected: Option<f64>, now: f64) -> &'static str {
+    match (deadline, expected) {
+        (Some(deadline), _) if is_late(now, deadline) => "late already",
+        (Some(deadline), Some(expected)) if is_late(expected, deadline) => "about to be late",
+        _ => "",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_late_is_marked() {
+        assert_eq!(lateness(Some(10.0), Some(20.0), 5.0), "about to be late");
+        assert_eq!(lateness(Some(10.0), None, 11.0), "late already");
+        assert_eq!(lateness(Some(10.0), Some(9.0), 5.0), "");
+        assert_eq!(lateness(None, Some(20.0), 30.0), "");
+    }
 
     #[test]
     fn the_last_words_say_what_is_left() {

@@ -8,8 +8,8 @@ use slackline::explain::{explain, flow_times};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
-use slackline::report::explain::{Open, OpenPhase, Told, csv, json};
-use slackline::run::{Stage, StateOfRun, TaskId, so_far};
+use slackline::report::explain::{Open, OpenPhase, There, Told, csv, json};
+use slackline::run::{Look, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_trace::Meta;
@@ -17,7 +17,7 @@ use slackline_trace::Meta;
 use super::Answer;
 use crate::args::OutputArgs;
 use crate::args::output::Form;
-use crate::args::state::{is_state, look_at};
+use crate::args::state::{Named, all_states, flow_file_state, is_state, look_at};
 use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::out;
@@ -28,30 +28,35 @@ const BESIDE: [&str; 4] = ["workload.json", "workload.toml", "workload.yaml", "w
 
 #[derive(Args, Debug)]
 #[command(override_usage = "\
-slackline explain [OPTIONS] <SCHEDULE> <FLOW> [JOB]
-       slackline explain [OPTIONS] --state <DIR> <FLOW> [JOB]")]
+slackline explain [OPTIONS] [--state <RUN>] <FLOW> [JOB]
+       slackline explain [OPTIONS] <SCHEDULE> <FLOW> [JOB]")]
 #[command(after_long_help = "\
 Examples:
   slackline simulate examples/nightly.toml --policy fair --output fair.json
   slackline explain fair.json billing --workload examples/nightly.toml
   slackline explain fair.json billing rate -w examples/nightly.toml
-  slackline explain --state .slackline/nightly billing
+  slackline explain billing
+  slackline explain billing --state nightly.toml
 
-A state directory stands for the run in it, which may go on, or have been killed: then its schedule so far is \
-explained, and of a flow that is not done what it waits for. The workload is that of --workload, or a file named workload.json (.toml, .yaml) beside the schedule, where \
-`run` leaves it. The options that the schedule records are applied again. CSV has a row a phase.")]
+Of a run, which may go on, or have been killed, the schedule so far is explained, and of a flow that is not done what it \
+waits for. The run is that of --state, or the only one below .slackline, as for `status` and `logs`.
+
+The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) beside it, where `run` leaves it. The \
+options that the schedule records are applied again. CSV has a row a phase.")]
 pub(crate) struct Explain {
-    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl), or a run's state directory; - for standard input
+    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default: that of a run]
+    ///
+    /// A state directory or a flow file in its place names a run, as --state does.
     #[arg(value_name = "SCHEDULE")]
     first: String,
     /// Flow to explain
-    #[arg(value_name = "FLOW", required_unless_present = "state")]
+    #[arg(value_name = "FLOW")]
     second: Option<String>,
     /// One job of it [default: all of them]
     #[arg(value_name = "JOB", conflicts_with = "state")]
     third: Option<String>,
-    /// State directory of a run, instead of SCHEDULE
-    #[arg(long, value_name = "DIR", conflicts_with = "workload")]
+    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    #[arg(long, value_name = "RUN", conflicts_with = "workload")]
     state: Option<PathBuf>,
     /// Workload that the schedule was made for [default: beside it]
     #[arg(long, short, value_name = "FILE")]
@@ -68,27 +73,35 @@ struct Asked<'a> {
 }
 
 /// Where the schedule is.
-#[derive(Clone, Copy)]
 enum From<'a> {
     Schedule(&'a Path),
-    State(&'a Path),
+    State(PathBuf),
 }
 
 impl Explain {
-    fn asked(&self) -> anyhow::Result<Asked<'_>> {
-        if let Some(state) = &self.state {
+    /// `states` is where runs have their state directories.
+    fn asked(&self, states: &Path) -> anyhow::Result<Asked<'_>> {
+        let path = Path::new(&self.first);
+        // A word that is no file is a flow of the only run, if there are runs at all.
+        let is_flow = || self.workload.is_none() && self.first != "-" && !path.exists();
+        if self.state.is_some() || self.third.is_none() && is_flow() && !all_states(states).is_empty() {
+            let state = Named { workload: None, state: self.state.as_deref() }.directory(states)?;
             return Ok(Asked { from: From::State(state), flow: &self.first, job: self.second.as_deref() });
         }
-        let path = Path::new(&self.first);
         let flow = self.second.as_deref().ok_or_else(|| anyhow!("found no FLOW, expected one"))?;
-        let from = if is_state(path) { From::State(path) } else { From::Schedule(path) };
+        let is_document =
+            path.extension().is_some_and(|ending| ["json", "jsonl"].iter().any(|it| ending == *it));
+        let of_flow_file =
+            || flow_file_state(path, states).filter(|_| !is_document && self.workload.is_none());
+        let state = is_state(path).then(|| path.to_owned()).or_else(of_flow_file);
+        let from = state.map_or(From::Schedule(path), From::State);
         Ok(Asked { from, flow, job: self.third.as_deref() })
     }
 }
 
 pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
-    let asked = args.asked()?;
-    match asked.from {
+    let asked = args.asked(defaults.state())?;
+    match &asked.from {
         From::State(state) => of_run(args, &asked, state, defaults.state()),
         From::Schedule(path) => of_schedule(args, &asked, path, tables),
     }
@@ -105,7 +118,27 @@ fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> any
         schedule.flows.retain(|row| row.completion.is_some());
     }
     let open = (!is_over).then(|| open(&instance, &seen));
-    tell(args, asked, &Shown { instance: &instance, schedule: &schedule, plan: false, open: open.as_ref() })
+    let there = look.profile().is_some().then(|| there(&instance, &look));
+    let (instance, schedule, open, there) = (&instance, &schedule, open.as_ref(), there.as_ref());
+    tell(args, asked, &Shown { instance, schedule, plan: false, open, there })
+}
+
+/// What a cluster did of a run.
+fn there(instance: &Instance, look: &Look) -> There {
+    let mut there = There::default();
+    for (plan, index) in look.jobs.iter().zip(0..) {
+        let of_job = look.there.iter().find(|job| job.is(look.head.started, &plan.flow, &plan.job));
+        there.jobs.extend(of_job.map(|job| (JobId(index), job.clone())));
+    }
+    for attempt in &look.attempts {
+        let Some(job) = instance.jobs().get(JobId(attempt.id.job)) else { continue };
+        let phase = if attempt.id.phase == PhaseKind::Map { job.map } else { job.reduce };
+        let began = attempt.began as f64 / 1e6;
+        if let Some(phase) = phase {
+            there.began.entry(phase).and_modify(|at| *at = at.min(began)).or_insert(began);
+        }
+    }
+    there
 }
 
 /// How far the phases of a run are.
@@ -140,7 +173,7 @@ fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) 
         out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
     }
     let plan = is_plan(&schedule, &document.meta);
-    tell(args, asked, &Shown { instance, schedule: &schedule, plan, open: None })
+    tell(args, asked, &Shown { instance, schedule: &schedule, plan, open: None, there: None })
 }
 
 /// What is explained.
@@ -150,16 +183,24 @@ struct Shown<'a> {
     schedule: &'a Schedule,
     plan: bool,
     open: Option<&'a Open>,
+    there: Option<&'a There>,
 }
 
 fn tell(args: &Explain, asked: &Asked<'_>, shown: &Shown<'_>) -> anyhow::Result<Answer> {
-    let Shown { instance, schedule, plan, open } = *shown;
+    let Shown { instance, schedule, plan, open, there } = *shown;
     let flow = flow_named(instance, asked.flow)?;
     let job = asked.job.map(|name| job_named(instance, flow, name)).transpose()?;
     let explanation = explain(instance, schedule, flow, job);
     let flows = flow_times(instance, schedule);
-    let told =
-        Told { instance, policy: &schedule.policy, plan, explanation: &explanation, flows: &flows, open };
+    let told = Told {
+        instance,
+        policy: &schedule.policy,
+        plan,
+        explanation: &explanation,
+        flows: &flows,
+        open,
+        there,
+    };
     let text = match args.output.form() {
         Form::Table => told.text(&out::view(args.output.file())),
         Form::Json => json(&told),

@@ -24,9 +24,9 @@ use crate::out;
 Examples:
   slackline logs nightly extract
   slackline logs nightly extract map-3 --failed
-  slackline logs nightly extract --workload flows.toml --attempt 2
+  slackline logs nightly extract --state flows.toml --attempt 2
 
-The run is that of a flow file, of a state directory, or the only one below .slackline; it may go on, or have been \
+The run is that of --state, or the only one below .slackline, as for `status` and `explain`; it may go on, or have been \
 killed. Above what an attempt said there is a line that names it, and of one that failed the reason. Of a long log the \
 beginning and the end are kept.")]
 pub(crate) struct Logs {
@@ -39,11 +39,11 @@ pub(crate) struct Logs {
     /// One of its tasks, such as map-3, or all of a phase: map or reduce
     #[arg(value_name = "TASK", value_parser = task)]
     task: Option<Task>,
-    /// Flow file of the run, or its state directory [default: the only run there is]
-    #[arg(long, short, value_name = "FILE", conflicts_with = "state")]
+    /// The run, as by --state
+    #[arg(long, short, value_name = "RUN", conflicts_with = "state")]
     workload: Option<PathBuf>,
-    /// State directory of the run
-    #[arg(long, value_name = "DIR")]
+    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
     /// Only the N-th attempt of each task, from 1
     #[arg(long, value_name = "N", value_parser = value::whole::<u32>(1, u32::MAX.into()))]

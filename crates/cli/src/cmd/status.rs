@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
-use slackline::report::{Align, Table, View};
-use slackline::run::{FlowState, FlowStatus, JobFigures, KeptJob, Stage, StateOfRun, TaskAtWork};
+use slackline::report::{Align, Column, Table, View};
+use slackline::run::{FlowState, FlowStatus, JobFigures, JobThere, KeptJob, Stage, StateOfRun, TaskAtWork};
 use slackline_local::clock;
 
 use super::Answer;
@@ -33,18 +33,18 @@ const SHORT: f64 = 100.0;
 #[command(after_long_help = "\
 Examples:
   slackline status
-  slackline status flows.toml --follow
+  slackline status --state flows.toml --follow
   slackline status --state /var/lib/slackline/night --format json
 
-The run is that of a flow file, of a state directory, or the only one below .slackline. Nothing is locked or changed, \
+The run is that of --state, or the only one below .slackline, as for `explain` and `logs`. Nothing is locked or changed, \
 so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
 the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.")]
 pub(crate) struct Status {
-    /// Flow file of the run, or its state directory [default: the only run there is]
-    #[arg(value_name = "WORKLOAD", conflicts_with = "state")]
+    /// The run, as by --state
+    #[arg(value_name = "RUN", conflicts_with = "state")]
     workload: Option<PathBuf>,
-    /// State directory of the run
-    #[arg(long, value_name = "DIR")]
+    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
     /// Look again every second until nothing is at work any more
     #[arg(long)]
@@ -113,10 +113,34 @@ fn table(state: &StateOfRun, view: &View) -> String {
     if !state.kept.is_empty() {
         out.extend(["\ndone by earlier runs:\n", &kept(state, view)]);
     }
+    if !state.there.is_empty() {
+        out.extend(["\non the cluster:\n", &there(state, view)]);
+    }
     if !state.at_work.is_empty() {
         out.extend(["\n", &at_work(state)]);
     }
     out
+}
+
+/// The jobs on a cluster: how it calls them, and what they do there.
+fn there(state: &StateOfRun, view: &View) -> String {
+    let all: Vec<&JobThere> = state.there.iter().collect();
+    let words = |name: &str, cell: &dyn Fn(&JobThere) -> String| {
+        Column::words(name, all.iter().map(|one| cell(one)).collect::<Vec<_>>())
+    };
+    let at = |name: &str, of: fn(&JobThere) -> Option<u64>| {
+        let values: Vec<Option<f64>> =
+            all.iter().map(|one| Some(of(one)? as f64 / 1e6).filter(|_| state.is_of_run(one))).collect();
+        Column::written(name, &values, instants(&values, state.start.as_ref()))
+    };
+    let table = Table::of(vec![
+        words("job", &|one| format!("{}/{}", one.flow, one.job)),
+        words("application", &|one| one.applications.join(", ")),
+        words("remarks", &|one| state.stage_there(one)).heading("").rank(1),
+        at("submitted", |one| one.submitted).rank(2),
+        at("ApplicationMaster up", |one| one.master[1]).heading("ApplicationMaster\nup").rank(3),
+    ]);
+    format!("{}(what its containers said: yarn logs -applicationId APPLICATION)\n", table.render(view))
 }
 
 /// `.slackline/night: at work for 12 s under flowflex`, and how far.
@@ -212,7 +236,8 @@ fn at_work(state: &StateOfRun) -> String {
     let line = |one: &TaskAtWork| {
         let since = duration((state.now - one.since).max(0.0));
         let TaskAtWork { flow, job, id, slot, .. } = one;
-        format!("  {flow}/{job} {} {} on slot {slot}, for {since}\n", id.phase.name(), id.task)
+        let slot = slot.map_or_else(String::new, |slot| format!(" on slot {slot}"));
+        format!("  {flow}/{job} {} {}{slot}, for {since}\n", id.phase.name(), id.task)
     };
     let all = state.at_work.len();
     let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
@@ -300,6 +325,20 @@ fn document(state: &StateOfRun) -> Value {
             "started": timestamp(job.started),
         })
     };
+    let there = |job: &JobThere| {
+        let at =
+            |micros: Option<u64>| micros.filter(|_| state.is_of_run(job)).map(|micros| micros as f64 / 1e6);
+        json!({
+            "flow": job.flow,
+            "job": job.job,
+            "applications": job.applications,
+            "submitted": at(job.submitted),
+            "master_granted": at(job.master[0]),
+            "master_up": at(job.master[1]),
+            "failed": job.failed,
+            "containers": job.containers,
+        })
+    };
     json!({
         "slackline": 1,
         "state": state.state.display().to_string(),
@@ -313,6 +352,7 @@ fn document(state: &StateOfRun) -> Value {
         "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),
         "kept": state.kept.iter().map(kept).collect::<Vec<_>>(),
         "at_work": state.at_work.iter().map(task).collect::<Vec<_>>(),
+        "cluster": state.there.iter().map(there).collect::<Vec<_>>(),
     })
 }
 

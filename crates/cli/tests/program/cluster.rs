@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde_json::Value;
 use slackline_yarn::AppState;
 use slackline_yarn::table::Table;
 
@@ -16,6 +17,7 @@ use crate::processes::{ended, pause, signal, until};
 use crate::ran;
 use crate::runs::{command, parts};
 use crate::runs_told::events;
+use crate::runs_watched::{done, status};
 use crate::scratch;
 
 use self::hadoop::Hadoop;
@@ -179,6 +181,72 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
     assert_eq!(messages, [true, false], "it is said once, and once that all is well");
     let checked = command(&there, &["check", "state/workload.json", "state/schedule.json"]).output().unwrap();
     assert_eq!(ran(&checked).code, Some(0), "{}", ran(&checked).err);
+}
+
+#[test]
+fn a_run_on_a_cluster_is_seen_from_outside() {
+    let dir = scratch("cluster-seen");
+    fs::write(dir.join("in.txt"), "one\n").unwrap();
+    let flow = r#"
+slackline = 1
+[[flows]]
+id = "f"
+jobs = [
+  { id = "a", run = { mapper = "cat; until test -e go; do sleep 0.05; done", reducer = "cat", inputs = ["in.txt"], output = "a" } },
+  { id = "b", run = { mapper = "cat", reducer = "cat", inputs = ["@a"], output = "b" } },
+]
+"#;
+    fs::write(dir.join("flow.toml"), flow).unwrap();
+    let hadoop = Hadoop::start(&dir);
+    // Two ApplicationMasters and the containers of four phases take 17 s at least. A policy that cannot be simulated with
+    // ApplicationMasters is without.
+    for (policy, expected) in [("fifo", "late"), ("dmrs", "on time")] {
+        let asked =
+            ["run", "flow.toml", "--memory", "512MiB", "--dry-run", "--deadline", "f=12", "--policy", policy];
+        let dry = ran(&command(&dir, &asked).args(hadoop.arguments()).output().unwrap());
+        assert_eq!(dry.code, Some(0), "{}{}", dry.out, dry.err);
+        let line = dry.out.lines().rfind(|line| line.starts_with("f ")).unwrap_or_default();
+        assert!(line.ends_with(expected), "{policy}: {}", dry.out);
+    }
+
+    let mut run = command(&dir, &["run", "flow.toml", "--memory", "512MiB", "--state", "state"]);
+    run.args(hadoop.arguments()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    let is_at_work = || {
+        dir.join("state/applications.json").exists()
+            && status(&dir)["at_work"].as_array().is_some_and(|tasks| !tasks.is_empty())
+    };
+    until("a task of it is at work", is_at_work);
+    let seen = status(&dir);
+    let application = seen["cluster"][0]["applications"][0].as_str().unwrap().to_owned();
+    assert!(application.starts_with("application_"), "{seen:#}");
+    let task = &seen["at_work"][0];
+    assert_eq!((&task["job"], &task["phase"], &task["process"]), (&"a".into(), &"map".into(), &Value::Null));
+    let (now, predicted) = (seen["now"].as_f64().unwrap(), seen["flows"][0]["predicted"].as_f64().unwrap());
+    // The ApplicationMaster of the next job is still to start.
+    assert!(predicted > now + 5.4, "{seen:#}");
+    let text = done(&dir, &["status", "--state", "state"]);
+    for words in
+        ["on the cluster:", "1 task at work", &application, "yarn logs -applicationId", "f/a map 0, for "]
+    {
+        assert!(text.contains(words), "{words:?} in\n{text}");
+    }
+    let told = done(&dir, &["explain", "f", "--state", "state"]);
+    for words in
+        ["0 of 1 task done, 1 at work", "waits for its input: a map", "waits for its input: a map, a reduce"]
+    {
+        assert!(told.contains(words), "{words:?} in\n{told}");
+    }
+    fs::write(dir.join("go"), "").unwrap();
+    let run = ended(run);
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    let seen = status(&dir);
+    let applications = seen["cluster"].as_array().unwrap();
+    assert_eq!((applications.len(), seen["at_work"].as_array().unwrap().len()), (2, 0), "{seen:#}");
+    let told = done(&dir, &["explain", "f", "--state", "state"]);
+    for words in ["its ApplicationMasters start", "its containers start", "on the cluster", "submitted"] {
+        assert!(told.contains(words), "{words:?} in\n{told}");
+    }
 }
 
 /// All files below a directory with what is in them, and the directories.

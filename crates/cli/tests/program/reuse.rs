@@ -201,6 +201,31 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_on_a_narrow_terminal_too_why_a_job_cannot_be_run_and_expects_nothing_of_its_flow() {
+    let dir = scratch("reuse-dry-narrow");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let name = "the-output-of-a-job-that-has-a-very-long-name-as-they-often-have";
+    let flow = |id: &str, output: &str| {
+        format!(
+            "[[flows]]\nid = '{id}'\ndeadline = 1000\njobs = [ {{ id = 'j', run = {{ mapper = 'cat', inputs = \
+             ['in.txt'], output = '{output}' }} }} ]\n"
+        )
+    };
+    let text = format!("slackline = 1\n{}{}", flow("good", "out"), flow("bad", name));
+    fs::write(dir.join("flow.toml"), text).expect("a flow file");
+    fs::create_dir(dir.join(name)).expect("a directory");
+    fs::write(dir.join(name).join("mine"), "").expect("a file of somebody else");
+    let dry =
+        outcome(&command(&dir, &["run", "flow.toml", "--dry-run"]).env("COLUMNS", "72").output().unwrap());
+    assert_eq!(dry.code, Some(1), "{}{}", dry.out, dry.err);
+    let said = dry.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("bad/j cannot be run: output {name}: found")), "{}", dry.out);
+    let of = |flow: &str| dry.out.lines().rfind(|line| line.starts_with(flow)).unwrap_or_default().to_owned();
+    assert!(of("good").ends_with("on time"), "{}", dry.out);
+    assert!(of("bad").ends_with("cannot be run") && !of("bad").contains("1,000"), "{}", dry.out);
+}
+
+#[test]
 fn a_killed_run_goes_on_task_by_task_although_another_job_was_edited() {
     let (dir, family) = (scratch("reuse-killed"), Family::new("reuse-killed"));
     let flow = |last: &str| {

@@ -42,7 +42,7 @@ pub(crate) fn done(dir: &Path, args: &[&str]) -> String {
     ran.out
 }
 
-fn status(dir: &Path) -> Value {
+pub(crate) fn status(dir: &Path) -> Value {
     let found = done(dir, &["status", "--state", "state", "--format", "json"]);
     let document: Value = serde_json::from_str(&found).expect("the document is JSON");
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/status.schema.json");
@@ -123,6 +123,35 @@ fn the_only_run_there_is_needs_no_name_and_what_there_is_not_is_said() {
     assert!(refused(&["logs", "f", "jj", "-w", "a.toml"]).contains("found job \"jj\", expected j"));
     assert!(refused(&["logs", "f", "j", "map-7", "-w", "a.toml"]).contains("which has 1 map from 0"));
     assert!(refused(&["logs", "f", "j", "mop", "-w", "a.toml"]).contains("expected map-N, reduce-N"));
+}
+
+#[test]
+fn status_explain_and_logs_take_a_run_in_one_way() {
+    let dir = scratch("run-one-way");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    let flow = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [ { id = 'j', run = { mapper = 'cat; echo said >&2', inputs = \
+                ['in.txt'], output = 'out' } } ]\n";
+    fs::write(dir.join("a.toml"), flow).expect("a flow file");
+    done(&dir, &["run", "a.toml"]);
+    let all = |run: &[&str]| {
+        let with = |args: &[&str]| done(&dir, &[args, run].concat());
+        let explained = with(&["explain", "f", "j"]);
+        assert!(explained.starts_with("f under flowflex: done at "), "{run:?}: {explained}");
+        assert!(with(&["status"]).starts_with(".slackline/a: done"), "{run:?}");
+        assert!(with(&["logs", "f", "j"]).ends_with("said\n"), "{run:?}");
+    };
+    // The only one there is.
+    all(&[]);
+    fs::create_dir(dir.join(".slackline/b")).expect("a directory");
+    fs::copy(dir.join(".slackline/a/journal.log"), dir.join(".slackline/b/journal.log")).expect("a copy");
+    for run in [".slackline/a", "a.toml", ".slackline/a/schedule.json", ".slackline/a/workload.json"] {
+        all(&["--state", run]);
+    }
+    assert!(done(&dir, &["explain", "a.toml", "f", "j"]).starts_with("f under flowflex"));
+    let several = slackline(&dir, &["explain", "f"]);
+    assert!(several.err.contains("the states of 2 runs, expected --state with one of"), "{}", several.err);
+    let none = slackline(&dir, &["status", "--state", "c.toml"]);
+    assert!(none.err.contains("c.toml: found no run there, expected the state directory"), "{}", none.err);
 }
 
 #[test]

@@ -35,16 +35,23 @@ struct Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AtWork {
-    /// The worker's process.
-    pub pid: u64,
-    /// The number of the attempt in its run.
-    pub attempt: u64,
+    /// The worker's process; none of one on a cluster.
+    pub pid: Option<u64>,
+    /// The number of the attempt in its run, if it has one yet.
+    pub attempt: Option<u64>,
     /// Its task.
     pub id: TaskId,
-    /// The slot, of the lane that serves the task.
-    pub slot: u32,
+    /// The slot, of the lane that serves the task; none of one on a cluster.
+    pub slot: Option<u32>,
     /// Since when, microseconds since the run began.
     pub since: u64,
+}
+
+impl AtWork {
+    /// A task on a cluster.
+    pub(crate) fn there(id: TaskId, since: u64) -> Self {
+        Self { pid: None, attempt: None, id, slot: None, since }
+    }
 }
 
 /// The file of a worker, which says what it works on. It is removed with its worker.
@@ -111,8 +118,13 @@ impl Content {
         let (pid, began) = (number()?, number()?);
         let boot = words.next().unwrap_or_default().to_owned();
         let task = lines.next().and_then(|line| serde_json::from_str::<Task>(line).ok());
-        let at_work =
-            task.map(|Task { number, id, slot, since }| AtWork { pid, attempt: number, id, slot, since });
+        let at_work = task.map(|Task { number, id, slot, since }| AtWork {
+            pid: Some(pid),
+            attempt: Some(number),
+            id,
+            slot: Some(slot),
+            since,
+        });
         Some(Self { pid, began, boot, at_work })
     }
 
@@ -194,7 +206,7 @@ mod tests {
         let (number, since) = (u64::MAX, u64::MAX);
         let longest = Task { number, id: largest, slot: u32::MAX, since };
         assert!(serde_json::to_string(&longest).unwrap().len() <= WIDTH);
-        let expected = AtWork { pid: me, attempt: 12, id, slot: 1, since: 5_000_000 };
+        let expected = AtWork { pid: Some(me), attempt: Some(12), id, slot: Some(1), since: 5_000_000 };
         assert_eq!(at_work(dir.path()).unwrap(), [expected]);
         let (length, text) =
             (fs::metadata(pids.join("0")).unwrap().len(), fs::read_to_string(pids.join("0")).unwrap());

@@ -6,12 +6,15 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use slackline_model::Profile;
+
 use super::EngineError;
 use super::error::file;
 use super::opening::refuse_first_edition;
+use crate::elsewhere::{JobThere, read_applications};
 use crate::fleet::{AtWork, at_work};
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Head, Journal};
+use crate::journal::{Attempt, Head, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::task_id::TaskId;
 
@@ -25,7 +28,8 @@ pub struct Look {
     pub head: Head,
     /// Its jobs.
     pub jobs: Vec<JobPlan>,
-    /// All attempts that are recorded, by their numbers.
+    /// All attempts that are recorded, by their numbers; then those that were successful on a cluster, if a process is at work
+    /// on the run that will record them.
     pub attempts: Vec<Attempt>,
     /// Whether a process is at work on it.
     pub is_at_work: bool,
@@ -36,12 +40,19 @@ pub struct Look {
     pub recorded: u64,
     /// What is being done, as far as it can be seen; nothing if no process is at work on the run.
     pub at_work: Vec<AtWork>,
+    /// Its jobs on a cluster, those that earlier runs have done among them.
+    pub there: Vec<JobThere>,
 }
 
 impl Look {
     /// The policy, if the run has recorded it.
     pub fn policy(&self) -> Option<&str> {
         self.head.setup.options.get("policy").map(String::as_str)
+    }
+
+    /// How its engine differs from machines that do everything at once; `None` if it does not.
+    pub fn profile(&self) -> Option<Profile> {
+        Profile::parse(self.head.setup.options.get("profile")?).ok()?
     }
 
     /// The fraction of a job's maps after which its reduces may take slots.
@@ -77,17 +88,22 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     let has_ended = !is_at_work && is_over();
     let pids = || at_work(state).map_err(file(&layout.pids()));
     let mut at_work = if is_at_work { pids()? } else { Vec::new() };
+    let mut there = read_applications(&layout.applications());
+    let mut attempts = content.attempts;
+    let recorded_tasks = done_tasks(&attempts);
+    for job in &mut there {
+        // What nobody drives is made again.
+        if !is_at_work || job.run != head.started {
+            (job.failed, job.containers) = (false, 0);
+            (job.made, job.at_work) = (Vec::new(), Vec::new());
+        }
+        let is_new = |id: TaskId| is_known(id) && !recorded_tasks.contains(&id);
+        job.at_work.retain(|(id, _)| is_new(*id));
+        attempts.extend(std::mem::take(&mut job.made).into_iter().filter(|made| is_new(made.id)));
+        at_work.extend(job.at_work.iter().map(|&(id, since)| AtWork::there(id, since)));
+    }
     at_work.retain(|one| is_known(one.id));
-    Ok(Some(Look {
-        attempts: content.attempts,
-        layout,
-        head,
-        jobs,
-        is_at_work,
-        has_ended,
-        recorded,
-        at_work,
-    }))
+    Ok(Some(Look { layout, head, jobs, attempts, is_at_work, has_ended, recorded, at_work, there }))
 }
 
 /// When a file was written last: microseconds since 1970.

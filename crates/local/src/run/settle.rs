@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use slackline_model::PhaseKind;
+
 use super::error::file;
 use super::{EngineError, LostOutput};
 use crate::job_plan::JobPlan;
@@ -29,7 +31,9 @@ pub(super) fn settle(
     let layout = layout.clone().of_jobs(&run.jobs);
     run.jobs =
         std::mem::take(&mut run.jobs).into_iter().map(|job| job.based(Path::new(&directory))).collect();
-    let lost = roll_forward(run, &layout)?;
+    let mut lost = roll_forward(run, &layout)?;
+    let torn = torn(run, &layout, &lost);
+    lost.extend(torn);
     if !lost.is_empty() {
         journal.lost(&lost.keys().copied().collect())?;
         run.attempts = journal.read()?.attempts;
@@ -82,6 +86,20 @@ fn roll_forward(run: &Unfinished, layout: &Layout) -> Result<BTreeMap<TaskId, St
         lost.extend(damage(attempt, &place).map(|problem| (id, problem)));
     }
     Ok(lost)
+}
+
+/// Tasks that are done of jobs that were made elsewhere, where a job is done as a whole, and are not whole: those that are
+/// not `lost`, and what is said of them. O(tasks).
+fn torn(run: &Unfinished, layout: &Layout, lost: &BTreeMap<TaskId, String>) -> BTreeMap<TaskId, String> {
+    let mut torn = BTreeMap::new();
+    for (index, job) in (0..).zip(&run.jobs).filter(|(index, _)| layout.elsewhere(*index).exists()) {
+        let of_job = TaskId::map(index, 0)..=TaskId { job: index, phase: PhaseKind::Reduce, task: u32::MAX };
+        if !job.is_complete(index, &run.done) || lost.range(of_job.clone()).next().is_some() {
+            let others = run.done.range(of_job).filter(|id| !lost.contains_key(id));
+            torn.extend(others.map(|&id| (id, "its job is done as a whole, and is not whole".to_owned())));
+        }
+    }
+    torn
 }
 
 /// What is wrong with the output of an attempt at its place, if anything is. Map output has check sums, which are looked

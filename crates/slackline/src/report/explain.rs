@@ -4,6 +4,7 @@
 mod advice;
 mod document;
 mod open;
+mod there;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,6 +18,7 @@ use crate::report::table::{Align, Table, View, fitted, wrapped};
 
 pub use document::{csv, json};
 pub use open::{Open, OpenPhase};
+pub use there::There;
 
 /// How many of those who held slots are named.
 const BLOCKERS: usize = 5;
@@ -42,6 +44,8 @@ pub struct Told<'a> {
     pub flows: &'a TiVec<FlowId, FlowTimes>,
     /// Of a run that is not over: how far it is.
     pub open: Option<&'a Open>,
+    /// Of a run on a Hadoop cluster: what that did.
+    pub there: Option<&'a There>,
 }
 
 /// `1st`, `2nd`, `11th`.
@@ -94,6 +98,7 @@ impl Told<'_> {
         let mut out = fitted(&sentences, view.width);
         out.push_str(&self.open_text(view));
         out.push_str(&self.waits(view));
+        out.push_str(&self.starts_text(view));
         out.push_str(&self.blockers(view));
         let advice = self.advice();
         if !advice.is_empty() {
@@ -152,6 +157,7 @@ impl Told<'_> {
                 let place = of(order.started, &format!("of {}", counted(order.of as u64, "flow")));
                 let _ = write!(line, ", {word} at {}{place}", self.at(started));
             }
+            None if self.open.is_some() => line.push_str(", none of its tasks has ended yet"),
             None => line.push_str(self.say(", never held a slot", ", never holds a slot")),
         }
         if let Some(completed) = explanation.completed {
@@ -165,22 +171,30 @@ impl Told<'_> {
     /// The weightiest reason, and who held most of the slots, if it ever wanted more than it had.
     fn why(&self) -> String {
         let explanation = self.explanation;
-        let (blocked, waits) = (&explanation.blocked, explanation.waits);
+        let blocked = &explanation.blocked;
         let total = explanation.until - explanation.released;
         if blocked.seconds <= 0.0 || total <= 0.0 {
             return String::new();
         }
+        let starts = self.starts();
         let reasons = [
-            ("no slot", waits.none),
-            ("too few slots", waits.below),
+            ("no slot", starts.none),
+            ("its jobs were not submitted, as they got no slot or no ApplicationMaster,", starts.submission),
+            ("the start of its ApplicationMasters", starts.masters),
+            ("the start of its containers", starts.containers),
+            ("too few slots", starts.below),
             (
                 "its own work, with all the slots it could use or its last tasks running",
-                waits.cap + waits.last,
+                starts.cap + starts.last,
             ),
         ];
         let (reason, most) = reasons.into_iter().fold(reasons[0], |a, b| if b.1 > a.1 { b } else { a });
         let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
         let word = self.say("the slots it wanted were", "the slots it wants are");
+        // Slots were not what it waited for.
+        if reason.starts_with("the start of") {
+            return out;
+        }
         match blocked.others.first() {
             Some(first) if first.slot_seconds >= blocked.idle => {
                 let flow = self.instance.job(first.job).flow;
@@ -232,16 +246,25 @@ impl Told<'_> {
     /// How the time is divided.
     fn waits(&self, view: &View) -> String {
         let explanation = self.explanation;
-        let (waits, total) = (explanation.waits, explanation.until - explanation.released);
+        let total = explanation.until - explanation.released;
         if explanation.chain.is_empty() {
             return String::new();
         }
-        let entries = [
-            ("no slot, though it had tasks to start", waits.none),
-            ("fewer slots than it could use", waits.below),
-            ("all the slots it could use", waits.cap),
-            ("its last tasks, nothing left to start", waits.last),
+        let starts = self.starts();
+        let mut entries = vec![
+            ("no slot, though it had tasks to start", starts.none),
+            ("fewer slots than it could use", starts.below),
+            ("all the slots it could use", starts.cap),
+            ("its last tasks, nothing left to start", starts.last),
         ];
+        if self.there.is_some() {
+            let there = [
+                ("its jobs not submitted yet", starts.submission),
+                ("its ApplicationMasters start", starts.masters),
+                ("its containers start", starts.containers),
+            ];
+            entries.splice(0..0, there);
+        }
         let values: Vec<Option<f64>> = entries.iter().map(|&(_, value)| Some(value)).collect();
         let mut table = Table::new(&[
             (&format!("{} from release to end", self.subject()), Align::Left),
@@ -319,7 +342,7 @@ impl Told<'_> {
                 table.row([name, cell, share(value, all)]);
             }
         }
-        format!("\n{}{}", table.render(view), Self::idle(blocked, view))
+        format!("\n{}{}", table.render(view), self.idle(blocked, view))
     }
 
     /// When a flow is done, and as which.
@@ -350,9 +373,15 @@ impl Told<'_> {
     }
 
     /// A remark on slots that no job held.
-    fn idle(blocked: &Blocked, view: &View) -> String {
+    fn idle(&self, blocked: &Blocked, view: &View) -> String {
         if blocked.idle <= IDLE * blocked.slot_seconds() {
             return String::new();
+        }
+        if self.there.is_some() {
+            let why = "Slots that no job of the run holds are those of ApplicationMasters (one for each job, and 5 s longer) and of \
+                       other applications, or wait for an ApplicationMaster or a container to start, or are less than the policy \
+                       gives out.";
+            return fitted(why, view.width);
         }
         let why = "Slots that no job holds while there are tasks to start are kept for minima or for input nearby, \
                    are less than the policy gives out, wait for a heartbeat, or are on machines that are down.";

@@ -6,12 +6,14 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::profile::Between;
+use slackline_model::schedule::FlowRow;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 
-use super::Request;
 use super::Session;
-use super::policy;
-use super::session::{self};
+use super::policy::{self, Setting};
+use super::session;
+use super::sink::count;
 use crate::policy_spec::PolicySpec;
 
 #[cfg(test)]
@@ -39,7 +41,7 @@ pub enum Prospect {
 /// Looks ahead.
 pub struct Forecast {
     policy: PolicySpec,
-    slowstart: f64,
+    setting: Setting,
     /// The workload with the durations that were believed before the run.
     draft: Draft,
     /// By job: its flow.
@@ -52,6 +54,8 @@ pub struct Forecast {
     thinking: Option<Thinking>,
     /// When to look again.
     next: Time,
+    /// When something was heard last.
+    now: Time,
 }
 
 /// A phase: the index of its job in the run, and which of its phases.
@@ -85,10 +89,10 @@ struct Thinking {
 }
 
 impl Forecast {
-    pub(super) fn new(request: &Request, session: &dyn Session) -> Self {
+    pub(super) fn new(policy: PolicySpec, setting: Setting, session: &dyn Session) -> Self {
         Self {
-            policy: request.policy.clone(),
-            slowstart: request.slowstart,
+            policy,
+            setting,
             draft: session.workload().clone(),
             flows: session::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
             done: session::done(session),
@@ -98,6 +102,7 @@ impl Forecast {
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
+            now: Time::ZERO,
         }
     }
 
@@ -105,7 +110,7 @@ impl Forecast {
     /// recorded is known, and no flow has failed for good.
     pub(super) fn of_journal(
         policy: PolicySpec,
-        slowstart: f64,
+        setting: Setting,
         workload: &Draft,
         attempts: &[Attempt],
     ) -> Self {
@@ -119,7 +124,7 @@ impl Forecast {
         }
         Self {
             policy,
-            slowstart,
+            setting,
             draft: workload.clone(),
             flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
             done,
@@ -129,7 +134,13 @@ impl Forecast {
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
+            now: Time::ZERO,
         }
+    }
+
+    /// A flow has failed for good.
+    pub(super) fn fail(&mut self, flow: &str) {
+        self.failed.insert(flow.to_owned());
     }
 
     /// Takes note of a task that is at work since then.
@@ -144,19 +155,20 @@ impl Forecast {
         if self.policy.is_program() || draft.flows.is_empty() {
             return None;
         }
-        completions(&draft, &self.policy, self.slowstart)
+        completions(&draft, &self.policy, &self.setting, now)
     }
 
-    /// What is expected of a flow.
+    /// What is expected of a flow; never before now.
     pub fn of(&self, flow: &str) -> Prospect {
         if self.failed.contains(flow) {
             return Prospect::Failed;
         }
-        self.expected.get(flow).map_or(Prospect::Unknown, |&at| Prospect::Done(at))
+        self.expected.get(flow).map_or(Prospect::Unknown, |&at| Prospect::Done(at.max(self.now.seconds())))
     }
 
     /// Takes in what happened, and looks ahead if it is time to.
     pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
+        self.now = now;
         self.record(now, what);
         self.take_in(now);
         // A program would be started anew for every look.
@@ -217,11 +229,11 @@ impl Forecast {
     /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
     fn look_ahead(&mut self, now: Time) {
         let draft = self.ahead(now);
-        let (policy, slowstart) = (self.policy.clone(), self.slowstart);
+        let (policy, setting) = (self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         std::thread::spawn(move || {
             // The answer is no longer wanted if the run has ended.
-            let _ = completions(&draft, &policy, slowstart).map(|expected| sender.send(expected));
+            let _ = completions(&draft, &policy, &setting, now).map(|expected| sender.send(expected));
         });
         self.thinking = Some(Thinking { since: now, answer });
     }
@@ -230,10 +242,37 @@ impl Forecast {
     fn ahead(&self, now: Time) -> Draft {
         let mut draft = remaining(&self.believed(now), &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
+        let behind = self.behind();
         for flow in &mut draft.flows {
-            flow.release = flow.release.max(now.seconds());
+            let behind = behind.get(flow.id.as_str()).copied().unwrap_or(0.0);
+            flow.release = flow.release.max(now.seconds() - behind).max(0.0);
         }
         draft
+    }
+
+    /// By flow: seconds that starting has taken of what it has at work. It is simulated as if it had come so much earlier, so
+    /// that only what is still to come is counted. O(tasks).
+    fn behind(&self) -> BTreeMap<&str, f64> {
+        let mut behind = BTreeMap::new();
+        let Some(profile) = &self.setting.profile else { return behind };
+        let middle = |range: Between| f64::midpoint(range.least.seconds(), range.most.seconds());
+        let master = middle(profile.submit()) + middle(profile.am_start());
+        let mut done = vec![0; self.flows.len()];
+        for id in &self.done {
+            done[id.job as usize] += 1;
+        }
+        let tasks = |phase: &Option<PhaseDraft>| phase.as_ref().map_or(0, count);
+        let jobs = self.draft.flows.iter().flat_map(|flow| &flow.jobs);
+        let all = jobs.map(|job| tasks(&job.map) + tasks(&job.reduce));
+        for ((all, done), flow) in all.zip(done).zip(&self.flows) {
+            if 0 < done && done < all {
+                behind.insert(flow.as_str(), master);
+            }
+        }
+        for id in self.running.keys() {
+            behind.insert(&self.flows[id.job as usize], master + middle(profile.container_start()));
+        }
+        behind
     }
 
     /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
@@ -288,10 +327,16 @@ impl Forecast {
     }
 }
 
-/// When each flow is done under a policy; `None` if it cannot be simulated.
-fn completions(draft: &Draft, policy: &PolicySpec, slowstart: f64) -> Option<BTreeMap<String, f64>> {
+/// When each flow is done under a policy, not before `now`; `None` if it cannot be simulated.
+fn completions(
+    draft: &Draft,
+    policy: &PolicySpec,
+    setting: &Setting,
+    now: Time,
+) -> Option<BTreeMap<String, f64>> {
     let instance = Instance::new(draft).ok()?;
-    let schedule = policy::simulated(policy, &instance, slowstart).ok()?.schedule;
+    let schedule = policy::simulated(policy, &instance, setting).ok()?.schedule;
     let done = schedule.flows.iter();
-    Some(done.filter_map(|row| Some((instance.flow(row.flow).id.clone(), row.completion?))).collect())
+    let at = |row: &FlowRow| Some((instance.flow(row.flow).id.clone(), row.completion?.max(now.seconds())));
+    Some(done.filter_map(at).collect())
 }

@@ -95,7 +95,7 @@ impl Run {
             return Ok(None);
         }
         let instance = Instance::new(&draft)?;
-        let simulated = policy::simulated(&self.request.policy, &instance, self.request.slowstart)
+        let simulated = policy::simulated(&self.request.policy, &instance, &self.setting)
             .map_err(RunError::Prediction)?;
         Ok(Some(Prediction { instance, simulated }))
     }

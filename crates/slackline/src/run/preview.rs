@@ -3,26 +3,37 @@
 use std::collections::BTreeSet;
 
 use slackline_local::{JobVerdict, Verdict};
-use slackline_model::{Draft, Instance};
+use slackline_model::{Draft, Instance, Time};
 
-use super::{Prediction, Request, RunError, policy};
+use super::policy::{self, Setting};
+use super::{Prediction, RunError};
+use crate::policy_spec::PolicySpec;
 
 /// What would become of each job, and how the run would go.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The jobs of the flow file, in its order.
     pub jobs: Vec<JobVerdict>,
-    /// How what has to be done would go, from now on; none if nothing has to be done.
+    /// How what has to be done and can be would go, from now on; none if that is nothing.
     pub prediction: Option<Prediction>,
 }
 
 impl Preview {
-    pub(super) fn new(request: &Request, workload: &Draft, jobs: Vec<JobVerdict>) -> Result<Self, RunError> {
+    /// `now` is time since the start of the run, which may have begun long ago.
+    pub(super) fn new(
+        policy: &PolicySpec,
+        setting: &Setting,
+        (workload, now): (&Draft, Time),
+        jobs: Vec<JobVerdict>,
+    ) -> Result<Self, RunError> {
         let is_idle = |verdict: &Verdict| matches!(verdict, Verdict::Kept | Verdict::Left);
         let idle = jobs.iter().filter(|job| is_idle(&job.verdict));
         let idle: BTreeSet<(&str, &str)> = idle.map(|job| (job.flow.as_str(), job.job.as_str())).collect();
         let mut draft = workload.clone();
+        // A flow with a job that cannot be run does not run at all.
+        draft.flows.retain(|flow| !is_prevented(&jobs, &flow.id));
         for flow in &mut draft.flows {
+            flow.release = flow.release.max(now.seconds());
             flow.jobs.retain(|job| !idle.contains(&(flow.id.as_str(), job.id.as_str())));
             let names: BTreeSet<String> = flow.jobs.iter().map(|job| job.id.clone()).collect();
             flow.jobs.iter_mut().for_each(|job| job.after.retain(|name| names.contains(name)));
@@ -32,8 +43,61 @@ impl Preview {
             return Ok(Self { jobs, prediction: None });
         }
         let instance = Instance::new(&draft)?;
-        let simulated =
-            policy::simulated(&request.policy, &instance, request.slowstart).map_err(RunError::Prediction)?;
+        let simulated = policy::simulated(policy, &instance, setting).map_err(RunError::Prediction)?;
         Ok(Self { jobs, prediction: Some(Prediction { instance, simulated }) })
+    }
+
+    /// The flows that cannot be run, as one of their jobs cannot, in the order of the flow file.
+    pub fn prevented_flows(&self) -> Vec<&str> {
+        let mut flows: Vec<&str> = self.jobs.iter().map(|job| job.flow.as_str()).collect();
+        flows.dedup();
+        flows.retain(|flow| is_prevented(&self.jobs, flow));
+        flows
+    }
+}
+
+/// Whether a job of a flow cannot be run.
+fn is_prevented(jobs: &[JobVerdict], flow: &str) -> bool {
+    jobs.iter().any(|job| job.flow == flow && matches!(job.verdict, Verdict::Prevented(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_local::Reason;
+    use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+
+    use super::*;
+    use crate::run::Backend;
+    use crate::run::tests::{fake::Fake, request};
+
+    /// What would become of a flow of one job with a map of a second.
+    fn job(flow: &str, verdict: Verdict) -> (FlowDraft, JobVerdict) {
+        let map = Some(TasksDraft::Each(vec![1.0]).into());
+        let job = JobDraft { id: "j".to_owned(), map, ..JobDraft::default() };
+        let said = JobVerdict {
+            flow: flow.to_owned(),
+            job: "j".to_owned(),
+            maps: 1,
+            reduces: 0,
+            verdict,
+            goes_on: false,
+        };
+        (FlowDraft::new(flow, vec![job]), said)
+    }
+
+    #[test]
+    fn what_can_be_run_is_predicted_from_now_on() {
+        let all = [job("kept", Verdict::Kept), job("cannot", Verdict::Prevented("no".to_owned()))];
+        let all = all.into_iter().chain([job("f", Verdict::Run(Reason::New))]);
+        let (flows, jobs) = all.unzip();
+        let workload = Draft { machines: Fake::new().machines(), flows, ..Draft::default() };
+        let request = request(std::path::Path::new("state"));
+        let setting = request.setting(&Fake::new());
+        // The run goes on that began long ago.
+        let now = Time::from_seconds_nearest(100.0);
+        let preview = Preview::new(&request.policy, &setting, (&workload, now), jobs).unwrap();
+        let predicted = preview.prediction.as_ref().unwrap().completions();
+        assert_eq!(predicted.into_iter().collect::<Vec<_>>(), [("f", 101.0)]);
+        assert_eq!(preview.prevented_flows(), ["cannot"]);
     }
 }

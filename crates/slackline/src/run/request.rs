@@ -8,6 +8,7 @@ use slackline_local::{Choices, Setup};
 use slackline_model::{Combine, Draft, Metric, When};
 use slackline_trace::{Importers, Parameters, sha256};
 
+use super::policy::Setting;
 use super::{Backend, DeadlineError};
 use crate::policy_spec::PolicySpec;
 
@@ -90,6 +91,7 @@ impl Request {
             ("slowstart".to_owned(), self.slowstart.to_string()),
         ]);
         options.extend(backend.options());
+        options.extend(backend.profile().map(|profile| ("profile".to_owned(), profile.to_string())));
         options.extend(self.parameters.said());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
@@ -101,6 +103,11 @@ impl Request {
             directory,
             options,
         }
+    }
+
+    /// Where it is run, for the simulator.
+    pub(super) fn setting(&self, backend: &dyn Backend) -> Setting {
+        Setting { slowstart: self.slowstart, profile: backend.profile() }
     }
 
     /// Sets the deadlines of a workload; gives the flows whose deadline was before the start of the run. They are late

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::{Attempt, KeptJob, TaskId, clock};
+use slackline_local::{Attempt, JobThere, KeptJob, TaskId, clock};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 
@@ -11,8 +11,10 @@ use slackline_local::run::{EngineError, Look};
 use slackline_local::run_schedule;
 
 use super::figures::JobFigures;
+use super::policy::Setting;
 use super::{Forecast, Progress, RunError};
 use crate::policy_spec::PolicySpec;
+use crate::report::number::counted;
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +93,10 @@ pub struct StateOfRun {
     pub flows: Vec<FlowState>,
     /// The jobs of the flow file that earlier runs have done and this one leaves as they are.
     pub kept: Vec<KeptJob>,
-    /// Processes at work.
+    /// What is at work.
     pub at_work: Vec<TaskAtWork>,
+    /// Its jobs on a cluster, those that earlier runs have done among them.
+    pub there: Vec<JobThere>,
 }
 
 /// How far a flow is.
@@ -137,10 +141,10 @@ pub struct TaskAtWork {
     pub job: String,
     /// The task.
     pub id: TaskId,
-    /// The process.
-    pub process: u64,
-    /// The slot.
-    pub slot: u32,
+    /// The process; none of one on a cluster.
+    pub process: Option<u64>,
+    /// The slot; none of one on a cluster.
+    pub slot: Option<u32>,
     /// Since when.
     pub since: f64,
 }
@@ -201,8 +205,9 @@ impl StateOfRun {
             Some(policy) if !all_done && stage != Stage::Failed => predicted(look, policy, now, &at_work),
             _ => BTreeMap::new(),
         };
+        let has_failed = |flow: &str| look.there.iter().any(|job| job.failed && job.flow == flow);
         let flows = flow_states(workload, figures, &at_work, |flow| Known {
-            stage,
+            stage: if has_failed(flow) { Stage::Failed } else { stage },
             now: now.seconds(),
             predicted: predicted.get(flow).copied(),
         });
@@ -217,6 +222,7 @@ impl StateOfRun {
             flows,
             kept: look.head.kept.clone(),
             at_work,
+            there: look.there.clone(),
         }
     }
 
@@ -228,9 +234,51 @@ impl StateOfRun {
         })
     }
 
+    /// Whether a job on a cluster is of this run, and not of an earlier one.
+    pub fn is_of_run(&self, there: &JobThere) -> bool {
+        there.run == self.started
+    }
+
+    /// What a job does on a cluster, in words; of a run that is driven.
+    pub fn stage_there(&self, there: &JobThere) -> String {
+        if self.stage != Stage::AtWork || !self.is_of_run(there) || self.is_done(there) {
+            return String::new();
+        }
+        doing(there)
+    }
+
+    fn is_done(&self, there: &JobThere) -> bool {
+        let mut jobs = self.flows.iter().filter(|flow| flow.id == there.flow).flat_map(|flow| &flow.jobs);
+        jobs.find(|job| job.figures.job == there.job).is_none_or(|job| job.figures.is_done())
+    }
+
     /// When it started, by the clock of this machine.
     pub fn clock(&self) -> Start {
         clock::local(self.started)
+    }
+}
+
+/// What a job does on a cluster that is not done: what it waits for, or how much is at work.
+pub(crate) fn doing(there: &JobThere) -> String {
+    let (at_work, starting) =
+        (there.at_work.len(), (there.containers as usize).saturating_sub(there.at_work.len()));
+    if there.failed {
+        return "failed for good".to_owned();
+    }
+    match (there.applications.is_empty(), there.master) {
+        (true, _) => "is being submitted".to_owned(),
+        (false, [None, None]) => "waits for a slot for its ApplicationMaster".to_owned(),
+        (false, [_, None]) => "its ApplicationMaster starts".to_owned(),
+        (false, [_, Some(_)]) => match (at_work, starting) {
+            (0, 0) => "waits for slots".to_owned(),
+            (0, starting) => format!("{} starting", counted(starting as u64, "container")),
+            (at_work, 0) => format!("{} at work", counted(at_work as u64, "task")),
+            (at_work, starting) => {
+                let (at_work, starting) =
+                    (counted(at_work as u64, "task"), counted(starting as u64, "container"));
+                format!("{at_work} at work, {starting} starting")
+            }
+        },
     }
 }
 
@@ -242,7 +290,9 @@ fn root(look: &Look) -> PathBuf {
 /// When the flows of a run are going to be done.
 fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> BTreeMap<String, f64> {
     let workload = &look.head.workload;
-    let mut forecast = Forecast::of_journal(policy.clone(), look.slowstart(), workload, &look.attempts);
+    let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
+    let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
+    look.there.iter().filter(|job| job.failed).for_each(|job| forecast.fail(&job.flow));
     for one in at_work {
         forecast.at_work(one.id, Time::from_seconds_nearest(one.since));
     }

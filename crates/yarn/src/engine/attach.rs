@@ -35,7 +35,7 @@ use slackline_policy::{Config, Driver, Policy};
 
 use self::driven::{Driven, Manner, lengths};
 pub use self::told::{Application, Happened, Phase, Stage, Status, Watcher};
-use super::backend::{AM_SHARE, MEMORY, TABLE, VALID, slots, table_path};
+use super::backend::{AM_SHARE, TABLE, VALID, slots, table_path};
 use super::control::{Control, HIGHEST_PROPERTY};
 use super::fit;
 use super::guest::{CYCLE, Rules};
@@ -50,11 +50,16 @@ use crate::table::Table;
 /// What can be set of it.
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
 
+/// Jobs of others say themselves how large their containers are.
+const MEMORY: Param =
+    Param::new("memory", "cluster", Values::Bytes, "memory of a slot; cluster: of the containers that run")
+        .or_word("cluster");
+
 const JOB_HISTORY: Param = Param::new(
     "job-history",
     "cluster",
     Values::Text("HOST:PORT"),
-    "says what jobs took before; cluster: that of the cluster, none: not asked",
+    "JobHistory server, which knows what jobs took; cluster: its own, none: not asked",
 );
 
 /// What is asked for.
@@ -94,6 +99,7 @@ pub struct Cluster {
     address: Address,
     manner: Manner,
     table: Option<PathBuf>,
+    slot: String,
     remarks: Vec<String>,
     past: JobHistory,
     empty: Instance,
@@ -107,12 +113,19 @@ impl Cluster {
     pub fn ask(address: &str, settings: &Settings, wish: Wish) -> Result<Self, EngineError> {
         let address = Address::parse(address).map_err(EngineError::other)?;
         let manager = ResourceManager::new(&address, http::Settings::default());
-        let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
+        fit::is_manager(&address, &manager)?;
         let mut remarks = Vec::new();
         let Wish { queues: named, dry_run, cycle, every, lasts } = wish;
         let scheduler = manager.scheduler().map_err(EngineError::other)?;
         fit::asks_the_plug_in(&scheduler)?;
         let queues = queues(&scheduler, &named)?;
+        let (slot_mb, why) = if settings.given(MEMORY.name) {
+            let asked = settings.count(MEMORY.name).div_ceil(1 << 20);
+            (fit::granted_mb(&manager, asked)?, "as --memory says".to_owned())
+        } else {
+            fit::seen_mb(&manager, &queues)?
+        };
+        let machines = slots(&address, &manager, slot_mb)?;
         match fit::for_queues(&scheduler, &queues) {
             Err(error) if dry_run => remarks.push(error.to_string()),
             fits => fits?,
@@ -142,7 +155,8 @@ impl Cluster {
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
         let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb, by_cluster: false };
         let manner = Manner { queues, rules, machines, dry_run, cycle, every, lasts };
-        Ok(Self { address, manner, table, remarks, past: past.unwrap_or_default(), empty })
+        let slot = format!("{slot_mb} MiB, {why}");
+        Ok(Self { address, manner, table, slot, remarks, past: past.unwrap_or_default(), empty })
     }
 
     /// What is to be known before, in words for a person.
@@ -158,6 +172,11 @@ impl Cluster {
     /// The full paths of the queues.
     pub fn queues(&self) -> &[String] {
         &self.manner.queues
+    }
+
+    /// The memory that a slot has, and why, in words for a person.
+    pub fn slot(&self) -> &str {
+        &self.slot
     }
 
     /// The table that is written.

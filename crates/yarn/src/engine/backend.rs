@@ -16,10 +16,11 @@ use slackline_local::{
     Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Verdict, WorkerCommand,
     resolve,
 };
-use slackline_model::Draft;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
+use slackline_model::profile::HADOOP;
+use slackline_model::{Draft, Profile};
 use slackline_policy::{Config, Policy};
 
 use super::cluster::{Cluster, Submits};
@@ -42,19 +43,18 @@ pub const ENTRY: EngineEntry =
 /// Where a value is not given: the environment has it.
 const ENVIRONMENT: &str = "environment";
 
-pub(super) const MEMORY: Param =
-    Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
+const MEMORY: Param = Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
 pub(super) const AM_SHARE: Param = Param::new(
     "am-share",
     "0.5",
     Values::Real(0.01, 1.0),
-    "part of the slots that ApplicationMasters may hold",
+    "part of the slots that ApplicationMasters may hold; each job has one",
 );
 pub(super) const TABLE: Param = Param::new(
     "table",
     "cluster",
     Values::Text("FILE"),
-    "the table of the plug-in; cluster: as its yarn-site.xml says, none: without the plug-in",
+    "the plug-in's table; cluster: that of its yarn-site.xml, none: by priorities alone",
 );
 
 const PARAMS: &[Param] = &[
@@ -66,18 +66,33 @@ const PARAMS: &[Param] = &[
         "decide",
         "policy",
         Values::Choice(&["policy", "cluster"]),
-        "who decides: the policy, or the cluster as it is without us, to compare",
+        "who decides: the policy, or the cluster as it does without Slackline, to compare",
     ),
     TABLE,
-    Param::new("conf", ENVIRONMENT, Values::Text("DIR"), "configuration of Hadoop, else HADOOP_CONF_DIR"),
-    Param::new("classpath", ENVIRONMENT, Values::Text("PATH"), "jars of Hadoop, else HADOOP_CLASSPATH"),
+    Param::new(
+        "conf",
+        ENVIRONMENT,
+        Values::Text("DIR"),
+        "configuration of Hadoop; environment: HADOOP_CONF_DIR",
+    ),
+    Param::new(
+        "classpath",
+        ENVIRONMENT,
+        Values::Text("PATH"),
+        "jars of Hadoop; environment: HADOOP_CLASSPATH",
+    ),
     Param::new(
         "submitter",
         ENVIRONMENT,
         Values::Text("JAR"),
-        "slackline-hadoop.jar, else SLACKLINE_HADOOP_JAR",
+        "slackline-hadoop.jar; environment: SLACKLINE_HADOOP_JAR",
     ),
-    Param::new("java", ENVIRONMENT, Values::Text("PROGRAM"), "Java, else that of JAVA_HOME, else java"),
+    Param::new(
+        "java",
+        ENVIRONMENT,
+        Values::Text("PROGRAM"),
+        "Java; environment: that of JAVA_HOME, else java",
+    ),
     Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
     Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
     Param::new("hash", "off", slackline_local::backend::SWITCH, "compare inputs by content"),
@@ -128,7 +143,9 @@ pub(super) struct Remote {
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let address = Address::parse(settings.text(ADDRESS)).map_err(EngineError::other)?;
     let manager = ResourceManager::new(&address, http::Settings::default());
-    let (slot_mb, machines) = slots(&address, &manager, settings.count(MEMORY.name))?;
+    fit::is_manager(&address, &manager)?;
+    let slot_mb = fit::granted_mb(&manager, settings.count(MEMORY.name).div_ceil(1 << 20))?;
+    let machines = slots(&address, &manager, slot_mb)?;
     fit::for_run(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
     let site = Site {
         table: match settings.choice("decide") {
@@ -151,14 +168,12 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     Ok(Box::new(Yarn { site, machines, remote: Mutex::default() }))
 }
 
-/// The memory of a container as the cluster grants it, MiB, if one of so many bytes is asked for; and its machines.
+/// The machines of a cluster, whose slots have so much memory, MiB.
 pub(super) fn slots(
     address: &Address,
     manager: &ResourceManager,
-    memory: u64,
-) -> Result<(u64, Vec<MachineDraft>), EngineError> {
-    manager.info().map_err(|error| fit::no_manager(address, error))?;
-    let slot_mb = fit::granted_mb(manager, memory.div_ceil(1 << 20))?;
+    slot_mb: u64,
+) -> Result<Vec<MachineDraft>, EngineError> {
     let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
     let slots: u32 = machines.iter().map(|machine| machine.count).sum();
     if slots < 2 {
@@ -168,7 +183,7 @@ pub(super) fn slots(
         );
         return Err(EngineError::other(problem));
     }
-    Ok((slot_mb, machines))
+    Ok(machines)
 }
 
 /// The hosts whose NodeManagers are there, each with the slots that their memory has.
@@ -231,8 +246,9 @@ fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
     let value = |name: &'static str, variable: &str| -> Result<OsString, EngineError> {
         match settings.text(name) {
             ENVIRONMENT => std::env::var_os(variable).filter(|value| !value.is_empty()).ok_or_else(|| {
-                let expected = format!("a value, or the variable {variable}");
-                ParamError::Value { name, found: "nothing".to_owned(), expected }.into()
+                EngineError::other(format!(
+                    "found neither --{name} nor the variable {variable}, expected one of them (docs/hadoop.md)"
+                ))
             }),
             given => Ok(given.into()),
         }
@@ -261,6 +277,13 @@ impl Backend for Yarn {
 
     fn machines(&self) -> Vec<MachineDraft> {
         self.machines.clone()
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        // A cluster that decides by itself has ApplicationMasters on as many slots as its own settings say.
+        let share = if self.site.by_cluster { 1.0 } else { self.site.am_share };
+        let share = ("am-share", &*share.to_string());
+        Some(Profile::of(HADOOP, [share]).expect("invariant: it is a share of slots"))
     }
 
     fn prepare(
@@ -494,7 +517,7 @@ impl slackline_local::backend::Session for SessionThere {
         };
         let close = |jobs: &[JobPlan], owner: &str| {
             let error = submit.close(jobs, owner).err()?;
-            Some(format!("what the run needed there is not removed: {error}"))
+            Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
         };
         session.run_elsewhere(drive, run, close)
     }

@@ -159,7 +159,11 @@ impl Cluster {
         let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
         let error = self.control.manager.kill(app).err().filter(refusal)?;
         let is_said = std::mem::replace(&mut self.refusal_is_said, true);
-        (!is_said).then(|| format!("{app} is to end, and cannot be killed: {error}"))
+        (!is_said).then(|| {
+            format!(
+                "{app} is to end, and cannot be killed: {error}; this does it: yarn application -kill {app}"
+            )
+        })
     }
 
     /// Submits a job with a priority, which is answered later.

@@ -156,7 +156,8 @@ impl Control {
                 Err(error) => {
                     self.stubborn.insert(app, looks + AGAIN);
                     if !std::mem::replace(&mut self.refusal_is_said, true) {
-                        warning = Some(format!("{app} keeps its priority: {error}"));
+                        warning =
+                            Some(format!("{app} keeps its priority, whatever the policy says: {error}"));
                     }
                 }
             }

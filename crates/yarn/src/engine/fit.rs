@@ -6,7 +6,7 @@ use slackline_model::names::listed;
 use slackline_model::params::ParamError;
 
 use crate::http::{Address, HttpError};
-use crate::rest::{Queue, ResourceManager, Scheduler};
+use crate::rest::{App, Queue, ResourceManager, Scheduler, Which};
 use crate::submitter::About;
 
 /// The only scheduler that asks the plug-in, as it names itself.
@@ -18,15 +18,16 @@ const MINIMUM: u64 = 1024;
 /// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
 const MAXIMUM: u64 = 8192;
 
-/// Why an address says nothing of its cluster. Other daemons of Hadoop have web interfaces too, which are easily taken for that
-/// of the ResourceManager.
-pub(super) fn no_manager(address: &Address, error: HttpError) -> EngineError {
+/// Refuses an address where no ResourceManager answers. Other daemons of Hadoop have web interfaces too, which are easily taken
+/// for its own.
+pub(super) fn is_manager(address: &Address, manager: &ResourceManager) -> Result<(), EngineError> {
+    let Err(error) = manager.info() else { return Ok(()) };
     if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
-        return EngineError::other(error);
+        return Err(EngineError::other(error));
     }
-    EngineError::other(format!(
+    Err(EngineError::other(format!(
         "{address}: found no ResourceManager there, expected its web address (usually port 8088); {error}"
-    ))
+    )))
 }
 
 /// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
@@ -126,14 +127,42 @@ fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError
     ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into()
 }
 
+/// The memory of a container of jobs that others submit to these queues, MiB, and why it is taken: what those that run have on
+/// average, in whole smallest containers; where none run the smallest.
+pub(super) fn seen_mb(manager: &ResourceManager, queues: &[String]) -> Result<(u64, String), EngineError> {
+    let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
+    let apps = manager.apps(&Which::default()).map_err(EngineError::other)?;
+    let is_its = |app: &&App| app.kind == "MAPREDUCE" && queues.iter().any(|queue| app.is_in(queue));
+    let sizes =
+        apps.iter().filter(is_its).filter_map(|app| Some((app.allocated_mb?, app.running_containers?)));
+    // The ApplicationMaster, which every application has, may be of another size.
+    let (all_mb, containers) =
+        sizes.filter(|(_, count)| *count > 1).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if containers == 0 {
+        let why = "the smallest that the cluster grants (yarn.scheduler.minimum-allocation-mb)".to_owned();
+        return Ok((minimum.min(maximum), why));
+    }
+    let steps = (all_mb as f64 / containers as f64 / minimum as f64).round().max(1.0) as u64;
+    let why = format!("as the {containers} containers have that run there, on average");
+    Ok(((steps * minimum).min(maximum), why))
+}
+
+fn minimum_mb(manager: &ResourceManager) -> Result<u64, EngineError> {
+    mb(manager, "yarn.scheduler.minimum-allocation-mb", MINIMUM)
+}
+
+fn maximum_mb(manager: &ResourceManager) -> Result<u64, EngineError> {
+    mb(manager, "yarn.scheduler.maximum-allocation-mb", MAXIMUM)
+}
+
+fn mb(manager: &ResourceManager, name: &str, default: u64) -> Result<u64, EngineError> {
+    let value = manager.property(name).map_err(EngineError::other)?;
+    Ok(value.and_then(|text| text.trim().parse().ok()).unwrap_or(default).max(1))
+}
+
 /// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
 pub(super) fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
-    let mb = |name: &str, default: u64| {
-        let value = manager.property(name).map_err(EngineError::other)?;
-        Ok::<u64, EngineError>(value.and_then(|text| text.trim().parse().ok()).unwrap_or(default).max(1))
-    };
-    let minimum = mb("yarn.scheduler.minimum-allocation-mb", MINIMUM)?;
-    let maximum = mb("yarn.scheduler.maximum-allocation-mb", MAXIMUM)?;
+    let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
     if asked > maximum {
         let expected = format!(
             "at most {maximum}MiB, the largest container that the cluster grants \

@@ -9,6 +9,7 @@
 mod ending;
 mod jars;
 mod looking;
+mod noting;
 mod submitting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,6 +176,8 @@ pub(super) struct Guest<'a, 's> {
     troubled: bool,
     /// Whether it was said that others hold all slots.
     fullness_is_said: bool,
+    /// When it is next written down what the cluster does.
+    note_at: Time,
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
 }
@@ -221,6 +224,7 @@ impl<'a, 's> Guest<'a, 's> {
             is_silent: false,
             troubled: false,
             fullness_is_said: false,
+            note_at: Time::ZERO,
             fatal: None,
             asked_to_stop,
         };

@@ -1,9 +1,9 @@
 //! The jobs of a run as applications: what is submitted when, and what of it is done.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::elsewhere::MadeTask;
+use slackline_local::elsewhere::{JobThere, MadeTask};
 use slackline_local::worker::Report;
 use slackline_local::{JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
@@ -57,8 +57,11 @@ pub(super) struct OwnJob {
     pub(super) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
     /// When containers of it were granted.
     pub(super) granted: BTreeMap<ContainerId, Time>,
-    /// Tasks that observers were told of as started.
-    pub(super) started: BTreeSet<(PhaseKind, u32)>,
+    /// Tasks that observers were told of as started, and when.
+    pub(super) started: BTreeMap<(PhaseKind, u32), Time>,
+    /// When it was submitted, and since when its ApplicationMaster has a container, and asks for others.
+    pub(super) submitted: Option<Time>,
+    pub(super) master: [Option<Time>; 2],
     /// How often each task failed.
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
     /// Its application has succeeded, and until then its reports may be seen.
@@ -87,7 +90,9 @@ impl OwnJob {
             read_at: 0,
             made: BTreeMap::new(),
             granted: BTreeMap::new(),
-            started: BTreeSet::new(),
+            started: BTreeMap::new(),
+            submitted: None,
+            master: [None; 2],
             failures: BTreeMap::new(),
             late: None,
             doubt: None,
@@ -106,6 +111,24 @@ impl OwnJob {
     /// Its output is complete; what is known of its attempts is of no use any more.
     pub(super) fn end(&mut self) {
         *self = Self { stage: Stage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
+    }
+
+    /// What those who look on from outside are told of it, beside its applications and containers.
+    pub(super) fn there(&self, index: u32) -> JobThere {
+        let is_told_done = |task| self.program.as_ref().is_some_and(|program| program.told.contains(task));
+        let open =
+            self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_told_done(task));
+        let failed = self.stage == Stage::Failed;
+        JobThere {
+            submitted: self.submitted.map(|at| at.0),
+            master: self.master.map(|at| at.map(|at| at.0)),
+            failed,
+            at_work: open
+                .filter(|_| !failed)
+                .map(|(&(phase, task), at)| (TaskId { job: index, phase, task }, at.0))
+                .collect(),
+            ..JobThere::default()
+        }
     }
 
     /// The application that runs it.

@@ -155,3 +155,32 @@ fn another_daemon_at_the_address_is_no_resource_manager() {
         }
     }
 }
+
+#[test]
+fn a_slot_of_attach_is_as_the_containers_that_run_and_else_the_smallest() {
+    let mock = cluster();
+    let slot = || {
+        let settings = Settings::parse(PARAMS, [("table", "none"), ("job-history", "none")]).unwrap();
+        let wish = Wish::new(vec!["jobs".to_owned()]);
+        let cluster = Cluster::ask(&mock.address().to_string(), &settings, wish).unwrap();
+        let slots: u32 = cluster.machines().iter().map(|machine| machine.count).sum();
+        (cluster.slot().to_owned(), slots)
+    };
+    let smallest = "512 MiB, the smallest that the cluster grants (yarn.scheduler.minimum-allocation-mb)";
+    assert_eq!(slot(), (smallest.to_owned(), 8));
+    mock.with(|state| {
+        state.properties.insert("yarn.scheduler.minimum-allocation-mb".to_owned(), "128".to_owned());
+        // An ApplicationMaster alone says nothing, nor does what is in another queue.
+        state.submit("root.jobs", 4, 0).start();
+    });
+    assert_eq!(slot().0, smallest.replace("512", "128"));
+    mock.with(|state| {
+        let (host, now) = (state.hosts[0].0.clone(), state.now_ms);
+        let app = state.submit("root.jobs", 4, 0);
+        app.start();
+        for _ in 0..3 {
+            assert!(app.grant(&host, now));
+        }
+    });
+    assert_eq!(slot().0, "512 MiB, as the 4 containers have that run there, on average");
+}

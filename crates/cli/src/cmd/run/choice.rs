@@ -1,8 +1,9 @@
 //! What of a flow file is done: the flags, and the table of a dry run.
 
 use clap::Args;
-use slackline::report::number::counted;
-use slackline::report::{Align, Table, View};
+use slackline::report::number::{Unit, counted};
+use slackline::report::table::fitted;
+use slackline::report::{Align, Column, Table, View};
 use slackline::run::{Choices, JobVerdict, Preview, Verdict};
 use slackline_model::cost::is_late;
 use slackline_model::{Start, Time};
@@ -44,21 +45,33 @@ impl Choice {
 
 /// What would be done, and when the flows would be.
 pub(super) fn table(preview: &Preview, view: &View) -> String {
-    let mut table = Table::new(&[
-        ("flow", Align::Left),
-        ("job", Align::Left),
-        ("tasks", Align::Right),
-        ("", Align::Left),
-        ("why", Align::Left),
+    let words = |name: &str, cell: &dyn Fn(&JobVerdict) -> String| {
+        Column::words(name, preview.jobs.iter().map(cell).collect::<Vec<_>>())
+    };
+    let tasks: Vec<Option<f64>> =
+        preview.jobs.iter().map(|job| Some(f64::from(job.maps) + f64::from(job.reduces))).collect();
+    let table = Table::of(vec![
+        words("flow", &|job| job.flow.clone()),
+        words("job", &|job| job.job.clone()),
+        Column::numbers("tasks", &tasks, Unit::Count).rank(2),
+        words("what", &|job| said(job).0.to_owned()).heading(""),
+        words("why", &|job| said(job).1).rank(1),
     ]);
-    for job in &preview.jobs {
-        let (what, why) = said(job);
-        let tasks = u64::from(job.maps) + u64::from(job.reduces);
-        table.row([job.flow.clone(), job.job.clone(), tasks.to_string(), what.to_owned(), why]);
-    }
     let work = preview.jobs.iter().filter(|job| matches!(job.verdict, Verdict::Run(_) | Verdict::Resumed));
     let summary = format!("{} to be done, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
-    format!("{}\n{summary}\n{}", table.render(view), flows(preview, view))
+    format!("{}{}\n{summary}\n{}", table.render(view), prevented(preview, view), flows(preview, view))
+}
+
+/// Why jobs cannot be run, each on as many lines as it takes: nothing else is as important.
+fn prevented(preview: &Preview, view: &View) -> String {
+    let problem = |job: &JobVerdict| match &job.verdict {
+        Verdict::Prevented(problem) => {
+            Some(fitted(&format!("{}/{} cannot be run: {problem}", job.flow, job.job), view.width))
+        }
+        _ => None,
+    };
+    let problems: String = preview.jobs.iter().filter_map(problem).collect();
+    if problems.is_empty() { problems } else { format!("\n{problems}") }
 }
 
 fn said(job: &JobVerdict) -> (&'static str, String) {
@@ -67,7 +80,7 @@ fn said(job: &JobVerdict) -> (&'static str, String) {
         Verdict::Left => ("left", "it was not chosen".to_owned()),
         Verdict::Resumed => ("resume", "it was cut short".to_owned()),
         Verdict::Run(reason) => ("run", reason.to_string()),
-        Verdict::Prevented(problem) => ("cannot", problem.clone()),
+        Verdict::Prevented(_) => ("cannot", "see below".to_owned()),
         _ => ("", String::new()),
     }
 }
@@ -94,6 +107,9 @@ fn flows(preview: &Preview, view: &View) -> String {
             _ => "",
         };
         table.row([flow.id.clone(), at(deadline), at(done), verdict.to_owned()]);
+    }
+    for flow in preview.prevented_flows() {
+        table.row([flow, "", "", "cannot be run"]);
     }
     format!("\n{}", table.render(view))
 }

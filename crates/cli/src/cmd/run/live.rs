@@ -177,7 +177,7 @@ impl Live {
             duration(now.seconds()),
             self.running,
             self.slots,
-            doing.join(", ")
+            if doing.is_empty() { "no task is at work".to_owned() } else { doing.join(", ") }
         ));
     }
 

@@ -61,11 +61,23 @@ impl Told<'_> {
     /// Whether all the slots it could use would have done. A job's own waits are not those of its flow.
     fn slots(&self, deadline: &Deadline) -> Option<Advice> {
         let late = deadline.lateness.filter(|_| self.explanation.job.is_none())?;
+        if let Some(why) = self.slow_starts() {
+            return Some(("fewer jobs or sooner starts", why));
+        }
         let (lost, late) = (duration(self.explanation.waits.lost), duration(late));
         let gain = format!("with all it could use, when it could use them, it is done about {lost} earlier");
         Some(match deadline.verdict {
             Verdict::Slots => ("more slots", format!("{gain}; it is {late} late")),
             _ => ("more than slots", format!("{gain}, but it is {late} late: its own work takes too long")),
+        })
+    }
+
+    /// Where most of the time without a slot was that ApplicationMasters took to start: more slots do not help.
+    fn slow_starts(&self) -> Option<String> {
+        let starts = self.starts();
+        (starts.masters > starts.none).then(|| {
+            let [masters, containers] = [starts.masters, starts.containers].map(duration);
+            format!("its ApplicationMasters took {masters} to start, and the first containers of its phases {containers}")
         })
     }
 
@@ -97,7 +109,7 @@ impl Told<'_> {
     /// Whether its waits without a slot are longer than it is late.
     fn sooner(&self, deadline: &Deadline) -> Option<Advice> {
         let (none, late) = (self.explanation.waits.none, deadline.lateness?);
-        if self.explanation.job.is_some() || none < late {
+        if self.explanation.job.is_some() || none < late || self.slow_starts().is_some() {
             return None;
         }
         let word = self.say("was", "is");

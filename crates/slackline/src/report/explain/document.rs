@@ -49,6 +49,12 @@ pub fn json(told: &Told<'_>) -> String {
         },
         "chain": explanation.chain.iter().map(phase).collect::<Vec<_>>(),
         "waits": waits(explanation.waits),
+        "cluster": told.there.map(|_| {
+            let starts = told.starts();
+            json!({
+                "not_submitted": starts.submission, "masters": starts.masters, "containers": starts.containers,
+            })
+        }),
         "blocked": blocked(told, &explanation.blocked),
         "deadline": explanation.deadline.as_ref().map(deadline),
         "advice": told.advice().iter().map(|(what, why)| json!({ "what": what, "why": why })).collect::<Vec<_>>(),

@@ -7,6 +7,7 @@ use slackline_model::PhaseId;
 use crate::explain::PhaseStory;
 use crate::report::number::{counted, duration};
 use crate::report::table::{View, wrapped};
+use crate::run::doing;
 
 use super::Told;
 
@@ -73,11 +74,22 @@ impl Told<'_> {
         let waits = counted(left as u64, "task");
         match (phase.at_work, open.is_at_work) {
             (_, false) => format!("{how_far}; the run was stopped, and the command that began it resumes it"),
+            (0, true) if self.there.is_some() => format!("{how_far}; {}", self.waits_there(story, &since)),
             (0, true) if story.started.is_none() => format!("waits for slots for {since}{failed}"),
             (0, true) => format!("{how_far}; at work, or waits for slots"),
             (n, true) if left == 0 => format!("{how_far}, {n} at work"),
             (n, true) => format!("{how_far}, {n} at work; {waits} wait for slots"),
         }
+    }
+
+    /// What a phase waits for on a cluster that is ready and has no task at work.
+    fn waits_there(&self, story: &PhaseStory, since: &str) -> String {
+        let Some(there) = self.job_there(story) else {
+            return format!(
+                "waits for {since}: it is submitted when the policy gives it a slot, and there may be one more ApplicationMaster"
+            );
+        };
+        format!("{} ({}), ready for {since}", doing(there), there.applications.join(", "))
     }
 
     /// What comes before a phase that is not ready, and is not done.

@@ -1,5 +1,6 @@
 //! Estimated durations and expected completions, against numbers worked out by hand.
 
+use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
 
 use super::*;
@@ -13,7 +14,7 @@ fn forecast() -> Forecast {
     let dir = tempfile::tempdir().unwrap();
     let request = request(dir.path());
     let run = Run::open(&fake, request.clone(), &mut Silent).unwrap();
-    let mut forecast = Forecast::new(&request, run.session());
+    let mut forecast = Forecast::new(request.policy, run.setting.clone(), run.session());
     forecast.draft.flows.truncate(1);
     forecast
 }
@@ -77,4 +78,39 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     }
     forecast.record(at(6.0), failed(true));
     assert_eq!(forecast.of("f"), Prospect::Failed);
+}
+
+/// A profile without anything that is drawn: half a second to submit, 6 s for an ApplicationMaster, 3 s for a container.
+fn profile() -> Option<Profile> {
+    Profile::parse("hadoop:submit=0.5:am-start=6:am-linger=5:container-start=3:heartbeat=0:am-heartbeat=0")
+        .unwrap()
+}
+
+#[test]
+fn on_a_cluster_the_starts_of_application_masters_and_containers_are_expected() {
+    let at = Time::from_seconds_nearest;
+    let mut forecast = forecast();
+    let expected = |forecast: &Forecast, now| forecast.simulated(at(now)).unwrap()["f"];
+    // On two slots, of maps of 1 s: two and two, then the reduce of 2 s; of maps of 10 s both at once, then the reduce of 3 s.
+    assert_eq!(expected(&forecast, 0.0), 2.0 + 2.0 + 10.0 + 3.0);
+    forecast.setting.profile = profile();
+    // A slot is the ApplicationMaster's, so that there is one for tasks, and the second is started when the first has left.
+    let first = 0.5 + 6.0 + 4.0 * (3.0 + 1.0) + 3.0 + 2.0;
+    let second = 5.0 + 6.0 + 2.0 * (3.0 + 10.0) + 3.0 + 3.0;
+    assert_eq!(expected(&forecast, 0.0), first + second);
+    // The first is up and a map of it runs that is nearly done: nothing of that is expected again.
+    forecast.record(at(9.5), Happening::Started(id(0, PhaseKind::Map, 0)));
+    assert_eq!(expected(&forecast, 10.0), 10.0 + 0.5 + 3.0 * (3.0 + 1.0) + 3.0 + 2.0 + second);
+}
+
+#[test]
+fn an_estimate_is_never_before_now() {
+    let at = Time::from_seconds_nearest;
+    let mut forecast = forecast();
+    forecast.expected.insert("f".to_owned(), 54.5);
+    forecast.next = Time(u64::MAX);
+    forecast.note(at(50.0), Happening::Tick);
+    assert_eq!(forecast.of("f"), Prospect::Done(54.5));
+    forecast.note(at(60.0), Happening::Tick);
+    assert_eq!(forecast.of("f"), Prospect::Done(60.0));
 }

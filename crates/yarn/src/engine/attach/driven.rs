@@ -164,8 +164,8 @@ impl<'w> Driven<'w> {
         self.books.advance(self.now);
         let Self { control, manner, alone, .. } = self;
         let of_interest = |app: &App| {
-            let is_its = |queue: &String| *queue == app.queue || queue.ends_with(&format!(".{}", app.queue));
-            app.kind == "MAPREDUCE" && manner.queues.iter().any(is_its) && !alone.contains(&app.id)
+            let is_its = manner.queues.iter().any(|queue| app.is_in(queue));
+            app.kind == "MAPREDUCE" && is_its && !alone.contains(&app.id)
         };
         match control.look(of_interest) {
             Ok(changes) => {
@@ -414,7 +414,7 @@ impl<'w> Driven<'w> {
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.name.is_none()) else { return };
         known.silent += 1;
         if known.silent >= SILENT {
-            self.leave_alone(number, "its ApplicationMaster does not say what it has to do");
+            self.leave_alone(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
         }
     }
 

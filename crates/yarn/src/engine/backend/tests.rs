@@ -387,6 +387,40 @@ fn a_publication_that_failed_is_made_again_by_the_next_run() {
     assert!(scene.output("count").contains(&made_by("cat")));
 }
 
+/// Copies a directory with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        if path.is_dir() { copy(&path, &to) } else { _ = fs::copy(&path, &to).unwrap() }
+    }
+}
+
+#[test]
+fn a_job_that_was_killed_while_its_output_was_published_is_recorded_once() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 2), scene.job("last", "rev", "@count", 0)];
+    scene.run_and_die(jobs(), scene.applications(1));
+    scene.player.work(scene.app(1), &scene.player.last());
+    // What there is until the publication is done, and what a mirror has of the output when it is made anew: its lock.
+    copy(&scene.path("state/elsewhere"), &scene.path("elsewhere"));
+    copy(&scene.path("count/_temporary"), &scene.path("lock"));
+    scene.run_and_die(jobs(), scene.applications(2));
+    copy(&scene.path("elsewhere"), &scene.path("state/elsewhere"));
+    fs::remove_dir_all(scene.path("count")).unwrap();
+    copy(&scene.path("lock"), &scene.path("count/_temporary"));
+    fs::create_dir_all(scene.path("count/_temporary/parts")).unwrap();
+    scene.player.follow(|_, _| Act::Works);
+    let (end, said) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert!(scene.output("count").contains(&made_by("cat")));
+    let done = recorded(&scene).into_iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
+    let done: Vec<_> = done.map(|attempt| attempt.id).collect();
+    let once: std::collections::BTreeSet<_> = done.iter().copied().collect();
+    assert_eq!(done.len(), once.len(), "{done:?}");
+}
+
 #[test]
 fn a_job_whose_tasks_are_all_done_is_published_although_its_application_was_killed() {
     let scene = Scene::new();
@@ -598,7 +632,16 @@ fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
     job.run.iter_mut().for_each(|run| run.limits.attempts = Some(2));
     let (end, said) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
-    assert_eq!(said, ["failed: no luck"; 2]);
+    // Each says which attempt it was, and how a person reads what its container said.
+    for said in &said {
+        let words = [
+            "failed: no luck\n(attempt_",
+            "_m_000000_0 on 127.0.0.",
+            ": yarn logs -applicationId application_",
+        ];
+        assert!(words.iter().all(|words| said.contains(words)), "{said}");
+    }
+    assert_eq!(said.len(), 2);
 }
 
 #[test]
@@ -608,7 +651,9 @@ fn a_failed_attempt_is_recorded_once() {
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
     let recorded = || {
         let said = ends(&scene);
-        said.iter().filter(|ended| matches!(ended, Ended::Failed(message) if message == "no luck")).count()
+        said.iter()
+            .filter(|ended| matches!(ended, Ended::Failed(message) if message.starts_with("no luck\n")))
+            .count()
     };
     for _ in 0..3 {
         let mut looks = 0;
@@ -621,10 +666,33 @@ fn a_failed_attempt_is_recorded_once() {
     assert_eq!(scene.player.submitted().len(), 1);
 }
 
-/// How the attempts ended that the journal has.
-fn ends(scene: &Scene) -> Vec<Ended> {
+/// The attempts that the journal has.
+fn recorded(scene: &Scene) -> Vec<Attempt> {
     let journal = slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
-    journal.read().unwrap().attempts.into_iter().map(|attempt| attempt.ended).collect()
+    journal.read().unwrap().attempts
+}
+
+/// How they ended.
+fn ends(scene: &Scene) -> Vec<Ended> {
+    recorded(scene).into_iter().map(|attempt| attempt.ended).collect()
+}
+
+#[test]
+fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::FailsOnce);
+    let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
+    let seen = || slackline_local::run::look(&scene.path("state")).unwrap().unwrap().there;
+    let mut looks = 0;
+    scene.run_and_die(jobs(), move || {
+        looks += 1;
+        looks == 30
+    });
+    let [there] = &seen()[..] else { panic!("found {:?}, expected one job", seen()) };
+    assert_eq!((there.flow.as_str(), there.job.as_str(), there.applications.len()), ("f", "count", 1));
+    assert!(there.submitted.is_some() && there.master[1].is_some(), "{there:?}");
+    // Nobody drives it.
+    assert!(there.at_work.is_empty() && !there.failed && there.containers == 0, "{there:?}");
 }
 
 #[test]
@@ -675,7 +743,7 @@ fn a_clean_up_that_fails_is_a_warning() {
         scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     assert!(
-        said.iter().any(|line| line.starts_with("warned: what the run needed there is not removed")),
+        said.iter().any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
         "{said:?}"
     );
 }

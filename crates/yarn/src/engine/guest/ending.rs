@@ -24,6 +24,7 @@ impl Guest<'_, '_> {
         let most = u32::from(self.left.attempts_of(job));
         let own = &mut self.jobs[job as usize];
         own.complaint = Some(message.to_owned());
+        let message = &format!("{message}\n({})", log_of(ended));
         own.started.remove(&(phase, task));
         let failures = own.failures.entry((phase, task)).or_default();
         *failures += 1;
@@ -73,6 +74,7 @@ impl Guest<'_, '_> {
         let own = &self.jobs[job as usize];
         match self.left.finish(job, tasks, |publish| submit.publish((plan, own), publish)) {
             Ok(()) => {
+                self.note(true);
                 self.jobs[job as usize].end();
                 if let Some((id, seconds)) = last {
                     self.left.happened(Happening::Done(id, seconds));
@@ -108,6 +110,7 @@ impl Guest<'_, '_> {
             (None, "") => format!("{app} {how}"),
             (None, said) => format!("{app} {how}: {said}"),
         };
+        let message = format!("{message}\n(what its containers said: yarn logs -applicationId {app})");
         self.fail(job, &message);
     }
 
@@ -146,6 +149,7 @@ impl Guest<'_, '_> {
             }
         }
         self.books.fail_flow(&jobs);
+        self.note(true);
     }
 
     /// A job and the others of its flow.
@@ -328,4 +332,11 @@ impl Guest<'_, '_> {
             self.left.happened(Happening::Warned(&warning));
         }
     }
+}
+
+/// Which attempt it was, and what shows a person all that its container said.
+fn log_of(ended: &AttemptEnded) -> String {
+    let AttemptEnded { attempt, container, host, .. } = ended;
+    let container = container.map_or_else(String::new, |container| format!(" -containerId {container}"));
+    format!("{attempt} on {host}: yarn logs -applicationId {}{container}", attempt.task.app)
 }

@@ -255,6 +255,7 @@ impl Guest<'_, '_> {
                     self.say_started(job, (id.phase, id.task));
                     self.say_done(id, seconds);
                 }
+                self.note(true);
                 self.jobs[job as usize].end();
                 self.left.happened(Happening::JobDone { job, skipped: 0 });
                 self.books.finish_job(job);

@@ -61,6 +61,8 @@ impl Guest<'_, '_> {
         self.arrive(reports);
         // What is known of these flows has to be heard before anything of them is started.
         self.books.report(reports);
+        self.note_masters();
+        self.note(false);
         self.left.happened(Happening::Tick);
     }
 
@@ -106,10 +108,12 @@ impl Guest<'_, '_> {
 
     pub(super) fn started(&mut self, container: &Container) {
         let job = self.by_app.get(&container.id.attempt.app).copied();
-        let since = container.started_ms.map_or(self.now, |ms| self.left.since_start(ms)).min(self.now);
+        let since = container.started_ms.map_or(self.now, |ms| self.left.since_start(ms));
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job as usize)) {
-            own.granted.insert(container.id, since);
+            // A look takes time: maps may have ended since it began, and then this reduce was granted.
+            own.granted.insert(container.id, since.min(self.left.now()));
         }
+        let since = since.min(self.now);
         let kind = phase_of(container.purpose);
         let is_open =
             job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
@@ -271,7 +275,8 @@ impl Guest<'_, '_> {
     }
 
     pub(super) fn say_started(&mut self, job: u32, (phase, task): (PhaseKind, u32)) {
-        if self.jobs[job as usize].started.insert((phase, task)) {
+        let started = &mut self.jobs[job as usize].started;
+        if started.insert((phase, task), self.now).is_none() {
             self.left.happened(Happening::Started(TaskId { job, phase, task }));
         }
     }

@@ -112,6 +112,7 @@ impl Guest<'_, '_> {
                 self.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job as usize];
                 (own.stage, own.priority, own.retry) = (Stage::Submitted, PRIORITY, None);
+                own.submitted = Some(self.now);
                 self.unanswered.insert(ticket.clone());
                 self.cluster.submit(ticket, request, PRIORITY as u32);
             }

@@ -1,0 +1,109 @@
+//! What a flow waited for on a Hadoop cluster: the submission of its jobs, their ApplicationMasters, their containers.
+
+use std::collections::BTreeMap;
+
+use slackline_local::JobThere;
+use slackline_model::{JobId, PhaseId};
+
+use crate::explain::{PhaseStory, Waits};
+use crate::report::number::{Unit, column, instants};
+use crate::report::table::{Column, Table, View};
+
+use super::Told;
+
+/// What is known of a run on a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct There {
+    /// Its jobs that were submitted.
+    pub jobs: BTreeMap<JobId, JobThere>,
+    /// When the own code of the first task of each phase began, seconds since the start of the run.
+    pub began: BTreeMap<PhaseId, f64>,
+}
+
+/// How the time of the phases that decide is divided, seconds: their waits, less what was no wait for slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Starts {
+    /// Their jobs were not submitted yet.
+    pub(super) submission: f64,
+    /// The ApplicationMasters of these started.
+    pub(super) masters: f64,
+    /// The first container of each phase started.
+    pub(super) containers: f64,
+    /// No slot.
+    pub(super) none: f64,
+    /// Too few slots.
+    pub(super) below: f64,
+    /// All slots that they could use.
+    pub(super) cap: f64,
+    /// Last tasks.
+    pub(super) last: f64,
+}
+
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+impl Told<'_> {
+    pub(super) fn job_there(&self, story: &PhaseStory) -> Option<&JobThere> {
+        self.there?.jobs.get(&self.instance.phase(story.phase).job)
+    }
+
+    /// How the time is divided; of a run on this machine by the waits alone.
+    pub(super) fn starts(&self) -> Starts {
+        let Waits { none, below, cap, last, .. } = self.explanation.waits;
+        let mut starts = Starts { none, below, cap, last, ..Starts::default() };
+        for story in self.explanation.steps() {
+            let known = (self.job_there(story), story.ready, story.started);
+            let (Some(there), Some(ready), Some(started)) = known else { continue };
+            if there.submitted.is_some_and(|at| seconds(at) > started) {
+                // It was submitted again, and what began first was of an earlier submission.
+                continue;
+            }
+            let within = |at: Option<u64>| at.map_or(ready, seconds).clamp(ready, started.max(ready));
+            let (submitted, up) = (within(there.submitted), within(there.master[1].or(there.submitted)));
+            starts.submission += submitted - ready;
+            starts.masters += (up - submitted).max(0.0);
+            starts.containers += self.first_startup(story).unwrap_or(0.0);
+        }
+        starts.none = (starts.none - starts.submission - starts.masters).max(0.0);
+        // Slots are held while containers start.
+        let mut rest = starts.containers;
+        for part in [&mut starts.cap, &mut starts.last, &mut starts.below] {
+            let less = rest.min(*part);
+            (*part, rest) = (*part - less, rest - less);
+        }
+        starts.containers -= rest;
+        starts
+    }
+
+    /// From the first slot of a phase to the own code of its first task.
+    fn first_startup(&self, story: &PhaseStory) -> Option<f64> {
+        Some((self.there?.began.get(&story.phase)? - story.started?).max(0.0))
+    }
+
+    /// When what happened, phase by phase; nothing of a run on this machine.
+    pub(super) fn starts_text(&self, view: &View) -> String {
+        let known = self.explanation.steps().filter_map(|story| Some((story, self.job_there(story)?)));
+        let steps: Vec<(&PhaseStory, &JobThere)> = known.collect();
+        if steps.is_empty() {
+            return String::new();
+        }
+        let at = |name: &str, of: &dyn Fn(&PhaseStory, &JobThere) -> Option<f64>| {
+            let values: Vec<Option<f64>> = steps.iter().map(|(story, job)| of(story, job)).collect();
+            Column::written(name.replace('\n', " "), &values, instants(&values, self.instance.start()))
+                .heading(name)
+        };
+        let startup: Vec<Option<f64>> = steps.iter().map(|(story, _)| self.first_startup(story)).collect();
+        let table = Table::of(vec![
+            Column::words("on the cluster", steps.iter().map(|(story, _)| self.phase_name(story.phase))),
+            at("ready", &|story, _| story.ready).rank(5),
+            at("submitted", &|_, job| job.submitted.map(seconds)).rank(1),
+            at("ApplicationMaster\ngranted", &|_, job| job.master[0].map(seconds)).rank(6),
+            at("ApplicationMaster\nup", &|_, job| job.master[1].map(seconds)).rank(2),
+            at("first slot", &|story, _| story.started).rank(3),
+            Column::written("its container took", &startup, column(&startup, Unit::Seconds)).rank(4),
+            Column::words("application", steps.iter().map(|(_, job)| job.applications.join(", "))).rank(7),
+        ]);
+        format!("\n{}", table.render(view))
+    }
+}
