@@ -173,6 +173,8 @@ pub struct Proposal {
     pub guarantee: Option<String>,
     /// Whether a search was not finished.
     pub cut: bool,
+    /// What a plan of the policy costs that does not keep minima, of one that does.
+    pub without_minima: Option<f64>,
 }
 
 /// Why a policy has no plan for an instance.

@@ -19,7 +19,7 @@
 //! | `pb-convex` | sum, convex | `pb` under the tangents of the costs | n log n per step, at most 300 | [`minisum`], [`convex`] | B7 |
 //! | `flow` | sum, at most 1500 flows | a minimum-cost flow of work into slots of time, for each kind of slots | network simplex, at most 800 slots | [`flow`], [`transport`] | FlowFlex Fig. 6, 7; B1–B4 |
 //! | `flow-tails` | sum, not linear | the same of slices with heads and tails | network simplex | [`flow_tails`], [`transport`] | B7 |
-//! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | at most 300 steps and 40 million cells | [`prices`] | B9 |
+//! | `prices` | sum, of tasks in one piece | prices of slots over time, and what each flow costs and pays at least by itself | some hundred steps, 40 million cells in all | [`prices`] | B9 |
 //! | `levels` | sum of steps | the cheapest choice of levels whose deadlines pass the EDF test | branch and bound, limited | [`flow_levels`] | B7 |
 //!
 //! # Exact tests and bounds over malleable jobs

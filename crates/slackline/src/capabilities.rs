@@ -72,7 +72,7 @@ pub fn sentences(entry: &PolicyEntry) -> Sentences {
         typed: match can.typed {
             Typed::Yes => "yes",
             Typed::PerKind => "one instance per kind",
-            Typed::OnSum => "online: orders from the sum, slots per kind, no guarantee",
+            Typed::OnSum => "online: orders by the kind that has most to do, slots per kind, no guarantee",
         },
         speeds: match (can.speeds, form) {
             (Speeds::Known, _) => "yes",

@@ -61,6 +61,8 @@ pub struct Planned {
     pub guarantee: Option<String>,
     /// Whether a search was left unfinished.
     pub stopped: Option<Stopped>,
+    /// What a plan of the policy costs that does not keep minima, of one that does.
+    pub without_minima: Option<f64>,
 }
 
 /// Why a search was left unfinished.
@@ -138,6 +140,7 @@ pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Resul
         // What was not tried proves nothing.
         guarantee: proposal.guarantee.filter(|_| stopped != Some(Stopped::Budget)),
         stopped,
+        without_minima: proposal.without_minima,
     })))
 }
 

@@ -3,11 +3,17 @@
 //! **Paper**: WOHA §V-B ports it to workflows: all jobs of a workflow have its deadline.
 //! **Problem**: flows with deadlines; those without come last. **Idea**: phases wait in the order of
 //! their flows' deadlines (ties: release, then id); within a flow, the job that became ready first is
-//! served first. **Guarantee**: none with several slots. **Complexity**: O(log phases) a decision.
-//! **Deviations**: none.
+//! served first. **Guarantee**: none with several slots. **Complexity**: O(log phases) a decision; with slack
+//! O(phases of the flow) when it arrives.
+//! **Deviations**: none by default. D1. With `slack`, a phase is due when it has to start: its flow's deadline less the longest
+//! path from the start of the phase, at believed lengths and with all the slots it can use. D2. With `weights`, the
+//! time from its release to its deadline counts divided by the weight of the flow: of two that have the same time, the
+//! heavier one is due first.
 
-use slackline_model::{FlowId, JobId, Time};
-use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
+use slackline_model::instance::Flow;
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::{FlowId, Instance, JobId, Key, PhaseId, Time};
+use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
 
 use super::{CAPABILITIES, JobReady, fluid, propose};
 use crate::registry::{Planner, PolicyEntry};
@@ -19,26 +25,112 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "woha, section V-B",
     guarantee: "none",
     capabilities: CAPABILITIES,
-    params: &[],
-    make: |_, _, _| Box::new(Edf::new()),
-    planner: Planner::Allocations(|instance, _, _| propose(instance, fluid::Rule::Edf)),
+    params: &[
+        Param::new(
+            "due",
+            "deadline",
+            Values::Choice(&["deadline", "slack"]),
+            "what phases wait in the order of: their flows' deadlines, or when they have to start for these",
+        ),
+        Param::new(
+            "weights",
+            "ignored",
+            Values::Choice(&["ignored", "counted"]),
+            "whether the time that a flow is given counts divided by its weight",
+        ),
+    ],
+    make: |_, _, settings| Box::new(Edf::new(Dates::chosen(settings))),
+    planner: Planner::Allocations(|instance, settings, _| {
+        propose(instance, fluid::Rule::Edf(Dates::chosen(settings)))
+    }),
 };
 
-/// Flows that have a deadline come before those that have none.
-type Due = (bool, Time);
+/// What phases wait in the order of; by default the deadlines of their flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dates {
+    /// When they have to start for the deadline.
+    pub slack: bool,
+    /// The time that flows are given counts divided by their weights.
+    pub weights: bool,
+}
+
+impl Dates {
+    /// The deadlines of flows.
+    pub const DEADLINES: Self = Self { slack: false, weights: false };
+
+    /// What the parameters say.
+    fn chosen(settings: &Settings) -> Self {
+        Self { slack: settings.choice("due") == "slack", weights: settings.choice("weights") == "counted" }
+    }
+
+    /// The date of a phase of a flow, in seconds, from whose start it is so long to the end of the flow; infinite without
+    /// a deadline.
+    pub(super) fn of(self, flow: &Flow, path: f64) -> f64 {
+        let Some(deadline) = flow.deadline else { return f64::INFINITY };
+        let (release, deadline) = (flow.release.seconds(), deadline.seconds());
+        let weight = flow.weight.max(f64::MIN_POSITIVE);
+        let due = if self.weights { release + (deadline - release) / weight } else { deadline };
+        if self.slack { due - path } else { due }
+    }
+}
+
+/// Seconds from the start of every phase of a flow to the end of the flow, if each takes so long.
+pub(super) fn paths(
+    instance: &Instance,
+    flow: FlowId,
+    seconds: impl Fn(PhaseId) -> f64,
+) -> Vec<(PhaseId, f64)> {
+    let jobs = instance.flow(flow).jobs();
+    let (first, mut from) = (jobs.clone().next().map_or(0, JobId::index), vec![0.0; jobs.len()]);
+    let mut paths = Vec::new();
+    for &id in instance.topological_of(flow).iter().rev() {
+        let job = instance.job(id);
+        let mut path = job.before.iter().map(|next| from[next.index() - first]).fold(0.0, f64::max);
+        for phase in [job.reduce, job.map].into_iter().flatten() {
+            path += seconds(phase);
+            paths.push((phase, path));
+        }
+        from[id.index() - first] = path;
+    }
+    paths
+}
 
 /// The EDF policy.
 #[derive(Clone, Debug, Default)]
 pub struct Edf {
+    dates: Dates,
     ready: JobReady,
-    queue: ReadyQueue<(Due, Time, FlowId, Time, JobId)>,
+    /// Seconds from the start of phases to the end of their flows, if dates need them.
+    paths: Grown<PhaseId, f64>,
+    queue: ReadyQueue<(Key, Time, FlowId, Time, JobId)>,
 }
 
 impl Edf {
     /// EDF over flows.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(dates: Dates) -> Self {
+        Self { dates, ..Self::default() }
     }
+
+    /// Measures flows that have arrived and forgets those that are over.
+    fn note(&mut self, events: &[Event], view: &View<'_>) {
+        for event in events {
+            if let Event::FlowArrived(flow) = *event {
+                for (phase, path) in paths(view.instance, flow, |phase| shortest(phase, view)) {
+                    self.paths[phase] = path;
+                }
+            } else if let Some(flow) = event.over() {
+                self.paths.forget(view.instance.flow(flow).phases());
+            }
+        }
+    }
+}
+
+/// What a phase takes with all the slots it can use, as it is believed, on machines of speed 1.
+fn shortest(phase: PhaseId, view: &View<'_>) -> f64 {
+    let slots = view.instance.cluster().slots(view.instance.lane_of(phase));
+    let at_once = view.usable(phase).min(slots).max(1);
+    let task = if view.is_instant(phase) { 0.0 } else { view.estimates.task[phase].seconds() };
+    (view.work_left(phase) / f64::from(at_once)).max(task)
 }
 
 impl Policy for Edf {
@@ -55,11 +147,14 @@ impl Policy for Edf {
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
-        let Self { ready, queue } = self;
+        if self.dates.slack {
+            self.note(events, view);
+        }
+        let Self { dates, ready, paths, queue } = self;
         queue.update(events, view, |phase| {
             let id = view.instance.flow_of(phase);
             let flow = view.instance.flow(id);
-            let due = (flow.deadline.is_none(), flow.deadline.unwrap_or_default());
+            let due = Key::new(dates.of(flow, paths[phase]));
             (due, flow.release, id, ready.of(phase, view), view.instance.phase(phase).job)
         });
         ready.note(events, view);
@@ -67,5 +162,48 @@ impl Policy for Edf {
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         self.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+    use slackline_model::schedule::Clock;
+    use slackline_policy::Config;
+    use slackline_sim::{Options, Sim};
+
+    use super::*;
+
+    /// On one slot: a chain of 1 s and 8 s due at 11, and 1 s of weight 4 due at 10.
+    fn completions(dates: Dates) -> Vec<f64> {
+        let job = |id: &str, after: &[&str], seconds| JobDraft {
+            id: id.into(),
+            after: after.iter().map(|&before| before.into()).collect(),
+            map: Some(TasksDraft::Uniform { tasks: 1, seconds }.into()),
+            ..JobDraft::default()
+        };
+        let flow =
+            |id, weight, due, jobs| FlowDraft { weight, deadline: Some(due), ..FlowDraft::new(id, jobs) };
+        let flows = vec![
+            flow("chain", 1.0, 11.0, vec![job("a", &[], 1.0), job("b", &["a"], 8.0)]),
+            flow("short", 4.0, 10.0, vec![job("c", &[], 1.0)]),
+        ];
+        let machine =
+            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(1), rack: None };
+        let instance = Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap();
+        let mut engine = Sim::new(&instance, Options::exact());
+        let run = slackline_policy::run(&instance, &mut Edf::new(dates), &mut engine, Config::plain());
+        let schedule = run.schedule(&instance, "edf", Clock::Exact);
+        schedule.flows.iter().map(|flow| flow.completion.unwrap()).collect()
+    }
+
+    #[test]
+    fn slack_and_weights_count_if_they_are_told_to() {
+        assert_eq!(completions(Dates::DEADLINES), [10.0, 1.0]);
+        // The chain has to start at 2 s, the short one at 9.
+        assert_eq!(completions(Dates { slack: true, weights: false }), [9.0, 10.0]);
+        // A quarter of 10 s, less 1 s: before the chain's second job, behind its first.
+        assert_eq!(completions(Dates { slack: true, weights: true }), [10.0, 1.0]);
     }
 }

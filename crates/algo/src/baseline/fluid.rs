@@ -17,11 +17,11 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
-use slackline_model::{Instance, JobId, Key, PhaseId, Time};
+use slackline_model::{Instance, JobId, Key, PhaseId};
 use slackline_policy::minima;
 
-use super::By;
 use super::shares::by_flow;
+use super::{By, edf};
 use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_lane, execute, in_order};
 use crate::classic::{Claim, water_line};
 use crate::phase_graph;
@@ -34,8 +34,8 @@ pub enum Rule {
     Fifo(By),
     /// Equal shares for jobs or flows.
     Fair(By),
-    /// The earliest deadline first.
-    Edf,
+    /// The earliest date first.
+    Edf(edf::Dates),
 }
 
 /// How many times fractions of slots change hands while all work is done on all slots.
@@ -49,13 +49,17 @@ pub fn plan(instance: &Instance, rule: Rule) -> Result<Vec<Allocation>, Refused>
     let policy = match rule {
         Rule::Fifo(_) => "fifo",
         Rule::Fair(_) => "fair",
-        Rule::Edf => "edf",
+        Rule::Edf(_) => "edf",
     };
     let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy })?;
     let graph = phase_graph::of(instance, speed);
-    let dates = Dates { instance, rule, since: vec![None; instance.jobs().len()].into() };
+    let paths = match rule {
+        Rule::Edf(dates) if dates.slack => paths(instance, &graph),
+        _ => vec![0.0; instance.phases().len()].into(),
+    };
+    let dates = Dates { instance, rule, since: vec![None; instance.jobs().len()].into(), paths };
     let executed = match rule {
-        Rule::Fifo(_) | Rule::Edf => execute(&graph, &mut Greedy { graph: &graph, dates }),
+        Rule::Fifo(_) | Rule::Edf(_) => execute(&graph, &mut Greedy { graph: &graph, dates }),
         Rule::Fair(by) => execute(&graph, &mut Shares::new(&graph, dates, by)),
     };
     Ok(phase_graph::allocations(executed.rows))
@@ -70,6 +74,24 @@ struct Dates<'a> {
     instance: &'a Instance,
     rule: Rule,
     since: TiVec<JobId, Option<f64>>,
+    /// Seconds from the start of each phase to the end of its flow, if dates need them.
+    paths: TiVec<PhaseId, f64>,
+}
+
+/// The paths from all phases, at their caps.
+fn paths(instance: &Instance, graph: &Graph) -> TiVec<PhaseId, f64> {
+    let mut paths: TiVec<PhaseId, f64> = vec![0.0; instance.phases().len()].into();
+    for flow in instance.flows().keys() {
+        let seconds = |phase: PhaseId| {
+            let node = graph.node(phase.index());
+            let fluid = node.work / f64::from(node.cap.max(1));
+            node.longest.map_or(fluid, |longest| fluid.max(longest))
+        };
+        for (phase, path) in edf::paths(instance, flow, seconds) {
+            paths[phase] = path;
+        }
+    }
+    paths
 }
 
 impl Dates<'_> {
@@ -80,7 +102,7 @@ impl Dates<'_> {
         let dates = match self.rule {
             Rule::Fifo(By::Job) => [since, release],
             Rule::Fifo(By::Flow) => [release, release],
-            Rule::Edf => [flow.deadline.map_or(f64::INFINITY, Time::seconds), release],
+            Rule::Edf(dates) => [dates.of(flow, self.paths[phase]), release],
             Rule::Fair(_) => [0.0, 0.0],
         };
         (dates.map(Key::new), id.0, Key::new(since), job.0)
@@ -257,7 +279,21 @@ mod tests {
     fn orders_serve_one_after_the_other() {
         let instance = instance(3, &[(30.0, 1.0, None), (6.0, 1.0, Some(9.0)), (3.0, 1.0, Some(1.0))]);
         assert_eq!(ends(&instance, Rule::Fifo(By::Job)), [10.0, 12.0, 13.0]);
-        assert_eq!(ends(&instance, Rule::Edf), [13.0, 3.0, 1.0]);
+        assert_eq!(ends(&instance, Rule::Edf(edf::Dates::DEADLINES)), [13.0, 3.0, 1.0]);
+    }
+
+    #[test]
+    fn edf_counts_slack_and_weights_if_it_is_told_to() {
+        // On a slot, 8 s due at 11 and 1 s due at 10: the long one has to start at 3, the short one at 9.
+        let instance = instance(1, &[(8.0, 1.0, Some(11.0)), (1.0, 2.0, Some(10.0))]);
+        assert_eq!(ends(&instance, Rule::Edf(edf::Dates::DEADLINES)), [9.0, 1.0]);
+        let slack = edf::Dates { slack: true, weights: false };
+        assert_eq!(ends(&instance, Rule::Edf(slack)), [8.0, 9.0]);
+        // Divided by its weight the short one's time is 5 s, of which it needs 1.
+        let both = edf::Dates { slack: true, weights: true };
+        assert_eq!(ends(&instance, Rule::Edf(both)), [8.0, 9.0], "3 is before 4");
+        let weights = edf::Dates { slack: false, weights: true };
+        assert_eq!(ends(&instance, Rule::Edf(weights)), [9.0, 1.0]);
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     },
     params: &[REOPTIMISE, LP, KEY],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Full, settings))),
-    planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::Full, settings))),
+    planner: Planner::Tasks(|instance, settings, stop| {
+        propose(instance, stop, config(Variant::Full, settings))
+    }),
 };
 
 /// `dmrs-identical`.
@@ -37,7 +39,9 @@ pub const IDENTICAL: PolicyEntry = PolicyEntry {
     capabilities: Capabilities { speeds: Speeds::Ignored, ..ENTRY.capabilities },
     params: &[],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Identical, settings))),
-    planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::Identical, settings))),
+    planner: Planner::Tasks(|instance, settings, stop| {
+        propose(instance, stop, config(Variant::Identical, settings))
+    }),
 };
 
 /// `dmrs-map-only`.
@@ -46,7 +50,9 @@ pub const MAP_ONLY: PolicyEntry = PolicyEntry {
     summary: "dmrs for maps alone; reduces go to the first free slot",
     params: &[REOPTIMISE],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::MapOnly, settings))),
-    planner: Planner::Tasks(|instance, settings, _| propose(instance, config(Variant::MapOnly, settings))),
+    planner: Planner::Tasks(|instance, settings, stop| {
+        propose(instance, stop, config(Variant::MapOnly, settings))
+    }),
     capabilities: ENTRY.capabilities,
     ..IDENTICAL
 };
@@ -89,7 +95,11 @@ fn config(variant: Variant, settings: &Settings) -> online::Config {
     config
 }
 
-fn propose(instance: &Instance, config: online::Config) -> Result<Proposal, Refused> {
+fn propose(
+    instance: &Instance,
+    stop: &dyn Fn() -> bool,
+    config: online::Config,
+) -> Result<Proposal, Refused> {
     let online::Config { variant, form, key, .. } = config;
     let plan = plan(instance, Config { variant, form, key })?;
     let of = match instance.objective().metric {
@@ -100,7 +110,8 @@ fn propose(instance: &Instance, config: online::Config) -> Result<Proposal, Refu
         let times = (ratio * 1000.0).ceil() / 1000.0;
         format!("at most {times} times the optimum{of} (Theorem 1)")
     };
-    let known = || slackline_relax::best_of(&slackline_relax::task_bounds(instance));
+    let form = slackline_relax::Form::Tasks;
+    let known = || slackline_relax::best_of(&slackline_relax::bounds_until(instance, form, stop));
     Ok(Proposal {
         // Rounding to whole microseconds may leave the program's value a little above the cost.
         bound: plan.lower_bound.map(|own| own.min(plan.cost).max(known())),

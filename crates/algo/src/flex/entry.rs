@@ -6,7 +6,7 @@ use slackline_model::{Instance, Span};
 
 use super::online::{Flex, Hand};
 use super::plan::{Config, Mode};
-use super::plan_instance::plan_instance;
+use super::plan_instance::{cost_without_minima, plan_instance};
 use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
 
 /// FLEX in tables of policies.
@@ -50,12 +50,14 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 
 fn propose(instance: &Instance, settings: &Settings, stop: &dyn Fn() -> bool) -> Result<Proposal, Refused> {
     let mode = if settings.choice("jobs") == "moldable" { Mode::Moldable } else { Mode::Malleable };
-    let plan = plan_instance(instance, &Config { mode, cancel: Some(stop), ..Config::thorough() })?;
+    let config = Config { mode, cancel: Some(stop), ..Config::thorough() };
+    let plan = plan_instance(instance, &config)?;
     Ok(Proposal {
         rows: Some(Rows::Allocations(plan.allocations)),
         bound: Some(plan.bound),
         winner: Some(plan.winner).filter(|winner| !winner.is_empty()),
         guarantee: None,
         cut: plan.cut,
+        without_minima: cost_without_minima(instance, &config),
     })
 }

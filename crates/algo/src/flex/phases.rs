@@ -36,10 +36,10 @@ pub struct Packed {
 
 impl<'a> Phases<'a> {
     /// Prepares an instance whose flows have one job each, on machines of speed `speed`. Moldable phases
-    /// keep the slots they start with; minima are not for them.
-    pub fn new(instance: &'a Instance, speed: f64, mode: Mode) -> Self {
+    /// keep the slots they start with; minima are not for them, and for others only if they are to be kept.
+    pub fn new(instance: &'a Instance, speed: f64, mode: Mode, minima: bool) -> Self {
         let guaranteed = |(id, phase): (PhaseId, &Phase)| {
-            phase.min_slots > 0 || instance.flow(instance.flow_of(id)).pool.is_some()
+            minima && (phase.min_slots > 0 || instance.flow(instance.flow_of(id)).pool.is_some())
         };
         let guaranteed = instance.phases().iter_enumerated().map(guaranteed).collect();
         Self { instance, graph: phase_graph::of(instance, speed), guaranteed, mode }

@@ -31,6 +31,8 @@ pub struct Config<'a> {
     pub mode: Mode,
     /// Steps the searches may take; a job placed in a packing or a deadline test is one.
     pub steps: u64,
+    /// Whether minima are kept. A plan that does not keep them says what keeping them costs.
+    pub minima: bool,
     /// Partial choices of levels the exact search for step costs may look at (0 for no exact search).
     pub nodes: u64,
     /// Asked before each evaluation of a search and each costly bound; `true` ends it (`--budget`). The
@@ -47,12 +49,12 @@ pub struct Config<'a> {
 impl<'a> Config<'a> {
     /// What a plan gets by default: at most about a second of search.
     pub const fn thorough() -> Self {
-        Self { mode: Mode::Malleable, steps: 20_000_000, nodes: 20_000, cancel: None }
+        Self { mode: Mode::Malleable, minima: true, steps: 20_000_000, nodes: 20_000, cancel: None }
     }
 
     /// Closed-form orders only.
     pub const fn quick() -> Self {
-        Self { mode: Mode::Malleable, steps: 0, nodes: 0, cancel: None }
+        Self { mode: Mode::Malleable, minima: true, steps: 0, nodes: 0, cancel: None }
     }
 
     /// With jobs that may change their slots, or not.

@@ -52,11 +52,14 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
         return Err(Refused::SeveralJobs { policy, flow: flow.id.clone(), jobs: flow.jobs().len() });
     }
     let speed = instance.cluster().uniform_speed().ok_or(Refused::MixedSpeeds { policy })?;
-    if !keeps_minima(instance, config.mode) {
+    if config.minima && !keeps_minima(instance, config.mode) {
         return Err(Refused::Minima { policy });
     }
-    let mut plan =
-        if is_plain(instance) { by_lane(instance, speed, config) } else { by_phase(instance, speed, config) };
+    let mut plan = if is_plain(instance, config.minima) {
+        by_lane(instance, speed, config)
+    } else {
+        by_phase(instance, speed, config)
+    };
     // What is known of the instance as a whole holds too.
     let bounds = slackline_relax::bounds_until(instance, slackline_relax::Form::Any, &|| {
         config.cancel.is_some_and(|stop| stop())
@@ -67,8 +70,20 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
     Ok(plan)
 }
 
-/// Whether every flow is a single phase released at 0 whose minimum never moves.
-fn is_plain(instance: &Instance) -> bool {
+/// What a plan would cost that need not keep minima; `None` if there are none or the search was called off.
+pub fn cost_without_minima(instance: &Instance, config: &Config<'_>) -> Option<f64> {
+    let phases = instance.phases().iter().any(|phase| phase.min_slots > 0);
+    let pools = instance.pools().iter().any(|pool| pool.min_map > 0 || pool.min_reduce > 0);
+    let is_over = || config.cancel.is_some_and(|stop| stop());
+    if !(phases || pools) || is_over() {
+        return None;
+    }
+    let plan = plan_instance(instance, &Config { minima: false, ..*config }).ok()?;
+    (!is_over()).then_some(plan.cost)
+}
+
+/// Whether every flow is a single phase released at 0 whose minimum never moves, if minima are kept.
+fn is_plain(instance: &Instance, minima: bool) -> bool {
     let fits = |&lane: &Lane| {
         let minima = (instance.phases().iter_enumerated())
             .filter(|&(id, _)| instance.lane_of(id) == lane)
@@ -77,33 +92,35 @@ fn is_plain(instance: &Instance) -> bool {
     };
     instance.flows().iter().all(|flow| flow.release.0 == 0)
         && instance.jobs().iter().all(|job| job.phases().count() == 1)
-        && instance.pools().iter().all(|pool| pool.min_map == 0 && pool.min_reduce == 0)
-        && instance.cluster().lanes().iter().all(fits)
+        && (!minima
+            || instance.pools().iter().all(|pool| pool.min_map == 0 && pool.min_reduce == 0)
+                && instance.cluster().lanes().iter().all(fits))
 }
 
 /// Whether plans of this mode keep the minima of an instance. Moldable phases keep their slots, so that a
 /// minimum of a phase that becomes ready later may find none free.
 pub fn keeps_minima(instance: &Instance, mode: Mode) -> bool {
     mode == Mode::Malleable
-        || is_plain(instance)
+        || is_plain(instance, true)
         || (instance.phases().iter().all(|phase| phase.min_slots == 0)
             && instance.pools().iter().all(|pool| pool.min_map == 0 && pool.min_reduce == 0))
 }
 
 /// The phase as a job of FLEX.
-fn job_of(instance: &Instance, id: PhaseId, speed: f64) -> Job {
+fn job_of(instance: &Instance, id: PhaseId, speed: f64, minima: bool) -> Job {
     let phase = instance.phase(id);
+    let min_slots = if minima { phase.min_slots } else { 0 };
     let work = phase.work().slot_seconds() / speed;
     // While at least `min` tasks are left the minimum is guaranteed in full, and they are while more
     // work is left than min − 1 of the longest hold.
     let firm = match &phase.amount {
         Amount::Malleable(_) => work,
         Amount::Tasks(tasks) => {
-            work - f64::from(phase.min_slots.saturating_sub(1)) * tasks.longest().seconds() / speed
+            work - f64::from(min_slots.saturating_sub(1)) * tasks.longest().seconds() / speed
         }
     };
     let cost = instance.flow(instance.flow_of(id)).cost.clone();
-    Job { firm, ..Job::new(work, (phase.min_slots, phase.cap), cost) }
+    Job { firm, ..Job::new(work, (min_slots, phase.cap), cost) }
 }
 
 /// A FLEX instance for each lane.
@@ -124,7 +141,7 @@ fn by_lane(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
         if ids.is_empty() {
             continue;
         }
-        let jobs = ids.iter().map(|&id| job_of(instance, id, speed)).collect();
+        let jobs = ids.iter().map(|&id| job_of(instance, id, speed, config.minima)).collect();
         let part = plan(&FlexInstance::new(instance.cluster().slots(lane), combine, jobs), config);
         all.allocations.extend(part.pieces.iter().map(|piece| Allocation {
             phase: ids[piece.job],
@@ -175,7 +192,7 @@ struct Ranked {
 }
 
 fn by_phase(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
-    let phases = Phases::new(instance, speed, config.mode);
+    let phases = Phases::new(instance, speed, config.mode, config.minima);
     let pack = |order: &[usize]| {
         let flows: Vec<FlowId> = order.iter().map(|&f| FlowId::from(f)).collect();
         phases.pack(&flows)

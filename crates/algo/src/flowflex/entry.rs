@@ -22,13 +22,32 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         speeds: Speeds::Ignored,
         minima: false,
     },
-    params: &[Param::new(
-        "epoch",
-        "2",
-        Values::Seconds(0.0, 86_400.0),
-        "seconds between plans; 0 for one at every event",
-    )],
-    make: |_, _, settings| Box::new(FlowFlex::new(Span::from_seconds_nearest(settings.real("epoch")))),
+    params: &[
+        Param::new(
+            "epoch",
+            "2",
+            Values::Seconds(0.0, 86_400.0),
+            "seconds between plans; 0 for one at every event",
+        ),
+        Param::new(
+            "between",
+            "order",
+            Values::Choice(&["order", "targets"]),
+            "online: what free slots follow until the next plan, the order of the last one or, as in the paper, the \
+             slots that it gave at its start",
+        ),
+        Param::new(
+            "kinds",
+            "binding",
+            Values::Choice(&["binding", "sum"]),
+            "online, typed slots: orders look at the kind of slots that has most to do, or at both together",
+        ),
+    ],
+    make: |_, _, settings| {
+        let letter = FlowFlex::new(Span::from_seconds_nearest(settings.real("epoch")));
+        let ordered = if settings.choice("between") == "order" { letter.in_order() } else { letter };
+        Box::new(if settings.choice("kinds") == "binding" { ordered.by_binding_kind() } else { ordered })
+    },
     planner: Planner::Allocations(propose),
 };
 
@@ -41,6 +60,7 @@ fn propose(instance: &Instance, _: &Settings, stop: &dyn Fn() -> bool) -> Result
         winner: Some(plan.candidate.name()),
         guarantee: promise(instance, 1.0).map(|promise| promise.to_string()),
         cut: plan.cut && !is_optimal,
+        without_minima: None,
     })
 }
 

@@ -110,6 +110,12 @@ impl<'a> Lister<'a> {
         std::mem::take(&mut self.service.first)
     }
 
+    /// The place of each node under a rule of flows or dates: the smallest is served first.
+    pub fn places(&mut self, rule: Rule<'_>) -> &[Key] {
+        self.service.start(rule, Until::Done);
+        &self.service.priority
+    }
+
     /// Runs up to `until`; whether all is done.
     fn run(&mut self, rule: Rule<'_>, until: Until, rows: Option<&mut Vec<fluid::Row>>) -> bool {
         self.service.start(rule, until);

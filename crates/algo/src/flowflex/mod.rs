@@ -17,7 +17,7 @@
 //! 5. Each order is also list scheduled on the real graph ([`list`]), which is nearly always better, and the
 //!    best orders are improved by insertion ([`search`]).
 //! 6. The baselines' plans are candidates too. The best is the plan, which says which it is ([`plan()`]).
-//! 7. Online, the first allocation of a quick plan becomes targets, again each epoch ([`online`]).
+//! 7. Online, a quick plan is made each epoch; its order is followed until the next, or its first allocation ([`online`]).
 //!
 //! **Guarantee** (of the chains, which are among the candidates; universal slots, all released at 0): with
 //! slots of speed 2 no more than the optimum at speed 1 for maxima (Theorem 4), hence twice the optimum for
@@ -52,6 +52,10 @@
 //! - D8 Online, the search for the best order is made as often as events pay for it; in between the order is made by the
 //!   rule that wins most. The first million steps are free, so that only long runs of many flows ever wait;
 //!   with epochs of no length none does.
+//! - D9 Online, free slots follow the order of the last plan until the next, not the slots that it gave at its start
+//!   (`between=targets`, the paper): what ends within an epoch leaves slots that no target claims.
+//! - D10 Online, on typed slots, orders look at the work of the kind of slots that has most to do and at its slots only
+//!   (`kinds=sum` for both together); the paper has slots of one kind.
 //!
 //! **Example**
 //! ```

@@ -58,7 +58,7 @@ pub struct NetFlow {
     pub release: f64,
     /// What completing it at a time costs.
     pub cost: CostFn,
-    /// Work of all its nodes (V).
+    /// Work of all its nodes (V), or of those in the lane that orders look at ([`Network::lane`]).
     pub work: f64,
     /// The earliest completion by critical path and squashed area, from its release (Eq. (2), Q).
     pub earliest: f64,
@@ -69,6 +69,8 @@ pub struct NetFlow {
 pub struct Network {
     /// Slots of each lane; universal slots are lane 0.
     pub slots: [u32; 2],
+    /// The lane that orders of flows look at; `None` for all together.
+    pub lane: Option<usize>,
     /// Sum or maximum.
     pub combine: Combine,
     /// The nodes and which wait for which.
@@ -84,6 +86,8 @@ pub struct Supply {
     pub slots: [u32; 2],
     /// Speed of a slot.
     pub speed: f64,
+    /// Whether orders of flows look at the lane that has most to do for its slots only, instead of at the sum of both.
+    pub binding: bool,
 }
 
 /// How much of an instance is still to be done, as seen at some instant.
@@ -115,14 +119,14 @@ impl Network {
             slots[lane.index()] = instance.cluster().slots(lane);
         }
         let flows = instance.flows().keys();
-        Self::of(instance, flows, Supply { slots, speed }, 0.0, &Whole(instance))
+        Self::of(instance, flows, Supply { slots, speed, binding: false }, 0.0, &Whole(instance))
     }
 
     /// What is left of `flows` at `now`. O(phases + precedences).
     pub fn of(
         instance: &Instance,
         flows: impl Iterator<Item = slackline_model::FlowId>,
-        Supply { slots, speed }: Supply,
+        Supply { slots, speed, binding }: Supply,
         now: f64,
         remaining: &dyn Remaining,
     ) -> Self {
@@ -159,13 +163,19 @@ impl Network {
         }
         let flow_of = |node| planned.partition_point(|flow| flow.nodes.end <= node);
         let graph = Graph::new(slots, nodes, arcs, |node| planned[flow_of(node)].release);
-        let mut net = Self { slots, combine: instance.objective().combine, graph, flows: planned };
-        net.measure();
+        let combine = instance.objective().combine;
+        let mut net = Self { slots, lane: None, combine, graph, flows: planned };
+        net.measure(binding);
         net
     }
 
     /// Tails, work and earliest completions, backwards over the topological order.
-    fn measure(&mut self) {
+    fn measure(&mut self, binding: bool) {
+        if binding {
+            let mut work = [0.0; 2];
+            self.nodes().iter().for_each(|node| work[node.lane] += node.work);
+            self.lane = Some(usize::from(self.area(work, 1) > self.area(work, 0)));
+        }
         for flow in 0..self.flows.len() {
             let (mut path, mut work) = (0f64, [0f64; 2]);
             for k in self.flows[flow].nodes.clone().rev() {
@@ -176,11 +186,16 @@ impl Network {
                 path = path.max(node.alone());
                 work[node.lane] += node.work;
             }
-            let area = |lane: usize| work[lane] / f64::from(self.slots[lane].max(1));
+            let least = path.max(self.area(work, 0)).max(self.area(work, 1));
             let flow = &mut self.flows[flow];
-            flow.work = work[0] + work[1];
-            flow.earliest = flow.release + path.max(area(0)).max(area(1));
+            flow.work = self.lane.map_or(work[0] + work[1], |lane| work[lane]);
+            flow.earliest = flow.release + least;
         }
+    }
+
+    /// Seconds that a lane takes for its part of some work.
+    fn area(&self, work: [f64; 2], lane: usize) -> f64 {
+        work[lane] / f64::from(self.slots[lane].max(1))
     }
 
     /// The nodes that wait for `node`.
@@ -198,9 +213,16 @@ impl Network {
         self.graph.nodes()
     }
 
-    /// All slots, whatever they serve: the machine of the relaxations.
+    /// The slots that orders look at, of all lanes or of one: the machine of the relaxations.
     pub fn capacity(&self) -> f64 {
-        f64::from(self.slots[0]) + f64::from(self.slots[1])
+        let slots = self.slots.map(f64::from);
+        self.lane.map_or(slots[0] + slots[1], |lane| slots[lane])
+    }
+
+    /// The nodes of a flow that orders look at.
+    pub fn counted(&self, flow: &NetFlow) -> impl Iterator<Item = &Node> {
+        let nodes = self.nodes()[flow.nodes.clone()].iter();
+        nodes.filter(|node| self.lane.is_none_or(|lane| lane == node.lane))
     }
 
     /// Whether all slots serve all phases, as the theory of the paper wants it.

@@ -1,8 +1,10 @@
-//! FlowFlex online: the initial allocation of a new plan as targets, every epoch.
+//! FlowFlex online: a new plan every epoch, whose order is followed until the next.
 //!
 //! **Paper**: section 5.2. Every epoch (about two seconds there) what is left of the flows that have
-//! arrived is planned again, with sizes re-estimated from finished tasks, and the slots that the plan gives
-//! at its start go to the assignment layer. The variant without a minimum-cost flow is used: flows in the
+//! arrived is planned again, with sizes re-estimated from finished tasks. In the paper the slots that the plan gives
+//! at its start are targets until the next ([`FlowFlex::new`]); but a phase that ends in between leaves slots that
+//! follow stale numbers, so that by default they go to the first phase in the order of the plan
+//! ([`FlowFlex::in_order`], deviation D9). The variant without a minimum-cost flow is used: flows in the
 //! cheapest of the orders of [`Rule::ALL`], list scheduled; for a maximum also, by a short bisection, flows by
 //! the dates by which they should be done, and nodes by when they must start for that, of whatever flow.
 //! Where all that is ready fits on the slots every order gives the same, and none is looked for: a flow that is
@@ -13,13 +15,14 @@
 //! no other phase can take them away. So they get slots only once all those maps have started, and only slots that the
 //! plan leaves; those whose maps end soonest first (deviation D7).
 //!
-//! Typed slots: orders come from the sum of all slots, slots are given kind by kind. Machine speeds are
+//! Typed slots: orders come from the kind of slots that has most to do, or from the sum of all slots (deviation D10);
+//! slots are given kind by kind. Machine speeds are
 //! averaged: the policy ignores which machine a slot is on. Minima are not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::{Combine, FlowId, Lane, PhaseId, Span};
-use slackline_policy::{Action, Event, Policy, Style, View};
+use slackline_model::{Combine, FlowId, Key, Lane, PhaseId, Span};
+use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
 
 use super::list::{self, Lister};
 use super::network::{Network, Remaining, Supply};
@@ -43,7 +46,9 @@ const PRICE: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct FlowFlex {
     epochs: Epochs,
-    targets: Targets,
+    serving: Serving,
+    /// Whether orders come from the kind of slots that has most to do.
+    binding: bool,
     /// Flows that have arrived and neither completed nor failed.
     flows: BTreeSet<FlowId>,
     stale: bool,
@@ -55,11 +60,13 @@ pub struct FlowFlex {
 }
 
 impl FlowFlex {
-    /// FlowFlex with epochs of this length; 0 plans at every event.
+    /// FlowFlex with epochs of this length, to the letter of the paper: targets between plans, orders from the sum of all
+    /// slots. An epoch of 0 plans at every event.
     pub fn new(epoch: Span) -> Self {
         Self {
             epochs: Epochs::new(epoch),
-            targets: Targets::default(),
+            serving: Serving::Targets(Targets::default()),
+            binding: false,
             flows: BTreeSet::new(),
             stale: false,
             allowance: Allowance::of_epochs(epoch, ALLOWED.0, ALLOWED.1),
@@ -68,17 +75,38 @@ impl FlowFlex {
         }
     }
 
+    /// The same, but free slots follow the order of the last plan until the next.
+    #[must_use]
+    pub fn in_order(self) -> Self {
+        Self { serving: Serving::Order(Places::default()), ..self }
+    }
+
+    /// The same, with orders from the kind of slots that has most to do.
+    #[must_use]
+    pub fn by_binding_kind(self) -> Self {
+        Self { binding: true, ..self }
+    }
+
     fn plan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
-        let instance = view.instance;
-        let cluster = instance.cluster();
         let mut slots = [0; 2];
-        for &lane in cluster.lanes() {
+        for &lane in view.instance.cluster().lanes() {
             slots[lane.index()] = view.state.alive(lane);
         }
         if self.flows.is_empty() || slots == [0, 0] {
             return;
         }
-        let mut given = all_they_can_use(view, slots).unwrap_or_else(|| self.planned(view, slots));
+        let given = all_they_can_use(view, slots);
+        if given.is_some() && matches!(self.serving, Serving::Order(_)) {
+            return;
+        }
+        let given = given.unwrap_or_else(|| self.planned(view, slots));
+        self.serve(given, slots, view, out);
+    }
+
+    /// Pushes the slots of a plan as targets, if it has any.
+    fn serve(&mut self, mut given: Given, slots: [u32; 2], view: &View<'_>, out: &mut Vec<Action>) {
+        let Serving::Targets(targets) = &mut self.serving else { return };
+        let cluster = view.instance.cluster();
         // Early reduces get what is left.
         for &lane in cluster.lanes() {
             let used: f64 = view.state.ready(lane).map(|phase| slots_of(&given, phase)).sum();
@@ -91,12 +119,12 @@ impl FlowFlex {
         }
         for &lane in cluster.lanes() {
             for phase in view.state.ready(lane) {
-                self.targets.push(phase, slots_of(&given, phase), out);
+                targets.push(phase, slots_of(&given, phase), out);
             }
         }
     }
 
-    /// The slots of each phase at the start of a plan for what is left of all flows.
+    /// Plans what is left of all flows: the slots of each phase at the start, or its place in the order.
     fn planned(&mut self, view: &View<'_>, slots: [u32; 2]) -> Given {
         let cluster = view.instance.cluster();
         let (mut speed, mut all) = (0.0, 0.0);
@@ -104,7 +132,8 @@ impl FlowFlex {
             speed += cluster.capacity(lane);
             all += f64::from(cluster.slots(lane));
         }
-        let (supply, now) = (Supply { slots, speed: speed / all }, view.now.seconds());
+        let binding = self.binding && cluster.is_typed();
+        let (supply, now) = (Supply { slots, speed: speed / all, binding }, view.now.seconds());
         let net = Network::of(view.instance, self.flows.iter().copied(), supply, now, &Left(view));
         self.nodes_planned += net.nodes().len() as u64;
         let of_node = |(node, slots): (usize, u32)| (net.node(node).phase, f64::from(slots));
@@ -118,8 +147,87 @@ impl FlowFlex {
                 order
             }
         };
-        lister.first(order.rule(), now).into_iter().map(of_node).collect()
+        match &mut self.serving {
+            Serving::Targets(_) => lister.first(order.rule(), now).into_iter().map(of_node).collect(),
+            Serving::Order(places) => {
+                places.follow(&net, lister.places(order.rule()), view);
+                Given::default()
+            }
+        }
     }
+}
+
+/// What free slots go by.
+#[derive(Clone, Debug)]
+enum Serving {
+    /// The slots that the last plan gave at its start.
+    Targets(Targets),
+    /// The order of the last plan.
+    Order(Places),
+}
+
+/// The order of the last plan: what waits for its maps comes behind all others, whose maps end soonest first.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// Of phases that were planned.
+    of: Grown<PhaseId, Option<Key>>,
+    queue: ReadyQueue<(bool, Key)>,
+}
+
+impl Places {
+    /// Takes over the places of a plan's nodes.
+    fn follow(&mut self, net: &Network, places: &[Key], view: &View<'_>) {
+        for (node, &place) in net.nodes().iter().zip(places) {
+            self.of[node.phase] = Some(place);
+        }
+        let Self { of, queue } = self;
+        queue.rekey(view, |phase| place(of, phase, view));
+    }
+
+    /// Takes in the events of an instant. Reduces are queued once all their maps have started, and again when these are
+    /// done.
+    fn note(&mut self, events: &[Event], view: &View<'_>) {
+        let mut told: Vec<Event> = Vec::with_capacity(events.len());
+        for &event in events {
+            match event {
+                Event::PhaseReady(phase) if waits_for_starts(phase, view) => {}
+                Event::TasksDone { phase, .. } | Event::PhaseDone(phase) => {
+                    told.push(event);
+                    let reduce = view.instance.job(view.instance.phase(phase).job).reduce;
+                    let ready = |&reduce: &PhaseId| reduce != phase && view.phase(reduce).is_ready();
+                    let next = reduce.filter(|reduce| ready(reduce) && !waits_for_starts(*reduce, view));
+                    told.extend(next.map(Event::PhaseReady));
+                }
+                _ => told.push(event),
+            }
+        }
+        let Self { of, queue } = self;
+        queue.update(&told, view, |phase| place(of, phase, view));
+        for flow in events.iter().filter_map(Event::over) {
+            self.of.forget(view.instance.flow(flow).phases());
+        }
+    }
+}
+
+/// Where a phase stands; behind all others if no plan has seen it yet.
+fn place(of: &Grown<PhaseId, Option<Key>>, phase: PhaseId, view: &View<'_>) -> (bool, Key) {
+    match end_of_maps(phase, view) {
+        Some(end) => (true, Key::new(end)),
+        None => (false, of[phase].unwrap_or(Key::new(f64::INFINITY))),
+    }
+}
+
+/// How many seconds the maps that an early reduce waits for still take, if they keep their slots.
+fn end_of_maps(reduce: PhaseId, view: &View<'_>) -> Option<f64> {
+    let maps = view.instance.job(view.instance.phase(reduce).job).map?;
+    let is_early = view.state.is_early(view.instance, reduce);
+    is_early.then(|| view.work_left(maps) / f64::from(view.phase(maps).running().max(1)))
+}
+
+/// Whether a reduce waits for maps of which some have not started.
+fn waits_for_starts(reduce: PhaseId, view: &View<'_>) -> bool {
+    let maps = view.instance.job(view.instance.phase(reduce).job).map;
+    view.state.is_early(view.instance, reduce) && maps.is_some_and(|maps| view.phase(maps).unstarted() > 0)
 }
 
 /// Slots by phase, of those that get some.
@@ -146,13 +254,9 @@ fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<Given> {
 
 /// Early reduces whose maps have all started, by when these will be done.
 fn next_reduces(lane: Lane, view: &View<'_>) -> Vec<PhaseId> {
-    let end_of_maps = |reduce: PhaseId| {
-        let maps = view.instance.job(view.instance.phase(reduce).job).map?;
-        let state = view.phase(maps);
-        let is_next = view.state.is_early(view.instance, reduce) && state.unstarted() == 0;
-        is_next.then(|| (view.work_left(maps) / f64::from(state.running().max(1)), reduce))
-    };
-    let mut reduces: Vec<(f64, PhaseId)> = view.state.ready(lane).filter_map(end_of_maps).collect();
+    let ready = view.state.ready(lane).filter(|&reduce| !waits_for_starts(reduce, view));
+    let mut reduces: Vec<(f64, PhaseId)> =
+        ready.filter_map(|reduce| Some((end_of_maps(reduce, view)?, reduce))).collect();
     reduces.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     reduces.into_iter().map(|(_, reduce)| reduce).collect()
 }
@@ -329,7 +433,10 @@ impl Policy for FlowFlex {
     }
 
     fn style(&self) -> Style {
-        Style::Targets
+        match self.serving {
+            Serving::Targets(_) => Style::Targets,
+            Serving::Order(_) => Style::Priorities,
+        }
     }
 
     fn fills_early(&self) -> bool {
@@ -355,11 +462,21 @@ impl Policy for FlowFlex {
                 }
                 _ => self.stale = true,
             }
-            self.targets.note(event, view.instance);
+            if let Serving::Targets(targets) = &mut self.serving {
+                targets.note(event, view.instance);
+            }
+        }
+        if let Serving::Order(places) = &mut self.serving {
+            places.note(events, view);
         }
         if self.stale && self.epochs.begin(view.now, out) {
             self.stale = false;
             self.plan(view, out);
         }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let Serving::Order(places) = &mut self.serving else { return None };
+        places.queue.first(ask, view).map(|phase| Grant { phase, tasks: u32::MAX })
     }
 }

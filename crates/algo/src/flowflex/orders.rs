@@ -92,8 +92,7 @@ fn closed_form(net: &Network) -> Vec<f64> {
     let jobs: Vec<pb::Job> = (0..net.flows.len())
         .map(|j| {
             let flow = &net.flows[j];
-            let nodes = net.nodes()[flow.nodes.clone()].iter();
-            let weighted: f64 = nodes.map(|n| n.work * (n.tail + n.seconds() / 2.0)).sum();
+            let weighted: f64 = net.counted(flow).map(|n| n.work * (n.tail + n.seconds() / 2.0)).sum();
             let tail = if flow.work > 0.0 {
                 (weighted / flow.work).max(flow.work / (2.0 * net.capacity()))
             } else {

@@ -12,7 +12,7 @@ use super::network::Network;
 use super::orders::{Rule, by_key, relaxed, rounded};
 use super::scheme::Scheme;
 use super::search::{insertion, is_less};
-use crate::baseline::{By, fluid};
+use crate::baseline::{By, edf, fluid};
 use crate::classic::budget::Budget;
 use crate::phase_graph;
 use crate::registry::Refused;
@@ -80,7 +80,7 @@ const BASELINES: [fluid::Rule; 5] = [
     fluid::Rule::Fifo(By::Flow),
     fluid::Rule::Fair(By::Job),
     fluid::Rule::Fair(By::Flow),
-    fluid::Rule::Edf,
+    fluid::Rule::Edf(edf::Dates::DEADLINES),
 ];
 /// Nodes up to which they are candidates: they look at every ready phase at every event.
 const BASELINE_NODES_MAX: usize = 5000;
@@ -143,7 +143,7 @@ impl Candidate {
                 fluid::Rule::Fifo(By::Flow) => "fifo by flow",
                 fluid::Rule::Fair(By::Job) => "fair by job",
                 fluid::Rule::Fair(By::Flow) => "fair by flow",
-                fluid::Rule::Edf => "edf",
+                fluid::Rule::Edf(_) => "edf",
             }
             .to_owned(),
         };

@@ -90,7 +90,7 @@ fn replans(flows: &str, instance: &Instance, epochs: usize) {
         });
         let arrived: Vec<_> = arrived.map(|(id, _)| id).collect();
         let (given, took) = timed_thrice(|| {
-            let slots = Supply { slots: whole.slots, speed: 1.0 };
+            let slots = Supply { slots: whole.slots, speed: 1.0, binding: false };
             let net = Network::of(instance, arrived.iter().copied(), slots, now, &left);
             online::initial_allocation(&net, now)
         });

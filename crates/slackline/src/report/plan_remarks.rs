@@ -14,12 +14,31 @@ pub fn remarks(
     remarks.extend(planned.guarantee.clone().map(|guarantee| ("guarantee", guarantee)));
     remarks
         .extend(augmented.zip(planned.schedule.cost).map(|(against, cost)| ("speed", speed(against, cost))));
+    remarks.extend(
+        planned
+            .without_minima
+            .zip(planned.schedule.cost)
+            .map(|(without, cost)| ("minima", minima(without, cost))),
+    );
     let stopped = planned.stopped.map(|stopped| match stopped {
         Stopped::Steps => "ended after as many steps as a plan may take".to_owned(),
         Stopped::Budget => format!("ended by the budget of {}", duration(budget.unwrap_or_default())),
     });
     remarks.extend(stopped.map(|stopped| ("search", stopped)));
     remarks
+}
+
+/// `keeping them costs 17.0 % more than the 1,234 of a plan without them`.
+fn minima(without: f64, cost: f64) -> String {
+    if cost <= without {
+        return "no plan without them was found that costs less".to_owned();
+    }
+    let plain = number(without, Unit::Measure);
+    if without <= 0.0 {
+        return format!("a plan without them costs {plain}");
+    }
+    let more = number(cost / without - 1.0, Unit::Percent);
+    format!("keeping them costs {more} more than the {plain} of a plan without them")
 }
 
 /// `2 times the workload's: cost 0.50 of the lower bound there, 3,318; at most the optimum (Theorem 4)`.

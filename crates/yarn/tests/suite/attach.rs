@@ -80,7 +80,7 @@ impl Site {
         let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning)).audited();
         let stop = Arc::new(AtomicBool::new(false));
         let mut steps = Steps { site: self, step, stop: stop.clone(), seen: Seen::default() };
-        let closed = cluster.drive(&mut Edf::new(), config, stop, &mut steps).unwrap();
+        let closed = cluster.drive(&mut Edf::default(), config, stop, &mut steps).unwrap();
         (steps.seen, closed)
     }
 }

@@ -6,7 +6,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::{FlowId, History, Lane, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Capabilities, Report, RowId, Start};
-use slackline_policy::{Action, Config, Engine, Event, Learning, Policy, Style, View, run};
+use slackline_policy::{Action, Ask, Config, Engine, Event, Grant, Learning, Policy, Style, View, run};
 use slackline_sim::{Options, Sim};
 
 use super::*;
@@ -197,6 +197,107 @@ fn a_long_chain_is_not_planned_to_its_end_in_every_epoch() {
     assert_eq!(nodes, 0, "two chains fit on two slots");
     let (_, nodes) = watched(&on_slots(2, vec![chain("deep", 100, 2), chain("beside", 100, 2)]));
     assert!(nodes > 0, "who is served first is a matter of plans");
+}
+
+/// On four slots and with epochs of an hour: when the first job of a chain is over, its slot follows the plan, whose first
+/// flow is the chain, and not targets that know nothing of its second job.
+#[test]
+fn between_plans_slots_follow_the_order_of_the_last() {
+    let tasks = |id: &str, after: &[&str], tasks, seconds| JobDraft {
+        id: id.into(),
+        after: after.iter().map(|&before| before.into()).collect(),
+        map: Some(TasksDraft::Uniform { tasks, seconds }.into()),
+        ..JobDraft::default()
+    };
+    let urgent =
+        FlowDraft::new("urgent", vec![tasks("first", &[], 1, 1.0), tasks("second", &["first"], 3, 4.0)]);
+    let big = FlowDraft::new("big", vec![tasks("all", &[], 40, 4.0)]);
+    let instance = on_slots(4, vec![big, urgent]);
+    let hour = FlowFlex::new(Span::from_seconds_nearest(3600.0));
+    let (letter, ordered) = (hour.clone(), hour.in_order());
+    let response = |mut policy: FlowFlex| simulated(&instance, &mut policy, (1.0, false));
+    // The chain is done at 8 s if its second job gets the slots that come free at 1 and 4 s.
+    let (stale, followed) = (response(letter), response(ordered));
+    assert!(followed < stale, "{followed} in order, {stale} by targets");
+}
+
+/// Reduces that wait for their maps take what nobody else can use, and only once these have all started.
+#[test]
+fn in_order_early_reduces_come_last() {
+    struct Early(FlowFlex, u32);
+    impl Policy for Early {
+        fn name(&self) -> &'static str {
+            "early"
+        }
+        fn style(&self) -> Style {
+            self.0.style()
+        }
+        fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+            self.0.on_events(events, view, out);
+        }
+        fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+            let grant = self.0.next(ask, view)?;
+            if view.state.is_early(view.instance, grant.phase) {
+                self.1 += 1;
+                let maps = view.instance.job(view.instance.phase(grant.phase).job).map.unwrap();
+                assert_eq!(view.phase(maps).unstarted(), 0, "some maps have not started");
+                let others = view
+                    .state
+                    .ready(ask.lane)
+                    .filter(|&other| view.runnable(other) > 0 && !ask.skip.contains(&other));
+                assert!(
+                    { others }.all(|other| view.state.is_early(view.instance, other)),
+                    "another could work"
+                );
+            }
+            Some(grant)
+        }
+    }
+    let mut seen = 0;
+    for seed in 0..5 {
+        let instance = gridmix(&[("flows", "4")], seed, Objective::new(Metric::Completion, Combine::Sum));
+        let mut policy = Early(FlowFlex::new(EPOCH).in_order(), 0);
+        simulated(&instance, &mut policy, (0.5, false));
+        seen += policy.1;
+    }
+    assert!(seen > 0, "some reduces take slots early");
+}
+
+/// On nine slots for maps and one for reduces, reduces are what everybody waits for: the flow with less of them is first,
+/// though it has more work.
+#[test]
+fn orders_look_at_the_kind_of_slots_that_has_most_to_do() {
+    let flow = |id: &str, maps, reduces| {
+        let job = JobDraft {
+            id: "j".into(),
+            map: Some(TasksDraft::Uniform { tasks: maps, seconds: 1.0 }.into()),
+            reduce: Some(TasksDraft::Uniform { tasks: reduces, seconds: 1.0 }.into()),
+            ..JobDraft::default()
+        };
+        FlowDraft::new(id, vec![job])
+    };
+    let slots = Slots::Typed { map: 9, reduce: 1 };
+    let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+    let flows = vec![flow("reduces", 1, 12), flow("maps", 20, 4)];
+    let draft = Draft { machines: vec![machine], flows, ..Draft::default() };
+    let instance = Instance::new(&draft).unwrap();
+    let net = |binding| {
+        let supply = network::Supply { slots: [9, 1], speed: 1.0, binding };
+        struct All<'a>(&'a Instance);
+        impl network::Remaining for All<'_> {
+            fn work(&self, phase: PhaseId) -> Option<f64> {
+                Some(self.0.phase(phase).work().slot_seconds())
+            }
+            fn cap(&self, phase: PhaseId) -> u32 {
+                self.0.phase(phase).cap
+            }
+        }
+        network::Network::of(&instance, instance.flows().keys(), supply, 0.0, &All(&instance))
+    };
+    let smith = |net: &network::Network| orders::Rule::Smith.order(net);
+    let (sum, binding) = (net(false), net(true));
+    assert_eq!((smith(&sum), sum.capacity()), (vec![0, 1], 10.0));
+    assert_eq!((smith(&binding), binding.capacity(), binding.flows[1].work), (vec![1, 0], 1.0, 4.0));
 }
 
 /// The simulator, but every attempt at the first phase ends with an error.
