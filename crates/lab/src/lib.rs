@@ -14,6 +14,7 @@
 //! - `slots`: who holds how many slots over time, as pictures;
 //! - `values`: values of settings, checked where they are read;
 //! - `workload`: from the words of a specification to an instance;
+//! - [`adversary`]: small workloads on which a policy is worst;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - [`provenance`]: which program made which file;
 //! - [`context`]: what a figure is made into, and what with;
@@ -22,6 +23,7 @@
 //! The benchmarks (`bench`, feature `bench`) and the developer commands (`src/bin/lab.rs`) are beside them.
 #![deny(clippy::unwrap_used)]
 
+pub mod adversary;
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;
 pub mod context;
@@ -39,6 +41,7 @@ mod sweep;
 mod values;
 mod workload;
 
+pub use adversary::{Adversary, Against};
 pub use context::{Artifact, Context};
 pub use error::{PolicyFailure, ReproError, SpecError};
 pub use experiments::{Experiment, experiment, experiments};

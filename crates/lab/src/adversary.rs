@@ -1,0 +1,292 @@
+//! Small workloads on which a policy is worst, against another policy or against the optimum.
+//!
+//! **Source**: PISA (J. Coleman, B. Krishnamachari, arXiv 2403.07120) does this for list schedulers of task graphs: averages
+//! over random workloads hide on what a policy fails, and simulated annealing over workloads finds it.
+//!
+//! **Idea**
+//! 1. A workload is a few flows of a few jobs of a few tasks on a few slots ([`mutate`]), in whole seconds, so that the
+//!    optimum can be found by exhaustive search ([`slackline_testkit::brute`]).
+//! 2. Its ratio is what the policy costs over what the other one costs. Where costs may be 0, 1 is added to both.
+//! 3. From a random workload, a random change is taken if the ratio rises, and otherwise with a probability that falls
+//!    with the loss and with time. The worst workload so far is kept.
+//! 4. What can be left out of it at no less a ratio is left out, so that it shows what it is about.
+//!
+//! [`CHAINS`] searches begin at different workloads; the same seed gives the same workloads, on any number of threads.
+
+mod mutate;
+
+use slackline::simulate::{Watch, simulate_figures};
+use slackline::{Options, PolicySpec, parallel};
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed};
+use slackline_testkit::brute::brute;
+use slackline_trace::{Format, write_workload};
+
+use crate::context::Artifact;
+use crate::error::{PolicyFailure, ReproError};
+use crate::workload::{self, Problem};
+
+/// Searches that begin at different workloads.
+pub const CHAINS: u32 = 4;
+/// The loss that is taken with probability 1/e at the beginning of a search; it falls to 0 with the square of what is left.
+const WARMTH: f64 = 0.3;
+
+/// What a policy is held against.
+#[derive(Clone, Debug)]
+pub enum Against {
+    /// Another policy on the same workload.
+    Policy(PolicySpec),
+    /// The best schedule of tasks there is.
+    Optimum,
+}
+
+/// A search.
+#[derive(Clone, Debug)]
+pub struct Adversary {
+    /// Who is to be worst.
+    pub policy: PolicySpec,
+    /// What at.
+    pub objective: Objective,
+    /// Compared with whom.
+    pub against: Against,
+    /// Of everything that is drawn.
+    pub seed: Seed,
+    /// Workloads looked at, over all chains.
+    pub budget: u32,
+}
+
+/// A workload and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The workload.
+    pub draft: Draft,
+    /// What the policy costs.
+    pub cost: f64,
+    /// What the other policy or the optimum costs.
+    pub other: f64,
+    /// The first over the second, with 1 added to both where costs may be 0.
+    pub ratio: f64,
+}
+
+/// An objective as `response`, for its sum, or as `max slowdown`.
+///
+/// # Errors
+/// Of what is no objective, and of lateness, which has no ratios.
+pub fn objective(text: &str) -> Result<Objective, String> {
+    let of_metric = Metric::ALL.iter().find(|metric| metric.name() == text);
+    let objective = match of_metric {
+        Some(&metric) => Objective::new(metric, Combine::Sum),
+        None => workload::objective(text).map_err(|problem| problem.to_string())?,
+    };
+    if objective.metric == Metric::Lateness {
+        return Err("lateness may be below 0 and has no ratios, expected another metric".to_owned());
+    }
+    Ok(objective)
+}
+
+impl Adversary {
+    /// The worst workload of each chain, worst first, each once. `progress` is told how many chains are done, of how many.
+    ///
+    /// # Errors
+    /// If a policy does not take such workloads or cannot go on.
+    pub fn search(
+        &self,
+        threads: usize,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Found>, ReproError> {
+        let done = std::sync::atomic::AtomicUsize::new(0);
+        let chain = |k: usize| {
+            let found = self.chain(k as u64);
+            let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            progress(done, CHAINS as usize);
+            found
+        };
+        let found: Result<Vec<_>, Problem> = parallel::map(CHAINS as usize, threads, chain);
+        let problem = |problem| ReproError::Figure { figure: "adversary".to_owned(), problem };
+        let mut found: Vec<Found> = found.map_err(problem)?.into_iter().flatten().collect();
+        found.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Simulated annealing from one workload; `None` if none within reach was drawn.
+    fn chain(&self, k: u64) -> Result<Option<Found>, Problem> {
+        let mut rng = random::rng(self.seed, "adversary", k);
+        let budget = (self.budget / CHAINS).max(1);
+        let (mut present, mut worst): (Option<Found>, Option<Found>) = (None, None);
+        for step in 0..budget {
+            let mut draft = match &present {
+                Some(present) => present.draft.clone(),
+                None => mutate::drawn(self.objective, &mut rng),
+            };
+            if present.is_some() {
+                mutate::change(&mut draft, &mut rng);
+            }
+            let Some(next) = self.look(draft)? else { continue };
+            let left = 1.0 - f64::from(step) / f64::from(budget);
+            if present.as_ref().is_none_or(|now| takes(next.ratio - now.ratio, left, &mut rng)) {
+                if worst.as_ref().is_none_or(|worst| next.ratio > worst.ratio) {
+                    worst = Some(next.clone());
+                }
+                present = Some(next);
+            }
+        }
+        worst.map(|worst| self.smaller(worst)).transpose()
+    }
+
+    /// What a workload costs; `None` if it is none or the optimum is out of reach.
+    fn look(&self, draft: Draft) -> Result<Option<Found>, Problem> {
+        if mutate::tasks(&draft) > mutate::TASKS {
+            return Ok(None);
+        }
+        let Ok(instance) = Instance::new(&draft) else { return Ok(None) };
+        let other = match &self.against {
+            Against::Policy(policy) => cost(&instance, policy)?,
+            Against::Optimum => brute(&instance),
+        };
+        let Some((other, cost)) = other.zip(cost(&instance, &self.policy)?) else { return Ok(None) };
+        let more = if may_be_nothing(self.objective.metric) { 1.0 } else { 0.0 };
+        let ratio = (cost + more) / (other + more);
+        Ok(ratio.is_finite().then_some(Found { draft, cost, other, ratio }))
+    }
+
+    /// The same with everything left out that the ratio does not need.
+    fn smaller(&self, mut found: Found) -> Result<Found, Problem> {
+        loop {
+            let mut less = None;
+            for draft in mutate::parts(&found.draft) {
+                less = self.look(draft)?.filter(|less| less.ratio >= found.ratio);
+                if less.is_some() {
+                    break;
+                }
+            }
+            match less {
+                Some(less) => found = less,
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// The workloads as documents, worst first, and a summary of them.
+    pub fn artifacts(&self, found: &[Found]) -> Vec<Artifact> {
+        let mut files = vec![Artifact { name: "summary.csv".to_owned(), text: self.summary(found) }];
+        files.extend(
+            found.iter().enumerate().map(|(k, found)| Artifact {
+                name: file(k),
+                text: write_workload(&found.draft, Format::Toml),
+            }),
+        );
+        files
+    }
+
+    /// A row a workload.
+    fn summary(&self, found: &[Found]) -> String {
+        let against = match &self.against {
+            Against::Policy(policy) => policy.spec(),
+            Against::Optimum => "optimum",
+        };
+        let Objective { metric, combine } = self.objective;
+        let mut text =
+            String::from("file,policy,against,objective,cost,cost_against,ratio,flows,tasks,seed,budget\n");
+        for (k, found) in found.iter().enumerate() {
+            let Found { draft, cost, other, ratio } = found;
+            let combine = if combine == Combine::Sum { "sum" } else { "max" };
+            let (flows, tasks) = (draft.flows.len(), mutate::tasks(draft));
+            let row = format!(
+                "{},{},{against},{combine} {metric},{cost},{other},{ratio},{flows},{tasks},{},{}\n",
+                file(k),
+                self.policy.spec(),
+                self.seed.0,
+                self.budget
+            );
+            text.push_str(&row);
+        }
+        text
+    }
+}
+
+fn file(k: usize) -> String {
+    format!("worst-{}.toml", k + 1)
+}
+
+/// Whether a change of the ratio is taken when so much of the search is left.
+fn takes(gain: f64, left: f64, rng: &mut ChaCha8Rng) -> bool {
+    let heat = (WARMTH * left * left).max(f64::MIN_POSITIVE);
+    gain >= 0.0 || random::chance(rng, libm::exp(gain / heat))
+}
+
+/// Whether a schedule may cost nothing.
+fn may_be_nothing(metric: Metric) -> bool {
+    !matches!(
+        metric,
+        Metric::Completion | Metric::Response | Metric::Makespan | Metric::Stretch | Metric::Slowdown
+    )
+}
+
+/// What a policy costs in the simulator, if it completes every flow.
+fn cost(instance: &Instance, policy: &PolicySpec) -> Result<Option<f64>, Problem> {
+    let done = simulate_figures(instance, policy, &Options::exact(), None, Watch::default());
+    Ok(done.map_err(|error| PolicyFailure::of_simulation(policy, error))?.schedule.cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline::Registry;
+
+    use super::*;
+
+    fn search(policy: &str, metric: &str, against: Option<&str>, budget: u32) -> (Adversary, Vec<Found>) {
+        let registry = Registry::standard();
+        let of = |spec| registry.parse(spec).expect("a policy");
+        let adversary = Adversary {
+            policy: of(policy),
+            objective: objective(metric).expect("an objective"),
+            against: against.map_or(Against::Optimum, |spec| Against::Policy(of(spec))),
+            seed: Seed(1),
+            budget,
+        };
+        let found = adversary.search(2, &|_, _| {}).expect("policies that go on");
+        (adversary, found)
+    }
+
+    /// FIFO makes a short flow wait for a long one: found again for certain, and what was found costs what is said.
+    #[test]
+    fn fifo_is_much_worse_than_the_optimum_for_responses() {
+        let (adversary, found) = search("fifo", "response", None, 200);
+        assert!(found[0].ratio > 1.5, "{found:?}");
+        for found in &found {
+            assert_eq!(adversary.look(found.draft.clone()).expect("it was looked at"), Some(found.clone()));
+            assert!(found.ratio >= 1.0 - 1e-9, "nobody is better than the optimum");
+            let smaller = mutate::parts(&found.draft).into_iter();
+            let ratios = smaller.filter_map(|part| adversary.look(part).expect("it goes on"));
+            assert!({ ratios }.all(|part| part.ratio < found.ratio), "something could be left out");
+        }
+        let (_, again) = search("fifo", "response", None, 200);
+        assert_eq!(found, again, "the same seed");
+    }
+
+    #[test]
+    fn a_policy_is_no_worse_than_itself_and_documents_are_read_again() {
+        let (adversary, found) = search("edf", "tardiness", Some("edf"), 40);
+        assert!(found.iter().all(|found| found.ratio == 1.0));
+        let files = adversary.artifacts(&found);
+        assert_eq!(files.len(), found.len() + 1);
+        for (file, found) in files[1..].iter().zip(&found) {
+            let read = slackline_trace::read_workload(
+                &file.name,
+                file.text.as_bytes(),
+                None,
+                &slackline_trace::ImportOptions::default(),
+            );
+            assert_eq!(read.expect("a workload").draft, found.draft);
+        }
+        assert!(files[0].text.contains("worst-1.toml,edf,edf,sum tardiness,"), "{}", files[0].text);
+    }
+
+    #[test]
+    fn lateness_has_no_ratios() {
+        assert!(
+            objective("lateness").is_err() && objective("max slowdown").is_ok() && objective("late").is_err()
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! Small workloads: drawn, changed at random, and with something left out.
+
+use slackline_model::Objective;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::random::{ChaCha8Rng, chance, integer};
+
+/// Most tasks of a workload: beyond it, exhaustive search takes long.
+pub(super) const TASKS: u32 = 8;
+/// Most flows, and jobs of a flow.
+const FLOWS: usize = 4;
+const JOBS: usize = 3;
+/// Most tasks of a phase, and seconds of a task.
+const TASKS_OF_PHASE: u64 = 4;
+const SECONDS: u64 = 6;
+
+/// Some workload: two flows of a job each.
+pub(super) fn drawn(objective: Objective, rng: &mut ChaCha8Rng) -> Draft {
+    let flows = (0..2).map(|k| flow(k, rng)).collect();
+    let mut draft = Draft { objective, flows, ..Draft::default() };
+    draft.machines = machines(rng);
+    draft
+}
+
+/// Tasks of a workload.
+pub(super) fn tasks(draft: &Draft) -> u32 {
+    let jobs = draft.flows.iter().flat_map(|flow| &flow.jobs);
+    jobs.flat_map(|job| [&job.map, &job.reduce]).flatten().map(|phase| uniform(phase).0).sum()
+}
+
+/// Changes one thing.
+pub(super) fn change(draft: &mut Draft, rng: &mut ChaCha8Rng) {
+    let f = below(draft.flows.len(), rng);
+    match integer(rng, 0, 11) {
+        0..=2 => {
+            change_phase(&mut draft.flows[f], rng, |(tasks, _), rng| (tasks, integer(rng, 1, SECONDS) as f64))
+        }
+        3..=4 => change_phase(&mut draft.flows[f], rng, |(_, seconds), rng| {
+            (integer(rng, 1, TASKS_OF_PHASE) as u32, seconds)
+        }),
+        5 => toggle_reduce(&mut draft.flows[f], rng),
+        6 => change_jobs(&mut draft.flows[f], rng),
+        7 => toggle_after(&mut draft.flows[f], rng),
+        8 => change_flows(draft, f, rng),
+        9 => {
+            let flow = &mut draft.flows[f];
+            let span = flow.deadline.map_or(1.0, |deadline| deadline - flow.release);
+            flow.release = integer(rng, 0, 6) as f64;
+            flow.deadline = Some(flow.release + span);
+        }
+        10 => {
+            let flow = &mut draft.flows[f];
+            flow.deadline = Some(flow.release + integer(rng, 1, 12) as f64);
+            flow.weight = integer(rng, 1, 4) as f64;
+        }
+        _ => draft.machines = machines(rng),
+    }
+}
+
+/// The workload with something left out: a flow, a job, a reduce, a task, a weight, a release.
+pub(super) fn parts(draft: &Draft) -> Vec<Draft> {
+    let mut parts = Vec::new();
+    let mut part = |less: &dyn Fn(&mut Draft)| {
+        let mut smaller = draft.clone();
+        less(&mut smaller);
+        parts.push(smaller);
+    };
+    for (f, flow) in draft.flows.iter().enumerate() {
+        if draft.flows.len() > 1 {
+            part(&|draft| drop(draft.flows.remove(f)));
+        }
+        for (j, job) in flow.jobs.iter().enumerate() {
+            if flow.jobs.len() > 1 {
+                part(&|draft| remove_job(&mut draft.flows[f], j));
+            }
+            if job.reduce.is_some() {
+                part(&|draft| draft.flows[f].jobs[j].reduce = None);
+            }
+            if !job.after.is_empty() {
+                part(&|draft| draft.flows[f].jobs[j].after.clear());
+            }
+            for is_map in [true, false] {
+                let phase = if is_map { &job.map } else { &job.reduce };
+                let Some((tasks @ 2.., seconds)) = phase.as_ref().map(uniform) else { continue };
+                part(&|draft| {
+                    let job = &mut draft.flows[f].jobs[j];
+                    let phase = if is_map { &mut job.map } else { &mut job.reduce };
+                    *phase = Some(phase_of((tasks - 1, seconds)));
+                });
+            }
+        }
+        if flow.weight != 1.0 {
+            part(&|draft| draft.flows[f].weight = 1.0);
+        }
+        if flow.release > 0.0 {
+            part(&|draft| {
+                let flow = &mut draft.flows[f];
+                flow.deadline = flow.deadline.map(|deadline| deadline - flow.release);
+                flow.release = 0.0;
+            });
+        }
+    }
+    parts
+}
+
+fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
+    integer(rng, 0, n as u64 - 1) as usize
+}
+
+fn machines(rng: &mut ChaCha8Rng) -> Vec<MachineDraft> {
+    let slots = if chance(rng, 0.5) {
+        Slots::Universal(integer(rng, 1, 4) as u32)
+    } else {
+        Slots::Typed { map: integer(rng, 1, 2) as u32, reduce: integer(rng, 1, 2) as u32 }
+    };
+    vec![MachineDraft { name: "m".to_owned(), count: 1, speed: 1.0, slots, rack: None }]
+}
+
+fn flow(k: usize, rng: &mut ChaCha8Rng) -> FlowDraft {
+    let release = integer(rng, 0, 3) as f64;
+    let deadline = Some(release + integer(rng, 1, 12) as f64);
+    FlowDraft { release, deadline, ..FlowDraft::new(format!("f{k}"), vec![job(0, rng)]) }
+}
+
+fn job(k: usize, rng: &mut ChaCha8Rng) -> JobDraft {
+    JobDraft { id: format!("j{k}"), map: Some(phase(rng)), ..JobDraft::default() }
+}
+
+fn phase(rng: &mut ChaCha8Rng) -> PhaseDraft {
+    phase_of((integer(rng, 1, TASKS_OF_PHASE) as u32, integer(rng, 1, SECONDS) as f64))
+}
+
+fn phase_of((tasks, seconds): (u32, f64)) -> PhaseDraft {
+    TasksDraft::Uniform { tasks, seconds }.into()
+}
+
+/// Tasks and seconds of a phase made here.
+fn uniform(phase: &PhaseDraft) -> (u32, f64) {
+    match phase.tasks {
+        TasksDraft::Uniform { tasks, seconds } => (tasks, seconds),
+        _ => (0, 0.0),
+    }
+}
+
+fn change_phase(
+    flow: &mut FlowDraft,
+    rng: &mut ChaCha8Rng,
+    other: impl Fn((u32, f64), &mut ChaCha8Rng) -> (u32, f64),
+) {
+    let j = below(flow.jobs.len(), rng);
+    let job = &mut flow.jobs[j];
+    let of_map = job.reduce.is_none() || chance(rng, 0.5);
+    if let Some(phase) = if of_map { &mut job.map } else { &mut job.reduce } {
+        *phase = phase_of(other(uniform(phase), rng));
+    }
+}
+
+fn toggle_reduce(flow: &mut FlowDraft, rng: &mut ChaCha8Rng) {
+    let j = below(flow.jobs.len(), rng);
+    let reduce = &mut flow.jobs[j].reduce;
+    *reduce = if reduce.is_some() { None } else { Some(phase(rng)) };
+}
+
+fn change_jobs(flow: &mut FlowDraft, rng: &mut ChaCha8Rng) {
+    let n = flow.jobs.len();
+    if n == JOBS || n > 1 && chance(rng, 0.5) {
+        remove_job(flow, below(n, rng));
+    } else {
+        let name = (0..=n).find(|k| flow.jobs.iter().all(|job| job.id != format!("j{k}"))).unwrap_or(n);
+        let before = flow.jobs[below(n, rng)].id.clone();
+        flow.jobs.push(JobDraft { after: vec![before], ..job(name, rng) });
+    }
+}
+
+fn remove_job(flow: &mut FlowDraft, j: usize) {
+    let gone = flow.jobs.remove(j).id;
+    flow.jobs.iter_mut().for_each(|job| job.after.retain(|before| *before != gone));
+}
+
+/// A job waits for one before it in the document, or no longer.
+fn toggle_after(flow: &mut FlowDraft, rng: &mut ChaCha8Rng) {
+    let j = below(flow.jobs.len(), rng);
+    if j == 0 {
+        return;
+    }
+    let before = flow.jobs[below(j, rng)].id.clone();
+    let after = &mut flow.jobs[j].after;
+    match after.iter().position(|known| *known == before) {
+        Some(at) => drop(after.remove(at)),
+        None => after.push(before),
+    }
+}
+
+fn change_flows(draft: &mut Draft, f: usize, rng: &mut ChaCha8Rng) {
+    let n = draft.flows.len();
+    if n == FLOWS || n > 1 && chance(rng, 0.5) {
+        draft.flows.remove(f);
+    } else {
+        let name = (0..=n).find(|k| draft.flows.iter().all(|flow| flow.id != format!("f{k}"))).unwrap_or(n);
+        draft.flows.push(flow(name, rng));
+    }
+}
