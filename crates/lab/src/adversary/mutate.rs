@@ -6,7 +6,7 @@ use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraf
 use slackline_model::random::{ChaCha8Rng, chance, integer};
 
 /// Most tasks of a workload: beyond it, exhaustive search takes long.
-pub(super) const TASKS: u32 = 10;
+pub(super) const TASKS: u32 = 8;
 /// Most flows, and jobs of a flow.
 const FLOWS: usize = 4;
 const JOBS: usize = 3;
