@@ -73,7 +73,9 @@ pub fn choices(choices: &[Choice]) -> Vec<slackline_trace::schedule::Choice> {
 /// does not choose.
 pub fn rules_chosen(choices: &[Choice]) -> Option<String> {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
-    choices.iter().for_each(|choice| *times.entry(choice.rule).or_default() += 1);
+    for choice in choices {
+        *times.entry(choice.rule).or_default() += 1;
+    }
     let mut times: Vec<(&str, u64)> = times.into_iter().collect();
     times.sort_by_key(|&(rule, times)| (Reverse(times), rule));
     let said = |(rule, times): (&str, u64)| match times {
