@@ -217,7 +217,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Clean(verb) => clean::run(&verb, defaults),
         Verb::History(verb) => history::run(&verb),
         Verb::Programs(verb) => programs::run(&verb),
-        Verb::Repro(verb) => repro::run(&verb),
+        Verb::Repro(verb) => repro::run(&verb, tables),
         Verb::Policies(verb) => policies::run(&verb, tables),
         Verb::Config(verb) => config::run(&verb, tables, defaults),
         Verb::Completions(verb) => completions::run(&verb, tables),

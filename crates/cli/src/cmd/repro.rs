@@ -1,4 +1,4 @@
-//! `repro`: the papers' figures, made again.
+//! `repro`: the papers' figures, made again, and workloads on which a policy is worst.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,10 @@ use slackline::names::unknown;
 use slackline::report::table::{fitted, wrapped};
 use slackline::report::{Align, Table};
 use slackline_lab::provenance::{self, Maker, Provenance};
-use slackline_lab::{Artifact, Context, Experiment, Figure, Spec, experiments, make};
+use slackline_lab::{
+    Adversary, Against, Artifact, Context, Experiment, Figure, Spec, adversary, experiments, make,
+};
+use slackline_model::Seed;
 
 use super::Answer;
 use crate::args::listed::Listed;
@@ -16,6 +19,7 @@ use crate::args::value;
 use crate::help::COLUMNS;
 use crate::out;
 use crate::progress::Cells;
+use crate::tables::Tables;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -24,10 +28,16 @@ Examples:
   slackline repro baselines woha-fig7 --seeds 3
   slackline repro baselines --output experiments/baselines
   slackline repro --spec mine.toml --output results
+  slackline repro --adversary edf tardiness --output worst --against flex
 
 Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same \
 specification gives the same bytes. DIR also gets made.toml, which says what version and commit of the \
-program made each file.")]
+program made each file.
+
+--adversary changes small workloads at random (simulated annealing, as PISA does for list schedulers) until \
+POLICY costs as many times as much as another or as the optimum, by exhaustive search, as can be found. DIR gets the worst \
+ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
+costs may be 0, 1 is added to both.")]
 pub(crate) struct Repro {
     /// Experiment; without one, they are listed
     #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
@@ -47,10 +57,25 @@ pub(crate) struct Repro {
     /// Write the files of every figure into DIR instead of printing tables
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Search small workloads on which POLICY is worst at METRIC
+    #[arg(long, num_args = 2, value_names = ["POLICY", "METRIC"], requires = "output", conflicts_with_all = ["experiment", "spec", "seeds"])]
+    adversary: Option<Vec<String>>,
+    /// Policy that POLICY is held against, or optimum for the best schedule there is
+    #[arg(long, value_name = "POLICY", requires = "adversary", default_value = OPTIMUM)]
+    against: String,
+    /// Seed of the search
+    #[arg(long, value_name = "N", requires = "adversary", default_value_t = 0)]
+    seed: u64,
+    /// Workloads that the search looks at
+    #[arg(long, value_name = "N", requires = "adversary", default_value_t = 2000, value_parser = value::whole::<u32>(4, 10_000_000))]
+    budget: u32,
     /// Commit this program was built from, for the made.toml that DIR keeps
     #[arg(long, value_name = "COMMIT", requires = "output")]
     commit: Option<String>,
 }
+
+/// The word for the best schedule there is.
+const OPTIMUM: &str = "optimum";
 
 fn name() -> Listed<Experiment> {
     Listed::of("experiment", experiments().iter().map(|experiment| (experiment.id, *experiment)))
@@ -62,7 +87,10 @@ pub(crate) fn figures() -> Vec<String> {
     specs.flat_map(|spec| spec.figures).map(|figure| figure.id).collect()
 }
 
-pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
+pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
+    if let Some(asked) = &args.adversary {
+        return worst(args, asked, tables);
+    }
     let Some(spec) = specification(args)? else {
         out::text(None, &listed()?)?;
         return Ok(Answer::Yes);
@@ -77,10 +105,7 @@ pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
             let cells = Cells::new();
             let context = Context {
                 seeds: args.seeds,
-                threads: args.threads.map_or_else(
-                    || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
-                    usize::from,
-                ),
+                threads: threads(args),
                 progress: &|done, of| cells.at(done, of),
             };
             make(figure, &context)?
@@ -92,6 +117,36 @@ pub(crate) fn run(args: &Repro) -> anyhow::Result<Answer> {
             note(dir, &made, &Maker::this(args.commit.clone()))?;
         }
     }
+    Ok(Answer::Yes)
+}
+
+fn threads(args: &Repro) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    args.threads.map_or_else(processors, usize::from)
+}
+
+/// Searches workloads on which a policy is worst, and writes them down.
+fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answer> {
+    let [policy, metric] = asked else { anyhow::bail!("--adversary: expected a policy and a metric") };
+    let read = |spec: &str| tables.policies.parse(spec).with_context(|| format!("policy {spec:?}"));
+    let against =
+        if args.against == OPTIMUM { Against::Optimum } else { Against::Policy(read(&args.against)?) };
+    let objective =
+        adversary::objective(metric).map_err(|problem| anyhow::anyhow!("--adversary: {problem}"))?;
+    let (seed, budget) = (Seed(args.seed), args.budget);
+    let adversary = Adversary { policy: read(policy)?, objective, against, seed, budget };
+    let found = {
+        let cells = Cells::new();
+        adversary.search(threads(args), &|done, of| cells.at(done, of))?
+    };
+    let Some(dir) = args.output.as_deref() else { anyhow::bail!("--adversary: expected --output") };
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    let made = adversary.artifacts(&found);
+    for artifact in &made {
+        write(Some(dir), artifact)?;
+    }
+    note(dir, &made, &Maker::this(args.commit.clone()))?;
+    out::text(None, &table(&made[0].text))?;
     Ok(Answer::Yes)
 }
 

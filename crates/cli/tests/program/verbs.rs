@@ -346,3 +346,36 @@ fn figures_are_written_with_what_made_them() {
     let ran = run(&["repro", "job-ordering", "fig5", "--commit", "abc1234"]);
     assert_eq!(ran.code, Some(2), "a commit without files to note it for: {}", ran.out);
 }
+
+#[test]
+fn workloads_on_which_a_policy_is_worst_are_written_down() {
+    let dir = scratch("adversary");
+    let dir = text(&dir);
+    let args = ["repro", "--adversary", "fifo", "response", "--output", dir, "--seed", "3", "--budget", "80"];
+    let printed = done(&args);
+    assert!(printed.contains("worst-1.toml"), "{printed}");
+    let summary = fs::read_to_string(format!("{dir}/summary.csv")).unwrap();
+    let mut rows = csv::Reader::from_reader(summary.as_bytes());
+    let first = rows.records().next().unwrap().unwrap();
+    let number = |k: usize| first[k].parse::<f64>().unwrap();
+    assert!(number(4) > number(5) && number(6) == number(4) / number(5), "{summary}");
+    let simulated =
+        done(&["simulate", &format!("{dir}/worst-1.toml"), "--policy", "fifo", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&simulated).unwrap();
+    assert_eq!(document["cost"].as_f64(), Some(number(4)), "{simulated}");
+    assert!(fs::read_to_string(format!("{dir}/made.toml")).unwrap().contains("worst-1.toml"));
+    done(&args);
+    assert_eq!(fs::read_to_string(format!("{dir}/summary.csv")).unwrap(), summary);
+
+    let wrong: [(&[&str], &str); 4] = [
+        (&["--adversary", "fifo", "lateness", "--output", dir], "has no ratios"),
+        (&["--adversary", "fofi", "response", "--output", dir], "fofi"),
+        (&["--adversary", "fifo", "response"], "--output"),
+        (&["--against", "fair"], "--adversary"),
+    ];
+    for (args, said) in wrong {
+        let ran = run(&[&["repro"], args].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(said), "{said}: {}", ran.err);
+    }
+}
