@@ -139,7 +139,7 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
         let cells = Cells::new();
         adversary.search(threads(args), &|done, of| cells.at(done, of))?
     };
-    let Some(dir) = &args.output else { anyhow::bail!("--adversary: expected --output") };
+    let Some(dir) = args.output.as_deref() else { anyhow::bail!("--adversary: expected --output") };
     std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     let made = adversary.artifacts(&found);
     for artifact in &made {

@@ -33,7 +33,9 @@ pub(super) fn change(draft: &mut Draft, rng: &mut ChaCha8Rng) {
     let f = below(draft.flows.len(), rng);
     match integer(rng, 0, 11) {
         0..=2 => {
-            change_phase(&mut draft.flows[f], rng, |(tasks, _), rng| (tasks, integer(rng, 1, SECONDS) as f64))
+            change_phase(&mut draft.flows[f], rng, |(tasks, _), rng| {
+                (tasks, integer(rng, 1, SECONDS) as f64)
+            });
         }
         3..=4 => change_phase(&mut draft.flows[f], rng, |(_, seconds), rng| {
             (integer(rng, 1, TASKS_OF_PHASE) as u32, seconds)
