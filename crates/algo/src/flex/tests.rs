@@ -12,7 +12,7 @@ use slackline_model::{Combine, CostFn, Draft, Instance, Metric, Objective, Sched
 use slackline_trace::generate;
 
 use super::mps::Packer;
-use super::plan_instance::{ModelPlan, plan_instance};
+use super::plan_instance::{ModelPlan, cost_without_minima, plan_instance};
 use super::*;
 use simplex::{Is, minimise};
 
@@ -511,4 +511,38 @@ fn online_runs_beat_fair_and_both_ways_of_handing_over_are_the_same() {
     }
     println!("online: FAIR costs {gain:.3} of FLEX, {blind:.3} of FLEX that has to learn");
     assert!(gain > 1.2 && blind > 1.1);
+}
+
+/// Two flows of two tasks of 10 s on two slots. If each keeps one slot, both are done at 20 s; without minima the heavy
+/// one has both slots and is done at 10 s.
+#[test]
+fn what_keeping_minima_costs_is_known() {
+    let flow = |id: &str, weight, min| {
+        let map = Some(TasksDraft::Uniform { tasks: 2, seconds: 10.0 }.into());
+        let job = JobDraft { id: "j".into(), map, min_slots: PerPhase::both(min), ..JobDraft::default() };
+        FlowDraft { weight, ..FlowDraft::new(id, vec![job]) }
+    };
+    let costs = |min, released| {
+        let light = FlowDraft { release: released, ..flow("light", 1.0, min) };
+        let machine =
+            MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots: Slots::Universal(2), rack: None };
+        let draft = Draft {
+            machines: vec![machine],
+            flows: vec![flow("heavy", 9.0, min), light],
+            objective: Objective::new(Metric::Completion, Combine::Sum),
+            ..Draft::default()
+        };
+        let instance = Instance::new(&draft).unwrap();
+        let config = Config::thorough();
+        (plan_instance(&instance, &config).unwrap().cost, cost_without_minima(&instance, &config))
+    };
+    assert_eq!(costs(0, 0.0), (9.0 * 10.0 + 20.0, None), "there are none to keep");
+    // By lanes, and phase by phase: then the light flow comes after 2 s.
+    let (kept, without) = costs(1, 0.0);
+    assert!(
+        (kept - 10.0 * 20.0).abs() < 1e-6 && (without.unwrap() - 110.0).abs() < 1e-6,
+        "{kept} {without:?}"
+    );
+    let (kept, without) = costs(1, 2.0);
+    assert!(kept > 120.0 && (without.unwrap() - 110.0).abs() < 1e-6, "{kept} {without:?}");
 }

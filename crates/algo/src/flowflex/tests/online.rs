@@ -221,6 +221,35 @@ fn between_plans_slots_follow_the_order_of_the_last() {
     assert!(followed < stale, "{followed} in order, {stale} by targets");
 }
 
+/// In the mean over workloads the order of the last plan serves no worse than its targets, nor on typed slots the kind that
+/// has most to do than the sum of both.
+#[test]
+fn orders_between_plans_and_binding_kinds_gain_in_the_mean() {
+    for (gap, slots) in [
+        ("0", Slots::Universal(32)),
+        ("60", Slots::Universal(32)),
+        ("60", Slots::Typed { map: 28, reduce: 4 }),
+        ("60", Slots::Typed { map: 12, reduce: 20 }),
+    ] {
+        let (mut ordered, mut bound, n) = (0.0, 0.0, 5);
+        for seed in 0..n {
+            let settings = [("flows", "8"), ("gap", gap)];
+            let mut draft =
+                generate::generator("flowflex-5.2").unwrap().generate(&settings, Seed(seed)).unwrap();
+            draft.machines = vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }];
+            draft.objective = Objective::new(Metric::Response, Combine::Sum);
+            let instance = Instance::new(&draft).unwrap();
+            let response = |mut policy: FlowFlex| simulated(&instance, &mut policy, (1.0, false));
+            let letter = response(FlowFlex::new(EPOCH));
+            ordered += libm::log(response(FlowFlex::new(EPOCH).in_order()) / letter);
+            bound += libm::log(response(FlowFlex::new(EPOCH).in_order().by_binding_kind()) / letter);
+        }
+        let (ordered, bound) = (libm::exp(ordered / n as f64), libm::exp(bound / n as f64));
+        println!("gap {gap}, {slots:?}: in order {ordered:.4}, by the binding kind too {bound:.4}");
+        assert!(ordered <= 1.0 + 1e-9 && bound <= ordered + 0.005);
+    }
+}
+
 /// Reduces that wait for their maps take what nobody else can use, and only once these have all started.
 #[test]
 fn in_order_early_reduces_come_last() {
