@@ -49,7 +49,7 @@ fn chain(id: usize, rng: &mut ChaCha8Rng) -> FlowDraft {
         let (tasks, seconds) = (random::integer(rng, 1, most), random::integer(rng, 5, 60));
         Some(TasksDraft::Uniform { tasks: tasks as u32, seconds: seconds as f64 }.into())
     };
-    let jobs = (0..1 + id % 6).map(|job| {
+    let jobs = (0..=id % 6).map(|job| {
         let after = if job > 0 { vec![format!("j{}", job - 1)] } else { Vec::new() };
         JobDraft { id: format!("j{job}"), after, map: phase(40), reduce: phase(10), ..JobDraft::default() }
     });

@@ -26,7 +26,9 @@ fn listed(seed: Seed) -> [Instance; 2] {
     }
     for phase in draft.flows.iter_mut().flat_map(|f| &mut f.jobs).flat_map(|j| [&mut j.map, &mut j.reduce]) {
         if let Some(TasksDraft::Splits(splits)) = phase.as_mut().map(|phase| &mut phase.tasks) {
-            splits.iter_mut().for_each(|split| split.hosts.clear());
+            for split in splits {
+                split.hosts.clear();
+            }
         }
     }
     for machine in &mut draft.machines {

@@ -49,7 +49,9 @@ pub(crate) fn workload(seed: Seed) -> (Instance, f64) {
         flow.repeat = None;
         for phase in flow.jobs.iter_mut().flat_map(|job| [&mut job.map, &mut job.reduce]).flatten() {
             if let TasksDraft::Splits(splits) = &mut phase.tasks {
-                splits.iter_mut().for_each(|split| split.hosts.clear());
+                for split in splits {
+                    split.hosts.clear();
+                }
             }
         }
     }
