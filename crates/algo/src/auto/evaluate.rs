@@ -371,12 +371,11 @@ impl Evaluator {
         let point = from.map(|at| &self.memory.points[at]);
         now.copy(point.map_or(&snapshot.start, |point| &point.now));
         self.n_done = point.map_or(0, |point| point.n_done);
-        match point {
-            Some(point) => ends.clone_from(&point.ends),
-            None => {
-                ends.clear();
-                ends.extend(now.ends.iter().map(|&end| Reverse(end)));
-            }
+        if let Some(point) = point {
+            ends.clone_from(&point.ends);
+        } else {
+            ends.clear();
+            ends.extend(now.ends.iter().map(|&end| Reverse(end)));
         }
         at.truncate(*behind);
         match sequence {

@@ -230,12 +230,12 @@ impl Snapshot {
             let left = end.at.since(now).seconds() * factors[end.phase as usize];
             end.at = now + Span::from_seconds_nearest(left).max(Span(1));
         }
-        for wait in 0..self.start.phases.len() {
-            let mut next = self.start.phases[wait].waits;
+        for (phase, &factor) in self.start.phases.iter().zip(&factors) {
+            let mut next = phase.waits;
             while let Some(at) = next {
-                let wait_of = &mut self.start.waits[at as usize];
-                wait_of.span = Span::from_seconds_nearest(wait_of.span.seconds() * factors[wait]);
-                next = wait_of.next;
+                let wait = &mut self.start.waits[at as usize];
+                wait.span = Span::from_seconds_nearest(wait.span.seconds() * factor);
+                next = wait.next;
             }
         }
     }

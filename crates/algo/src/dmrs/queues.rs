@@ -155,7 +155,9 @@ impl Queues {
             // Ties go to the first slot, and so must not depend on the order in which groups are listed.
             machines.sort_by_key(|&machine| (&cluster.group_of(machine).name, machine));
         }
-        machines.into_iter().for_each(|machine| queues.join(cluster, machine));
+        for machine in machines {
+            queues.join(cluster, machine);
+        }
         queues
     }
 
