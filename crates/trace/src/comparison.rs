@@ -457,13 +457,25 @@ mod tests {
     fn bounds_have_the_form_of_the_contract() {
         let bounds = Bounds {
             objective: Objective::default(),
-            bounds: vec![("pb".into(), 1200.0)],
+            bounds: vec![
+                NamedBound { name: "pb".into(), value: 1200.0, holds_for: "any", search: None },
+                NamedBound {
+                    name: "prices".into(),
+                    value: 1100.0,
+                    holds_for: "tasks",
+                    search: Some("complete".into()),
+                },
+            ],
             best: Some(1200.0),
         };
         let found: serde_json::Value = serde_json::from_str(&write_bounds(&bounds)).unwrap();
         let expected = serde_json::json!({
             "objective": {"metric": "response", "combine": "sum"},
-            "bounds": [{"name": "pb", "value": 1200.0}], "best": 1200.0
+            "bounds": [
+                {"name": "pb", "value": 1200.0, "holds_for": "any"},
+                {"name": "prices", "value": 1100.0, "holds_for": "tasks", "search": "complete"},
+            ],
+            "best": 1200.0
         });
         assert_eq!(found, expected);
     }

@@ -294,6 +294,17 @@ fn in_order_early_reduces_come_last() {
 
 /// On nine slots for maps and one for reduces, reduces are what everybody waits for: the flow with less of them is first,
 /// though it has more work.
+/// All that a flow has to do.
+struct All<'a>(&'a Instance);
+impl network::Remaining for All<'_> {
+    fn work(&self, phase: PhaseId) -> Option<f64> {
+        Some(self.0.phase(phase).work().slot_seconds())
+    }
+    fn cap(&self, phase: PhaseId) -> u32 {
+        self.0.phase(phase).cap
+    }
+}
+
 #[test]
 fn orders_look_at_the_kind_of_slots_that_has_most_to_do() {
     let flow = |id: &str, maps, reduces| {
@@ -312,15 +323,6 @@ fn orders_look_at_the_kind_of_slots_that_has_most_to_do() {
     let instance = Instance::new(&draft).unwrap();
     let net = |binding| {
         let supply = network::Supply { slots: [9, 1], speed: 1.0, binding };
-        struct All<'a>(&'a Instance);
-        impl network::Remaining for All<'_> {
-            fn work(&self, phase: PhaseId) -> Option<f64> {
-                Some(self.0.phase(phase).work().slot_seconds())
-            }
-            fn cap(&self, phase: PhaseId) -> u32 {
-                self.0.phase(phase).cap
-            }
-        }
         network::Network::of(&instance, instance.flows().keys(), supply, 0.0, &All(&instance))
     };
     let smith = |net: &network::Network| orders::Rule::Smith.order(net);
