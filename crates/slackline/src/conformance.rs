@@ -27,6 +27,7 @@ const DOCUMENTS: [(&str, &str); 14] = [
     ("locality.toml", include_str!("../instances/locality.toml")),
     ("malleable-work.toml", include_str!("../instances/malleable-work.toml")),
     ("minima-and-caps.toml", include_str!("../instances/minima-and-caps.toml")),
+    ("minima-and-no-length.toml", include_str!("../instances/minima-and-no-length.toml")),
     ("mixed-speeds.toml", include_str!("../instances/mixed-speeds.toml")),
     ("no-length.toml", include_str!("../instances/no-length.toml")),
     ("one-wave.toml", include_str!("../instances/one-wave.toml")),
