@@ -405,6 +405,7 @@ impl<'a> Local<'a> {
             shuffle: job.shuffle.clone(),
             compress: job.compress,
             memory_limit: job.limits.memory,
+            files: job.files.clone(),
             ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         })
     }

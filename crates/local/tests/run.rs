@@ -463,6 +463,32 @@ fn a_failure_that_is_final_is_not_tried_again() {
     judged(&session);
 }
 
+/// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor when it is
+/// changed and put back while one is at work, nor when it is gone.
+#[test]
+fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
+    for (command, between) in
+        [("cat; true TAB", "echo new > TAB"), ("cat TAB; echo old > TAB", ":"), ("cat", "rm TAB")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let (input, _) = text(dir.path());
+        let tab = dir.path().join("tab").display().to_string();
+        fs::write(&tab, "old\n").unwrap();
+        let mut run = mapper(&command.replace("TAB", &tab), &input, &dir.path().join("out/j"));
+        run.setting.files = vec![tab.clone()];
+        let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], run)])]));
+        let between = between.replace("TAB", &tab);
+        let change = move |_: &[TaskId]| {
+            std::process::Command::new("sh").args(["-c", &between]).status().unwrap();
+        };
+        let mut watcher = Watcher { meddle: Some(Box::new(change)), ..Watcher::default() };
+        assert_eq!(go(&mut session, &mut watcher), RunEnd::Failed, "{command}");
+        let said = &watcher.failures[0];
+        assert!(said.contains(&format!("{tab}: ")) && said.contains("since the run began"), "{said}");
+        assert!(!dir.path().join("out/j/_SUCCESS").exists());
+    }
+}
+
 #[test]
 fn a_job_says_how_often_its_tasks_are_tried_and_after_what_pause() {
     let dir = tempfile::tempdir().unwrap();

@@ -28,10 +28,12 @@ pub enum TaskError {
         source: io::Error,
     },
     /// An input file is not what it was when the run began.
-    #[error("{}: changed since the run began, expected it as it was", path.display())]
+    #[error("{}: {found} since the run began, expected it as it was", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
+        /// What became of it.
+        found: &'static str,
     },
     /// An input file is of a format that cannot be read.
     #[error("{}: found {found}, expected plain text, gzip, zstd, bzip2, xz or lz4", path.display())]
@@ -98,6 +100,12 @@ pub enum TaskError {
 const NOT_FOUND: u8 = 127;
 
 impl TaskError {
+    /// A file is not what it was when the run began, or not there any more.
+    pub(super) fn changed(path: &Path) -> Self {
+        let found = if path.exists() { "changed" } else { "removed" };
+        Self::Changed { path: path.to_owned(), found }
+    }
+
     /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that is too
     /// long, a job that cannot be done, a command that is not found.
     pub fn is_final(&self) -> bool {

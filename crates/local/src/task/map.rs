@@ -138,7 +138,7 @@ impl Map<'_> {
         command.run(|_| Ok(()), |mut stdout| part.copy(&mut stdout))?;
         for (split, watched) in self.splits.iter().zip(watched) {
             if watched.is_some_and(|watched| !watched.is_same(&split.path)) {
-                return Err(TaskError::Changed { path: split.path.clone() });
+                return Err(TaskError::changed(&split.path));
             }
         }
         let mut outcome = Outcome::default();
