@@ -395,6 +395,33 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
     }
 }
 
+/// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for each of them.
+#[test]
+fn maps_that_are_lost_together_are_made_again_together() {
+    let damages: [Damage; 2] = [|map| fs::remove_file(map).unwrap(), |map| {
+        let file = fs::File::options().write(true).open(map).unwrap();
+        file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+    }];
+    for damage in damages {
+        let dir = tempfile::tempdir().unwrap();
+        let (draft, expected) = counting(dir.path());
+        let mut session = session(dir.path(), &draft);
+        let (total, root) = (maps_of(&session), dir.path().to_owned());
+        let meddle = move |done: &[TaskId]| {
+            if done.len() == total {
+                (0..total).for_each(|map| damage(&maps_in(&root).join(format!("{map}/map.out"))));
+            }
+        };
+        let mut watcher = Watcher { meddle: Some(Box::new(meddle)), ..Watcher::default() };
+        assert_eq!(go(&mut session, &mut watcher), RunEnd::Done, "{:?}", watcher.failures);
+        assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
+        let attempts = session.attempts();
+        assert_eq!(attempts.iter().filter(|attempt| attempt.ended == Ended::Lost).count(), total);
+        let reduces = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Reduce).count();
+        assert!(total > 6 && reduces <= 6, "{reduces} attempts of 3 reduces, {total} maps");
+    }
+}
+
 #[test]
 fn a_map_whose_output_is_lost_again_and_again_fails_its_flow() {
     let dir = tempfile::tempdir().unwrap();

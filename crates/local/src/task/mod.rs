@@ -53,6 +53,7 @@ pub use error::TaskError;
 pub(crate) use error::at;
 pub use input::check_format;
 pub use map::MAP_OUTPUT;
+pub(crate) use map::is_there;
 pub use part::{PARTS_MAX, part_file, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};

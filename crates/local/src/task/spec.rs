@@ -157,7 +157,7 @@ impl Split {
 
 impl Shuffle {
     /// Whether keys are cut into ranges.
-    pub(super) fn is_ranged(&self) -> bool {
+    pub(crate) fn is_ranged(&self) -> bool {
         self.ranges > 1
     }
 }
