@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
@@ -20,8 +20,9 @@ use crate::job_cost::JobName;
 use crate::job_plan::{JobPlan, KnownJob};
 use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
 use crate::layout::Layout;
+use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
-use crate::output_lock::{OutputLocks, TEMPORARY};
+use crate::output_lock::{OutputLocks, TEMPORARY, staged};
 use crate::preflight::{Obstacle, preflight};
 use crate::resolve::{self, Resolved};
 use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
@@ -59,9 +60,14 @@ pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
 pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
     let layout = Layout::new(opening.state);
     refuse_first_edition(&layout)?;
-    let begun = Begun::of(&layout, seen(&layout)?)?;
-    let unfinished = begun.and_then(Begun::unfinished);
+    let seen = match seen(&layout) {
+        Err(EngineError::Log(LogError::Damaged { .. })) if opening.choices.again => Content::default(),
+        seen => seen?,
+    };
+    let begun = Begun::of(&layout, seen)?;
     let made = MadeJobs::look(&layout.made())?;
+    let forgotten = forgotten(begun.as_ref(), &made);
+    let unfinished = begun.and_then(Begun::unfinished);
     let past =
         Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
     let decisions = decide(resolved, &opening.choices, &past)?;
@@ -69,7 +75,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
     let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
     let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
     let mut prevented = preflight(&chosen.plans, &done_tasks(&chosen.attempts));
-    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made)?);
+    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, (&made, &forgotten))?);
     for Obstacle { job, problem } in prevented {
         let plan = &chosen.plans[job];
         let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
@@ -106,10 +112,14 @@ pub fn open_with(
     if !layout.journal().exists() {
         refuse_use(&layout)?;
     }
+    if choices.again && layout.journal().exists() {
+        // Nothing of the run counts any more, be it readable or not.
+        Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
+    }
     let journal = Journal::open(&layout.journal())?;
     let content = journal.read()?;
     if content.head.is_none() {
-        // A journal that has lost its beginning must not be taken for that of a new run.
+        // A journal that has lost its beginning must not be taken for that of a new run in somebody else's directory.
         refuse_use(&layout)?;
     }
     resolve::refuse_state(resolved, state)?;
@@ -120,7 +130,7 @@ pub fn open_with(
         Some(Begun(run)) => settle(run, &journal, &layout, (&mut made, &made_log))?,
         None => Vec::new(),
     };
-    let is_first = begun.is_none();
+    let is_first = begun.is_none() && made.is_empty();
     let left = layout.clone();
     let new = New { layout, setup, started, choices, made, made_log, cut_short, lost, acquire };
     let opened = new.session(journal, begun, resolved);
@@ -166,7 +176,8 @@ impl New<'_> {
         resolved: &Resolved,
     ) -> Result<Session, EngineError> {
         let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
-        let is_first = begun.is_none();
+        let is_first = begun.is_none() && self.made.is_empty();
+        let forgotten = forgotten(begun.as_ref(), &self.made);
         let (finished, unfinished) = match begun {
             Some(begun) if begun.is_finished() => (Some(begun.0), None),
             other => (None, other.map(|begun| begun.0)),
@@ -203,7 +214,7 @@ impl New<'_> {
             kept: kept_jobs,
         };
         let asked = asked(resolved, &decisions, &self.made);
-        let earlier = Earlier { is_first, kept, dropped, asked };
+        let earlier = Earlier { is_first, kept, dropped, asked, forgotten };
         self.begin(journal, earlier, chosen, head, verdicts)
     }
 
@@ -238,11 +249,11 @@ impl New<'_> {
         head: Head,
         verdicts: Vec<JobVerdict>,
     ) -> Result<Session, EngineError> {
-        let Earlier { is_first, kept, dropped, asked } = earlier;
+        let Earlier { is_first, kept, dropped, asked, forgotten } = earlier;
         let locks = OutputLocks::of(&head.owner);
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
         let mut obstacles = preflight(&chosen.plans, &done);
-        obstacles.extend(foreign(&locks, &chosen, &self.made)?);
+        obstacles.extend(foreign(&locks, &chosen, (&self.made, &forgotten))?);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
@@ -289,6 +300,8 @@ struct Earlier {
     dropped: Option<Unfinished>,
     /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
     asked: Vec<Made>,
+    /// Outputs that the record of finished jobs has lost.
+    forgotten: BTreeSet<PathBuf>,
 }
 
 /// What was made of jobs that are asked to be done again, and is not marked so yet.
@@ -313,8 +326,22 @@ fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), Engine
     Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
 }
 
+/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know that: it has
+/// lost its end.
+fn forgotten(last: Option<&Begun>, made: &MadeJobs) -> BTreeSet<PathBuf> {
+    let Some(Begun(run)) = last else { return BTreeSet::new() };
+    let is_known = |output: &PathBuf| made.get(output).is_some_and(|made| made.run.0 == run.head.started);
+    let complete = (0..).zip(&run.jobs).filter(|(index, plan)| plan.is_complete(*index, &run.done));
+    let outputs = complete.map(|(_, plan)| plan.definition.output());
+    outputs.filter(|output| !staged(output).exists() && !is_known(output)).collect()
+}
+
 /// Outputs that hold what no run of this state directory has made, or that were changed since.
-fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<Obstacle>, EngineError> {
+fn foreign(
+    locks: &OutputLocks,
+    chosen: &Chosen,
+    (made, forgotten): (&MadeJobs, &BTreeSet<PathBuf>),
+) -> Result<Vec<Obstacle>, EngineError> {
     let mut found = Vec::new();
     for (job, plan) in chosen.plans.iter().enumerate().filter(|(job, _)| !chosen.complete.contains(job)) {
         let Some(name) = locks.foreign(plan, made).map_err(file(&plan.output))? else { continue };
@@ -323,6 +350,11 @@ fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<
             format!(
                 "output {output}: found another run at work there or resumable, expected an output of its own; if there is \
                  none, remove {output}/{TEMPORARY}"
+            )
+        } else if forgotten.contains(&plan.definition.output()) {
+            format!(
+                "output {output}: found {name}, of which jobs.log in the state directory has lost the record: it is shorter \
+                 than it was written; move the output away, and it is made again"
             )
         } else if made.parts(&plan.definition.output()).any(|part| part == name) {
             format!(
