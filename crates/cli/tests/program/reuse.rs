@@ -162,6 +162,20 @@ fn jobs_can_be_chosen() {
     assert!(wrong.err.contains("found job \"sixx\"") && wrong.err.contains("night/six"), "{}", wrong.err);
 }
 
+#[test]
+fn a_chosen_job_names_the_one_before_it_that_is_not_done() {
+    let dir = prepared("reuse-chosen-early");
+    for flag in ["--only", "--from-job"] {
+        for more in [&[flag, "two"][..], &[flag, "two", "--dry-run"]] {
+            let went = run(&dir, more);
+            let said = format!("{}{}", went.out, went.err);
+            assert!(matches!(went.code, Some(1 | 2)), "{said}");
+            let problem = "it reads from night/one, which is not done and was not chosen";
+            assert!(said.contains(problem) && !said.contains("no such file"), "{said}");
+        }
+    }
+}
+
 /// All files below a directory, with their content.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();

@@ -19,7 +19,7 @@ use crate::fleet;
 use crate::job_cost::JobName;
 use crate::job_plan::{JobPlan, KnownJob};
 use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
-use crate::layout::Layout;
+use crate::layout::{Layout, SUCCESS};
 use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
 use crate::output_lock::{OutputLocks, TEMPORARY, staged};
@@ -74,12 +74,20 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
     let mut verdicts = verdicts(resolved, &decisions);
     let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
     let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
-    let mut prevented = preflight(&chosen.plans, &done_tasks(&chosen.attempts));
+    let mut prevented = chosen.obstacles(&done_tasks(&chosen.attempts));
     prevented.extend(foreign(&OutputLocks::of(owner), &chosen, (&made, &forgotten))?);
-    for Obstacle { job, problem } in prevented {
-        let plan = &chosen.plans[job];
+    for Obstacle { job, problem } in &prevented {
+        let plan = &chosen.plans[*job];
         let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
         if let Some(it) = it {
+            it.verdict = Verdict::Prevented(problem.clone());
+        }
+    }
+    // A flow that cannot be finished is not begun.
+    for it in verdicts.iter_mut().filter(|it| matches!(it.verdict, Verdict::Run(_) | Verdict::Resumed)) {
+        let mut plans = prevented.iter().map(|obstacle| &chosen.plans[obstacle.job]);
+        if let Some(plan) = plans.find(|plan| plan.flow == it.flow) {
+            let problem = format!("its flow is not begun, because {} cannot be run", plan.job);
             it.verdict = Verdict::Prevented(problem);
         }
     }
@@ -252,7 +260,7 @@ impl New<'_> {
         let Earlier { is_first, kept, dropped, asked, forgotten } = earlier;
         let locks = OutputLocks::of(&head.owner);
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
-        let mut obstacles = preflight(&chosen.plans, &done);
+        let mut obstacles = chosen.obstacles(&done);
         obstacles.extend(foreign(&locks, &chosen, (&self.made, &forgotten))?);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
@@ -381,9 +389,20 @@ struct Chosen {
     complete: BTreeSet<usize>,
     /// Those that go on where an earlier session was.
     resumed: BTreeSet<u32>,
+    /// Those that read what is not there from jobs that are left out.
+    unmade: Vec<Obstacle>,
 }
 
 impl Chosen {
+    /// What first prevents each job from running, but for what is in its output. O(files).
+    fn obstacles(&self, done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+        let mut obstacles = preflight(&self.plans, done);
+        // An input that is not there is the other job's, and of no use to look for.
+        obstacles.retain(|obstacle| self.unmade.iter().all(|unmade| unmade.job != obstacle.job));
+        obstacles.extend(self.unmade.iter().cloned());
+        obstacles
+    }
+
     fn of(resolved: &Resolved, decisions: &[Decision], kept: Option<&Unfinished>) -> Self {
         let is_chosen = |index: usize| {
             let Decision { verdict, resumed } = &decisions[index];
@@ -391,6 +410,10 @@ impl Chosen {
         };
         let (mut flows, mut plans, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (mut index, mut complete, mut places) = (0, BTreeSet::new(), Vec::new());
+        let is_unmade = |read: &&usize| {
+            decisions[**read].verdict == Verdict::Left && !resolved.jobs[**read].output.join(SUCCESS).exists()
+        };
+        let mut unmade = Vec::new();
         for flow in &resolved.draft.flows {
             let mut jobs = Vec::new();
             for job in &flow.jobs {
@@ -418,6 +441,11 @@ impl Chosen {
                 if decision.verdict == Verdict::Kept {
                     complete.insert(plans.len());
                 }
+                if let Some(&read) = resolved.reads[at].iter().find(is_unmade) {
+                    let JobPlan { flow, job, .. } = &resolved.jobs[read];
+                    let problem = format!("it reads from {flow}/{job}, which is not done and was not chosen");
+                    unmade.push(Obstacle { job: plans.len(), problem });
+                }
                 plans.push(plan);
                 places.push(resolved.places[at].clone());
                 jobs.push(job);
@@ -440,7 +468,7 @@ impl Chosen {
             Some(attempt)
         });
         let resumed = renumbered.values().copied().collect();
-        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed }
+        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade }
     }
 }
 
