@@ -71,7 +71,7 @@ pub enum TaskError {
     #[error("{0}")]
     Job(String),
     /// A command failed.
-    #[error("{role} {command:?}: {status}{}", said(stderr))]
+    #[error("{role} {command:?}: {status}{}{}", limited(*limit), said(stderr))]
     Command {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
@@ -83,6 +83,8 @@ pub enum TaskError {
         stderr: String,
         /// Its exit code, if it was not killed.
         exit: Option<u8>,
+        /// How much address space each of its processes was allowed, bytes, if that was limited for its job.
+        limit: Option<u64>,
     },
     /// What a command says cannot be used.
     #[error("{role} {command:?}: its output cannot be used: {source}")]
@@ -118,7 +120,10 @@ impl TaskError {
             }
             // What the system says may be over the next time; what a decoder says is said of the same bytes again.
             Self::Input { source, .. } => source.raw_os_error().is_none(),
-            Self::Command { exit, .. } => *exit == Some(NOT_FOUND),
+            // A program that does not get the memory it begins with ends in this way, too.
+            Self::Command { exit, limit, stderr, .. } => {
+                *exit == Some(NOT_FOUND) && (limit.is_none() || stderr.contains("not found"))
+            }
             Self::Said { source, .. } => source.kind() == FileTooLarge,
             Self::LostMap { .. } | Self::Damaged { .. } => false,
         }
@@ -149,6 +154,14 @@ pub(super) const CANNOT_ENTER: &str = "cannot enter";
 /// What is said where a shell is started.
 pub(super) const CANNOT_START: &str = "cannot start";
 
+/// What a command was allowed, if there was a limit.
+fn limited(limit: Option<u64>) -> String {
+    let limit = limit.map(|bytes| bytes.div_ceil(1 << 20));
+    limit.map_or_else(String::new, |mib| {
+        format!("; by the memory of its job each of its processes had at most {mib} MiB of address space (ulimit -v)")
+    })
+}
+
 /// The last words of a command, if it had any.
 fn said(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its standard error ends:\n{stderr}") }
@@ -157,4 +170,26 @@ fn said(stderr: &str) -> String {
 /// Puts an error of the system into words: `map_err(at("cannot read", path))`.
 pub(crate) fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TaskError {
     move |source| TaskError::File { what, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_may_lack_memory_says_what_it_was_allowed_and_is_tried_again() {
+        let ended = |limit, stderr: &str| TaskError::Command {
+            role: "mapper",
+            command: "count".into(),
+            status: "exit status: 127".into(),
+            stderr: stderr.into(),
+            exit: Some(NOT_FOUND),
+            limit,
+        };
+        let poor = ended(Some(20 << 20), "libc.so.6: failed to map segment");
+        assert!(!poor.is_final() && poor.to_string().contains("at most 20 MiB of address space"), "{poor}");
+        assert!(ended(Some(20 << 20), "sh: 1: count: not found").is_final());
+        let free = ended(None, "libc.so.6: failed to map segment");
+        assert!(free.is_final() && !free.to_string().contains("MiB"), "{free}");
+    }
 }
