@@ -27,13 +27,8 @@ use crate::log::{Kind, Log, LogError, is_one};
 pub const LATEST: usize = 10;
 
 /// The file of the time before, a log.
-const LOG: Kind = Kind {
-    name: "history",
-    line: "slackline history 2\n",
-    advice: ADVICE,
-    tries: 100,
-    reserve: 0,
-};
+const LOG: Kind =
+    Kind { name: "history", line: "slackline history 2\n", advice: ADVICE, tries: 100, reserve: 0 };
 
 /// What can be done with a history that is damaged, and what that costs.
 const ADVICE: &str = "name another, or leave it out: only predictions depend on it";

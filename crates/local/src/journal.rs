@@ -21,13 +21,8 @@ use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
-const LOG: Kind = Kind {
-    name: "journal",
-    line: "slackline journal 3\n",
-    advice: ADVICE,
-    tries: 20,
-    reserve: 256 << 10,
-};
+const LOG: Kind =
+    Kind { name: "journal", line: "slackline journal 3\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
 
 /// What can be done with a journal that is damaged, and what that costs.
 pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.log beside it has as finished stay done, the \

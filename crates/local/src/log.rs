@@ -57,9 +57,7 @@ pub enum LogError {
         name: String,
     },
     /// The file was written as a log, and has changed since.
-    #[error(
-        "{name}: the file is damaged at byte {at}, expected it as it was written; {advice}"
-    )]
+    #[error("{name}: the file is damaged at byte {at}, expected it as it was written; {advice}")]
     Damaged {
         /// What the log is for, and its file.
         name: String,
@@ -413,7 +411,8 @@ mod tests {
     use super::*;
 
     // Other tests start processes, which have this file until they are another program.
-    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", advice: "", tries: 20, reserve: 1 << 16 };
+    const KIND: Kind =
+        Kind { name: "test", line: "a log of a test\n", advice: "", tries: 20, reserve: 1 << 16 };
     const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
 
     fn written(path: &Path) -> Vec<u8> {

@@ -398,10 +398,13 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
 /// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for each of them.
 #[test]
 fn maps_that_are_lost_together_are_made_again_together() {
-    let damages: [Damage; 2] = [|map| fs::remove_file(map).unwrap(), |map| {
-        let file = fs::File::options().write(true).open(map).unwrap();
-        file.set_len(file.metadata().unwrap().len() - 1).unwrap();
-    }];
+    let damages: [Damage; 2] = [
+        |map| fs::remove_file(map).unwrap(),
+        |map| {
+            let file = fs::File::options().write(true).open(map).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        },
+    ];
     for damage in damages {
         let dir = tempfile::tempdir().unwrap();
         let (draft, expected) = counting(dir.path());

@@ -121,6 +121,11 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     file.set_modified(later).expect("its time can be set");
     let (jobs, said) = done(&dir, &["--hash"]);
     assert!(jobs.is_empty(), "{jobs:?} {said}");
+    // The content of what is not read again is known from the first look at it on.
+    let file = fs::File::options().append(true).open(dir.join("in.txt")).expect("the input");
+    file.set_modified(later).expect("its time can be set");
+    let (jobs, said) = done(&dir, &["--hash"]);
+    assert!(jobs.is_empty(), "{jobs:?} {said}");
 }
 
 #[test]
@@ -203,6 +208,14 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
         dry.out
     );
     assert!(files(&dir) == before, "something was written");
+    for more in [["--format", "json"], ["-o", "dry.csv"]] {
+        let refused = run(&dir, &[&["--dry-run"][..], &more].concat());
+        assert!(
+            refused.code == Some(2) && refused.err.contains("--dry-run: found csv or json"),
+            "{}",
+            refused.err
+        );
+    }
     done(&dir, &[]);
     fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
     let before = files(&dir);

@@ -315,7 +315,9 @@ fn without_its_journal_a_run_keeps_what_is_finished() {
     fs::write(&path, &journal).expect("the journal can be replaced");
     let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
     assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
-    assert!(results(&dir) == right && fs::read(dir.join("state/journal.damaged")).expect("it is kept") == journal);
+    assert!(
+        results(&dir) == right && fs::read(dir.join("state/journal.damaged")).expect("it is kept") == journal
+    );
 }
 
 #[test]
@@ -329,7 +331,10 @@ fn a_record_of_finished_jobs_that_was_cut_is_blamed_and_not_the_output() {
     cut(&path, fs::metadata(&path).expect("it is there").len() - 1);
     // The first run cuts off what is left of the record, and the next still knows that there was one.
     for _ in 0..2 {
-        refused(&family.slackline(&dir, &RUN), "of which jobs.log in the state directory has lost the record");
+        refused(
+            &family.slackline(&dir, &RUN),
+            "of which jobs.log in the state directory has lost the record",
+        );
     }
     is_right(&dir);
 }

@@ -177,6 +177,7 @@ fn two_runs_of_one_user_know_of_each_other() {
         "{}",
         second.err
     );
+    assert!(!second.err.contains("--share takes half"), "{}", second.err);
     assert_eq!(events(&dir.join("other.jsonl"))[0]["slots"], 2);
     signal("INT", engine.id());
     ended(engine);

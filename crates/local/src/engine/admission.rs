@@ -44,7 +44,9 @@ impl Local<'_> {
     }
 
     fn say_that_it_waits(&mut self, row: RowId) {
-        let Some(running) = self.running.get_mut(&row).filter(|running| !running.said_to_wait) else { return };
+        let Some(running) = self.running.get_mut(&row).filter(|running| !running.said_to_wait) else {
+            return;
+        };
         running.said_to_wait = true;
         let id = running.id;
         self.observer.happened(self.now, Happening::Waits(id));

@@ -57,9 +57,7 @@ pub enum EngineError {
         path: String,
     },
     /// What the journal says cannot be.
-    #[error(
-        "{path}: found {problem}; the journal is damaged: {ADVICE}"
-    )]
+    #[error("{path}: found {problem}; the journal is damaged: {}", ADVICE)]
     Damaged {
         /// The journal.
         path: String,

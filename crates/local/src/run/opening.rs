@@ -17,7 +17,7 @@ use crate::backend::{Fault, UnrunnableJob};
 use crate::files::remove;
 use crate::fleet;
 use crate::job_cost::JobName;
-use crate::job_plan::{JobPlan, KnownJob};
+use crate::job_plan::{JobPlan, KnownJob, Source};
 use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
 use crate::layout::{Layout, SUCCESS};
 use crate::log::LogError;
@@ -177,8 +177,32 @@ struct New<'a> {
 }
 
 impl New<'_> {
+    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before: they are as they
+    /// were by size and time.
+    fn know_content(&mut self, resolved: &Resolved, decisions: &[Decision]) -> Result<(), EngineError> {
+        let directory = Path::new(&self.setup.directory);
+        for (plan, _) in
+            resolved.jobs.iter().zip(decisions).filter(|(_, decision)| decision.verdict == Verdict::Kept)
+        {
+            let Some(made) = self.made.get(&plan.definition.output()) else { continue };
+            let is_new = |(path, now): &(PathBuf, &Source)| {
+                now.sha256.is_some() && made.read.get(path).is_some_and(|then| then.sha256.is_none())
+            };
+            let sources = plan.inputs.sources.iter().map(|(path, now)| (directory.join(path), now));
+            let new: Vec<(PathBuf, Source)> =
+                sources.filter(is_new).map(|(path, now)| (path, now.clone())).collect();
+            if !new.is_empty() {
+                let mut made = made.clone();
+                made.read.extend(new);
+                self.made_log.add(&made)?;
+                self.made.insert(made);
+            }
+        }
+        Ok(())
+    }
+
     fn session(
-        self,
+        mut self,
         journal: Journal,
         begun: Option<Begun>,
         resolved: &Resolved,
@@ -193,6 +217,7 @@ impl New<'_> {
         let directory = Path::new(&self.setup.directory);
         let past = Past { made: &self.made, unfinished: unfinished.as_ref(), directory };
         let decisions = decide(resolved, &self.choices, &past)?;
+        self.know_content(resolved, &decisions)?;
         if let Some(unfinished) = &unfinished
             && !self.choices.again
             && !is_continued(unfinished, resolved)

@@ -516,7 +516,10 @@ mod tests {
                 let error = read(encoding, packed[..cut].to_vec()).expect_err(name);
                 assert!(error.raw_os_error().is_none(), "{name}: {error}");
                 let said = error.to_string();
-                assert!(said.starts_with("found ") && said.contains("cut short") && said.contains(name), "{said}");
+                assert!(
+                    said.starts_with("found ") && said.contains("cut short") && said.contains(name),
+                    "{said}"
+                );
             }
             if name != "zstd" && name != "lz4" {
                 // These two had to be asked for check sums.

@@ -237,9 +237,7 @@ impl Records {
     /// To be called when no more is read: the file must still be what it was when the run began.
     pub(super) fn close(&self) -> Result<(), TaskError> {
         match &self.watched {
-            Some(watched) if !watched.is_same(&self.path) => {
-                Err(TaskError::changed(&self.path))
-            }
+            Some(watched) if !watched.is_same(&self.path) => Err(TaskError::changed(&self.path)),
             _ => Ok(()),
         }
     }

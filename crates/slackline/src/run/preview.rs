@@ -18,7 +18,8 @@ pub struct Preview {
 
 impl Preview {
     pub(super) fn new(request: &Request, workload: &Draft, jobs: Vec<JobVerdict>) -> Result<Self, RunError> {
-        let is_idle = |verdict: &Verdict| matches!(verdict, Verdict::Kept | Verdict::Left | Verdict::Prevented(_));
+        let is_idle =
+            |verdict: &Verdict| matches!(verdict, Verdict::Kept | Verdict::Left | Verdict::Prevented(_));
         let idle = jobs.iter().filter(|job| is_idle(&job.verdict));
         let idle: BTreeSet<(&str, &str)> = idle.map(|job| (job.flow.as_str(), job.job.as_str())).collect();
         let mut draft = workload.clone();

@@ -354,7 +354,11 @@ impl Sink for Live {
                 self.say_task(now, id, "started");
             }
             Happening::Waits(id) => {
-                self.say_task(now, id, "has its slot and waits for memory or processors that other tasks have");
+                self.say_task(
+                    now,
+                    id,
+                    "has its slot and waits for memory or processors that other tasks have",
+                );
             }
             Happening::Done(id, seconds) => {
                 self.ended(id);
