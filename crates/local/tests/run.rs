@@ -32,6 +32,8 @@ struct Watcher {
     done: Vec<TaskId>,
     failures: Vec<String>,
     logs: Vec<PathBuf>,
+    /// How many attempts were said to wait for their machine.
+    waits: usize,
     stop_after: Option<usize>,
     stop: Option<std::sync::mpsc::Receiver<Interrupt>>,
     /// Does something when a task is done, given all that are.
@@ -47,6 +49,7 @@ impl Observer for Watcher {
                     meddle(&self.done);
                 }
             }
+            Happening::Waits(_) => self.waits += 1,
             Happening::Failed { message, log, .. } => {
                 self.failures.push(message.to_owned());
                 self.logs.extend(log.map(Path::to_owned));
@@ -520,6 +523,15 @@ fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
 }
 
 #[test]
+fn what_commands_say_to_a_terminal_does_not_reach_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = limited(dir.path(), &[("printf '\\033[31mred\\a' >&2; exit 1", Limits::default())]);
+    let mut watcher = Watcher::default();
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Failed);
+    assert!(watcher.failures[0].ends_with("\u{fffd}[31mred\u{fffd}"), "{:?}", watcher.failures[0]);
+}
+
+#[test]
 fn a_job_says_how_often_its_tasks_are_tried_and_after_what_pause() {
     let dir = tempfile::tempdir().unwrap();
     let tries = dir.path().join("tries");
@@ -557,8 +569,10 @@ fn an_attempt_starts_when_what_it_takes_is_free() {
     let all = Limits { processors: Some(processors), ..Limits::default() };
     let mut session =
         limited(dir.path(), &[("cat; sleep 0.05", all), ("cat; sleep 0.02", Limits::default())]);
-    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
+    let mut watcher = Watcher::default();
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Done);
     let attempts = session.attempts();
+    assert!(watcher.waits > 0 && watcher.waits <= attempts.len(), "{} wait", watcher.waits);
     for one in attempts.iter().filter(|attempt| attempt.id.job == 0) {
         let beside = attempts.iter().filter(|other| other.began < one.end && one.began < other.end);
         assert_eq!(beside.count(), 1, "{one:?} is alone");
