@@ -66,7 +66,8 @@ define_metrics! {
     total_tardiness,
     /// Maximum of max(0, completion − deadline), unweighted.
     max_tardiness,
-    /// Busy slot-seconds over slots times makespan; reduces that wait for maps are not busy.
+    /// Busy slot-seconds over slots times makespan, or the time until the last attempt of a failed flow ended if that was
+    /// later; reduces that wait for maps are not busy.
     utilisation,
     /// Tasks done, as rows show them: those of a phase without length need none; 0 for allocations.
     tasks,
@@ -82,10 +83,19 @@ pub struct FlowFacts {
     pub start: Option<f64>,
     /// When it was complete; `None` of a failed flow (by its row, or because something of it is missing).
     pub completion: Option<f64>,
+    /// When the last of its attempts ended; 0 if there was none.
+    pub end: f64,
     /// Slot-seconds that its attempts used; reduces that wait for maps use none.
     pub busy: f64,
     /// Its tasks that are done; 0 for allocations.
     pub tasks: u64,
+}
+
+impl FlowFacts {
+    /// When it was complete, or the last of its attempts ended if it failed.
+    pub(crate) fn last(&self) -> f64 {
+        self.completion.unwrap_or(self.end)
+    }
 }
 
 /// Metrics of a schedule, recomputed from its rows; whether it is feasible is not looked at, and rows
@@ -105,6 +115,7 @@ pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -
     let fact = |flow: FlowId| FlowFacts {
         start: summary.starts[flow],
         completion: summary.completions[flow],
+        end: summary.ends[flow],
         busy: summary.busy[flow],
         tasks: summary.tasks[flow],
     };
@@ -123,12 +134,12 @@ pub(crate) fn of_all(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>) -> M
 }
 
 /// Metrics of some of the flows of a schedule, from what [`crate::check`] found of each flow. Their `utilisation` is
-/// the part that they have in that of the whole schedule: over its makespan, not theirs. O(n log n) in all flows.
+/// the part that they have in that of the whole schedule: over its time, not theirs. O(n log n) in all flows.
 pub fn metrics_of(instance: &Instance, facts: &TiVec<FlowId, FlowFacts>, flows: &[FlowId]) -> Metrics {
     let mut totals = Totals::default();
     for &id in flows {
         totals.add(&Counted::new(instance.flow(id), &facts[id]));
     }
-    let makespan = facts.iter().filter_map(|fact| fact.completion).fold(0.0, f64::max);
-    totals.metrics(instance.cluster(), makespan)
+    let last = facts.iter().map(FlowFacts::last).fold(0.0, f64::max);
+    totals.metrics(instance.cluster(), last)
 }

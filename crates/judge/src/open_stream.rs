@@ -193,8 +193,8 @@ impl OpenStream {
         let Self { instance, passing, mut counted, mut sums, .. } = self;
         counted.flush(|entry| sums.add(&entry));
         claims::check_total(schedule, sums.says_failed, sums.claimed.unwrap_or(0.0))?;
-        let makespan = sums.totals.makespan();
-        let metrics = sums.totals.metrics(instance.cluster(), makespan);
+        let last = sums.totals.last();
+        let metrics = sums.totals.metrics(instance.cluster(), last);
         claims::check_metrics(schedule, &metrics)?;
         Ok(Report {
             cost: sums.cost.unwrap_or(0.0),

@@ -84,6 +84,16 @@ impl<'a> Plan<'a> {
         plan
     }
 
+    /// When the last row of each flow ends; 0 of one without rows.
+    pub(crate) fn ends(&self) -> TiVec<FlowId, f64> {
+        let mut ends: TiVec<FlowId, f64> = vec![0.0; self.instance.flows().len()].into();
+        for (_, row) in &self.rows {
+            let end = &mut ends[self.instance.flow_of(row.phase)];
+            *end = end.max(row.end);
+        }
+        ends
+    }
+
     /// Slot-seconds that each flow uses.
     pub(crate) fn busy(&self) -> TiVec<FlowId, f64> {
         let mut busy = TiVec::from(vec![0.0; self.instance.flows().len()]);

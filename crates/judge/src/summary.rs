@@ -35,6 +35,8 @@ pub(crate) struct Summary {
     pub(crate) completions: TiVec<FlowId, Option<f64>>,
     /// Slot-seconds that each flow used, waiting reduces not counted.
     pub(crate) busy: TiVec<FlowId, f64>,
+    /// When the last row of each flow ended; 0 of one without rows.
+    pub(crate) ends: TiVec<FlowId, f64>,
     /// Tasks of each flow that are done; 0 in allocations.
     pub(crate) tasks: TiVec<FlowId, u64>,
 }
@@ -56,9 +58,11 @@ impl Summary {
     pub(crate) fn of_tasks(ledger: &Ledger<'_>, progress: &Progress) -> Self {
         let n = ledger.instance.flows().len();
         let (mut busy, mut tasks) = (TiVec::from(vec![0.0; n]), TiVec::from(vec![0; n]));
+        let mut ends: TiVec<FlowId, f64> = vec![0.0; n].into();
         for &i in ledger.by_start() {
             let row = ledger.row(i);
             let flow = ledger.instance.flow_of(row.phase);
+            ends[flow] = ends[flow].max(row.end.seconds());
             if let Some(from) = computes_from(ledger.instance, progress, row) {
                 busy[flow] += row.end.since(from).seconds() * f64::from(row.count);
             }
@@ -69,7 +73,7 @@ impl Summary {
         let start = |phase| ledger.of(phase).next().map(|row| row.start.seconds());
         let done = |phase: PhaseId| progress.done[phase].map(slackline_model::Time::seconds);
         let (starts, completions) = by_flow(ledger.instance, start, done);
-        Self { starts, completions, busy, tasks }
+        Self { starts, completions, busy, ends, tasks }
     }
 
     /// Summary of allocations.
@@ -77,7 +81,7 @@ impl Summary {
         let (starts, completions) =
             by_flow(plan.instance, |phase| plan.starts[phase], |phase| plan.finishes[phase]);
         let tasks = TiVec::from(vec![0; plan.instance.flows().len()]);
-        Self { starts, completions, busy: plan.busy(), tasks }
+        Self { starts, completions, busy: plan.busy(), ends: plan.ends(), tasks }
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Totals {
     /// Sums and maxima; means and percentiles are still missing.
     sums: Metrics,
     busy: f64,
+    /// When the last flow so far was complete or had failed.
+    last: f64,
     responses: Vec<f64>,
     waits: Vec<f64>,
     stretches: Vec<f64>,
@@ -46,6 +48,7 @@ impl Totals {
     pub(crate) fn add(&mut self, flow: &Counted) {
         let (fact, m) = (&flow.fact, &mut self.sums);
         self.busy += fact.busy;
+        self.last = self.last.max(fact.last());
         m.tasks += fact.tasks as f64;
         m.deadlines += f64::from(u8::from(flow.deadline.is_some()));
         let Some(completion) = fact.completion else {
@@ -76,13 +79,14 @@ impl Totals {
         m.missed += f64::from(u8::from(is_late(completion, deadline)));
     }
 
-    /// The latest completion so far.
-    pub(crate) fn makespan(&self) -> f64 {
-        self.sums.makespan
+    /// When the last flow so far was complete or had failed.
+    pub(crate) fn last(&self) -> f64 {
+        self.last
     }
 
-    /// What it all amounts to on that cluster; `makespan` is that of the whole schedule. O(n log n).
-    pub(crate) fn metrics(mut self, cluster: &Cluster, makespan: f64) -> Metrics {
+    /// What it all amounts to on that cluster; `last` is when the last flow of the whole schedule was complete or had
+    /// failed. O(n log n).
+    pub(crate) fn metrics(mut self, cluster: &Cluster, last: f64) -> Metrics {
         let n = self.responses.len().max(1) as f64;
         let mean = |values: &[f64]| values.iter().fold(0.0, |mean, value| mean + value / n);
         let mut m = self.sums;
@@ -98,7 +102,7 @@ impl Totals {
         m.p99_response = nearest_rank(&self.responses, 99);
         m.p95_wait = nearest_rank(&self.waits, 95);
         let slots: f64 = cluster.lanes().iter().map(|&lane| f64::from(cluster.slots(lane))).sum();
-        m.utilisation = if makespan > 0.0 { self.busy / (slots * makespan) } else { 0.0 };
+        m.utilisation = if last > 0.0 { self.busy / (slots * last) } else { 0.0 };
         m
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use slackline_model::draft::{RunDraft, RunSetting, RunShuffle, RunWork};
-use slackline_trace::sha256;
+
+use crate::task::Source;
 
 /// A job in canonical form: what it computes and where its output goes, by name. Comments, layout, names of inputs that
 /// mean the same file, policy, slots and limits are not among it, because its output does not depend on them.
@@ -25,8 +26,8 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl Definition {
-    /// The definition of a job. Reads the files that it declares. O(their bytes).
-    pub(crate) fn of(run: &RunDraft, around: Surroundings<'_>) -> Self {
+    /// The definition of a job, and the files that it declares as they are now, by the names it gives them. O(their bytes).
+    pub(crate) fn of(run: &RunDraft, around: Surroundings<'_>) -> (Self, BTreeMap<PathBuf, Source>) {
         let RunDraft { work, inputs, output, reducers: _, setting, limits: _, shuffle, compress } = run;
         let absolute = |path: &str| around.directory.join(path).display().to_string();
         let input = |input: &String| if input.starts_with('@') { input.clone() } else { absolute(input) };
@@ -40,7 +41,7 @@ impl Definition {
             parts.put_setting(setting, around.directory);
         }
         parts.put_shuffle(shuffle);
-        Self(parts.0)
+        (Self(parts.named), parts.files)
     }
 
     /// The name of the first part in which the two differ.
@@ -61,12 +62,18 @@ impl Definition {
     }
 }
 
-/// Parts of a definition, by name.
-struct Parts(BTreeMap<String, String>);
+/// What a definition is made of.
+#[derive(Default)]
+struct Parts {
+    /// The parts, by name.
+    named: BTreeMap<String, String>,
+    /// The declared files that can be read.
+    files: BTreeMap<PathBuf, Source>,
+}
 
 impl Parts {
     fn put(&mut self, name: impl Into<String>, value: &(impl ToString + ?Sized)) {
-        self.0.insert(name.into(), value.to_string());
+        self.named.insert(name.into(), value.to_string());
     }
 
     fn put_some(&mut self, name: &str, value: Option<impl ToString>) {
@@ -76,7 +83,7 @@ impl Parts {
     }
 
     fn of_work(work: &RunWork, directory: &Path) -> Self {
-        let mut parts = Self(BTreeMap::new());
+        let mut parts = Self::default();
         match work {
             RunWork::Program { name, args } => {
                 parts.put("program", name);
@@ -91,7 +98,7 @@ impl Parts {
             }
             RunWork::Command { command } => parts.put("command", command),
             RunWork::Jar { jar, main, arguments } => {
-                parts.put(format!("{FILE}{jar}"), &hash(&directory.join(jar)));
+                parts.put_file(jar, directory);
                 parts.put("main", main);
                 parts.put("arguments", &format!("{arguments:?}"));
             }
@@ -107,8 +114,15 @@ impl Parts {
             self.put(format!("env {name}"), value);
         }
         for file in files {
-            self.put(format!("{FILE}{file}"), &hash(&directory.join(file)));
+            self.put_file(file, directory);
         }
+    }
+
+    fn put_file(&mut self, file: &str, directory: &Path) {
+        let source = Source::hashed(&directory.join(file)).ok();
+        let hash = source.as_ref().and_then(|source| source.sha256.as_deref());
+        self.put(format!("{FILE}{file}"), hash.unwrap_or(MISSING));
+        self.files.extend(source.map(|source| (PathBuf::from(file), source)));
     }
 
     /// What of the shuffle the output depends on: not how map output is compressed.
@@ -127,8 +141,3 @@ const FILE: &str = "file ";
 
 /// What stands for the hash of a file that cannot be read: its job cannot be run.
 const MISSING: &str = "missing";
-
-/// The hash of a file.
-fn hash(file: &Path) -> String {
-    std::fs::read(file).map_or_else(|_| MISSING.to_owned(), |bytes| sha256(&bytes))
-}

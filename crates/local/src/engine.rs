@@ -95,6 +95,8 @@ pub enum Happening<'a> {
     Started(TaskId),
     /// An attempt has ended, as the journal has it; what that means for its task is said next.
     Recorded(&'a crate::journal::Attempt),
+    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few processors.
+    Waits(TaskId),
     /// A task is done; after so many seconds.
     Done(TaskId, f64),
     /// An attempt failed, with the reason and the file that has what its commands said, if they did.
@@ -206,6 +208,8 @@ struct Running {
     second: Option<Box<Running>>,
     /// Whether a second attempt has failed; another one is not worth its while.
     second_failed: bool,
+    /// Whether it was said that it waits for its machine.
+    said_to_wait: bool,
 }
 
 impl Running {
@@ -221,6 +225,7 @@ impl Running {
             killed: None,
             second: None,
             second_failed: false,
+            said_to_wait: false,
         }
     }
 
@@ -405,6 +410,7 @@ impl<'a> Local<'a> {
             shuffle: job.shuffle.clone(),
             compress: job.compress,
             memory_limit: job.limits.memory,
+            files: job.files.clone(),
             ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         })
     }

@@ -164,6 +164,7 @@ mod tests {
             shuffle: crate::task::Shuffle::default(),
             compress: None,
             limits: crate::Limits::default(),
+            files: BTreeMap::new(),
         }
     }
 

@@ -27,7 +27,11 @@ use crate::log::{Kind, Log, LogError, is_one};
 pub const LATEST: usize = 10;
 
 /// The file of the time before, a log.
-const LOG: Kind = Kind { name: "history", line: "slackline history 2\n", tries: 100, reserve: 0 };
+const LOG: Kind =
+    Kind { name: "history", line: "slackline history 2\n", advice: ADVICE, tries: 100, reserve: 0 };
+
+/// What can be done with a history that is damaged, and what that costs.
+const ADVICE: &str = "name another, or leave it out: only predictions depend on it";
 
 /// A run, as the store remembers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,10 +250,8 @@ impl HistoryStore {
         if Self::is_log(&bytes) {
             return Ok(Content { history: History::new(), runs: self.logged()? });
         }
-        let name = self.path.display().to_string();
-        let read = read_history_and_runs(&name, &bytes);
-        let (history, runs) =
-            read.map_err(|error| LogError::History { name: self.name(), problem: error.to_string() })?;
+        let (history, runs) = read_history_and_runs(&self.name(), &bytes)
+            .map_err(|error| LogError::History { problem: format!("{error}; {ADVICE}") })?;
         let runs = runs.into_iter().map(|run| (run.started, PastRun::from(run))).collect();
         Ok(Content { history, runs })
     }
@@ -537,7 +539,8 @@ mod tests {
         let path = dir.path().join("past");
         std::fs::write(&path, "{\"slackline\": 1, \"histori\": []}").unwrap();
         let error = HistoryStore::new(&path).unwrap_err().to_string();
-        assert!(error.starts_with("history ") && error.contains("past:1:"), "{error}");
+        assert!(error.starts_with("history ") && error.matches("past").count() == 1, "{error}");
+        assert!(error.contains("past:1:") && error.contains("leave it out"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"slackline\": 1, \"histori\": []}");
         let good = dir.path().join("good");
         HistoryStore::new(&good).unwrap().remember(&run(7, &[("words", 2)])).unwrap();

@@ -44,6 +44,9 @@ pub struct JobPlan {
     pub compress: Option<Codec>,
     /// What it says of its attempts.
     pub limits: Limits,
+    /// The files that it declares beside its inputs, as they were when its definition was made; none of a job that is read
+    /// from a journal.
+    pub files: BTreeMap<PathBuf, Source>,
 }
 
 /// What the maps of a job read. It is settled when the run begins: splits do not change when files do.
@@ -82,8 +85,8 @@ impl JobPlan {
         inputs: Inputs,
         around: Surroundings<'_>,
     ) -> Result<Self, TaskError> {
-        let definition = Definition::of(run, around);
-        Self::defined(name, run, inputs, around.reducers, definition)
+        let (definition, files) = Definition::of(run, around);
+        Ok(Self { files, ..Self::defined(name, run, inputs, around.reducers, definition)? })
     }
 
     /// The plan of a job whose definition is known.
@@ -112,6 +115,7 @@ impl JobPlan {
             shuffle,
             compress: run.compress.as_deref().and_then(Codec::named),
             limits: limits_of(run),
+            files: BTreeMap::new(),
         })
     }
 

@@ -21,7 +21,12 @@ use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
-const LOG: Kind = Kind { name: "journal", line: "slackline journal 3\n", tries: 20, reserve: 256 << 10 };
+const LOG: Kind =
+    Kind { name: "journal", line: "slackline journal 3\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
+
+/// What can be done with a journal that is damaged, and what that costs.
+pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.log beside it has as finished stay done, the \
+                                 others begin anew";
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,6 +166,14 @@ impl Journal {
     /// Another run that has it open, a file that is no journal, whatever the file system says.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         Ok(Self { log: Log::open(LOG, path)? })
+    }
+
+    /// Gives a journal that is damaged another name, so that one can begin in its place.
+    ///
+    /// # Errors
+    /// Another run that has it open, a file that is no journal, whatever the file system says.
+    pub fn set_aside(path: &Path, to: &Path) -> Result<(), LogError> {
+        Log::set_aside(LOG, path, to)
     }
 
     /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a process that dies

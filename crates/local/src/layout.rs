@@ -52,6 +52,11 @@ impl Layout {
         self.root.join("journal.log")
     }
 
+    /// A journal that was damaged, and was set aside.
+    pub(crate) fn damaged_journal(&self) -> PathBuf {
+        self.journal().with_extension("damaged")
+    }
+
     /// The journal of a run of the first edition.
     pub(crate) fn first_journal(&self) -> PathBuf {
         self.root.join("journal.redb")
@@ -162,6 +167,9 @@ impl Layout {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn first_in_use(&self) -> io::Result<Option<PathBuf>> {
+        if made::is_one(&self.made()) {
+            return Ok(None);
+        }
         let named = [
             self.attempts(),
             self.all_maps(),
@@ -171,8 +179,7 @@ impl Layout {
             self.workload(),
         ];
         let named = named.into_iter().chain(Some(self.schedule()));
-        let named = named.chain(Some(self.made()).filter(|made| made::is_begun(made)));
-        Ok(named.into_iter().chain(self.all_prepared()?).find(|path| path.exists()))
+        Ok(named.chain(self.all_prepared()?).find(|path| path.exists()))
     }
 
     /// What programs wanted to know of all input, and what was being made of that.
@@ -198,6 +205,7 @@ impl Layout {
             self.workload(),
             self.schedule(),
             beside,
+            self.damaged_journal(),
             beside_made,
             self.made(),
             self.journal(),

@@ -57,14 +57,14 @@ pub enum LogError {
         name: String,
     },
     /// The file was written as a log, and has changed since.
-    #[error(
-        "{name}: the file is damaged at byte {at}, expected it as it was written; remove it, or name another"
-    )]
+    #[error("{name}: the file is damaged at byte {at}, expected it as it was written; {advice}")]
     Damaged {
         /// What the log is for, and its file.
         name: String,
         /// Where.
         at: u64,
+        /// What can be done, and what that costs.
+        advice: &'static str,
     },
     /// The file was written by another version.
     #[error(
@@ -76,20 +76,20 @@ pub enum LogError {
         name: String,
     },
     /// A history that is no document.
-    #[error("{name}: {problem}")]
+    #[error("{problem}")]
     History {
-        /// What the file is for, and the file.
-        name: String,
-        /// What was found, where, and what was expected.
+        /// What the file is for, what was found, where, and what was expected.
         problem: String,
     },
     /// A record is no text of this kind of log.
-    #[error("{name}: the file is damaged, {problem}; remove it, or name another")]
+    #[error("{name}: the file is damaged, {problem}; {advice}")]
     Record {
         /// What the log is for, and its file.
         name: String,
         /// What was found.
         problem: String,
+        /// What can be done, and what that costs.
+        advice: &'static str,
     },
 }
 
@@ -100,6 +100,8 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// The first line of its files.
     pub(crate) line: &'static str,
+    /// What can be done with one that is damaged, and what that costs.
+    pub(crate) advice: &'static str,
     /// How often a log is tried to open that another process has open; 50 ms apart.
     pub(crate) tries: u32,
     /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be written when
@@ -186,6 +188,18 @@ impl Log {
     /// As [`Self::open`].
     pub(crate) fn open_to_read(kind: Kind, path: &Path) -> Result<Self, LogError> {
         Self::locked(kind, path, OpenOptions::new().read(true))
+    }
+
+    /// Gives the file of a log another name if it is damaged, in place of a file that may be there.
+    ///
+    /// # Errors
+    /// Another process that has it open, a file that is none, whatever the file system says.
+    pub(crate) fn set_aside(kind: Kind, path: &Path, to: &Path) -> Result<(), LogError> {
+        let log = Self::open_to_read(kind, path)?;
+        match log.content() {
+            Err(LogError::Damaged { .. }) => log.move_to(path, to),
+            other => other.map(drop),
+        }
     }
 
     /// Gives it another name, in place of a file that may be there.
@@ -316,7 +330,10 @@ impl Log {
             match record(&bytes[at..]) {
                 Found::Whole(len) => at += len,
                 Found::Torn => break,
-                Found::Damaged => return Err(LogError::Damaged { name: self.name.clone(), at: at as u64 }),
+                Found::Damaged => {
+                    let (name, at) = (self.name.clone(), at as u64);
+                    return Err(LogError::Damaged { name, at, advice: self.kind.advice });
+                }
             }
         }
         Ok((bytes, at))
@@ -331,6 +348,7 @@ impl Log {
         LogError::Record {
             name: self.name.clone(),
             problem: format!("found a record that is none: {problem}"),
+            advice: self.kind.advice,
         }
     }
 }
@@ -393,7 +411,8 @@ mod tests {
     use super::*;
 
     // Other tests start processes, which have this file until they are another program.
-    const KIND: Kind = Kind { name: "test", line: "a log of a test\n", tries: 20, reserve: 1 << 16 };
+    const KIND: Kind =
+        Kind { name: "test", line: "a log of a test\n", advice: "", tries: 20, reserve: 1 << 16 };
     const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
 
     fn written(path: &Path) -> Vec<u8> {

@@ -14,11 +14,18 @@ use crate::layout::SUCCESS;
 use crate::log::{Kind, Log, LogError};
 
 /// The file. It is open as long as the journal is, which keeps other runs away.
-const LOG: Kind = Kind { name: "record of finished jobs", line: "slackline jobs 1\n", tries: 20, reserve: 0 };
+const LOG: Kind = Kind {
+    name: "record of finished jobs",
+    line: "slackline jobs 1\n",
+    advice: "put a copy of it in its place, or remove the state directory and move the outputs away: then everything is \
+             done again",
+    tries: 20,
+    reserve: 0,
+};
 
-/// Whether something is recorded in the file: one that was begun and never written to says nothing.
-pub(crate) fn is_begun(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|meta| meta.len() > LOG.line.len() as u64)
+/// Whether a file is such a record, whatever is in it.
+pub(crate) fn is_one(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| bytes.starts_with(LOG.line.as_bytes()))
 }
 
 /// So many records more than twice those that count, and the file is written anew.
@@ -109,6 +116,11 @@ impl MadeJobs {
     /// A file that is damaged or cannot be read.
     pub(crate) fn look(path: &Path) -> Result<Self, LogError> {
         if path.exists() { Self::of(&Log::glance(LOG, path)?.0) } else { Ok(Self::default()) }
+    }
+
+    /// Whether nothing was.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
     }
 
     /// A job is finished, or is to be done again.

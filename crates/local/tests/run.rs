@@ -32,6 +32,8 @@ struct Watcher {
     done: Vec<TaskId>,
     failures: Vec<String>,
     logs: Vec<PathBuf>,
+    /// How many attempts were said to wait for their machine.
+    waits: usize,
     stop_after: Option<usize>,
     stop: Option<std::sync::mpsc::Receiver<Interrupt>>,
     /// Does something when a task is done, given all that are.
@@ -47,6 +49,7 @@ impl Observer for Watcher {
                     meddle(&self.done);
                 }
             }
+            Happening::Waits(_) => self.waits += 1,
             Happening::Failed { message, log, .. } => {
                 self.failures.push(message.to_owned());
                 self.logs.extend(log.map(Path::to_owned));
@@ -395,6 +398,36 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
     }
 }
 
+/// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for each of them.
+#[test]
+fn maps_that_are_lost_together_are_made_again_together() {
+    let damages: [Damage; 2] = [
+        |map| fs::remove_file(map).unwrap(),
+        |map| {
+            let file = fs::File::options().write(true).open(map).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        },
+    ];
+    for damage in damages {
+        let dir = tempfile::tempdir().unwrap();
+        let (draft, expected) = counting(dir.path());
+        let mut session = session(dir.path(), &draft);
+        let (total, root) = (maps_of(&session), dir.path().to_owned());
+        let meddle = move |done: &[TaskId]| {
+            if done.len() == total {
+                (0..total).for_each(|map| damage(&maps_in(&root).join(format!("{map}/map.out"))));
+            }
+        };
+        let mut watcher = Watcher { meddle: Some(Box::new(meddle)), ..Watcher::default() };
+        assert_eq!(go(&mut session, &mut watcher), RunEnd::Done, "{:?}", watcher.failures);
+        assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
+        let attempts = session.attempts();
+        assert_eq!(attempts.iter().filter(|attempt| attempt.ended == Ended::Lost).count(), total);
+        let reduces = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Reduce).count();
+        assert!(total > 6 && reduces <= 6, "{reduces} attempts of 3 reduces, {total} maps");
+    }
+}
+
 #[test]
 fn a_map_whose_output_is_lost_again_and_again_fails_its_flow() {
     let dir = tempfile::tempdir().unwrap();
@@ -463,6 +496,41 @@ fn a_failure_that_is_final_is_not_tried_again() {
     judged(&session);
 }
 
+/// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor when it is
+/// changed and put back while one is at work, nor when it is gone.
+#[test]
+fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
+    for (command, between) in
+        [("cat; true TAB", "echo new > TAB"), ("cat TAB; echo old > TAB", ":"), ("cat", "rm TAB")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let (input, _) = text(dir.path());
+        let tab = dir.path().join("tab").display().to_string();
+        fs::write(&tab, "old\n").unwrap();
+        let mut run = mapper(&command.replace("TAB", &tab), &input, &dir.path().join("out/j"));
+        run.setting.files = vec![tab.clone()];
+        let mut session = session(dir.path(), &draft(vec![FlowDraft::new("f", vec![job("j", &[], run)])]));
+        let between = between.replace("TAB", &tab);
+        let change = move |_: &[TaskId]| {
+            std::process::Command::new("sh").args(["-c", &between]).status().unwrap();
+        };
+        let mut watcher = Watcher { meddle: Some(Box::new(change)), ..Watcher::default() };
+        assert_eq!(go(&mut session, &mut watcher), RunEnd::Failed, "{command}");
+        let said = &watcher.failures[0];
+        assert!(said.contains(&format!("{tab}: ")) && said.contains("since the run began"), "{said}");
+        assert!(!dir.path().join("out/j/_SUCCESS").exists());
+    }
+}
+
+#[test]
+fn what_commands_say_to_a_terminal_does_not_reach_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = limited(dir.path(), &[("printf '\\033[31mred\\a' >&2; exit 1", Limits::default())]);
+    let mut watcher = Watcher::default();
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Failed);
+    assert!(watcher.failures[0].ends_with("\u{fffd}[31mred\u{fffd}"), "{:?}", watcher.failures[0]);
+}
+
 #[test]
 fn a_job_says_how_often_its_tasks_are_tried_and_after_what_pause() {
     let dir = tempfile::tempdir().unwrap();
@@ -501,8 +569,10 @@ fn an_attempt_starts_when_what_it_takes_is_free() {
     let all = Limits { processors: Some(processors), ..Limits::default() };
     let mut session =
         limited(dir.path(), &[("cat; sleep 0.05", all), ("cat; sleep 0.02", Limits::default())]);
-    assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Done);
+    let mut watcher = Watcher::default();
+    assert_eq!(go(&mut session, &mut watcher), RunEnd::Done);
     let attempts = session.attempts();
+    assert!(watcher.waits > 0 && watcher.waits <= attempts.len(), "{} wait", watcher.waits);
     for one in attempts.iter().filter(|attempt| attempt.id.job == 0) {
         let beside = attempts.iter().filter(|other| other.began < one.end && one.began < other.end);
         assert_eq!(beside.count(), 1, "{one:?} is alone");

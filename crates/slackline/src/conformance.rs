@@ -19,7 +19,7 @@ use crate::simulate::delays;
 use refilling::Refilling;
 
 /// The workloads, by the names of their documents.
-const DOCUMENTS: [(&str, &str); 14] = [
+const DOCUMENTS: [(&str, &str); 15] = [
     ("chain.toml", include_str!("../instances/chain.toml")),
     ("contract.toml", include_str!("../instances/contract.toml")),
     ("deadlines.toml", include_str!("../instances/deadlines.toml")),

@@ -22,6 +22,11 @@ impl EngineFlags {
         self.spec.name() == slackline_local::this_machine::ENTRY.name
     }
 
+    /// Whether a switch was turned on, as a flag or with the engine's name.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.spec.says(name, "on") || self.given.iter().any(|(given, value)| given == name && value == "on")
+    }
+
     /// Makes the engine.
     ///
     /// # Errors

@@ -92,6 +92,13 @@ impl Named<'_> {
 /// There is none, or its journal cannot be read.
 pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<Look> {
     look(state)?.ok_or_else(|| {
+        if is_state(state) {
+            return anyhow!(
+                "{}: found a journal with nothing in it, expected that of a run: no run was begun there, or it has lost all \
+                 of it; slackline run goes on with the jobs that jobs.log has as finished",
+                state.display()
+            );
+        }
         let there = all_states(states);
         let names: Vec<String> = there.iter().map(|path| path.display().to_string()).collect();
         let known = if names.is_empty() { String::new() } else { format!("; there are {}", listed(&names)) };

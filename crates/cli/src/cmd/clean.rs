@@ -162,7 +162,9 @@ impl Clean {
         let look = match look(state) {
             Ok(Some(look)) => look,
             Ok(None) => return stays("", "it was not begun".to_owned()),
-            Err(error) => return stays("", error.to_string()),
+            Err(error) => {
+                return Row { what: format!("cannot be removed: {error}"), ..stays("", String::new()) };
+            }
         };
         let stage = StateOfRun::of(&look, None, now).stage;
         let what = if self.intermediates { What::Intermediates } else { What::State };

@@ -1,7 +1,7 @@
 //! `logs`: what the attempts of a job said on standard error, and why they failed.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
@@ -11,6 +11,7 @@ use slackline::report::number::{counted, duration, instant};
 use slackline::run::{Attempt, Ended, Look};
 use slackline_local::clock;
 use slackline_local::layout::Layout;
+use slackline_local::task::log::printable;
 use slackline_model::{PhaseKind, Start};
 
 use super::Answer;
@@ -206,6 +207,7 @@ impl Told<'_> {
         let said = match std::fs::read(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(e) => format!("(its log {} cannot be read: {e})\n", path.display()).into_bytes(),
+            Ok(said) if io::stdout().is_terminal() => printable(&said).into_bytes(),
             Ok(said) => said,
         };
         let (how, message) = match &self.attempt.ended {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::names::listed;
@@ -146,6 +146,11 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     request.parameters = args.parameters.parameters()?;
     let name = request.short_name().to_owned();
     if args.choice.dry_run {
+        if args.output.form() != Form::Table {
+            bail!(
+                "--dry-run: found csv or json asked for, by --format or the name of a file, expected a table"
+            );
+        }
         let mut live = live::Live::new(&request, args.voice());
         let preview = slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(worded)?;
         let view = out::view(args.output.file());
@@ -174,7 +179,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     sinks.end(&ending(&end, &run));
     drop(sinks);
     drop(live);
-    if let Err(error @ RunError::Policy { .. }) = end {
+    if let Err(error @ (RunError::Policy { .. } | RunError::Engine(EngineError::Stopped(_)))) = end {
         out::error(&error.into());
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);
@@ -187,7 +192,14 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         // Everything was done already, and nothing is known of when.
         return Ok(Answer::Yes);
     }
-    let mut outcome = run.outcome().map_err(worded)?;
+    let mut outcome = match run.outcome() {
+        // Neither use nor input is wrong.
+        Err(error @ RunError::File { .. }) => {
+            out::error(&error.into());
+            return Ok(Answer::No);
+        }
+        outcome => outcome.map_err(worded)?,
+    };
     if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
         return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
     }
@@ -292,8 +304,9 @@ impl Run {
                 .iter()
                 .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
                 .collect();
+            let advice = if self.engine.is_on("share") { "" } else { "; --share takes half" };
             out::warn(format_args!(
-                "{} at work on this machine with {} beside the {slots} of this one: {}; --share takes half",
+                "{} at work on this machine with {} beside the {slots} of this one: {}{advice}",
                 counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
                 counted(total.into(), "slot"),
                 listed(&names)

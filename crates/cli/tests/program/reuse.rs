@@ -121,6 +121,11 @@ fn an_input_that_changed_is_read_again_by_what_depends_on_it() {
     file.set_modified(later).expect("its time can be set");
     let (jobs, said) = done(&dir, &["--hash"]);
     assert!(jobs.is_empty(), "{jobs:?} {said}");
+    // The content of what is not read again is known from the first look at it on.
+    let file = fs::File::options().append(true).open(dir.join("in.txt")).expect("the input");
+    file.set_modified(later).expect("its time can be set");
+    let (jobs, said) = done(&dir, &["--hash"]);
+    assert!(jobs.is_empty(), "{jobs:?} {said}");
 }
 
 #[test]
@@ -162,6 +167,20 @@ fn jobs_can_be_chosen() {
     assert!(wrong.err.contains("found job \"sixx\"") && wrong.err.contains("night/six"), "{}", wrong.err);
 }
 
+#[test]
+fn a_chosen_job_names_the_one_before_it_that_is_not_done() {
+    let dir = prepared("reuse-chosen-early");
+    for flag in ["--only", "--from-job"] {
+        for more in [&[flag, "two"][..], &[flag, "two", "--dry-run"]] {
+            let went = run(&dir, more);
+            let said = format!("{}{}", went.out, went.err);
+            assert!(matches!(went.code, Some(1 | 2)), "{said}");
+            let problem = "it reads from night/one, which is not done and was not chosen";
+            assert!(said.contains(problem) && !said.contains("no such file"), "{said}");
+        }
+    }
+}
+
 /// All files below a directory, with their content.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
@@ -189,6 +208,14 @@ fn a_dry_run_says_what_would_be_done_and_touches_nothing() {
         dry.out
     );
     assert!(files(&dir) == before, "something was written");
+    for more in [["--format", "json"], ["-o", "dry.csv"]] {
+        let refused = run(&dir, &[&["--dry-run"][..], &more].concat());
+        assert!(
+            refused.code == Some(2) && refused.err.contains("--dry-run: found csv or json"),
+            "{}",
+            refused.err
+        );
+    }
     done(&dir, &[]);
     fs::write(dir.join("other.txt"), "three\nfour\n").expect("an input");
     let before = files(&dir);

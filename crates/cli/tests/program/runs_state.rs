@@ -256,11 +256,10 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
         assert!(results(&dir) == right, "{what}: results were touched");
     };
     let len = journal.len();
-    for size in [0, 1, 100] {
-        look(&format!("cut to {size}"), &journal[..size], true);
-    }
     // What is finished is remembered apart from the journal.
-    look("cut to 4096", &journal[..4096], false);
+    for size in [0, 1, 100, 4096] {
+        look(&format!("cut to {size}"), &journal[..size], false);
+    }
     look("another file", b"this is a text of more than a few bytes, and no journal at all", true);
     // Any sequence of places will do; this one is the same every time.
     let mut state = 12_345u64;
@@ -289,6 +288,55 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
     let lost = family.slackline(&dir, &RUN);
     assert_eq!(lost.code, Some(0), "{}{}", lost.out, lost.err);
     assert!(lost.err.contains("nothing is left to do") && results(&dir) == right, "{}", lost.err);
+}
+
+/// A journal is damaged, and then removed as the message says, or the run begun again.
+#[test]
+fn without_its_journal_a_run_keeps_what_is_finished() {
+    let (dir, family) = (prepared("run-no-journal"), Family::new("run-no-journal"));
+    assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
+    let (right, path) = (results(&dir), dir.join("state/journal.log"));
+    let mut journal = fs::read(&path).expect("the journal");
+    journal[20] ^= 4;
+    fs::write(&path, &journal).expect("the journal can be replaced");
+    for verb in [&RUN[..], &["status", "--state", "state"]] {
+        refused(&family.slackline(&dir, verb), "the file is damaged at byte 20");
+        refused(&family.slackline(&dir, verb), "move it away and run again: the jobs that jobs.log");
+    }
+    let stays = family.slackline(&dir, &["clean", "--state", "state"]);
+    refused(&stays, "the file is damaged at byte 20");
+    fs::remove_file(&path).expect("it can be removed");
+    let kept = family.slackline(&dir, &RUN);
+    assert!(kept.code == Some(0) && kept.err.contains("nothing is left to do"), "{}", kept.err);
+    assert!(results(&dir) == right);
+    fs::write(&path, "").expect("the journal can be replaced");
+    let empty = family.slackline(&dir, &["status", "--state", "state"]);
+    refused(&empty, "state: found a journal with nothing in it, expected that of a run");
+    fs::write(&path, &journal).expect("the journal can be replaced");
+    let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    assert!(
+        results(&dir) == right && fs::read(dir.join("state/journal.damaged")).expect("it is kept") == journal
+    );
+}
+
+#[test]
+fn a_record_of_finished_jobs_that_was_cut_is_blamed_and_not_the_output() {
+    let (dir, family) = (waiting("run-cut-jobs"), Family::new("run-cut-jobs"));
+    fs::write(dir.join("go"), "").expect("a file");
+    assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
+    let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let path = dir.join("state/jobs.log");
+    cut(&path, fs::metadata(&path).expect("it is there").len() - 1);
+    // The first run cuts off what is left of the record, and the next still knows that there was one.
+    for _ in 0..2 {
+        refused(
+            &family.slackline(&dir, &RUN),
+            "of which jobs.log in the state directory has lost the record",
+        );
+    }
+    is_right(&dir);
 }
 
 #[test]

@@ -132,6 +132,7 @@ fn the_hook_of_a_failure_finds_its_cause_and_what_was_said() {
     };
     let bad = told("bad");
     assert!(bad[0].starts_with("flow bad failed: job k, map 0: ") && bad[0].contains("status: 7"), "{bad:?}");
+    assert!(bad[0].ends_with("its standard error ends: disk 7 is broken"), "{bad:?}");
     assert_eq!((bad[1].as_str(), bad[3].as_str()), ("k", "disk 7 is broken\n"));
     assert!(bad[2].contains("exit status: 7"), "{bad:?}");
     let reads = told("reads");
@@ -176,6 +177,7 @@ fn two_runs_of_one_user_know_of_each_other() {
         "{}",
         second.err
     );
+    assert!(!second.err.contains("--share takes half"), "{}", second.err);
     assert_eq!(events(&dir.join("other.jsonl"))[0]["slots"], 2);
     signal("INT", engine.id());
     ended(engine);

@@ -202,6 +202,10 @@ fn a_failed_flow_may_be_incomplete_and_costs_nothing() {
     assert_eq!((report.metrics.deadlines, report.metrics.missed), (1.0, 1.0));
     assert_eq!(report.metrics.mean_response, 10.0);
     accepts(&instance, &Schedule { cost: None, ..schedule.clone() });
+    // What it took is part of the time of the whole.
+    let late = run("b/b/map", 1, (1, 1), (20.0, 24.0)).attempt(0, Outcome::Failed);
+    let both = failing(&instance, &[1], &[runs[0].clone(), late]);
+    assert_eq!(check(&instance, &both).unwrap().metrics.utilisation, 14.0 / (4.0 * 24.0));
     // What it has is held to the rules.
     let mut reduce = runs.to_vec();
     reduce.push(run("b/b/reduce", 0, (2, 1), (4.0, 5.0)).attempt(0, Outcome::Killed));

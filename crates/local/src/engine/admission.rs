@@ -9,7 +9,7 @@ use slackline_model::Time;
 use slackline_policy::engine::RowId;
 
 use super::ending::Problem;
-use super::{Local, Running, Stage};
+use super::{Happening, Local, Running, Stage};
 use crate::limits::Demand;
 use crate::task_id::TaskId;
 
@@ -35,11 +35,21 @@ impl Local<'_> {
                 Step::Queue => {
                     is_full = true;
                     left.push_back(row);
+                    self.say_that_it_waits(row);
                 }
                 Step::Leave => {}
             }
         }
         self.queue = left;
+    }
+
+    fn say_that_it_waits(&mut self, row: RowId) {
+        let Some(running) = self.running.get_mut(&row).filter(|running| !running.said_to_wait) else {
+            return;
+        };
+        running.said_to_wait = true;
+        let id = running.id;
+        self.observer.happened(self.now, Happening::Waits(id));
     }
 
     /// The first time at which an attempt may start that waits for its time.

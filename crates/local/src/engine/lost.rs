@@ -13,6 +13,8 @@ use slackline_policy::engine::RowId;
 
 use super::ending::{Finished, Problem};
 use super::{Happening, Local, Running, Stage};
+use crate::job_plan::JobPlan;
+use crate::task;
 use crate::task_id::TaskId;
 use crate::worker::Report as Said;
 
@@ -73,7 +75,8 @@ impl Local<'_> {
     }
 
     /// A reduce could not end because the output of a map is not there: it is made again, and so is all other output of
-    /// the job's maps that is gone. O(maps of the job + bytes of the journal).
+    /// the job's maps that is gone or cut short, so that the reduces are stopped once and not for each of them. O(maps ·
+    /// reduces of the job + bytes of the journal).
     pub(super) fn lose(&mut self, (row, reduce): (RowId, &Running), map: TaskId, message: &str) {
         let job = map.job;
         let done = TaskId { job, phase: PhaseKind::Map, task: 0 }..=TaskId {
@@ -81,7 +84,10 @@ impl Local<'_> {
             phase: PhaseKind::Map,
             task: u32::MAX,
         };
-        let is_gone = |id: &&TaskId| !self.work.layout.map_output(job, id.task).exists();
+        let JobPlan { reducers, shuffle, .. } = &self.work.jobs[job as usize];
+        let is_gone = |id: &&TaskId| {
+            !task::is_there(&self.work.layout.map_output(job, id.task), *reducers, shuffle.is_ranged())
+        };
         let mut gone: BTreeSet<TaskId> = self.work.done.range(done).filter(is_gone).copied().collect();
         gone.extend((!self.lost.maps.contains_key(&map)).then_some(map));
         let most = self.attempts_of(job);

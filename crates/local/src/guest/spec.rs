@@ -172,6 +172,8 @@ impl JobSpec {
             compress: self.compress,
             memory_limit: self.memory_limit,
             memory_group: None,
+            // The containers of a cluster may have others of these names.
+            files: BTreeMap::new(),
             echo: true,
         }
     }

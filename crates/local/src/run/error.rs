@@ -8,6 +8,7 @@ use slackline_model::Invalid;
 use slackline_model::params::ParamError;
 
 use crate::backend::UnrunnableJob;
+use crate::journal::ADVICE;
 use crate::log::LogError;
 use crate::resolve::ResolveError;
 use crate::reuse::ChoiceError;
@@ -42,7 +43,8 @@ pub enum EngineError {
     Choice(#[from] ChoiceError),
     /// The directory is in use for something else.
     #[error(
-        "{path}: found it, and no journal beside it; expected no file of this name where no run was begun"
+        "{path}: found it, and neither a journal nor jobs.log beside it, expected the state directory of a run, or one that \
+         is new: name another; if this is what is left of a run, remove the directory, and move the outputs away"
     )]
     InUse {
         /// What is there.
@@ -55,9 +57,7 @@ pub enum EngineError {
         path: String,
     },
     /// What the journal says cannot be.
-    #[error(
-        "{path}: found {problem}; the journal is damaged: remove the directory and the outputs, and run again"
-    )]
+    #[error("{path}: found {problem}; the journal is damaged: {}", ADVICE)]
     Damaged {
         /// The journal.
         path: String,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
@@ -17,11 +17,12 @@ use crate::backend::{Fault, UnrunnableJob};
 use crate::files::remove;
 use crate::fleet;
 use crate::job_cost::JobName;
-use crate::job_plan::{JobPlan, KnownJob};
+use crate::job_plan::{JobPlan, KnownJob, Source};
 use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
-use crate::layout::Layout;
+use crate::layout::{Layout, SUCCESS};
+use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
-use crate::output_lock::{OutputLocks, TEMPORARY};
+use crate::output_lock::{OutputLocks, TEMPORARY, staged};
 use crate::preflight::{Obstacle, preflight};
 use crate::resolve::{self, Resolved};
 use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
@@ -59,21 +60,34 @@ pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
 pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
     let layout = Layout::new(opening.state);
     refuse_first_edition(&layout)?;
-    let begun = Begun::of(&layout, seen(&layout)?)?;
-    let unfinished = begun.and_then(Begun::unfinished);
+    let seen = match seen(&layout) {
+        Err(EngineError::Log(LogError::Damaged { .. })) if opening.choices.again => Content::default(),
+        seen => seen?,
+    };
+    let begun = Begun::of(&layout, seen)?;
     let made = MadeJobs::look(&layout.made())?;
+    let forgotten = forgotten(begun.as_ref(), &made);
+    let unfinished = begun.and_then(Begun::unfinished);
     let past =
         Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
     let decisions = decide(resolved, &opening.choices, &past)?;
     let mut verdicts = verdicts(resolved, &decisions);
     let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
     let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
-    let mut prevented = preflight(&chosen.plans, &done_tasks(&chosen.attempts));
-    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, &made)?);
-    for Obstacle { job, problem } in prevented {
-        let plan = &chosen.plans[job];
+    let mut prevented = chosen.obstacles(&done_tasks(&chosen.attempts));
+    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, (&made, &forgotten))?);
+    for Obstacle { job, problem } in &prevented {
+        let plan = &chosen.plans[*job];
         let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
         if let Some(it) = it {
+            it.verdict = Verdict::Prevented(problem.clone());
+        }
+    }
+    // A flow that cannot be finished is not begun.
+    for it in verdicts.iter_mut().filter(|it| matches!(it.verdict, Verdict::Run(_) | Verdict::Resumed)) {
+        let mut plans = prevented.iter().map(|obstacle| &chosen.plans[obstacle.job]);
+        if let Some(plan) = plans.find(|plan| plan.flow == it.flow) {
+            let problem = format!("its flow is not begun, because {} cannot be run", plan.job);
             it.verdict = Verdict::Prevented(problem);
         }
     }
@@ -106,10 +120,14 @@ pub fn open_with(
     if !layout.journal().exists() {
         refuse_use(&layout)?;
     }
+    if choices.again && layout.journal().exists() {
+        // Nothing of the run counts any more, be it readable or not.
+        Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
+    }
     let journal = Journal::open(&layout.journal())?;
     let content = journal.read()?;
     if content.head.is_none() {
-        // A journal that has lost its beginning must not be taken for that of a new run.
+        // A journal that has lost its beginning must not be taken for that of a new run in somebody else's directory.
         refuse_use(&layout)?;
     }
     resolve::refuse_state(resolved, state)?;
@@ -120,7 +138,7 @@ pub fn open_with(
         Some(Begun(run)) => settle(run, &journal, &layout, (&mut made, &made_log))?,
         None => Vec::new(),
     };
-    let is_first = begun.is_none();
+    let is_first = begun.is_none() && made.is_empty();
     let left = layout.clone();
     let new = New { layout, setup, started, choices, made, made_log, cut_short, lost, acquire };
     let opened = new.session(journal, begun, resolved);
@@ -159,14 +177,39 @@ struct New<'a> {
 }
 
 impl New<'_> {
+    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before: they are as they
+    /// were by size and time.
+    fn know_content(&mut self, resolved: &Resolved, decisions: &[Decision]) -> Result<(), EngineError> {
+        let directory = Path::new(&self.setup.directory);
+        for (plan, _) in
+            resolved.jobs.iter().zip(decisions).filter(|(_, decision)| decision.verdict == Verdict::Kept)
+        {
+            let Some(made) = self.made.get(&plan.definition.output()) else { continue };
+            let is_new = |(path, now): &(PathBuf, &Source)| {
+                now.sha256.is_some() && made.read.get(path).is_some_and(|then| then.sha256.is_none())
+            };
+            let sources = plan.inputs.sources.iter().map(|(path, now)| (directory.join(path), now));
+            let new: Vec<(PathBuf, Source)> =
+                sources.filter(is_new).map(|(path, now)| (path, now.clone())).collect();
+            if !new.is_empty() {
+                let mut made = made.clone();
+                made.read.extend(new);
+                self.made_log.add(&made)?;
+                self.made.insert(made);
+            }
+        }
+        Ok(())
+    }
+
     fn session(
-        self,
+        mut self,
         journal: Journal,
         begun: Option<Begun>,
         resolved: &Resolved,
     ) -> Result<Session, EngineError> {
         let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
-        let is_first = begun.is_none();
+        let is_first = begun.is_none() && self.made.is_empty();
+        let forgotten = forgotten(begun.as_ref(), &self.made);
         let (finished, unfinished) = match begun {
             Some(begun) if begun.is_finished() => (Some(begun.0), None),
             other => (None, other.map(|begun| begun.0)),
@@ -174,6 +217,7 @@ impl New<'_> {
         let directory = Path::new(&self.setup.directory);
         let past = Past { made: &self.made, unfinished: unfinished.as_ref(), directory };
         let decisions = decide(resolved, &self.choices, &past)?;
+        self.know_content(resolved, &decisions)?;
         if let Some(unfinished) = &unfinished
             && !self.choices.again
             && !is_continued(unfinished, resolved)
@@ -203,7 +247,7 @@ impl New<'_> {
             kept: kept_jobs,
         };
         let asked = asked(resolved, &decisions, &self.made);
-        let earlier = Earlier { is_first, kept, dropped, asked };
+        let earlier = Earlier { is_first, kept, dropped, asked, forgotten };
         self.begin(journal, earlier, chosen, head, verdicts)
     }
 
@@ -238,11 +282,11 @@ impl New<'_> {
         head: Head,
         verdicts: Vec<JobVerdict>,
     ) -> Result<Session, EngineError> {
-        let Earlier { is_first, kept, dropped, asked } = earlier;
+        let Earlier { is_first, kept, dropped, asked, forgotten } = earlier;
         let locks = OutputLocks::of(&head.owner);
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
-        let mut obstacles = preflight(&chosen.plans, &done);
-        obstacles.extend(foreign(&locks, &chosen, &self.made)?);
+        let mut obstacles = chosen.obstacles(&done);
+        obstacles.extend(foreign(&locks, &chosen, (&self.made, &forgotten))?);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
@@ -289,6 +333,8 @@ struct Earlier {
     dropped: Option<Unfinished>,
     /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
     asked: Vec<Made>,
+    /// Outputs that the record of finished jobs has lost.
+    forgotten: BTreeSet<PathBuf>,
 }
 
 /// What was made of jobs that are asked to be done again, and is not marked so yet.
@@ -313,8 +359,22 @@ fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), Engine
     Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
 }
 
+/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know that: it has
+/// lost its end.
+fn forgotten(last: Option<&Begun>, made: &MadeJobs) -> BTreeSet<PathBuf> {
+    let Some(Begun(run)) = last else { return BTreeSet::new() };
+    let is_known = |output: &PathBuf| made.get(output).is_some_and(|made| made.run.0 == run.head.started);
+    let complete = (0..).zip(&run.jobs).filter(|(index, plan)| plan.is_complete(*index, &run.done));
+    let outputs = complete.map(|(_, plan)| plan.definition.output());
+    outputs.filter(|output| !staged(output).exists() && !is_known(output)).collect()
+}
+
 /// Outputs that hold what no run of this state directory has made, or that were changed since.
-fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<Obstacle>, EngineError> {
+fn foreign(
+    locks: &OutputLocks,
+    chosen: &Chosen,
+    (made, forgotten): (&MadeJobs, &BTreeSet<PathBuf>),
+) -> Result<Vec<Obstacle>, EngineError> {
     let mut found = Vec::new();
     for (job, plan) in chosen.plans.iter().enumerate().filter(|(job, _)| !chosen.complete.contains(job)) {
         let Some(name) = locks.foreign(plan, made).map_err(file(&plan.output))? else { continue };
@@ -323,6 +383,11 @@ fn foreign(locks: &OutputLocks, chosen: &Chosen, made: &MadeJobs) -> Result<Vec<
             format!(
                 "output {output}: found another run at work there or resumable, expected an output of its own; if there is \
                  none, remove {output}/{TEMPORARY}"
+            )
+        } else if forgotten.contains(&plan.definition.output()) {
+            format!(
+                "output {output}: found {name}, of which jobs.log in the state directory has lost the record: it is shorter \
+                 than it was written; move the output away, and it is made again"
             )
         } else if made.parts(&plan.definition.output()).any(|part| part == name) {
             format!(
@@ -349,9 +414,20 @@ struct Chosen {
     complete: BTreeSet<usize>,
     /// Those that go on where an earlier session was.
     resumed: BTreeSet<u32>,
+    /// Those that read what is not there from jobs that are left out.
+    unmade: Vec<Obstacle>,
 }
 
 impl Chosen {
+    /// What first prevents each job from running, but for what is in its output. O(files).
+    fn obstacles(&self, done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+        let mut obstacles = preflight(&self.plans, done);
+        // An input that is not there is the other job's, and of no use to look for.
+        obstacles.retain(|obstacle| self.unmade.iter().all(|unmade| unmade.job != obstacle.job));
+        obstacles.extend(self.unmade.iter().cloned());
+        obstacles
+    }
+
     fn of(resolved: &Resolved, decisions: &[Decision], kept: Option<&Unfinished>) -> Self {
         let is_chosen = |index: usize| {
             let Decision { verdict, resumed } = &decisions[index];
@@ -359,6 +435,10 @@ impl Chosen {
         };
         let (mut flows, mut plans, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (mut index, mut complete, mut places) = (0, BTreeSet::new(), Vec::new());
+        let is_unmade = |read: &&usize| {
+            decisions[**read].verdict == Verdict::Left && !resolved.jobs[**read].output.join(SUCCESS).exists()
+        };
+        let mut unmade = Vec::new();
         for flow in &resolved.draft.flows {
             let mut jobs = Vec::new();
             for job in &flow.jobs {
@@ -386,6 +466,11 @@ impl Chosen {
                 if decision.verdict == Verdict::Kept {
                     complete.insert(plans.len());
                 }
+                if let Some(&read) = resolved.reads[at].iter().find(is_unmade) {
+                    let JobPlan { flow, job, .. } = &resolved.jobs[read];
+                    let problem = format!("it reads from {flow}/{job}, which is not done and was not chosen");
+                    unmade.push(Obstacle { job: plans.len(), problem });
+                }
                 plans.push(plan);
                 places.push(resolved.places[at].clone());
                 jobs.push(job);
@@ -408,7 +493,7 @@ impl Chosen {
             Some(attempt)
         });
         let resumed = renumbered.values().copied().collect();
-        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed }
+        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade }
     }
 }
 

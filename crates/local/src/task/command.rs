@@ -237,6 +237,7 @@ impl Streaming {
             status: status.to_string(),
             stderr: log::last_lines(&self.directory),
             exit: status.code().and_then(|code| u8::try_from(code).ok()),
+            limit: if let Memory::Limited(bytes) = self.memory { Some(bytes) } else { None },
         }
     }
 

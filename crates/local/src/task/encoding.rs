@@ -66,6 +66,9 @@ const REFUSED: [(&[u8], &str); 15] = [
     (b"RCF\x01", "a Hadoop RCFile"),
 ];
 
+/// Where the header of a tar archive has its letters.
+const TAR_AT: usize = 257;
+
 /// Formats that are refused if the last four bytes begin with the same letters as the file.
 const TABULAR: [(&[u8], &str); 3] =
     [(b"PAR1", "a Parquet file"), (b"PARE", "a Parquet file"), (b"ORC", "an ORC file")];
@@ -144,17 +147,44 @@ impl Kind {
         } else if begins(&[0x04, 0x22, 0x4d, 0x18]) {
             Encoding::Lz4
         } else {
-            let found = REFUSED.iter().find(|(magic, _)| begins(magic));
-            return found.map_or(Self::Plain, |(_, name)| Self::Refused(name));
+            return refused(head).map_or(Self::Plain, Self::Refused);
         };
         Self::Encoded(encoding)
     }
 }
 
+/// The name of a format that is refused, if the first bytes of a file or of what it holds are of one.
+fn refused(head: &[u8]) -> Option<&'static str> {
+    let is_utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    // Every space and newline of such a text has a zero in it.
+    if is_utf16 && head.contains(&0) {
+        return Some("text in UTF-16");
+    }
+    if head.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar")) {
+        return Some("a tar archive");
+    }
+    REFUSED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+}
+
 impl Encoding {
-    /// What the source holds, decompressed as it is read, with all check sums verified. Whatever is wrong with it is
-    /// an error that no system call made (it has no `raw_os_error`).
+    /// What the source holds, decompressed as it is read, with all check sums verified; what is not text is refused there
+    /// too. Whatever is wrong with it is an error that no system call made (it has no `raw_os_error`).
     pub(super) fn reader(self, source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+        Box::new(Held { source: Worded { name: self.name(), source: self.decoder(source) }, head: None })
+    }
+
+    /// What messages call it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Lz4 => "lz4",
+        }
+    }
+
+    fn decoder(self, source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
         let buffered = |source| BufReader::with_capacity(BLOCK, source);
         match self {
             Self::Gzip => Box::new(Members { decoder: Some(GzDecoder::new(buffered(source))) }),
@@ -167,6 +197,65 @@ impl Encoding {
             }
         }
     }
+}
+
+/// A decoder whose errors are in words of ours.
+struct Worded {
+    name: &'static str,
+    source: Box<dyn Read + Send>,
+}
+
+impl Read for Worded {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.source.read(out).map_err(|error| {
+            let is_system = error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted;
+            if is_system || error.get_ref().and_then(|inner| inner.downcast_ref::<Said>()).is_some() {
+                return error;
+            }
+            let name = self.name;
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                said(format!("found the end of the file within {name} data, expected more: it was cut short"))
+            } else {
+                said(format!("found {name} data that is damaged or cut short, expected it as it was written"))
+            }
+        })
+    }
+}
+
+/// What a compressed file holds, which is looked at as a file is.
+struct Held {
+    source: Worded,
+    /// Its first bytes, as far as they are not given yet; none before they are read.
+    head: Option<Cursor<Vec<u8>>>,
+}
+
+impl Read for Held {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let head = match &mut self.head {
+            Some(head) => head,
+            none => {
+                let mut head = Vec::with_capacity(HEAD);
+                self.source.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+                if let Some(name) = refused(&head) {
+                    return Err(said(format!("found {name} in it, expected plain text")));
+                }
+                none.insert(Cursor::new(head))
+            }
+        };
+        match head.read(out)? {
+            0 => self.source.read(out),
+            read => Ok(read),
+        }
+    }
+}
+
+/// What is wrong with a file, in words for a person.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Said(String);
+
+fn said(problem: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Said(problem))
 }
 
 /// The first bytes from a place on, as far as there are any.
@@ -204,10 +293,6 @@ fn is_text(head: &[u8]) -> bool {
     !head.iter().any(|byte| matches!(byte, 0..=6 | 14..=26 | 28..=31))
 }
 
-fn invalid(problem: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem.into())
-}
-
 /// All members of a gzip file; zeros may follow them, as tapes and padded files have them.
 struct Members<R> {
     /// None at the end.
@@ -227,7 +312,7 @@ impl<R: BufRead> Read for Members<R> {
                 None => {}
                 Some(0x1f) => self.decoder = Some(GzDecoder::new(source)),
                 Some(byte) => {
-                    return Err(invalid(format!(
+                    return Err(said(format!(
                         "found byte {byte:#04x} behind a member of gzip, expected another member, zeros or the end"
                     )));
                 }
@@ -297,7 +382,7 @@ impl<R: BufRead> Lz4Frames<R> {
                     io::copy(&mut (&mut source).take(length), &mut io::sink())?;
                     self.source = Some(source);
                 }
-                _ => return Err(invalid("found no frame of LZ4, expected another one or the end")),
+                _ => return Err(said("found no frame of lz4, expected another one or the end".to_owned())),
             }
         }
         Ok(true)
@@ -320,7 +405,7 @@ impl<R: BufRead> Read for Lz4Frames<R> {
             let Some(frame) = self.frame.take() else { continue };
             let source = frame.into_inner().into_inner().1;
             if source.hit_end {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a frame of LZ4 that is cut short"));
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
             self.source = Some(source);
         }
@@ -430,13 +515,21 @@ mod tests {
             for cut in [12, packed.len() / 3, packed.len() / 2, packed.len() - 5, packed.len() - 1] {
                 let error = read(encoding, packed[..cut].to_vec()).expect_err(name);
                 assert!(error.raw_os_error().is_none(), "{name}: {error}");
+                let said = error.to_string();
+                assert!(
+                    said.starts_with("found ") && said.contains("cut short") && said.contains(name),
+                    "{said}"
+                );
             }
             if name != "zstd" && name != "lz4" {
                 // These two had to be asked for check sums.
                 let mut changed = packed;
                 let at = changed.len() / 2;
                 changed[at] ^= 0x10;
-                assert!(read(encoding, changed).map_or(true, |found| found != text), "{name}");
+                match read(encoding, changed) {
+                    Ok(found) => assert!(found != text, "{name}"),
+                    Err(error) => assert!(error.to_string().contains(name), "{name}: {error}"),
+                }
             }
         }
     }
@@ -455,6 +548,15 @@ mod tests {
         ];
         for (bytes, name) in cases {
             assert_eq!(kind("input", bytes), Kind::Refused(name));
+        }
+        let tar = [&[b'a'; TAR_AT][..], b"ustar\x0000"].concat();
+        let utf16 = b"\xff\xfea\0\n\0".to_vec();
+        for (bytes, name) in [(tar, "a tar archive"), (utf16, "text in UTF-16")] {
+            assert_eq!(kind("input", &bytes), Kind::Refused(name));
+            for (_, pack, encoding) in ALL {
+                let error = read(encoding, pack(&bytes)).unwrap_err().to_string();
+                assert_eq!(error, format!("found {name} in it, expected plain text"));
+            }
         }
         for text in ["ORCHID\n", "PAR1,2\n", "SEQUENCE", "BZh9 is a word", "PK", "", "Object\n", "LZIP it"] {
             assert_eq!(kind("input", text.as_bytes()), Kind::Plain, "{text}");

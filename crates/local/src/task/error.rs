@@ -28,10 +28,12 @@ pub enum TaskError {
         source: io::Error,
     },
     /// An input file is not what it was when the run began.
-    #[error("{}: changed since the run began, expected it as it was", path.display())]
+    #[error("{}: {found} since the run began, expected it as it was", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
+        /// What became of it.
+        found: &'static str,
     },
     /// An input file is of a format that cannot be read.
     #[error("{}: found {found}, expected plain text, gzip, zstd, bzip2, xz or lz4", path.display())]
@@ -69,7 +71,7 @@ pub enum TaskError {
     #[error("{0}")]
     Job(String),
     /// A command failed.
-    #[error("{role} {command:?}: {status}{}", said(stderr))]
+    #[error("{role} {command:?}: {status}{}{}", limited(*limit), said(stderr))]
     Command {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
@@ -81,6 +83,8 @@ pub enum TaskError {
         stderr: String,
         /// Its exit code, if it was not killed.
         exit: Option<u8>,
+        /// How much address space each of its processes was allowed, bytes, if that was limited for its job.
+        limit: Option<u64>,
     },
     /// What a command says cannot be used.
     #[error("{role} {command:?}: its output cannot be used: {source}")]
@@ -98,6 +102,12 @@ pub enum TaskError {
 const NOT_FOUND: u8 = 127;
 
 impl TaskError {
+    /// A file is not what it was when the run began, or not there any more.
+    pub(super) fn changed(path: &Path) -> Self {
+        let found = if path.exists() { "changed" } else { "removed" };
+        Self::Changed { path: path.to_owned(), found }
+    }
+
     /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that is too
     /// long, a job that cannot be done, a command that is not found.
     pub fn is_final(&self) -> bool {
@@ -110,7 +120,10 @@ impl TaskError {
             }
             // What the system says may be over the next time; what a decoder says is said of the same bytes again.
             Self::Input { source, .. } => source.raw_os_error().is_none(),
-            Self::Command { exit, .. } => *exit == Some(NOT_FOUND),
+            // A program that does not get the memory it begins with ends in this way, too.
+            Self::Command { exit, limit, stderr, .. } => {
+                *exit == Some(NOT_FOUND) && (limit.is_none() || stderr.contains("not found"))
+            }
             Self::Said { source, .. } => source.kind() == FileTooLarge,
             Self::LostMap { .. } | Self::Damaged { .. } => false,
         }
@@ -141,6 +154,14 @@ pub(super) const CANNOT_ENTER: &str = "cannot enter";
 /// What is said where a shell is started.
 pub(super) const CANNOT_START: &str = "cannot start";
 
+/// What a command was allowed, if there was a limit.
+fn limited(limit: Option<u64>) -> String {
+    let limit = limit.map(|bytes| bytes.div_ceil(1 << 20));
+    limit.map_or_else(String::new, |mib| {
+        format!("; by the memory of its job each of its processes had at most {mib} MiB of address space (ulimit -v)")
+    })
+}
+
 /// The last words of a command, if it had any.
 fn said(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; its standard error ends:\n{stderr}") }
@@ -149,4 +170,26 @@ fn said(stderr: &str) -> String {
 /// Puts an error of the system into words: `map_err(at("cannot read", path))`.
 pub(crate) fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TaskError {
     move |source| TaskError::File { what, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_may_lack_memory_says_what_it_was_allowed_and_is_tried_again() {
+        let ended = |limit, stderr: &str| TaskError::Command {
+            role: "mapper",
+            command: "count".into(),
+            status: "exit status: 127".into(),
+            stderr: stderr.into(),
+            exit: Some(NOT_FOUND),
+            limit,
+        };
+        let poor = ended(Some(20 << 20), "libc.so.6: failed to map segment");
+        assert!(!poor.is_final() && poor.to_string().contains("at most 20 MiB of address space"), "{poor}");
+        assert!(ended(Some(20 << 20), "sh: 1: count: not found").is_final());
+        let free = ended(None, "libc.so.6: failed to map segment");
+        assert!(free.is_final() && !free.to_string().contains("MiB"), "{free}");
+    }
 }

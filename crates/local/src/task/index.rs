@@ -48,7 +48,14 @@ pub(super) fn read(path: &Path, partition: u32) -> Result<Section, TaskError> {
     entry(path, partition).map(|(_, section)| section)
 }
 
-/// The same with the entry as it is stored.
+/// Whether a file holds the entries of so many partitions, and is as long as they say.
+pub(super) fn is_whole(path: &Path, partitions: u32) -> bool {
+    let Ok(len) = std::fs::metadata(path).map(|meta| meta.len()) else { return false };
+    let reaches = |section: &Section| section.offset.saturating_add(section.stored) <= len;
+    (0..partitions).all(|partition| read(path, partition).is_ok_and(|section| reaches(&section)))
+}
+
+/// The same as [`read`] with the entry as it is stored.
 ///
 /// # Errors
 ///

@@ -237,9 +237,7 @@ impl Records {
     /// To be called when no more is read: the file must still be what it was when the run began.
     pub(super) fn close(&self) -> Result<(), TaskError> {
         match &self.watched {
-            Some(watched) if !watched.is_same(&self.path) => {
-                Err(TaskError::Changed { path: self.path.clone() })
-            }
+            Some(watched) if !watched.is_same(&self.path) => Err(TaskError::changed(&self.path)),
             _ => Ok(()),
         }
     }
@@ -259,15 +257,14 @@ pub(super) fn watch(split: &Split, file: &File) -> Result<Option<Watched>, TaskE
     let Some(source) = &split.source else { return Ok(None) };
     let path = &split.path;
     let watched = Watched::begin(source, path, file).map_err(at("cannot read", path))?;
-    watched.map(Some).ok_or_else(|| TaskError::Changed { path: path.clone() })
+    watched.map(Some).ok_or_else(|| TaskError::changed(path))
 }
 
 /// What cannot be read is the fault of whoever changed the file, if somebody did.
 fn wrong(path: &Path, offset: u64, watched: Option<&Watched>, source: io::Error) -> TaskError {
-    let path = path.to_owned();
     match watched {
-        Some(watched) if !watched.is_same(&path) => TaskError::Changed { path },
-        _ => TaskError::Input { path, offset, source },
+        Some(watched) if !watched.is_same(path) => TaskError::changed(path),
+        _ => TaskError::Input { path: path.to_owned(), offset, source },
     }
 }
 

@@ -42,14 +42,19 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The last lines of an attempt's standard error, for an error message.
+/// The last lines of an attempt's standard error, for an error message: without what would command a terminal.
 pub(super) fn last_lines(directory: &Path) -> String {
     let text = read(directory).unwrap_or_default();
     let text = text.trim_ascii_end();
     let newlines = memchr::memrchr_iter(b'\n', text);
     let start = newlines.take(LINES).nth(LINES - 1).map_or(0, |at| at + 1);
     let start = start.max(text.len().saturating_sub(QUOTE));
-    String::from_utf8_lossy(&text[start..]).into_owned()
+    printable(&text[start..])
+}
+
+/// Bytes as text that may be shown on a terminal: of control characters only tabs and ends of lines are left.
+pub fn printable(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "�")
 }
 
 /// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.

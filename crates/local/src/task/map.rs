@@ -7,6 +7,7 @@ use super::collect::{Collector, Combiner, Target};
 use super::command::{Feed, Memory, Streaming};
 use super::emit::{Emit, Sink};
 use super::error::at;
+use super::index;
 use super::input::{Format, Records, display, record_limit, watch};
 use super::keys::Keys;
 use super::log::Log;
@@ -18,6 +19,13 @@ use super::{Job, NEEDS_HADOOP, Outcome, Spec, Split, Task, TaskError};
 
 /// The name of a map's output in its directory. It begins with where each partition lies.
 pub const MAP_OUTPUT: &str = "map.out";
+/// Whether the committed output of a map is there and as long as it has to be, as far as that is to be seen without reading
+/// all of it. Where keys are cut into ranges the file has entries of pieces and not of partitions: it has to be there.
+pub(crate) fn is_there(directory: &Path, partitions: u32, is_ranged: bool) -> bool {
+    let path = directory.join(MAP_OUTPUT);
+    if is_ranged { path.is_file() } else { index::is_whole(&path, partitions) }
+}
+
 /// The paths of a plain command's inputs may take no more than this in its environment, bytes: systems refuse more.
 const INPUTS_MAX: usize = 100 << 10;
 
@@ -138,7 +146,7 @@ impl Map<'_> {
         command.run(|_| Ok(()), |mut stdout| part.copy(&mut stdout))?;
         for (split, watched) in self.splits.iter().zip(watched) {
             if watched.is_some_and(|watched| !watched.is_same(&split.path)) {
-                return Err(TaskError::Changed { path: split.path.clone() });
+                return Err(TaskError::changed(&split.path));
             }
         }
         let mut outcome = Outcome::default();

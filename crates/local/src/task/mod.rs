@@ -53,6 +53,7 @@ pub use error::TaskError;
 pub(crate) use error::at;
 pub use input::check_format;
 pub use map::MAP_OUTPUT;
+pub(crate) use map::is_there;
 pub use part::{PARTS_MAX, part_file, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
@@ -61,6 +62,8 @@ pub use spec::{Args, Job, NEEDS_HADOOP, Outcome, Setting, Shuffle, Spec, Split, 
 pub use split::{check_count, of_inputs, plan, whole_files};
 
 use std::fs;
+
+use self::source::WatchedFiles;
 
 /// Runs one attempt to its end, in this process and in its directory, which is made where it is
 /// missing.
@@ -73,10 +76,13 @@ pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     check_parts(&spec.task)?;
     check_shuffle(&spec.job, &spec.shuffle)?;
     fs::create_dir_all(&spec.directory).map_err(error::at("cannot make directory", &spec.directory))?;
-    match &spec.task {
+    let files = WatchedFiles::begin(&spec.files)?;
+    let ended = match &spec.task {
         Task::Map { .. } => map::run(spec),
         Task::Reduce { .. } => reduce::run(spec),
-    }
+    };
+    // A failure, too, may be for what a file says that was exchanged.
+    files.check().and(ended)
 }
 
 /// Refuses a task of a job with more parts than names can sort.

@@ -1,14 +1,17 @@
 //! Input files as they were when a run began, and whether they still are.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::TaskError;
+use super::error::at;
 use crate::clock::unix_micros;
 
 /// How much of a file is hashed at once, bytes.
@@ -132,6 +135,47 @@ impl Watched {
         match self.source.sha256 {
             None => Source::of(&meta) == self.source,
             Some(_) => identity(&meta) == self.opened || self.source.is_still(path).unwrap_or(false),
+        }
+    }
+}
+
+/// Files beside the inputs that an attempt depends on, which must stay as they were while it is at work: its commands may
+/// read them at any moment.
+pub(super) struct WatchedFiles<'a> {
+    files: Vec<(&'a Path, Watched)>,
+}
+
+impl<'a> WatchedFiles<'a> {
+    /// Begins to watch files.
+    ///
+    /// # Errors
+    /// One that is not what it was when the run began, or cannot be read.
+    pub(super) fn begin(files: &'a BTreeMap<PathBuf, Source>) -> Result<Self, TaskError> {
+        let watched = |(path, source): (&'a PathBuf, &Source)| {
+            let changed = || TaskError::changed(path);
+            let file = File::open(path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => changed(),
+                _ => at("cannot read", path)(error),
+            })?;
+            let watched = Watched::begin(source, path, &file).map_err(at("cannot read", path))?;
+            let mut watched = watched.ok_or_else(changed)?;
+            // It may have been written with the same content before, and not from now on.
+            let now = file.metadata().map_err(at("cannot read", path))?;
+            watched.source.modified = Source::of(&now).modified;
+            Ok((path.as_path(), watched))
+        };
+        files.iter().map(watched).collect::<Result<_, _>>().map(|files| Self { files })
+    }
+
+    /// Refuses files that were written meanwhile, also those that were put back.
+    pub(super) fn check(&self) -> Result<(), TaskError> {
+        let is_written = |(path, watched): &&(&Path, Watched)| {
+            let now = Source::now(path);
+            now.map_or(true, |now| now.modified != watched.source.modified) || !watched.is_same(path)
+        };
+        match self.files.iter().find(is_written) {
+            Some((path, _)) => Err(TaskError::changed(path)),
+            None => Ok(()),
         }
     }
 }

@@ -157,7 +157,7 @@ impl Split {
 
 impl Shuffle {
     /// Whether keys are cut into ranges.
-    pub(super) fn is_ranged(&self) -> bool {
+    pub(crate) fn is_ranged(&self) -> bool {
         self.ranges > 1
     }
 }
@@ -199,6 +199,9 @@ pub struct Spec {
     /// The control group that commands run in, which holds their memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_group: Option<PathBuf>,
+    /// The files that the job depends on beside its inputs, as they were when the run began.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<PathBuf, Source>,
     /// Whether what commands say on standard error is passed on, line by line, to that of this process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub echo: bool,
@@ -218,6 +221,7 @@ impl Spec {
             compress: None,
             memory_limit: None,
             memory_group: None,
+            files: BTreeMap::new(),
             echo: false,
         }
     }

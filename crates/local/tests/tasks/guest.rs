@@ -61,6 +61,7 @@ impl<'a> Job<'a> {
             shuffle: trial.shuffle.clone(),
             compress: trial.compress,
             limits: Limits { memory: trial.memory_limit, ..Limits::default() },
+            files: BTreeMap::new(),
         };
         Self { trial, plan, is_elsewhere: false }.written()
     }

@@ -118,6 +118,11 @@ impl EngineSpec {
         self.entry.name
     }
 
+    /// Whether a parameter was given with this value.
+    pub fn says(&self, name: &str, value: &str) -> bool {
+        self.given.iter().any(|(given, said)| given == name && said == value)
+    }
+
     /// The same with more parameters.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub enum RunError {
     Invalid(#[from] Invalid),
     /// The judge refuses the schedule of what happened.
     #[error("the schedule of what happened is not feasible: a part of this program is wrong: {0}")]
-    Infeasible(#[source] Violation),
+    Infeasible(Violation),
     /// There is no prediction: the judge refuses it, or the policy could not go on.
     #[error("the prediction: {0}")]
     Prediction(SimulateError),
@@ -55,7 +55,6 @@ pub enum RunError {
         /// The document.
         path: String,
         /// What the file system says.
-        #[source]
         problem: io::Error,
     },
 }

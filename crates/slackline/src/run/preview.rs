@@ -14,7 +14,7 @@ use crate::policy_spec::PolicySpec;
 pub struct Preview {
     /// The jobs of the flow file, in its order.
     pub jobs: Vec<JobVerdict>,
-    /// How what has to be done and can be would go, from now on; none if that is nothing.
+    /// How what has to be done and can be would go, from now on; none if nothing of that is left.
     pub prediction: Option<Prediction>,
 }
 
@@ -26,7 +26,8 @@ impl Preview {
         (workload, now): (&Draft, Time),
         jobs: Vec<JobVerdict>,
     ) -> Result<Self, RunError> {
-        let is_idle = |verdict: &Verdict| matches!(verdict, Verdict::Kept | Verdict::Left);
+        let is_idle =
+            |verdict: &Verdict| matches!(verdict, Verdict::Kept | Verdict::Left | Verdict::Prevented(_));
         let idle = jobs.iter().filter(|job| is_idle(&job.verdict));
         let idle: BTreeSet<(&str, &str)> = idle.map(|job| (job.flow.as_str(), job.job.as_str())).collect();
         let mut draft = workload.clone();

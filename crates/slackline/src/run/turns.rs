@@ -54,8 +54,11 @@ impl Cause {
     /// Where it happened and what, in a line: `job j, map 3: found exit status: 7`.
     pub fn sentence(&self) -> String {
         let task = self.task.map_or_else(String::new, |id| format!(", {} {}", id.phase.name(), id.task));
-        let first = self.message.lines().next().unwrap_or_default();
-        format!("job {}{task}: {first}", self.job)
+        let mut lines = self.message.lines();
+        let first = lines.next().unwrap_or_default();
+        // Of what a command said last its last line: the first of the message only announces it.
+        let last = lines.next_back().map_or_else(String::new, |line| format!(" {line}"));
+        format!("job {}{task}: {first}{last}", self.job)
     }
 }
 

@@ -353,6 +353,13 @@ impl Sink for Live {
                 self.running += 1;
                 self.say_task(now, id, "started");
             }
+            Happening::Waits(id) => {
+                self.say_task(
+                    now,
+                    id,
+                    "has its slot and waits for memory or processors that other tasks have",
+                );
+            }
             Happening::Done(id, seconds) => {
                 self.ended(id);
                 self.say_task(now, id, &format!("done after {}", duration(seconds)));
