@@ -275,41 +275,6 @@ fn the_page_says_what_each_parameter_does() {
     }
 }
 
-/// What a policy costs that believes tasks of each phase to take a factor of what they take, drawn once a phase.
-fn cost_with_noise(instance: &Instance, policy: &mut dyn Policy, deviation: f64) -> f64 {
-    let believe = |of: &Instance, phase: PhaseId| {
-        let (flow, mean) = (of.flow_of(phase), slackline_policy::view::mean_of(of.phase(phase)));
-        let place = u64::from(of.flow(flow).place.0) * 100
-            + of.flow(flow).phases().position(|p| p == phase).unwrap() as u64;
-        let rng = &mut random::rng(Seed(place), "noise", 0);
-        Span::from_seconds_nearest(mean.seconds() * random::lognormal(rng, 0.0, deviation))
-    };
-    let mut engine = Sim::new(instance, Options::exact());
-    let run = slackline_policy::run(instance, policy, &mut engine, Config::plain().with_beliefs(believe));
-    let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
-    instance.cost_of(&completions)
-}
-
-#[test]
-fn with_wrong_estimates_it_is_about_as_good_as_the_rule_for_the_metric() {
-    for deviation in [0.3, 1.0] {
-        for ((metric, combine), rule) in METRICS.into_iter().zip(["area", "due", "atc", "moore"]) {
-            let costs = (0..6).map(|seed| {
-                let instance = workload(seed, UNIVERSAL, metric, combine);
-                let settings = Settings::parse(crate::rule::ENTRY.params, [("order", rule)]).unwrap();
-                let mut by_rule = crate::rule::ByRule::new(&settings);
-                (
-                    cost_with_noise(&instance, &mut auto(instance.objective(), "200"), deviation),
-                    cost_with_noise(&instance, &mut by_rule, deviation),
-                )
-            });
-            let (all, one) = costs.fold((0.0, 0.0), |(all, one), (a, b)| (all + a, one + b));
-            println!("noise {deviation}, {metric}: {:.3} of {rule}", all / one);
-            assert!(all <= 1.1 * one, "noise {deviation}, {metric}: {all}, by {rule} alone {one}");
-        }
-    }
-}
-
 #[test]
 fn rules_take_turns_where_there_are_many_phases() {
     assert_eq!([1, 4_000, 8_000, 800_000].map(|phases| share(24, TRIED, phases)), [24, 24, 12, 0]);
