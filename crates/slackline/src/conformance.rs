@@ -19,7 +19,7 @@ use crate::simulate::delays;
 use refilling::Refilling;
 
 /// The workloads, by the names of their documents.
-const DOCUMENTS: [(&str, &str); 15] = [
+const DOCUMENTS: [(&str, &str); 14] = [
     ("chain.toml", include_str!("../instances/chain.toml")),
     ("contract.toml", include_str!("../instances/contract.toml")),
     ("deadlines.toml", include_str!("../instances/deadlines.toml")),
@@ -27,7 +27,6 @@ const DOCUMENTS: [(&str, &str); 15] = [
     ("locality.toml", include_str!("../instances/locality.toml")),
     ("malleable-work.toml", include_str!("../instances/malleable-work.toml")),
     ("minima-and-caps.toml", include_str!("../instances/minima-and-caps.toml")),
-    ("minima-and-no-length.toml", include_str!("../instances/minima-and-no-length.toml")),
     ("mixed-speeds.toml", include_str!("../instances/mixed-speeds.toml")),
     ("no-length.toml", include_str!("../instances/no-length.toml")),
     ("one-wave.toml", include_str!("../instances/one-wave.toml")),

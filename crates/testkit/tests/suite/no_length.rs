@@ -9,6 +9,7 @@ use slackline_policy::Policy;
 use slackline_testkit::conformance::measured;
 use slackline_testkit::harness::{self, Setup};
 use slackline_testkit::instances;
+use slackline_trace::{ImportOptions, read_workload};
 
 use crate::arb::arb_draft;
 
@@ -59,6 +60,51 @@ proptest! {
             let plan = planned(&instance, &policy);
             prop_assert!(plan.is_ok(), "{:?}, plan: {}", policy, plan.unwrap_err());
         }
+    }
+}
+
+/// Minima above capacity, while tasks that take no time shrink one of them within an instant.
+const SHRINKING: &str = r#"slackline = 1
+cluster.machines = [{ name = "node", count = 3, slots = 2 }]
+[[flows]]
+id = "f0"
+release = 7.0
+jobs = [{ id = "j0", reduce = { splits = [{ seconds = 1.0, count = 3 }, { seconds = 5.184 }, { seconds = 1.0 }], min_slots = 2 } }]
+[[flows]]
+id = "f1"
+release = 6.0
+jobs = [{ id = "j0", reduce = { tasks = 4, seconds = 5.459, min_slots = 3 } }]
+[[flows]]
+id = "f2"
+jobs = [{ id = "j1", reduce = { tasks = 3, seconds = 10.0 } }]
+[[flows]]
+id = "f4"
+release = 4.0
+jobs = [
+  { id = "j0", map = { tasks = 3, seconds = 10.0, min_slots = 3 } },
+  { id = "j4", reduce = { seconds = [5.346, 10.0], min_slots = 1 } },
+]
+[[flows]]
+id = "more2"
+release = 8.0
+jobs = [
+  { id = "j2", map = { seconds = [10.0, 2.0], min_slots = 1 } },
+  { id = "j3", reduce = { tasks = 1, seconds = 3.0, min_slots = 1 } },
+  { id = "j4", map = { seconds = [10.0], min_slots = 1 } },
+]
+[[flows]]
+id = "more3"
+release = 7.0
+jobs = [{ id = "j0", map = { seconds = [10.0, 0.0, 0.0, 5.74], min_slots = 3 } }]
+"#;
+
+#[test]
+fn where_they_shrink_a_minimum_within_an_instant_that_instant_is_not_judged() {
+    let read = read_workload("shrinking.toml", SHRINKING.as_bytes(), None, &ImportOptions::default());
+    let instance = Instance::new(&read.unwrap().draft).unwrap();
+    for policy in harness::registered(&Registry::standard()) {
+        let found = measured(&instance, &policy, &Setup::plain());
+        assert!(found.is_ok(), "{policy:?}: {}", found.unwrap_err());
     }
 }
 
