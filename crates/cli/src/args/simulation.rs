@@ -43,7 +43,7 @@ pub(crate) struct SimulationArgs {
     /// Spread of real durations
     ///
     /// They take longer or shorter by random factors (mean 1): the standard deviation of their logarithm.
-    #[arg(long, value_name = "X", default_value = "0", value_parser = value::deviation)]
+    #[arg(long, hide_short_help = true, value_name = "X", default_value = "0", value_parser = value::deviation)]
     pub(crate) jitter: f64,
     /// MACHINE dies at T, and is back after D
     ///

@@ -46,11 +46,7 @@ pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow
     }
     let file = defaults.file().map(|file| file.display().to_string());
     let rows = defaults.all(tables).map(|one| {
-        let from = match (one.is_said, one.name) {
-            (true, _) => file.clone().unwrap_or_default(),
-            (false, "policy") => "built in, of `run`; `simulate` has none".to_owned(),
-            (false, _) => "built in".to_owned(),
-        };
+        let from = if one.is_said { file.clone().unwrap_or_default() } else { "built in".to_owned() };
         (one.name, one.value, from)
     });
     let cells = |(name, value, from): &(&str, Option<String>, String)| {

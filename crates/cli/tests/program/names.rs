@@ -48,7 +48,10 @@ fn all_names_every_policy() {
     assert_eq!(more.lines().count(), all.lines().count() + 1);
     let help = done(&["compare", "--help"]);
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("[default: fifo,fair,edf,flex,flowflex] [possible values: all, fifo,"), "{help}");
+    assert!(
+        words.contains("[default: fifo,fair,edf,flex,flowflex,auto] [possible values: all, fifo,"),
+        "{help}"
+    );
 }
 
 #[test]

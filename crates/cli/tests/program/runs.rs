@@ -85,7 +85,7 @@ fn results_are_those_of_an_independent_computation() {
     let dir = prepared("run-results");
     let ran = slackline(&dir, &RUN);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    for word in ["library", "commands", "predicted", "flowflex ran", "state/schedule.json"] {
+    for word in ["library", "commands", "predicted", "auto ran", "state/schedule.json"] {
         assert!(ran.out.contains(word), "{word:?} in\n{}", ran.out);
     }
     checked(&dir);
@@ -378,11 +378,7 @@ jobs = [ { id = "j", run = { mapper = "cat; sleep 0.4", inputs = ["in.txt"], out
     assert!(more > 2.0 * known, "four times the input: {more} after {known}");
     let shown = slackline(&dir, &["history", "past.history", "--format", "csv"]);
     assert_eq!(shown.out.lines().count(), 4, "{}{}", shown.out, shown.err);
-    assert!(
-        shown.out.lines().skip(1).all(|line| line.contains("flow.toml,flowflex,slow,j,1,")),
-        "{}",
-        shown.out
-    );
+    assert!(shown.out.lines().skip(1).all(|line| line.contains("flow.toml,auto,slow,j,1,")), "{}", shown.out);
     // The simulator may learn from the store, but is no witness of real runs.
     let before = fs::read(dir.join("past.history")).expect("the store");
     let args = ["simulate", "state/workload.json", "--policy", "fifo", "--knowledge", "learned", "--history"];

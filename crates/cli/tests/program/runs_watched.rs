@@ -58,7 +58,7 @@ fn a_run_is_seen_while_it_goes_on_after_it_was_killed_and_at_its_end() {
     let mut engine = family.start(&dir, &RUN);
     family.awaits(&format!("sleep {}", Family::long()));
     let seen = status(&dir);
-    assert_eq!((&seen["status"], &seen["policy"]), (&"at_work".into(), &"flowflex".into()));
+    assert_eq!((&seen["status"], &seen["policy"]), (&"at_work".into(), &"auto".into()));
     assert_eq!((&seen["tasks"], &seen["done"]), (&4.into(), &2.into()));
     let flow = &seen["flows"][0];
     assert_eq!((&flow["status"], &flow["late"]), (&"begun".into(), &false.into()), "{flow:#}");
@@ -136,7 +136,7 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
     let all = |run: &[&str]| {
         let with = |args: &[&str]| done(&dir, &[args, run].concat());
         let explained = with(&["explain", "f", "j"]);
-        assert!(explained.starts_with("f under flowflex: done at "), "{run:?}: {explained}");
+        assert!(explained.starts_with("f under auto: done at "), "{run:?}: {explained}");
         assert!(with(&["status"]).starts_with(".slackline/a: done"), "{run:?}");
         assert!(with(&["logs", "f", "j"]).ends_with("said\n"), "{run:?}");
     };

@@ -205,7 +205,7 @@ fn a_gap_is_the_same_number_everywhere() {
     let gap = table.lines().last().and_then(|row| row.strip_prefix("edf")).expect("a row").trim().to_owned();
     let simulated = done(&["simulate", NIGHTLY, "--policy", "edf"]);
     assert!(simulated.contains(&format!("at most {gap} above optimal")), "{gap} in\n{simulated}");
-    let plan = done(&["plan", NIGHTLY, "--policy", "fair", "--metric", "tardiness", "--combine", "max"]);
+    let plan = done(&["plan", NIGHTLY, "--policy", "fair", "--metric", "response", "--combine", "max"]);
     let (_, words) = plan.split_once("at most ").expect("a gap");
     let number = words.split(' ').next().expect("a number");
     assert!(number.split_once('.').is_some_and(|(_, digits)| digits.len() == 1), "{plan}");

@@ -52,7 +52,7 @@ fn compare_takes_a_few_policies_unless_others_are_asked_for() {
         let csv = done(&[&["compare", CONTRACT, "--format", "csv"], args].concat());
         csv.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&[]), ["fifo", "fair", "edf", "flex", "flowflex"]);
+    assert_eq!(names(&[]), ["fifo", "fair", "edf", "flex", "flowflex", "auto"]);
     let listed = done(&["policies", "--format", "csv"]);
     let all: Vec<&str> = listed.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
     // A program of one's own is no policy that all could mean.
