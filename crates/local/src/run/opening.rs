@@ -121,7 +121,7 @@ pub fn open_with(
         refuse_use(&layout)?;
     }
     if choices.again && layout.journal().exists() {
-        // Nothing of the run counts any more, be it readable or not.
+        // One that is damaged is in the way of a run that begins anew; any other stays until that has begun.
         Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
     }
     let journal = Journal::open(&layout.journal())?;
