@@ -65,8 +65,13 @@ impl Search {
         (0..).zip(&coming).for_each(|(new, &(_, at, _))| number[at] = new);
         let costs = coming.iter().map(|&(_, _, flow)| &view.instance.flow(flow).cost).collect();
         let scene = Scene::of(&residual, view, []);
-        let mut looking =
-            Looking { evaluator: &mut evaluator, costs, objective: self.objective, now: view.now };
+        let mut looking = Looking {
+            evaluator: &mut evaluator,
+            costs,
+            objective: self.objective,
+            now: view.now,
+            delay: 0.0,
+        };
         let ruled = portfolio().into_iter().filter_map(|(rule, knobs)| numbers(rule, knobs, &scene));
         let place = |flow: &FlowId| here.flows().binary_search(flow).ok().map(|at| at as u32);
         let given = starts.iter().map(|order| order.iter().filter_map(place).collect());

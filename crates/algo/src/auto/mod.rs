@@ -32,6 +32,7 @@ mod headroom;
 mod known;
 pub mod online;
 mod positions;
+mod prospect;
 mod serving;
 pub mod snapshot;
 mod template;

@@ -10,6 +10,7 @@ use super::doubt::Doubt;
 use super::evaluate::{Evaluator, Sequence};
 use super::headroom::Headroom;
 use super::known::{Announced, Known};
+use super::prospect::Prospect;
 use super::serving::Serving;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 use crate::rule::online::by_tail;
@@ -58,8 +59,12 @@ const PAGE: &[&str] = &[
      stays unless another is believed to cost 0.5 % less. From the best order a search moves one flow after another at \
      random, and keeps what costs less or, at the same cost, completes earlier. Until the next arrival slots go by the order \
      that was found. Nothing is planned again when tasks end.",
+    "Orders are compared by the mean of two costs: that of the rollout, in which nothing else comes, and what it would be if \
+     every flow completed later by the mean time that the last 32 flows or so take of the whole cluster. So an order that \
+     keeps some slack is better than one that keeps none where no flow would be late. (Sums of linear costs differ by the \
+     same in both.)",
     "rollouts=N: the search makes at most N rollouts at an arrival; with more than 1,000 phases fewer in proportion, and \
-     with more than 4,000 the rules take turns. They are \
+     the rules take turns. They are \
      counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
      and speeds, and knows flows that recur: their next release is an arrival in it.",
     "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
@@ -82,16 +87,13 @@ const PAGE: &[&str] = &[
 /// An order is left only for one that is believed to be better by this share: or noise would decide.
 const GAIN: f64 = 0.005;
 
-/// The search makes all its rollouts while no more phases than these are there, and of more in proportion fewer: a decision
-/// takes about as long.
-const SEARCHED: usize = 1_000;
+/// All rules are tried and the search makes all its rollouts while no more phases than these are there, and of more in
+/// proportion fewer, the rules by turns: a decision takes about as long.
+const MANY: usize = 1_000;
 
-/// All rules are tried while no more phases than these are there, and of more in proportion fewer, by turns.
-const TRIED: usize = 4_000;
-
-/// All of `n` while there are no more than `most` phases, and of more in proportion fewer.
-fn share(n: u64, most: usize, phases: usize) -> u64 {
-    n * most.min(phases) as u64 / phases.max(1) as u64
+/// All of `n`, or of more than [`MANY`] phases in proportion fewer.
+fn share(n: u64, phases: usize) -> u64 {
+    n * MANY.min(phases) as u64 / phases.max(1) as u64
 }
 
 /// The rules that are tried, with their parameters.
@@ -108,20 +110,26 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// What an order is believed to cost: by the objective, then the sum of completions from now on, as maxima have plateaus.
+/// What an order is believed to cost. Orders are compared by what they are expected to cost, then by the sum of completions
+/// from now on, as maxima have plateaus.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Believed {
     /// Of the flows that are there, by the objective.
     pub cost: f64,
+    /// The mean of that and of what it would be if every flow completed later, as others are still to come.
+    pub expected: f64,
     /// Seconds from now.
     pub completions: f64,
 }
 
 impl Believed {
+    const WORST: Self = Self { cost: f64::INFINITY, expected: f64::INFINITY, completions: f64::INFINITY };
+
     /// Whether it is better than `other` by more than a share of it.
     pub(super) fn beats(self, other: Self, share: f64) -> bool {
         let less = |a: f64, b: f64| a < b - share * b.abs();
-        less(self.cost, other.cost) || self.cost <= other.cost && less(self.completions, other.completions)
+        less(self.expected, other.expected)
+            || self.expected <= other.expected && less(self.completions, other.completions)
     }
 }
 
@@ -139,6 +147,7 @@ pub struct Auto {
     residual: Residual,
     doubt: Doubt,
     headroom: Headroom,
+    prospect: Prospect,
     announced: Announced,
     evaluator: Evaluator,
     /// The order in force.
@@ -184,6 +193,7 @@ impl Auto {
             residual: Residual::default(),
             doubt: Doubt::default(),
             headroom,
+            prospect: Prospect::default(),
             announced: Announced::default(),
             evaluator: Evaluator::default(),
             order: Order::default(),
@@ -231,6 +241,7 @@ impl Auto {
             // One that has nothing to do is over already.
             let Ok(number) = self.evaluator.flows().binary_search(&flow) else { continue };
             let left = self.residual.flows[number];
+            self.prospect.note(left.area);
             self.serving.limits.set(flow, view.instance.flow(flow).release, self.wait * left.rem);
             let known = Known::of(left, number, &self.evaluator, view);
             self.announced.note(&known, flow, view);
@@ -247,7 +258,7 @@ impl Auto {
         self.residual.measure(view);
         let phases = by_tail(&self.residual, view);
         self.look(events, &phases, view);
-        let Self { residual, doubt, headroom, announced, evaluator, serving, rng, .. } = self;
+        let Self { residual, doubt, headroom, prospect, announced, evaluator, serving, rng, .. } = self;
         let backlog: f64 = residual.flows.iter().map(|left| left.rem).sum();
         let announced = announced.within(backlog, view.now);
         let live = evaluator.n_flows();
@@ -267,12 +278,13 @@ impl Auto {
         let all = self.portfolio.len();
         let effort = Effort {
             gain,
-            rollouts: if doubt.allows_search() { share(self.rollouts, SEARCHED, phases.len()) } else { 0 },
+            rollouts: if doubt.allows_search() { share(self.rollouts, phases.len()) } else { 0 },
             turn: self.turn,
-            rules: (share(all as u64, TRIED, phases.len()) as usize).max(1),
+            rules: (share(all as u64, phases.len()) as usize).max(1),
         };
         self.turn = (self.turn + effort.rules) % all;
-        let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now };
+        let delay = prospect.delay(self.objective, &costs);
+        let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
         let (best, believed) = looking.best(&self.portfolio, &scene, &self.order, effort, rng);
         let completions = looking.completions(best.flows.as_deref());
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
@@ -345,6 +357,8 @@ pub(super) struct Looking<'e, 'c> {
     pub(super) costs: Vec<&'c CostFn>,
     pub(super) objective: Objective,
     pub(super) now: Time,
+    /// How many seconds later flows may complete, as others are still to come.
+    pub(super) delay: f64,
 }
 
 impl Looking<'_, '_> {
@@ -404,15 +418,17 @@ impl Looking<'_, '_> {
         moved: Option<&[u32]>,
     ) -> Believed {
         let worlds = self.evaluator.n_worlds();
-        let mut sum = Believed { cost: 0.0, completions: 0.0 };
+        let mut sum = Believed { cost: 0.0, expected: 0.0, completions: 0.0 };
         for _ in 0..worlds {
             // On average it may be better all the same.
             let here = self.believed_here(order, least.filter(|_| worlds == 1), moved);
-            sum = Believed { cost: sum.cost + here.cost, completions: sum.completions + here.completions };
+            sum.cost += here.cost;
+            sum.expected += here.expected;
+            sum.completions += here.completions;
             self.evaluator.next_world();
         }
         let n = worlds as f64;
-        Believed { cost: sum.cost / n, completions: sum.completions / n }
+        Believed { cost: sum.cost / n, expected: sum.expected / n, completions: sum.completions / n }
     }
 
     /// What it would cost in the present world; infinite if more than `least`.
@@ -422,21 +438,28 @@ impl Looking<'_, '_> {
         least: Option<Believed>,
         moved: Option<&[u32]>,
     ) -> Believed {
-        let Self { evaluator, costs, objective, now } = self;
-        let cost = |completions: &[Time]| {
-            objective.combine.of(costs.iter().zip(completions).map(|(cost, at)| cost.eval(at.seconds())))
+        let Self { evaluator, costs, objective, now, delay } = self;
+        let cost_later = |delay: f64, completions: &[Time]| {
+            let flows = costs.iter().zip(completions);
+            objective.combine.of(flows.map(|(cost, at)| cost.eval(at.seconds() + delay)))
+        };
+        let cost = |completions: &[Time]| cost_later(0.0, completions);
+        let expected = |completions: &[Time]| {
+            let cost = cost(completions);
+            if *delay > 0.0 { f64::midpoint(cost, cost_later(*delay, completions)) } else { cost }
         };
         // Costs never fall with time: flows that are not done cost no less than if they were.
-        let is_worse = |completions: &[Time]| least.is_some_and(|least| cost(completions) > least.cost);
+        let is_worse =
+            |completions: &[Time]| least.is_some_and(|least| expected(completions) > least.expected);
         let rolled = match (order, moved) {
             (Some(order), Some(moved)) => evaluator.roll_near(order, moved, is_worse),
             _ => evaluator.roll_until(order.map_or(Sequence::Tails, Sequence::Flows), is_worse),
         };
         let Some((_, completions)) = rolled else {
-            return Believed { cost: f64::INFINITY, completions: f64::INFINITY };
+            return Believed::WORST;
         };
         let sum = completions.iter().map(|at| at.since(*now).seconds()).sum();
-        Believed { cost: cost(completions), completions: sum }
+        Believed { cost: cost(completions), expected: expected(completions), completions: sum }
     }
 
     /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better.

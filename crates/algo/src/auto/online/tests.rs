@@ -14,7 +14,7 @@ fn auto(objective: Objective, rollouts: &str) -> Auto {
 }
 
 fn believed(cost: f64, completions: f64) -> Believed {
-    Believed { cost, completions }
+    Believed { cost, expected: cost, completions }
 }
 
 #[test]

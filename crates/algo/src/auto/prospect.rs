@@ -1,0 +1,64 @@
+//! What an order would cost if flows completed later than is believed, as others are still to come.
+//!
+//! A rollout knows nothing of flows that have not come. Where deadlines can all be met, all orders cost nothing in it, and the
+//! one that leaves no slack is as good as another until the next flow comes and makes one flow late. So an order is also looked
+//! at as if every flow completed later by a delay that is common: what a flow that came lately takes of the whole cluster.
+
+use slackline_model::{Combine, CostFn, Objective};
+
+/// The mean is over so many flows, more or less.
+const MEMORY: f64 = 32.0;
+
+/// How much later flows may complete.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prospect {
+    n: f64,
+    /// Mean area of the flows that came lately, seconds of the whole cluster.
+    area: f64,
+}
+
+impl Prospect {
+    /// A flow of that area has come.
+    pub(super) fn note(&mut self, area: f64) {
+        self.n = (self.n + 1.0).min(MEMORY);
+        self.area += (area - self.area) / self.n;
+    }
+
+    /// By how many seconds flows may complete later; 0 where that makes no difference between orders.
+    pub(super) fn delay(&self, objective: Objective, costs: &[&CostFn]) -> f64 {
+        let same_for_all = objective.combine == Combine::Sum;
+        if same_for_all && costs.iter().all(|cost| cost.as_linear().is_some()) { 0.0 } else { self.area }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::Metric;
+
+    use super::*;
+
+    #[test]
+    fn the_delay_is_the_mean_area_of_flows_that_came_lately() {
+        let mut prospect = Prospect::default();
+        let tardiness = Objective::new(Metric::Tardiness, Combine::Sum);
+        let due = CostFn::tardiness(1.0, 10.0);
+        assert!(prospect.delay(tardiness, &[&due]).abs() < 1e-12, "nothing has come");
+        [2.0, 4.0].into_iter().for_each(|area| prospect.note(area));
+        assert!((prospect.delay(tardiness, &[&due]) - 3.0).abs() < 1e-12);
+        for _ in 0..500 {
+            prospect.note(8.0);
+        }
+        assert!((prospect.delay(tardiness, &[&due]) - 8.0).abs() < 1e-3, "what was long ago is forgotten");
+    }
+
+    #[test]
+    fn a_delay_of_all_flows_makes_no_difference_to_a_sum_of_linear_costs() {
+        let mut prospect = Prospect::default();
+        prospect.note(2.0);
+        let linear = CostFn::linear(1.0, 0.0);
+        let sum = Objective::new(Metric::Response, Combine::Sum);
+        let max = Objective::new(Metric::Response, Combine::Max);
+        assert!(prospect.delay(sum, &[&linear]).abs() < 1e-12);
+        assert!(prospect.delay(max, &[&linear]) > 1.0, "of those that are alike the heaviest is the largest");
+    }
+}
