@@ -25,8 +25,8 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         Param::new(
             "rollouts",
             "200",
-            Values::Count(0, 2_000),
-            "orders near the best one that are tried at an arrival; fewer beyond 1,000 phases",
+            Values::Count(1, 2_000),
+            "orders that are tried at an arrival; fewer beyond 1,000 phases",
         ),
         Param::new(
             "wait",
@@ -63,8 +63,8 @@ const PAGE: &[&str] = &[
      every flow completed later by the mean time that the last 32 flows or so take of the whole cluster. So an order that \
      keeps some slack is better than one that keeps none where no flow would be late. (Sums of linear costs differ by the \
      same in both.)",
-    "rollouts=N: the search makes at most N rollouts at an arrival; with more than 1,000 phases fewer in proportion, and \
-     the rules take turns. They are \
+    "rollouts=N: at an arrival N orders are tried, with more than 1,000 phases fewer in proportion; up to half of them are those \
+     of rules, by turns if there are more rules, and the others those of the search. They are \
      counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
      and speeds, and knows flows that recur: their next release is an arrival in it.",
     "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
@@ -87,8 +87,8 @@ const PAGE: &[&str] = &[
 /// An order is left only for one that is believed to be better by this share: or noise would decide.
 const GAIN: f64 = 0.005;
 
-/// All rules are tried and the search makes all its rollouts while no more phases than these are there, and of more in
-/// proportion fewer, the rules by turns: a decision takes about as long.
+/// While no more phases than these are there, all rollouts are made at an arrival, and of more in proportion fewer: a decision
+/// takes about as long.
 const MANY: usize = 1_000;
 
 /// All of `n`, or of more than [`MANY`] phases in proportion fewer.
@@ -275,14 +275,12 @@ impl Auto {
             evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
         let gain = GAIN.max(doubt.noise(phases.len()));
+        let rollouts = share(self.rollouts, phases.len());
         let all = self.portfolio.len();
-        let effort = Effort {
-            gain,
-            rollouts: if doubt.allows_search() { share(self.rollouts, phases.len()) } else { 0 },
-            turn: self.turn,
-            rules: (share(all as u64, phases.len()) as usize).max(1),
-        };
-        self.turn = (self.turn + effort.rules) % all;
+        let rules = all.min(rollouts.div_ceil(2) as usize).max(1);
+        let searched = if doubt.allows_search() { rollouts.saturating_sub(rules as u64) } else { 0 };
+        let effort = Effort { gain, searched, turn: self.turn, rules };
+        self.turn = (self.turn + rules) % all;
         let delay = prospect.delay(self.objective, &costs);
         let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
         let (best, believed) = looking.best(&self.portfolio, &scene, &self.order, effort, rng);
@@ -344,7 +342,7 @@ struct Effort {
     /// By what share it has to be better than the order in force.
     gain: f64,
     /// How many rollouts the search may make.
-    rollouts: u64,
+    searched: u64,
     /// The first rule that is tried, and how many are.
     turn: usize,
     rules: usize,
@@ -395,7 +393,7 @@ impl Looking<'_, '_> {
         }
         if let Some(flows) = &best.flows {
             let mut flows = flows.clone();
-            let found = self.search(&mut flows, least, effort.rollouts, rng);
+            let found = self.search(&mut flows, least, effort.searched, rng);
             if found.beats(incumbent, effort.gain) {
                 (best.flows, least) = (Some(flows), found);
             }
