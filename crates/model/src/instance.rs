@@ -371,6 +371,13 @@ impl Instance {
         Ok(self)
     }
 
+    /// The same instance with flows that cost this, one after the other, instead of what follows from the metric.
+    #[must_use]
+    pub fn with_costs(mut self, costs: impl IntoIterator<Item = CostFn>) -> Self {
+        self.flows.iter_mut().zip(costs).for_each(|(flow, cost)| flow.cost = cost);
+        self
+    }
+
     /// Combines one completion time a flow (seconds, in flow order) to the objective's value.
     pub fn cost_of(&self, completions: &[f64]) -> f64 {
         assert_eq!(completions.len(), self.flows.len(), "one completion per flow");

@@ -7,6 +7,7 @@
 //! - [`import`]: workloads and schedules in, from files, with all their options (feature `import`);
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
+//! - [`certificates`](mod@certificates): how much better a run could have been, decision by decision, and under each rule;
 //! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
 //! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
 //! - [`capacity`]: the smallest cluster that meets a condition;
@@ -27,6 +28,7 @@
 pub mod attach;
 pub mod capabilities;
 pub mod capacity;
+pub mod certificates;
 #[cfg(feature = "command")]
 pub mod command;
 pub mod compare;

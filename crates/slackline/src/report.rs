@@ -10,6 +10,7 @@
 //! - [`plan_remarks`], [`requirements`]: plans;
 //! - [`explain`]: why one flow or job waits, and what would make its deadline;
 //! - [`verdict`]: whether a schedule is feasible;
+//! - [`certificates`](mod@certificates): what was certain at each decision of a run;
 //! - [`bounds`], [`tuning`], [`capacity`]: lower bounds, splits of slots, sizes of clusters;
 //! - [`policies`]: what is said of policies.
 //!
@@ -17,6 +18,7 @@
 
 pub mod bounds;
 pub mod capacity;
+pub mod certificates;
 pub mod comparison;
 pub mod explain;
 pub mod flows;
@@ -65,6 +67,7 @@ pub fn choices(choices: &[Choice]) -> Vec<slackline_trace::schedule::Choice> {
         rule: choice.rule.to_owned(),
         cost: Some(choice.cost).filter(|cost| cost.is_finite()),
         flows: choice.flows,
+        bound: None,
     };
     choices.iter().map(choice).collect()
 }

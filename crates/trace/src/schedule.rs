@@ -40,6 +40,8 @@ pub struct Meta {
     pub jobs: Vec<JobCounts>,
     /// What a policy that chooses between rules chose when; of others nothing.
     pub choices: Vec<Choice>,
+    /// What the same would have cost under each rule alone, where certificates were asked for.
+    pub rules: Vec<RuleCost>,
 }
 
 /// A rule that a policy chose.
@@ -55,6 +57,21 @@ pub struct Choice {
     pub cost: Option<f64>,
     /// How many flows were there.
     pub flows: u32,
+    /// Less than this those flows could not cost by the objective, whatever was done from then on; where certificates were
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+}
+
+/// What the workload would have cost under one rule alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RuleCost {
+    /// The rule, as a policy.
+    pub policy: String,
+    /// By the objective; null where it cannot be had.
+    pub cost: Option<f64>,
 }
 
 /// What a schedule says without its rows.

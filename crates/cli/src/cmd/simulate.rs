@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use slackline::certificates::{Certificates, certify};
+
 use slackline::PolicySpec;
 use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::report::number::counted;
@@ -15,6 +17,8 @@ use slackline::report::{
     self, Figures, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
 };
 use slackline::simulate::{NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures};
+
+use slackline_model::Instance;
 
 use super::Answer;
 use crate::args::output::{Form, SimulationForm};
@@ -69,12 +73,19 @@ pub(crate) struct Simulate {
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
+    /// Say for each decision of auto how much better anything could have done, and what each rule alone would cost
+    ///
+    /// A lower bound on the cost of the flows that were there, whatever was done from then on, beside what auto believed;
+    /// and one run for every rule. As dear as all of that.
+    #[arg(long, help_heading = "Output", conflicts_with = "stream")]
+    certificates: bool,
 }
 
 pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &flows::COLUMNS)?;
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
+    args.check_certificates()?;
     if let Some(answer) = stream::run(args, tables, &view, &past)? {
         return Ok(answer);
     }
@@ -91,8 +102,10 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let policy = args.timeout.of(args.policy.clone());
     let result = match args.output.form() {
         SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut told)?,
-        SimulationForm::Of(Form::Json) => simulate(instance, &policy, &options, bound, Some(&mut told)),
-        SimulationForm::Of(Form::Table | Form::Csv) => {
+        SimulationForm::Of(form) if form == Form::Json || args.certificates => {
+            simulate(instance, &policy, &options, bound, Some(&mut told))
+        }
+        SimulationForm::Of(_) => {
             let watch = Watch::default().with_progress(Some(&mut told));
             simulate_figures(instance, &policy, &options, bound, watch)
         }
@@ -106,10 +119,11 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
+    let certificates = certificates(args, instance, &simulated, &options);
     let failed = comparison::failed(&simulated.schedule);
     let known = simulated.history.take();
     // What was learned is worth keeping even if nobody reads the result.
-    let written = write(args, &view, source.short_name(), &loaded, &past, simulated);
+    let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates.as_ref());
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
     }
@@ -121,11 +135,39 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
+impl Simulate {
+    /// Certificates are of exact durations, and of a schedule that is kept.
+    fn check_certificates(&self) -> anyhow::Result<()> {
+        if !self.certificates {
+            return Ok(());
+        }
+        if self.output.form() == SimulationForm::Lines {
+            bail!(
+                "--certificates: found a schedule that is written line by line, expected a table, CSV or JSON"
+            );
+        }
+        if self.simulation.jitter > 0.0 || self.simulation.profile.0.is_some() {
+            bail!("--certificates: found durations that are off those of the workload, expected exact ones");
+        }
+        Ok(())
+    }
+}
+
 fn warn_of_failed(flows: usize) {
     out::warn(format_args!(
         "{} failed: no machine was left to finish them, or machines died too often for their tasks to end",
         counted(flows as u64, "flow")
     ));
+}
+
+/// What is certain about a run, if that was asked for.
+fn certificates(
+    args: &Simulate,
+    instance: &Instance,
+    simulated: &Simulated,
+    options: &Options,
+) -> Option<Certificates> {
+    args.certificates.then(|| certify(instance, &simulated.schedule, &simulated.choices, options))
 }
 
 /// Says something, if there is anything to say.
@@ -179,6 +221,7 @@ fn write(
     loaded: &Loaded,
     past: &Past,
     mut simulated: Simulated,
+    certificates: Option<&Certificates>,
 ) -> anyhow::Result<()> {
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = Figures::of_simulation(&simulated);
@@ -188,6 +231,9 @@ fn write(
     let schedule = &mut simulated.schedule;
     let mut meta = loaded.meta(recorded(args, loaded, past), args.shape.root_seed(), schedule);
     meta.choices = report::choices(&simulated.choices);
+    if let Some(certificates) = certificates {
+        report::certificates::note(certificates, &mut meta);
+    }
     let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
     let form = match args.output.form() {
         SimulationForm::Of(form) => form,
@@ -202,7 +248,15 @@ fn write(
             let most = if args.all { usize::MAX } else { SHOWN };
             let flows = flows::table(instance, schedule, most, view);
             let summary = fitted(&summary, view.width);
-            out::text(file, &format!("{summary}{}\n{flows}{warnings}", flows::figures(&figures, &remarks)))
+            let certain = certificates.map_or_else(String::new, |found| {
+                let tables =
+                    report::certificates::tables(found, &simulated.choices, schedule.cost, args.all, view);
+                format!("\n{tables}")
+            });
+            out::text(
+                file,
+                &format!("{summary}{}\n{flows}{certain}{warnings}", flows::figures(&figures, &remarks)),
+            )
         }
         Form::Csv => {
             out::talk(summary.trim_end());

@@ -74,6 +74,7 @@ impl Run {
             seed: 0,
             status: status(schedule.cost, None),
             choices: Vec::new(),
+            rules: Vec::new(),
             jobs: did.iter().map(JobFigures::counts).collect(),
         };
         let layout = Layout::new(&request.state);

@@ -71,6 +71,7 @@ fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
         status: document.status.clone(),
         jobs: document.jobs.clone(),
         choices: document.choices.clone(),
+        rules: document.rules.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Choice;
+use super::{Choice, RuleCost};
 use crate::counts::JobCounts;
 use crate::times::Beginning;
 use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
@@ -84,6 +84,9 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// What a policy that chooses between rules chose when.
     #[serde(default)]
     pub(crate) choices: Vec<Choice>,
+    /// What the same would have cost under each rule alone.
+    #[serde(default)]
+    pub(crate) rules: Vec<RuleCost>,
     /// Flow by flow.
     pub(crate) flows: Flows,
     /// Slots held by phases, piecewise constant.

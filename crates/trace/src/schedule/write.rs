@@ -87,6 +87,10 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
         out.write_all(b",\n")?;
         list(out, "choices", &meta.choices, |out, choice| value(out, choice))?;
     }
+    if !meta.rules.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "rules", &meta.rules, |out, rule| value(out, rule))?;
+    }
     out.write_all(b",\n")
 }
 

@@ -1,0 +1,119 @@
+//! What was left of a workload at an instant of a schedule, as a workload of its own.
+
+use std::collections::BTreeSet;
+
+use slackline_model::cluster::Group;
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::schedule::{Outcome, TaskRow};
+use slackline_model::{CostFn, FlowId, Instance, JobId, Metric, Objective, PhaseId, Schedule, Time};
+
+/// Looks at schedules of one instance.
+pub(super) struct Looking<'a> {
+    instance: &'a Instance,
+    schedule: &'a Schedule,
+    /// The rows of each phase.
+    rows: Vec<Vec<&'a TaskRow>>,
+}
+
+impl<'a> Looking<'a> {
+    pub(super) fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
+        let mut rows = vec![Vec::new(); instance.phases().len()];
+        for row in schedule.tasks.rows() {
+            rows[row.phase.index()].push(row);
+        }
+        Self { instance, schedule, rows }
+    }
+
+    /// The flows that were there at `now` and not done, all released then, with what was left of them and what they cost;
+    /// none if nothing was left. What follows in the schedule is a schedule of that workload, but for what came later: no
+    /// completion is before what a bound allows. So a task that ran is one of the time that it took yet, no longer than all
+    /// of it; minima and jobs of no length are left out, which only makes bounds smaller. O(rows of these flows).
+    pub(super) fn at(&self, now: Time) -> Option<Instance> {
+        let is_there = |flow: &FlowId| {
+            let row = &self.schedule.flows[flow.index()];
+            self.instance.flow(*flow).release <= now && row.completion.is_none_or(|at| at > now.seconds())
+        };
+        let (flows, costs): (Vec<FlowDraft>, Vec<CostFn>) =
+            self.instance.flows().keys().filter(is_there).filter_map(|flow| self.flow(flow, now)).unzip();
+        if flows.is_empty() {
+            return None;
+        }
+        let objective = self.instance.objective();
+        // What flows cost is set below; only of the makespan something else is to be known.
+        let metric = if objective.metric == Metric::Makespan { Metric::Makespan } else { Metric::Response };
+        let draft = Draft {
+            machines: self.machines(),
+            objective: Objective::new(metric, objective.combine),
+            flows,
+            ..Draft::default()
+        };
+        let left = Instance::new(&draft).expect("invariant: what is left of a valid workload is one");
+        Some(left.with_costs(costs))
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        let machine = |group: &Group| MachineDraft {
+            name: group.name.clone(),
+            count: group.count,
+            speed: group.speed,
+            slots: group.slots,
+            rack: None,
+        };
+        self.instance.cluster().groups().iter().map(machine).collect()
+    }
+
+    fn flow(&self, id: FlowId, now: Time) -> Option<(FlowDraft, CostFn)> {
+        let flow = self.instance.flow(id);
+        let left: Vec<(JobId, JobDraft)> =
+            flow.jobs().filter_map(|job| Some((job, self.job(job, now)?))).collect();
+        let ids: BTreeSet<JobId> = left.iter().map(|&(id, _)| id).collect();
+        let after = |id: JobId| {
+            let before = self.instance.job(id).after.iter().filter(|before| ids.contains(before));
+            before.map(|&before| self.instance.job(before).id.clone()).collect()
+        };
+        let jobs: Vec<JobDraft> =
+            left.into_iter().map(|(id, job)| JobDraft { after: after(id), ..job }).collect();
+        let draft =
+            FlowDraft { release: now.seconds(), weight: flow.weight, ..FlowDraft::new(&flow.id, jobs) };
+        (!draft.jobs.is_empty()).then(|| (draft, flow.cost.clone()))
+    }
+
+    fn job(&self, id: JobId, now: Time) -> Option<JobDraft> {
+        let job = self.instance.job(id);
+        let phase = |phase: Option<PhaseId>| phase.and_then(|phase| self.phase(phase, now));
+        let (map, reduce) = (phase(job.map), phase(job.reduce));
+        (map.is_some() || reduce.is_some()).then(|| JobDraft {
+            map,
+            reduce,
+            id: job.id.clone(),
+            ..JobDraft::default()
+        })
+    }
+
+    fn phase(&self, id: PhaseId, now: Time) -> Option<PhaseDraft> {
+        let phase = self.instance.phase(id);
+        let tasks = phase.tasks().expect("invariant: the workload was cut into tasks");
+        let mut left: Vec<f64> = tasks
+            .runs()
+            .iter()
+            .flat_map(|run| std::iter::repeat_n(run.span.seconds(), run.count as usize))
+            .collect();
+        let lane = self.instance.lane_of(id);
+        for row in self.rows[id.index()].iter().filter(|row| row.start <= now) {
+            let slots =
+                self.schedule.tasks.places(row).iter().flat_map(|place| place.first..place.first + place.len);
+            for (task, slot) in (row.first..row.first + row.count).zip(slots) {
+                let seconds = &mut left[task as usize];
+                if row.end > now {
+                    let speed = self.instance.cluster().speed_of(lane, slot).0;
+                    *seconds = seconds.min(row.end.since(now).seconds() * speed);
+                } else if row.outcome == Outcome::Done {
+                    *seconds = 0.0;
+                }
+            }
+        }
+        left.retain(|&seconds| seconds > 0.0);
+        let max_slots = Some(phase.cap).filter(|&cap| cap < tasks.count());
+        (!left.is_empty()).then(|| PhaseDraft { tasks: TasksDraft::Each(left), min_slots: None, max_slots })
+    }
+}

@@ -1,0 +1,63 @@
+//! What is certain about a run: bounds on what was left at each decision, and what each rule would have cost.
+
+use slackline_policy::Choice;
+use slackline_trace::Meta;
+use slackline_trace::schedule::RuleCost;
+
+use crate::certificates::Certificates;
+use crate::report::number::Unit;
+use crate::report::table::{Column, Table, View};
+
+/// Decisions that the table shows unless all are asked for: the first ones.
+const SHOWN: usize = 20;
+
+/// Puts certificates where the schedule document has them.
+pub fn note(certificates: &Certificates, meta: &mut Meta) {
+    for (choice, &bound) in meta.choices.iter_mut().zip(&certificates.left) {
+        choice.bound = Some(bound);
+    }
+    let rule = |(policy, cost): &(String, Option<f64>)| RuleCost { policy: policy.clone(), cost: *cost };
+    meta.rules = certificates.rules.iter().map(rule).collect();
+}
+
+/// Two tables: each decision with what the flows that were there were believed to cost, and a bound that nothing could have
+/// done better than from then on; and each rule with what it would have cost alone, over `cost`.
+pub fn tables(
+    certificates: &Certificates,
+    choices: &[Choice],
+    cost: Option<f64>,
+    all: bool,
+    view: &View,
+) -> String {
+    let over = |cost: f64, least: f64| (least > 0.0).then(|| cost / least - 1.0);
+    let gaps: Vec<Option<f64>> = choices
+        .iter()
+        .zip(&certificates.left)
+        .map(|(choice, &bound)| over(choice.cost, bound).filter(|gap| gap.is_finite()))
+        .collect();
+    let column = |name, values: &mut dyn Iterator<Item = f64>, unit| {
+        Column::numbers(name, &values.map(Some).collect::<Vec<_>>(), unit)
+    };
+    let decisions = Table::of(vec![
+        column("decided at", &mut choices.iter().map(|choice| choice.at.seconds()), Unit::Seconds),
+        Column::words("rule", choices.iter().map(|choice| choice.rule)),
+        column("flows", &mut choices.iter().map(|choice| f64::from(choice.flows)), Unit::Count),
+        column("believed", &mut choices.iter().map(|choice| choice.cost), Unit::Measure),
+        column("at least", &mut certificates.left.iter().copied(), Unit::Measure),
+        Column::numbers("gap", &gaps, Unit::Percent),
+    ]);
+    let rules: Vec<&str> = certificates.rules.iter().map(|(rule, _)| rule.as_str()).collect();
+    let costs: Vec<Option<f64>> = certificates.rules.iter().map(|&(_, cost)| cost).collect();
+    let more: Vec<Option<f64>> = costs.iter().map(|&rule| over(rule?, cost?)).collect();
+    let rules = Table::of(vec![
+        Column::words("each rule alone", rules),
+        Column::numbers("cost", &costs, Unit::Measure),
+        Column::numbers("more", &more, Unit::Percent),
+    ]);
+    let most = if all { usize::MAX } else { SHOWN };
+    let hidden = choices.len().saturating_sub(most);
+    let hidden =
+        if hidden > 0 { format!("… {hidden} more decisions (--all shows them)\n") } else { String::new() };
+    let plain = View { sort: None, columns: Vec::new(), ..view.clone() };
+    format!("{}{hidden}\n{}", decisions.render_first(&plain, most), rules.render_first(&plain, usize::MAX))
+}
