@@ -22,7 +22,7 @@ use crate::progress::Cells;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   slackline repro
   slackline repro baselines woha-fig7 --seeds 3

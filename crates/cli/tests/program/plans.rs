@@ -129,7 +129,7 @@ fn the_table_says_how_good_the_plan_is_and_what_won() {
     for word in ["auto: sum of response 50.0, lower bound ", "% above optimal", "winner ", "\na "] {
         assert!(table.contains(word), "{word:?} in\n{table}");
     }
-    assert!(done(&["plan", CONTRACT, "--metric", "makespan"]).contains(": optimal"));
+    assert!(done(&["plan", CONTRACT, "-p", "flex", "--metric", "makespan"]).contains(": optimal"));
     assert_eq!(done(&["plan", CONTRACT, "--format", "csv"]).lines().count(), 3);
 }
 

@@ -147,7 +147,7 @@ fn status_explain_and_logs_take_a_run_in_one_way() {
     for run in [".slackline/a", "a.toml", ".slackline/a/schedule.json", ".slackline/a/workload.json"] {
         all(&["--state", run]);
     }
-    assert!(done(&dir, &["explain", "a.toml", "f", "j"]).starts_with("f under flowflex"));
+    assert!(done(&dir, &["explain", "a.toml", "f", "j"]).starts_with("f under auto"));
     let several = slackline(&dir, &["explain", "f"]);
     assert!(several.err.contains("the states of 2 runs, expected --state with one of"), "{}", several.err);
     let none = slackline(&dir, &["status", "--state", "c.toml"]);

@@ -91,7 +91,7 @@ fn flows_complete_when_they_are_believed_to() {
         let wait = [1.5, 3.0, 100.0][seed as usize % 3];
         let all = (auto(instance.objective(), 20, wait), "auto");
         let one = rules[seed as usize % rules.len()];
-        let single = (auto(instance.objective(), 0, wait).with_rules(vec![one]), one.0.name);
+        let single = (auto(instance.objective(), 1, wait).with_rules(vec![one]), one.0.name);
         for (policy, name) in [all, single] {
             let (wrong, of) = off(&instance, policy, slowstart);
             assert!(wrong.is_empty(), "seed {seed}, {name}, slow-start {slowstart}: {}", wrong.join("; "));
