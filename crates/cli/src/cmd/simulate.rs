@@ -77,7 +77,7 @@ pub(crate) struct Simulate {
     ///
     /// A lower bound on the cost of the flows that were there, whatever was done from then on, beside what auto believed;
     /// and one run for every rule. As dear as all of that.
-    #[arg(long, help_heading = "Output", conflicts_with = "stream")]
+    #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
     certificates: bool,
 }
 
