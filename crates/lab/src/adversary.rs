@@ -4,7 +4,7 @@
 //! over random workloads hide on what a policy fails, and simulated annealing over workloads finds it.
 //!
 //! **Idea**
-//! 1. A workload is a few flows of a few jobs of a few tasks on a few slots ([`mutate`]), in whole seconds, so that the
+//! 1. A workload is a few flows of a few jobs of a few tasks on a few slots (`mutate`), in whole seconds, so that the
 //!    optimum can be found by exhaustive search ([`slackline_testkit::brute`]).
 //! 2. Its ratio is what the policy costs over what the other one costs. Where costs may be 0, 1 is added to both.
 //! 3. From a random workload, a random change is taken if the ratio rises, and otherwise with a probability that falls
