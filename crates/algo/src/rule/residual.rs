@@ -1,7 +1,7 @@
 //! What is left of every live flow, at believed lengths: what rules and rollouts order flows by.
 //!
 //! A task that runs still has what is believed of it less what it has run, and a phase that has done more than was believed
-//! is not about to be over: what is left of either is never less than a tenth of what it has done ([`FLOOR`]). A flow that has
+//! is not about to be over: what is left of either is never less than a tenth of what it has done (`FLOOR`). A flow that has
 //! done more than all it was believed to be has said too little of the rest as well ([`Left::overrun`]). It would otherwise
 //! stay ahead of all others for as long as it runs.
 
