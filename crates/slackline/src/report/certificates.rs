@@ -20,8 +20,8 @@ pub fn note(certificates: &Certificates, meta: &mut Meta) {
     meta.rules = certificates.rules.iter().map(rule).collect();
 }
 
-/// Two tables: each decision with what the flows that were there were believed to cost, and a bound that nothing could have
-/// done better than from then on; and each rule with what it would have cost alone, over `cost`.
+/// Each decision, if the policy told of some, with what the flows that were there were believed to cost, and a bound that
+/// nothing could have done better than from then on; and each rule with what it would have cost alone, over `cost`.
 pub fn tables(
     certificates: &Certificates,
     choices: &[Choice],
@@ -59,5 +59,9 @@ pub fn tables(
     let hidden =
         if hidden > 0 { format!("… {hidden} more decisions (--all shows them)\n") } else { String::new() };
     let plain = View { sort: None, columns: Vec::new(), ..view.clone() };
-    format!("{}{hidden}\n{}", decisions.render_first(&plain, most), rules.render_first(&plain, usize::MAX))
+    let decisions = match choices {
+        [] => String::new(),
+        _ => decisions.render_first(&plain, most) + &hidden + "\n",
+    };
+    decisions + &rules.render_first(&plain, usize::MAX)
 }
