@@ -39,14 +39,16 @@ fn no_bound_on_what_was_left_is_above_what_it_really_cost() {
 }
 
 #[test]
-fn where_one_flow_is_there_the_bound_is_what_it_costs() {
-    let (_, instance) = workloads().into_iter().find(|(name, _)| *name == "one-wave.toml").unwrap();
+fn every_rule_is_run_alone_on_the_same_workload() {
+    let (_, instance) = workloads().into_iter().find(|(name, _)| *name == "deadlines.toml").unwrap();
     let instance = instance.cut(slackline_model::Span(10_000_000));
     let auto = Registry::standard().parse("auto").unwrap();
     let run = simulate(&instance, &auto, &Options::exact(), None, None).unwrap();
     let found = certify(&instance, &run.schedule, &run.choices, &Options::exact());
-    let (last, bound) = (run.choices.last().unwrap(), found.left.last().unwrap());
-    println!("{last:?} at least {bound}");
-    assert!(found.rules.iter().all(|(_, cost)| cost.is_some()), "{:?}", found.rules);
     assert_eq!(found.rules.len(), RULES.len());
+    for (policy, cost) in found.rules {
+        let policy = Registry::standard().parse(&policy).unwrap();
+        let alone = simulate(&instance, &policy, &Options::exact(), None, None).unwrap();
+        assert_eq!(cost, alone.schedule.cost, "{}", policy.spec());
+    }
 }
