@@ -12,7 +12,8 @@
 //! - [`policies`]: the table of policies, one line each;
 //! - [`registry`]: the table of policies: what it says of each, and how each is made;
 //! - [`rule`]: rules of the textbook on what is left of each flow;
-//! - [`woha`]: deadlines by progress plans.
+//! - [`woha`]: deadlines by progress plans;
+//! - [`yarn`]: Hadoop's own schedulers, with the queues of a site.
 //!
 //! Each paper gets a folder of its own beside these.
 #![deny(clippy::unwrap_used)]
@@ -35,3 +36,4 @@ mod real_data;
 pub mod registry;
 pub mod rule;
 pub mod woha;
+pub mod yarn;

@@ -2,7 +2,7 @@
 
 use crate::baseline::{edf, fair, fifo};
 use crate::registry::PolicyEntry;
-use crate::{auto, dmrs, flex, flowflex, ordering, rule, woha};
+use crate::{auto, dmrs, flex, flowflex, ordering, rule, woha, yarn};
 
 /// All policies.
 pub const POLICIES: &[PolicyEntry] = &[
@@ -21,4 +21,6 @@ pub const POLICIES: &[PolicyEntry] = &[
     ordering::MK_TCT_JR,
     rule::ENTRY,
     auto::ENTRY,
+    yarn::capacity::ENTRY,
+    yarn::fair::ENTRY,
 ];

@@ -33,6 +33,8 @@ pub struct PolicyEntry {
     pub planner: Planner,
     /// What it does when, for who wants to know: paragraphs, a line each; empty where the rest says it.
     pub page: &'static [&'static str],
+    /// Whether who asks for all policies means it too.
+    pub among_all: bool,
 }
 
 impl PolicyEntry {
@@ -54,6 +56,7 @@ impl PolicyEntry {
             make,
             planner: Planner::Rehearsal,
             page: &[],
+            among_all: true,
         }
     }
 }

@@ -52,6 +52,7 @@ const LINES: Importer = Importer {
         Ok(Output::new(draft, Diagnostics::default(), SourceMap::rows(input.file, lines)))
     },
     lines: None,
+    folder: None,
 };
 
 fn main() -> ExitCode {

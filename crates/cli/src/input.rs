@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use slackline::PolicySpec;
 use slackline::import::{ImportError, MissingOption};
 use slackline::report::headline;
 use slackline_model::Instance;
@@ -52,6 +53,15 @@ fn refuse_output(input: &Path, output: Option<&Path>) -> anyhow::Result<()> {
 pub(crate) fn tell(name: &str, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         out::talk(format_args!("{name}: {diagnostic}"));
+    }
+}
+
+/// Says on standard error what policies do not do of what their files say.
+pub(crate) fn tell_of(policies: &[PolicySpec]) {
+    for policy in policies {
+        for remark in policy.remarks() {
+            out::talk(format_args!("{}: {remark}", policy.name()));
+        }
     }
 }
 

@@ -128,6 +128,45 @@ impl Start {
     }
 }
 
+/// A time zone, in which a log has its clock times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zone(TimeZone);
+
+impl Default for Zone {
+    /// UTC.
+    fn default() -> Self {
+        Self(TimeZone::UTC)
+    }
+}
+
+impl Zone {
+    /// The zone of that name, such as `Europe/Berlin`.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        TimeZoneDatabase::bundled().get(name).map(Self).map_err(|_| ZONE.to_owned())
+    }
+
+    /// Milliseconds from 1970-01-01T00:00Z to a date and time, which is meant in this zone if it has neither zone nor
+    /// offset; `None` if it is none.
+    pub fn unix_millis(&self, text: &str) -> Option<i64> {
+        let moment = match Written::parse(text).ok()? {
+            Written::Zoned(moment) => moment,
+            Written::Local(time) => time.to_zoned(self.0.clone()).ok()?,
+            Written::Daily(_) => return None,
+        };
+        Some(moment.timestamp().as_millisecond())
+    }
+
+    /// The moment so many milliseconds after 1970-01-01T00:00Z, with clock times in this zone; `None` where no calendar
+    /// goes.
+    pub fn start(&self, unix_millis: i64) -> Option<Start> {
+        let moment = Timestamp::from_millisecond(unix_millis).ok()?;
+        Some(Start(moment.to_zoned(self.0.clone())))
+    }
+}
+
 /// A point in time as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
@@ -394,6 +433,19 @@ mod tests {
         );
         assert_eq!(seconds("02:30", &start, Bound::Excluded(3.5 * HOUR)), 27.5 * HOUR);
         assert_eq!(seconds("06:00", &start, FROM), 7.0 * HOUR, "that night has an hour more");
+    }
+
+    #[test]
+    fn clock_times_of_a_log_are_those_of_its_zone() {
+        let berlin = Zone::parse("Europe/Berlin").unwrap();
+        let millis = 1_772_319_600_000;
+        assert_eq!(berlin.unix_millis("2026-03-01T00:00:00"), Some(millis));
+        assert_eq!(berlin.unix_millis("2026-02-28T23:00:00Z"), Some(millis), "an offset goes before");
+        assert_eq!(berlin.start(millis), Some(start("2026-03-01T00:00[Europe/Berlin]")));
+        assert_eq!(Zone::default().unix_millis("2026-02-28 23:00:00"), Some(millis));
+        assert_eq!((berlin.unix_millis("06:00"), berlin.unix_millis("Unknown")), (None, None));
+        assert_eq!(berlin.start(i64::MAX), None);
+        assert_eq!(Zone::parse("Europe/Berln"), Err(ZONE.to_owned()));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use crate::calendar::Start;
 use crate::cluster::Slots;
 use crate::cost::{Metric, Objective};
+use crate::id::PhaseKind;
+use crate::schedule::Outcome;
 
 /// A workload document before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,6 +94,8 @@ pub struct FlowDraft {
     pub pool: Option<String>,
     /// Whose it is; results are told by user too.
     pub user: Option<String>,
+    /// Its priority in the log it is from, the higher the more urgent.
+    pub priority: Option<u32>,
     /// Recurrence.
     pub repeat: Option<Repeat>,
     /// Its jobs.
@@ -109,6 +113,7 @@ impl FlowDraft {
             cost: None,
             pool: None,
             user: None,
+            priority: None,
             repeat: None,
             jobs,
         }
@@ -164,6 +169,25 @@ pub struct JobDraft {
     /// What its tasks really do. Phases that are left out beside it follow from its inputs when it is run;
     /// an instance needs them.
     pub run: Option<RunDraft>,
+    /// What a log says really happened, in any order.
+    pub recorded: Vec<AttemptDraft>,
+}
+
+/// An attempt of a task that a log says there was. Times are seconds after the start of the workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptDraft {
+    /// The phase of the task.
+    pub phase: PhaseKind,
+    /// The task's number in its phase, from 0.
+    pub task: u32,
+    /// The machine, if the log names one.
+    pub machine: Option<String>,
+    /// When it took its slot.
+    pub start: f64,
+    /// When it left it.
+    pub end: f64,
+    /// How it ended.
+    pub outcome: Outcome,
 }
 
 /// What the tasks of a job really do: programs over files. Schedulers do not look at it.

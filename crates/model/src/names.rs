@@ -2,8 +2,18 @@
 //!
 //! Every table of names (policies, formats, parameters, metrics, fields of documents, …) says it with these functions.
 
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
 /// How many names a message lists.
 const LISTED: usize = 30;
+
+/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate, private use,
+/// unassigned), Zl and Zp.
+pub fn is_printable(c: char) -> bool {
+    let separates =
+        |category| matches!(category, GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator);
+    c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
+}
 
 /// The name that was probably meant: one that is close, whatever its case, or that begins so. Ties go to the first.
 pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

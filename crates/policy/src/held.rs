@@ -1,9 +1,9 @@
 //! What holds slots now and which slots are free, for policies that look ahead.
 
-use slackline_model::{Lane, PhaseId, SlotRange, Time};
+use slackline_model::{JobId, Lane, PhaseId, SlotRange, Time};
 
 use crate::fastest::SpeedClass;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Masters};
 use crate::log::Row;
 
 /// The slots at one instant: what runs on them, and which are free.
@@ -50,6 +50,17 @@ impl<'a> Held<'a> {
             let since = (!waits).then_some(began);
             Holding { phase: task.phase, first: task.first, count: task.count, since, places: row.places() }
         })
+    }
+
+    /// How many slots the masters of jobs hold, where jobs need them.
+    pub fn masters(self) -> u32 {
+        self.0.and_then(|ledger| ledger.masters.as_ref()).map_or(0, Masters::held)
+    }
+
+    /// How many slots the master of a job holds that is not over: none or one.
+    pub fn master_of(self, job: JobId) -> u32 {
+        let masters = self.0.and_then(|ledger| ledger.masters.as_ref());
+        u32::from(masters.is_some_and(|masters| masters.holds_slot(job)))
     }
 
     /// The slots of a lane by believed speed, in the order in which free ones are taken.

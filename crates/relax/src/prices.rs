@@ -80,7 +80,11 @@ pub fn bound(
     };
     let lumped = chains::lumped(&kinds);
     let whole = |trees| Whole { instance, flows, growing: &growing, trees, horizon };
-    let mut ascent = Ascent::new(&lumped, whole(Vec::new()).stake());
+    let untold = whole(Vec::new());
+    if TRIAL_GRIDS.iter().all(|&grid| !is_worth_trying(untold.least_size(grid))) {
+        return None;
+    }
+    let mut ascent = Ascent::new(&lumped, untold.stake());
     let mut cells = ascent.explore(&whole(trees(&lumped)?), stop)?;
     if kinds != lumped {
         ascent.spread(&kinds)?;
@@ -104,10 +108,25 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
+    /// So many intervals of prices.
+    fn scale(&self, intervals: usize) -> Scale {
+        let from = self.growing.iter().map(|&f| self.flows[f].release).fold(f64::INFINITY, f64::min);
+        Scale { from, width: (self.horizon - from) / intervals as f64, intervals }
+    }
+
+    /// The size of the programs that [`Self::cut`] would make, at least. O(flows), without a look at their phases.
+    fn least_size(&self, (intervals, cells): (usize, usize)) -> usize {
+        let width = self.scale(intervals).width / cells as f64;
+        let even = |&f: &FlowId| {
+            let first = self.flows[f].earliest;
+            even_cells(first, end(self.instance, f, first, self.horizon), width) as usize
+        };
+        self.growing.iter().map(even).sum()
+    }
+
     /// Programs with so many intervals of prices, and about so many cells in each.
     fn cut(&self, (intervals, cells): (usize, usize)) -> (Vec<Program>, Scale) {
-        let from = self.growing.iter().map(|&f| self.flows[f].release).fold(f64::INFINITY, f64::min);
-        let scale = Scale { from, width: (self.horizon - from) / intervals as f64, intervals };
+        let scale = self.scale(intervals);
         let program = |(&f, nodes): (&FlowId, &Vec<Node>)| {
             let (cost, earliest) = (&self.instance.flow(f).cost, self.flows[f].earliest);
             let edges =
@@ -167,11 +186,9 @@ fn edges(
     let cost = &instance.flow(f).cost;
     let paths = nodes.iter().flat_map(|node| &node.bundles).map(|b| b.head + b.length() + b.tail);
     let first = paths.fold(flows[f].earliest, f64::min);
-    // Behind the last step it is all the same.
-    let steps = cost.as_steps().map(|steps| steps.last().map_or(first, |&(at, _)| tolerance::latest(at)));
-    let end = steps.map_or(horizon, |last| just_after(last).min(horizon)).max(first);
+    let end = end(instance, f, first, horizon);
     let mut edges = vec![first, end];
-    let even = ((end - first) / width).ceil().max(1.0);
+    let even = even_cells(first, end, width);
     edges.extend((1..even as usize).map(|k| first + (end - first) * k as f64 / even));
     let breaks = cost.breakpoints().into_iter().map(|at| just_after(tolerance::latest(at)));
     for at in breaks.chain([flows[f].earliest]).filter(|at| (first..end).contains(at)) {
@@ -184,6 +201,18 @@ fn edges(
     edges.sort_by(f64::total_cmp);
     edges.dedup_by(|next, last| *next - *last <= 1e-9 * width);
     edges
+}
+
+/// Where the cells of a flow end: behind the last step of its cost it is all the same.
+fn end(instance: &Instance, f: FlowId, first: f64, horizon: f64) -> f64 {
+    let cost = &instance.flow(f).cost;
+    let steps = cost.as_steps().map(|steps| steps.last().map_or(first, |&(at, _)| tolerance::latest(at)));
+    steps.map_or(horizon, |last| just_after(last).min(horizon)).max(first)
+}
+
+/// How many cells of about that width there are between two instants.
+fn even_cells(first: f64, end: f64, width: f64) -> f64 {
+    ((end - first) / width).ceil().max(1.0)
 }
 
 /// A bound and the prices that prove it; minus infinity if nothing is proven of them yet.
@@ -219,7 +248,7 @@ impl Ascent {
         let (programs, scale, size) = TRIAL_GRIDS.iter().find_map(|&grid| {
             let (programs, scale) = whole.cut(grid);
             let size = size(&programs);
-            (trial_steps(size) >= *TRIAL_STEPS.start()).then_some((programs, scale, size))
+            is_worth_trying(size).then_some((programs, scale, size))
         })?;
         let steps = trial_steps(size).min(*TRIAL_STEPS.end());
         for rate in RATES {
@@ -342,6 +371,11 @@ impl Ascent {
 
 fn size(programs: &[Program]) -> usize {
     programs.iter().map(Program::size).sum::<usize>().max(1)
+}
+
+/// Whether programs of this size may have enough steps to find out anything.
+fn is_worth_trying(size: usize) -> bool {
+    trial_steps(size.max(1)) >= *TRIAL_STEPS.start()
 }
 
 /// Steps that each length may have on programs of this size.

@@ -7,6 +7,7 @@ use slackline_model::schedule::TaskRows;
 
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
+use crate::recorded::{self, Recorded};
 use crate::simulate::{Leave, NotWritten, Options, SimulateError, Simulated, Watch, simulate_watched};
 
 /// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that needs no
@@ -36,6 +37,8 @@ pub struct SideBySide<'a> {
     pub cancel: &'a (dyn Fn(usize) -> bool + Sync),
     /// Hears what became of a policy as soon as that is known, and may take the rows of its schedule away.
     pub ended: &'a (dyn Fn(usize, &mut Compared) + Sync),
+    /// What a log says really happened: the policy `recorded`.
+    pub recorded: Option<&'a Recorded>,
 }
 
 impl<'a> SideBySide<'a> {
@@ -73,6 +76,13 @@ impl<'a> SideBySide<'a> {
         self.ended = ended;
         self
     }
+
+    /// With what a log says really happened, if one does.
+    #[must_use]
+    pub fn with_recorded(mut self, recorded: Option<&'a Recorded>) -> Self {
+        self.recorded = recorded;
+        self
+    }
 }
 
 impl Default for SideBySide<'_> {
@@ -84,6 +94,7 @@ impl Default for SideBySide<'_> {
             progress: &|_, _| {},
             cancel: &|_| false,
             ended: &|_, _| {},
+            recorded: None,
         }
     }
 }
@@ -104,7 +115,12 @@ pub fn compare(
         let is_whole = how.schedules || instance.n_tasks() <= FEW_TASKS;
         let leave = if is_whole { Leave::Kept } else { Leave::Dropped };
         let policy = policies[k].clone();
-        let mut result = simulate_watched(instance, &policy, options, bound, watch, leave);
+        let mut result = if policy.name() == recorded::NAME {
+            let happened = how.recorded.ok_or_else(recorded::nothing);
+            happened.and_then(|recorded| recorded.replay(instance)).map_err(NotWritten::from)
+        } else {
+            simulate_watched(instance, &policy, options, bound, watch, leave)
+        };
         if let (Ok(simulated), false) = (&mut result, how.schedules) {
             simulated.schedule.tasks = TaskRows::new();
         }

@@ -19,13 +19,14 @@ use crate::simulate::delays;
 use refilling::Refilling;
 
 /// The workloads, by the names of their documents.
-const DOCUMENTS: [(&str, &str); 14] = [
+const DOCUMENTS: [(&str, &str); 15] = [
     ("chain.toml", include_str!("../instances/chain.toml")),
     ("contract.toml", include_str!("../instances/contract.toml")),
     ("deadlines.toml", include_str!("../instances/deadlines.toml")),
     ("fork-join.toml", include_str!("../instances/fork-join.toml")),
     ("locality.toml", include_str!("../instances/locality.toml")),
     ("malleable-work.toml", include_str!("../instances/malleable-work.toml")),
+    ("minima-above-capacity.toml", include_str!("../instances/minima-above-capacity.toml")),
     ("minima-and-caps.toml", include_str!("../instances/minima-and-caps.toml")),
     ("mixed-speeds.toml", include_str!("../instances/mixed-speeds.toml")),
     ("no-length.toml", include_str!("../instances/no-length.toml")),

@@ -4,11 +4,13 @@
 //!
 //! - [`policy_spec`]: a policy as a value, which every function here takes;
 //! - [`registry`]: policies by name; [`capabilities`], [`table`]: what is said of them;
+//! - `queue_files`: queues of Hadoop's schedulers from their files (feature `import`);
 //! - [`import`]: workloads and schedules in, from files, with all their options (feature `import`);
 //! - [`simulate`](mod@simulate): run one policy on the simulator, judged;
 //! - [`compare`](mod@compare): run several, side by side;
 //! - [`certificates`](mod@certificates): how much better a run could have been, decision by decision, and under each rule;
 //! - [`plan`](mod@plan): plan with one policy before anything runs, judged;
+//! - [`recorded`]: what an imported log says really happened, judged;
 //! - [`tune`](mod@tune): the best division of map and reduce slots, with an order;
 //! - [`capacity`]: the smallest cluster that meets a condition;
 //! - [`explain`](mod@explain): why a flow or a job waits, and what would make its deadline;
@@ -41,6 +43,9 @@ pub mod offered_load;
 pub mod parallel;
 pub mod plan;
 pub mod policy_spec;
+#[cfg(feature = "import")]
+mod queue_files;
+pub mod recorded;
 pub mod registry;
 #[cfg(feature = "report")]
 pub mod report;
@@ -52,7 +57,6 @@ pub mod table;
 pub mod tune;
 pub mod woha;
 
-pub use capacity::smallest as smallest_cluster;
 pub use compare::{Compared, SideBySide, compare};
 pub use explain::{Explanation, explain};
 pub use plan::{Plan, Planned, plan};

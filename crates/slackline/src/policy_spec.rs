@@ -16,7 +16,7 @@ use slackline_policy::Policy;
 #[cfg(feature = "command")]
 use crate::command::{self, Program};
 
-type Make = dyn Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync;
+pub(crate) type Make = dyn Fn(&Cluster, &Objective) -> Box<dyn Policy + Send> + Send + Sync;
 
 /// A policy with its parameters.
 #[derive(Clone)]
@@ -27,6 +27,7 @@ pub struct PolicySpec {
     planner: Planner,
     settings: Settings,
     maker: Maker,
+    remarks: Vec<String>,
 }
 
 /// What makes a policy.
@@ -94,6 +95,7 @@ impl PolicySpec {
             planner: Planner::Rehearsal,
             settings: Settings::defaults(&[]),
             maker: Maker::Here(Arc::new(make)),
+            remarks: Vec::new(),
         }
     }
 
@@ -116,7 +118,14 @@ impl PolicySpec {
             planner: entry.planner,
             settings,
             maker: Maker::Here(Arc::new(move |cluster, objective| make(cluster, objective, &own))),
+            remarks: Vec::new(),
         }
+    }
+
+    /// The same policy, made by what was read from a file of its own.
+    #[cfg(feature = "import")]
+    pub(crate) fn with_queues(self, queues: crate::queue_files::WithQueues) -> Self {
+        Self { maker: Maker::Here(queues.make), remarks: queues.remarks, ..self }
     }
 
     /// The policy of an entry, its parameters at their defaults.
@@ -164,6 +173,11 @@ impl PolicySpec {
             );
         }
         name.collect()
+    }
+
+    /// What is to be said of it where it is used: what its file says and it does not do.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Its name without parameters.

@@ -3,7 +3,7 @@
 //! A policy is named as `name` or `name:parameter=value`, more parameters each after another `:`. Unknown
 //! names, parameters and values are errors that list the valid ones. A registry is a value: the standard one
 //! has the policies of this library, and [`Registry::with`] adds one of your own. Beside them every registry knows
-//! `command:PROGRAM ARGUMENTS`, a program that decides (feature `command`).
+//! `recorded`, what a log says happened, and `command:PROGRAM ARGUMENTS`, a program that decides (feature `command`).
 
 use slackline_algo::registry::PolicyEntry;
 use slackline_model::params::{ParamError, Settings};
@@ -11,7 +11,8 @@ use slackline_model::params::{ParamError, Settings};
 use crate::names::unknown;
 use crate::policy_spec::PolicySpec;
 
-/// The word for every policy of a registry where several may be named.
+/// The word for the policies of a registry that who asks for all means ([`PolicyEntry::among_all`]): of this library the
+/// baselines and those of the papers.
 pub const ALL: &str = "all";
 
 /// The policies that are compared unless others are asked for, in order, as far as a registry has them.
@@ -55,6 +56,14 @@ pub enum PolicyError {
         /// What is wrong.
         problem: ParamError,
     },
+    /// The file that it is to be made from is none.
+    #[error("policy {policy}: {problem}")]
+    File {
+        /// The policy.
+        policy: &'static str,
+        /// What is wrong, with the file and the line.
+        problem: String,
+    },
     /// It is to be a program of one's own, and is none.
     #[error("policy command: {0}")]
     Program(String),
@@ -87,13 +96,14 @@ impl Registry {
         Ok(self)
     }
 
-    /// What is said of each policy that can be named, in order: those of the registry, then that of programs.
+    /// What is said of each policy that can be named, in order: those of the registry, then what is recorded, then
+    /// programs.
     pub fn described(&self) -> impl Iterator<Item = &PolicyEntry> + Clone {
         #[cfg(feature = "command")]
         let programs = Some(&crate::command::ENTRY);
         #[cfg(not(feature = "command"))]
         let programs: Option<&PolicyEntry> = None;
-        self.entries.iter().chain(programs)
+        self.entries.iter().chain([&crate::recorded::ENTRY]).chain(programs)
     }
 
     /// What is said of each policy of the registry, in order.
@@ -123,12 +133,15 @@ impl Registry {
     /// Reads `name`, `name:parameter=value:…` or `command:PROGRAM ARGUMENTS`.
     ///
     /// # Errors
-    /// Unknown names, parameters and values, each with the valid ones.
+    /// Unknown names, parameters and values, each with the valid ones; a file of a scheduler that is none.
     pub fn parse(&self, spec: &str) -> Result<PolicySpec, PolicyError> {
         #[cfg(feature = "command")]
         if let Some(line) = command_line(spec) {
             let program = crate::command::Program::parse(line).map_err(PolicyError::Program)?;
             return Ok(PolicySpec::of_program(program, spec));
+        }
+        if spec == crate::recorded::NAME {
+            return Ok(PolicySpec::default_of(&crate::recorded::ENTRY));
         }
         let mut parts = spec.split(':');
         let name = parts.next().unwrap_or_default();
@@ -139,7 +152,14 @@ impl Registry {
         let settings =
             Settings::parse(entry.params, parts.map(|part| part.split_once('=').unwrap_or((part, ""))))
                 .map_err(|problem| PolicyError::Parameter { policy: entry.name, problem })?;
-        Ok(PolicySpec::of_entry(entry, settings, spec))
+        let policy = PolicySpec::of_entry(entry, settings, spec);
+        #[cfg(feature = "import")]
+        if let Some(queues) = crate::queue_files::read(entry, policy.settings())
+            .map_err(|problem| PolicyError::File { policy: entry.name, problem })?
+        {
+            return Ok(policy.with_queues(queues));
+        }
+        Ok(policy)
     }
 
     /// Reads policies with commas between them, each as [`Self::parse`] does or [`ALL`]. After `command:` everything
@@ -157,7 +177,7 @@ impl Registry {
                 _ => (specs, None),
             };
             if spec == ALL && self.get(ALL).is_none() {
-                policies.extend(self.policies());
+                policies.extend(self.iter().filter(|entry| entry.among_all).map(PolicySpec::default_of));
             } else {
                 policies.push(self.parse(spec)?);
             }
@@ -226,12 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn all_is_every_policy_with_its_defaults() {
-        let registry = Registry::standard();
+    fn all_is_the_baselines_the_policies_of_the_papers_and_what_was_added() {
+        let fifo = *Registry::standard().get("fifo").unwrap();
+        let registry = Registry::standard().with(PolicyEntry { name: "mine", ..fifo }).unwrap();
         let specs = |text: &str| -> Vec<String> {
             registry.parse_several(text).unwrap().iter().map(|policy| policy.spec().to_owned()).collect()
         };
-        assert_eq!(specs("all"), registry.names().collect::<Vec<_>>());
+        let others = ["rule", "auto", "yarn-capacity", "yarn-fair"];
+        assert_eq!(specs("all"), registry.names().filter(|name| !others.contains(name)).collect::<Vec<_>>());
         assert_eq!(specs("fifo:by=flow"), ["fifo:by=flow"]);
         assert!(registry.parse("all").is_err(), "it is no policy");
         assert!(error("FIFO").ends_with(r#"; did you mean "fifo"?"#));

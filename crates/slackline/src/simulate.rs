@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use slackline_judge::{FlowFacts, Metrics, Violation};
 use slackline_model::id::TiVec;
-use slackline_model::schedule::Clock;
+use slackline_model::schedule::{Clock, FlowTimes};
 use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
 use slackline_policy::{Admission, Choice, Config, Figures, Learning, Policy, Style};
 use slackline_sim::noise;
@@ -207,6 +207,8 @@ pub struct Watch<'a> {
     pub progress: Option<&'a mut dyn FnMut(u64)>,
     /// Asked before every instant whether to stop there.
     pub cancel: Option<&'a dyn Fn() -> bool>,
+    /// Hears when each flow ran that completed or failed, as soon as it has.
+    pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
 }
 
 impl<'a> Watch<'a> {
@@ -221,6 +223,13 @@ impl<'a> Watch<'a> {
     #[must_use]
     pub fn with_cancel(mut self, cancel: &'a dyn Fn() -> bool) -> Self {
         self.cancel = Some(cancel);
+        self
+    }
+
+    /// With a function that hears of flows when they end.
+    #[must_use]
+    pub fn with_ended(mut self, ended: &'a dyn Fn(FlowId, FlowTimes)) -> Self {
+        self.ended = Some(ended);
         self
     }
 }

@@ -9,53 +9,86 @@ use crate::place::Place;
 pub struct Diagnostic {
     /// What was found and what became of it.
     pub what: String,
-    /// What is counted: `row` or `flow`.
+    /// What is counted: `row`, `flow`, `file`, or what a log is made of, such as `attempt`.
     pub of: &'static str,
     /// How many.
     pub count: u64,
     /// The first of them.
     pub first: Place,
+    /// The file of the first one within a folder.
+    pub file: Option<String>,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, of, count, first } = self;
+        let Self { what, of, count, first, file } = self;
         let s = if *count == 1 { "" } else { "s" };
-        write!(f, "{count} {of}{s}: {what} (first at line {})", first.line)
+        write!(f, "{count} {of}{s}: {what} (first ")?;
+        match file {
+            None => write!(f, "at line {})", first.line),
+            Some(file) if *of == "file" => write!(f, "{file})"),
+            Some(file) => write!(f, "at line {} of {file})", first.line),
+        }
     }
 }
 
 /// Counts remarks by their text, in the order in which they first came.
 #[derive(Debug, Default)]
-pub struct Diagnostics(Vec<Diagnostic>);
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    file: Option<String>,
+}
 
 impl Diagnostics {
     /// Counts a row of that line under that text.
     pub fn add(&mut self, line: u32, what: &str) {
-        self.count(line, what, "row");
+        self.count(1, line, what, "row");
     }
 
     /// Counts the flow of that line under that text.
     pub fn add_flow(&mut self, line: u32, what: &str) {
-        self.count(line, what, "flow");
+        self.count(1, line, what, "flow");
     }
 
-    fn count(&mut self, line: u32, what: &str, of: &'static str) {
-        if let Some(known) = self.0.iter_mut().find(|d| d.what == what) {
-            known.count += 1;
-        } else {
-            let first = Place { line, column: 1 };
-            self.0.push(Diagnostic { what: what.to_owned(), of, count: 1, first });
+    /// Lines from here on are those of that file of a folder.
+    pub fn go_to_file(&mut self, file: &str) {
+        self.file = Some(file.to_owned());
+    }
+
+    /// The same where there is a folder at all.
+    pub(crate) fn back_to_file(&mut self, file: &str) {
+        if self.file.is_some() {
+            self.go_to_file(file);
+        }
+    }
+
+    /// Counts that file of a folder under that text.
+    pub fn add_file(&mut self, file: &str, what: &str) {
+        self.go_to_file(file);
+        self.count(1, 1, what, "file");
+    }
+
+    /// Counts so many of something, the first of them on that line, under that text.
+    pub fn add_of(&mut self, of: &'static str, count: u64, line: u32, what: &str) {
+        self.count(count, line, what, of);
+    }
+
+    fn count(&mut self, count: u64, line: u32, what: &str, of: &'static str) {
+        if let Some(known) = self.list.iter_mut().find(|d| d.what == what) {
+            known.count += count;
+        } else if count > 0 {
+            let (first, file) = (Place { line, column: 1 }, self.file.clone());
+            self.list.push(Diagnostic { what: what.to_owned(), of, count, first, file });
         }
     }
 
     /// Says the same of so many flows, of which the first is there.
     pub(crate) fn add_flows(&mut self, count: u64, first: Place, what: String) {
-        self.0.push(Diagnostic { what, of: "flow", count, first });
+        self.list.push(Diagnostic { what, of: "flow", count, first, file: None });
     }
 
     /// The remarks.
     pub fn into_vec(self) -> Vec<Diagnostic> {
-        self.0
+        self.list
     }
 }

@@ -5,8 +5,10 @@ use slackline_model::names::{one_of, unknown};
 
 use crate::diagnostic::Diagnostic;
 use crate::error::TraceError;
+use crate::folder::Folder;
 use crate::format::Format;
 use crate::importer::{Importer, Input, Output};
+use crate::known;
 use crate::options::ImportOptions;
 use crate::source::SourceMap;
 use crate::text::{sha256, text};
@@ -46,11 +48,52 @@ pub fn read_workload(
     refuse_parameters(name, &importer, options)?;
     let settings =
         options.settings(&importer).map_err(|error| TraceError::input(name, None, error.to_string()))?;
-    let Output { draft, diagnostics, source } = (importer.import)(
-        &Input { file: name, text: &text, now: options.now(), parameters: options.parameters() },
-        &settings,
-    )?;
+    let input = Input { file: name, text: &text, now: options.now(), parameters: options.parameters() };
+    let output = (importer.import)(&input, &settings).map_err(|error| {
+        // That a file of another kind lacks what ours have says nothing.
+        let guessed = Format::from_name(importer.name).filter(|_| from.is_none());
+        let other = guessed.and_then(|format| known::no_document(name, &text, format, options.importers()));
+        other.unwrap_or(error)
+    });
+    let Output { draft, diagnostics, source } = output?;
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
+}
+
+/// Reads a folder whose files are one workload; see [`read_workload`]. The hash is that of its files' names and hashes.
+///
+/// # Errors
+/// A folder of no format that is known, or of one that is read from files alone; whatever keeps its files from being in
+/// the format.
+pub fn read_folder(
+    folder: &Folder,
+    from: Option<&str>,
+    options: &ImportOptions,
+) -> Result<Imported, TraceError> {
+    let wrong = |what: String| TraceError::input(folder.name(), None, what);
+    let importers = options.importers();
+    let known: Vec<&str> =
+        importers.all().iter().filter(|known| known.folder.is_some()).map(|known| known.name).collect();
+    let found = match from {
+        Some(from) => importers.get(from),
+        None => importers.guess_folder(folder),
+    };
+    let importer = *found.ok_or_else(|| {
+        let n = folder.files().len();
+        let of_none =
+            || format!("found a folder of {n} files of no format that is known, expected {}", one_of(&known));
+        wrong(from.map_or_else(of_none, |from| unknown("format", from, &known)))
+    })?;
+    let Some(reader) = importer.folder else {
+        return Err(wrong(format!(
+            "found a folder, expected a file: the format {} has none, as {} have",
+            importer.name,
+            one_of(&known)
+        )));
+    };
+    refuse_parameters(folder.name(), &importer, options)?;
+    let settings = options.settings(&importer).map_err(|error| wrong(error.to_string()))?;
+    let Output { draft, diagnostics, source } = (reader.import)(folder, &settings)?;
+    Ok(Imported { draft, diagnostics, sha256: sha256(&folder.manifest()?), source, importer })
 }
 
 /// The format of a file: the one that is named, or else the one that its name and its text, or the beginning of it, say.
@@ -65,13 +108,12 @@ pub(crate) fn importer_of(
         Some(from) => importers.get(from),
         None => importers.guess(name, text),
     };
-    found.copied().ok_or_else(|| {
-        let known: Vec<&str> = importers.names().collect();
-        let what = from.map_or_else(
-            || format!("found neither a known file name nor a known content, expected {}", one_of(&known)),
-            |from| unknown("format", from, &known),
-        );
-        TraceError::input(name, None, what)
+    found.copied().ok_or_else(|| match from {
+        Some(from) => {
+            let known: Vec<&str> = importers.names().collect();
+            TraceError::input(name, None, unknown("format", from, &known))
+        }
+        None => known::unread(name, text, importers),
     })
 }
 

@@ -8,6 +8,7 @@ use slackline_model::{Draft, Start};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::TraceError;
+use crate::folder::Folder;
 use crate::format::Format;
 use crate::line_import::OpenLines;
 use crate::parameters::Parameters;
@@ -41,6 +42,17 @@ pub struct Importer {
     /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is sorted by time
     /// can be simulated as it is read.
     pub lines: Option<OpenLines>,
+    /// Reads a folder whose files are one workload.
+    pub folder: Option<ImportFolder>,
+}
+
+/// How a format reads a folder whose files are one workload.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportFolder {
+    /// Whether a folder could be in this format.
+    pub looks_like: fn(&Folder) -> bool,
+    /// Reads it; see [`Import`].
+    pub import: fn(&Folder, &Settings) -> Result<Output, TraceError>,
 }
 
 /// Reads a text with a valid value for each parameter of the importer.

@@ -1,17 +1,35 @@
 //! The table of formats: their names, and which one a file is in.
 //!
 //! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
-//! `hadoop` (names of Hadoop's properties) and `xml` (XML with positions).
+//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `known` (files of Hadoop that are called by their names), `logged` (jobs of Hadoop's logs), `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs) and `xml` (XML with positions).
 
+mod alibaba;
+mod azkaban;
+mod ballista;
+mod batsim;
+mod dag;
 mod hadoop;
+mod jhist;
+pub(crate) mod known;
+mod log;
+mod logged;
+#[cfg(test)]
+mod mutations;
+mod objects;
 mod oozie;
+mod rumen;
+mod sacct;
+mod sls;
+mod spark;
+mod swf;
 mod swim;
 mod wfformat;
 mod woha_xml;
-mod xml;
+pub(crate) mod xml;
 
 use slackline_model::params::Param;
 
+use crate::folder::Folder;
 use crate::format::ending;
 use crate::importer::Importer;
 use crate::workload;
@@ -26,6 +44,16 @@ const TABLE: &[Importer] = &[
     woha_xml::IMPORTER,
     oozie::IMPORTER,
     wfformat::IMPORTER,
+    rumen::IMPORTER,
+    jhist::IMPORTER,
+    sls::IMPORTER,
+    swf::IMPORTER,
+    sacct::IMPORTER,
+    alibaba::IMPORTER,
+    spark::IMPORTER,
+    ballista::IMPORTER,
+    batsim::IMPORTER,
+    azkaban::IMPORTER,
 ];
 
 /// Our own documents.
@@ -88,6 +116,11 @@ impl Importers {
             .or_else(|| later_first().find(named))
             .or_else(|| later_first().find(fits))
     }
+
+    /// The format of a folder; a later one goes before an earlier one.
+    pub fn guess_folder(&self, folder: &Folder) -> Option<&Importer> {
+        self.0.iter().rev().find(|known| known.folder.is_some_and(|known| (known.looks_like)(folder)))
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +154,27 @@ mod tests {
             ("-", " <a:workflow-app xmlns:a='uri:oozie:workflow:1.0'>", Some("oozie")),
             ("-", "<!DOCTYPE w [ <!ENTITY a 'b'> ]><workflows/>", Some("woha")),
             ("w.xml", "<html>", None),
+            (
+                "w.json.gz",
+                "{ \"priority\": \"NORMAL\", \"jobID\": \"job_1_2\", \"submitTime\": 1}",
+                Some("rumen"),
+            ),
+            ("job_1_2-3.jhist", "", Some("jhist")),
+            ("-", "Avro-Json\n{}", Some("jhist")),
+            ("job_1_2_conf", "Meta VERSION=\"1\" .\n", Some("jhist")),
+            ("day.swf.gz", "", Some("swf")),
+            ("-", "; Version: 2.2\n", Some("swf")),
+            ("-", "1 0 5 10 4 90 -1 4 600 -1 1 3 1 1 2 1 -1 -1\n", Some("swf")),
+            ("-", "; a comment\n", None),
+            ("application_17_0001", "{\"Event\":\"SparkListenerLogStart\"}\n", Some("spark")),
+            ("q.eventlog", "", Some("ballista")),
+            ("-", "{\"ev\":\"JobStart\",\"version\":1,\"data\":{}}\n", Some("ballista")),
+            ("w.json", "{ \"nb_res\": 4, \"jobs\": [] }", Some("batsim")),
+            ("nightly.flow", "", Some("azkaban")),
+            ("-", "config: {}\nnodes:\n", Some("azkaban")),
+            ("batch_task.csv", "M1,1,j_1,1,Terminated,1,2,100,0.3\n", Some("alibaba")),
+            ("batch_task.csv", "1,2,3\n", None),
+            ("accounts.txt", "JobID|State|Submit\n", Some("sacct")),
             ("-", "", None),
         ];
         let importers = Importers::default();

@@ -7,24 +7,30 @@
 //! - [`compression`], [`format`](mod@format), `text`: compressed files, the forms of our documents, and the text of a file;
 //! - [`workload`]: the workload document;
 //! - [`importer`], [`importers`]: what an importer is, and the table of them: `swim` (traces of the SWIM project),
-//!   `woha_xml` and `oozie` (workflow files), `wfformat` (workflow instances of WfCommons);
+//!   `woha_xml`, `oozie` and `azkaban` (workflow files), `wfformat` (workflow instances of WfCommons), `swf`, `sacct`,
+//!   `alibaba`, `spark`, `ballista` and `batsim` (logs and workloads of clusters), `rumen`, `jhist` and `sls` (logs of Hadoop);
+//! - `avro`: binary job histories as those in JSON;
 //! - [`options`]: what importers are told where a file is silent;
-//! - [`import`]: [`read_workload`], which takes any format; [`line_import`], [`stream`]: workloads that are read flow by
+//! - [`folder`]: folders whose files are one workload;
+//! - [`import`]: [`read_workload`], which takes any format, and [`read_folder`]; [`line_import`], [`stream`]: workloads that are read flow by
 //!   flow;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - [`document`]: documents of other crates, in our forms and with our errors;
+//! - [`element`]: XML files that are not workloads, such as the configuration of a scheduler;
 //! - `schema`: their JSON Schemas, which a test holds against the published ones;
 //! - [`generate`]: the synthetic workloads of the papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all;
 //! - `wire`, `times`, `parse`, `json`, `line_reader`, `tree`, `de`, `source`: shared parts of the documents; text to structs in any form,
 //!   JSON straight, the others by way of a tree of values with their places; places of what is found wrong later;
+//! - `known`: files that are known by name and not read;
 //! - `diagnostic`, `durations`: remarks of importers, durations that are drawn.
 //!
 //! **Add a format**: one file in `importers/` that declares an `IMPORTER`, and one line in the table of
 //! `importers.rs`. **Add an import option**: one line in the `params` of its importer.
 
 pub mod atomic_file;
+mod avro;
 pub mod comparison;
 pub mod compression;
 mod counts;
@@ -32,7 +38,9 @@ mod de;
 pub mod diagnostic;
 pub mod document;
 mod durations;
+pub mod element;
 pub mod error;
+pub mod folder;
 pub mod format;
 pub mod generate;
 pub mod history;
@@ -40,6 +48,7 @@ pub mod import;
 pub mod importer;
 pub mod importers;
 mod json;
+mod known;
 pub mod line_import;
 mod line_reader;
 pub mod options;
@@ -67,15 +76,17 @@ pub use compression::Compression;
 pub use counts::{JobCounts, PhaseCounts};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;
+pub use element::{Element, read_element};
 pub use error::{Fault, Faults, TraceError};
+pub use folder::Folder;
 pub use format::Format;
 pub use history::{
     HistoryJob, HistoryRun, read_history, read_history_and_runs, write_history, write_history_and_runs,
 };
-pub use import::{Imported, read_workload};
-pub use importer::{Importer, Input, Output};
+pub use import::{Imported, read_folder, read_workload};
+pub use importer::{ImportFolder, Importer, Input, Output};
 pub use importers::Importers;
-pub use line_import::{Line, LineImport, Said};
+pub use line_import::{Line, LineImport, Marked, Said};
 pub use options::{ImportOptions, OptionError};
 pub use parameters::{ParameterError, Parameters};
 pub use place::Place;

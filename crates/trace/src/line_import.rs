@@ -23,12 +23,15 @@ pub trait LineImport {
         Place { line: line.number, column: 1 }
     }
 
-    /// There are no more lines.
+    /// There are no more lines: the flows that are still to come, each with its line.
     ///
     /// # Errors
     /// A file that lacks something.
-    fn end(&self, file: &str) -> Result<(), TraceError>;
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Vec<Marked>, TraceError>;
 }
+
+/// A flow and its line.
+pub type Marked = (FlowDraft, u32);
 
 /// Begins to read a file; the moment is that of [`Input::now`].
 pub type OpenLines = fn(Option<&slackline_model::Start>, &Settings) -> Box<dyn LineImport>;
@@ -57,10 +60,21 @@ impl Line<'_> {
 pub enum Said {
     /// Nothing.
     Nothing,
-    /// Everything but the flows; comes before them, if it comes.
+    /// Everything but the flows; comes before them, if it comes. Of several the last one counts.
     Head(Box<Draft>),
     /// A flow.
     Flow(Box<FlowDraft>),
+    /// Both: the first flow of a log says when second 0 is.
+    First(Box<Draft>, Box<FlowDraft>),
+    /// Flows that stand on earlier lines and are known as a whole now.
+    Earlier(Vec<Marked>),
+}
+
+fn take(marked: Vec<Marked>, draft: &mut Draft, numbers: &mut Vec<u32>) {
+    for (flow, number) in marked {
+        draft.flows.push(flow);
+        numbers.push(number);
+    }
 }
 
 /// Reads a whole text by its lines; what `origin` makes of the lines of the flows says where their parts stand.
@@ -76,12 +90,14 @@ pub(crate) fn import_lines(
         match lines.line(&Line { file: input.file, number, text }, &mut diagnostics)? {
             Said::Nothing => {}
             Said::Head(head) => draft = Draft { flows: draft.flows, ..*head },
-            Said::Flow(flow) => {
-                draft.flows.push(*flow);
-                numbers.push(number);
+            Said::Flow(flow) => take(vec![(*flow, number)], &mut draft, &mut numbers),
+            Said::First(head, flow) => {
+                draft = Draft { flows: draft.flows, ..*head };
+                take(vec![(*flow, number)], &mut draft, &mut numbers);
             }
+            Said::Earlier(marked) => take(marked, &mut draft, &mut numbers),
         }
     }
-    lines.end(input.file)?;
+    take(lines.end(input.file, &mut diagnostics)?, &mut draft, &mut numbers);
     Ok(Output::new(draft, diagnostics, origin(numbers)))
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::error::TraceError;
 use crate::format::Format;
+use crate::importers::known::known_as;
 use crate::json;
 use crate::source::places;
 use crate::tree::{self, Node, Value, fault};
@@ -35,6 +36,11 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
         return Ok(document);
     }
     let another = |found: &str| TraceError::input(file, None, format!("found {found}, expected {kind}"));
+    // What an importer reads is known already.
+    let is_ours = [WORKLOAD, SCHEDULE, HISTORY].contains(&kind);
+    if let Some(known) = known_as(text).filter(|_| is_ours) {
+        return Err(another(known));
+    }
     let no_tree = |wrong: tree::Wrong| {
         if is_csv(text) { another("rows of a table (CSV)") } else { wrong.into_error(file, text) }
     };
@@ -48,7 +54,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
 }
 
 /// What a document is, by fields that only such a one has.
-fn kind_of(tree: &Node<'_>) -> Option<&'static str> {
+pub(crate) fn kind_of(tree: &Node<'_>) -> Option<&'static str> {
     const MARKS: [(&[&str], &str); 8] = [
         (&["policies", "seeds"], "a comparison"),
         (&["policy", "flows"], SCHEDULE),

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use slackline_model::Invalid;
 
 use crate::error::{Fault, Faults, TraceError};
+use crate::folder::Folder;
 use crate::format::Format;
 use crate::place::Place;
 use crate::tree::{self, Node};
@@ -32,6 +33,10 @@ enum Origin {
     Document(String, Format),
     /// A table with a row for each flow: their lines.
     Rows(Vec<u32>),
+    /// A document of another kind, with the path there of each path of the workload that is listed.
+    Parts(String, Format, Vec<(String, String)>),
+    /// Files of a folder: the file and the line of each flow.
+    Files(Vec<(String, u32)>),
     /// A document in lines: its text, and the line of each flow.
     Lines(String, Vec<u32>),
     /// Anything else: the paths of which the place is known, sorted.
@@ -73,6 +78,30 @@ impl SourceMap {
         Self::new(file, Origin::Rows(lines))
     }
 
+    /// Of a document of another kind: the path there of each flow.
+    pub(crate) fn parts(file: &str, text: &str, format: Format, flows: Vec<String>) -> Self {
+        let of = |(k, path)| (format!("flows[{k}]"), path);
+        Self::new(
+            file,
+            Origin::Parts(text.to_owned(), format, flows.into_iter().enumerate().map(of).collect()),
+        )
+    }
+
+    /// Of a document of another kind that is one flow: the path there of each of its jobs.
+    pub(crate) fn of_jobs(file: &str, text: &str, format: Format, jobs: Vec<String>) -> Self {
+        let of = |(k, path)| (format!("flows[0].jobs[{k}]"), path);
+        Self::new(
+            file,
+            Origin::Parts(text.to_owned(), format, jobs.into_iter().enumerate().map(of).collect()),
+        )
+    }
+
+    /// Of the files of a folder: the name of the file of each flow, and its line there.
+    pub fn files(folder: &Folder, flows: Vec<(String, u32)>) -> Self {
+        let of = |(file, line): (String, u32)| (folder.name_of(&file), line);
+        Self::new(folder.name(), Origin::Files(flows.into_iter().map(of).collect()))
+    }
+
     /// Of anything else: the places of paths such as `flows[0].jobs[3]`; what is within them is found there too.
     pub fn marks(file: &str, mut marks: Vec<(String, Place)>) -> Self {
         marks.sort();
@@ -96,18 +125,27 @@ impl SourceMap {
         match &self.origin {
             Origin::Document(text, format) => places(text, *format, paths),
             Origin::Rows(lines) => {
-                let place = |path: &&str| {
-                    let mut steps = steps(path);
-                    match (steps.next(), steps.next()) {
-                        (Some(Step::Key("flows")), Some(Step::Index(row))) => {
-                            lines.get(row).map(|&line| Place { line, column: 1 })
-                        }
-                        _ => None,
-                    }
-                };
+                let place = |path: &&str| Some(Place { line: *lines.get(flow_of(path)?)?, column: 1 });
+                paths.iter().map(place).collect()
+            }
+            Origin::Files(files) => {
+                let place = |path: &&str| Some(Place { line: files.get(flow_of(path)?)?.1, column: 1 });
                 paths.iter().map(place).collect()
             }
             Origin::Lines(text, flows) => paths.iter().map(|path| in_lines(text, flows, path)).collect(),
+            Origin::Parts(text, format, parts) => {
+                let within = |part: &str, path: &str| {
+                    path.strip_prefix(part)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+                };
+                let there = |path: &&str| {
+                    parts.iter().find(|(part, _)| within(part, path)).map(|(_, at)| at.as_str())
+                };
+                let found: Vec<Option<&str>> = paths.iter().map(there).collect();
+                let mut places =
+                    places(text, *format, &found.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
+                found.into_iter().map(|path| path.and_then(|_| places.next().flatten())).collect()
+            }
             Origin::Marks(marks) => paths.iter().map(|path| mark(marks, path)).collect(),
         }
     }
@@ -120,8 +158,27 @@ impl SourceMap {
         let paths: Vec<_> = faults.iter().take(PLACED_MAX).map(|(path, _)| path.as_str()).collect();
         let places = self.places_in_file(&paths).into_iter().chain(std::iter::repeat(None));
         let fault = |((path, what), place)| Fault { place, path, what };
-        let list = faults.into_iter().zip(places).map(fault).collect();
-        TraceError::Input(Faults { file: self.file.clone(), list })
+        let mut list: Vec<Fault> = faults.into_iter().zip(places).map(fault).collect();
+        let file = self.file_of_first(&mut list).unwrap_or_else(|| self.file.clone());
+        TraceError::Input(Faults { file, list })
+    }
+
+    /// The file of a folder in which the first fault is; faults in others are left out.
+    fn file_of_first(&self, list: &mut Vec<Fault>) -> Option<String> {
+        let Origin::Files(files) = &self.origin else { return None };
+        let file_of = |fault: &Fault| Some(&files.get(flow_of(&fault.path)?)?.0);
+        let first = file_of(list.first()?)?;
+        list.retain(|fault| file_of(fault) == Some(first));
+        Some(first.clone())
+    }
+}
+
+/// The index of the flow that a path goes into.
+fn flow_of(path: &str) -> Option<usize> {
+    let mut steps = steps(path);
+    match (steps.next(), steps.next()) {
+        (Some(Step::Key("flows")), Some(Step::Index(flow))) => Some(flow),
+        _ => None,
     }
 }
 

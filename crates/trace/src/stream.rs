@@ -1,5 +1,6 @@
 //! Workloads and files that are read as they come: memory for a line.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::{Fault, Faults, TraceError};
 use crate::import::{importer_of, refuse_parameters};
 use crate::importer::Importer;
-use crate::line_import::{Line, LineImport, Said};
+use crate::line_import::{Line, LineImport, Marked, Said};
 use crate::line_reader::LineReader;
 use crate::options::ImportOptions;
 use crate::place::Place;
@@ -76,8 +77,9 @@ pub struct WorkloadStream {
     importer: Importer,
     import: Box<dyn LineImport>,
     head: Draft,
-    /// A flow that was read with the head.
-    first: Option<FlowDraft>,
+    /// Flows that were read and not handed on yet, with their lines.
+    read: VecDeque<Marked>,
+    is_ended: bool,
     diagnostics: Diagnostics,
 }
 
@@ -110,32 +112,34 @@ impl WorkloadStream {
         let settings = settings.map_err(|error| TraceError::input(name, None, error.to_string()))?;
         let import = open(options.now(), &settings);
         let (head, diagnostics) = (Draft::default(), Diagnostics::default());
-        let mut stream = Self { source, importer, import, head, first: None, diagnostics };
-        stream.read_head()?;
+        let read = VecDeque::new();
+        let mut stream = Self { source, importer, import, head, read, is_ended: false, diagnostics };
+        // A document of ours says everything else on its first line; a log may do so on several.
+        let is_headed = |stream: &Self| stream.importer.is_native() || !stream.read.is_empty();
+        while stream.read_line()? && !is_headed(&stream) {}
         Ok(stream)
     }
 
-    /// Reads on to the head or the first flow.
-    fn read_head(&mut self) -> Result<(), TraceError> {
-        match self.next_said()? {
-            Some(Said::Head(head)) => self.head = *head,
-            Some(Said::Flow(flow)) => self.first = Some(*flow),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// What the next line says that says anything; `None` at the end.
-    fn next_said(&mut self) -> Result<Option<Said>, TraceError> {
+    /// Reads to the next line that says anything; false at the end of the file.
+    fn read_line(&mut self) -> Result<bool, TraceError> {
         while self.source.lines.next()? {
             let LineReader { ref file, ref text, number, .. } = self.source.lines;
             match self.import.line(&Line { file, number, text }, &mut self.diagnostics)? {
-                Said::Nothing => {}
-                said => return Ok(Some(said)),
+                Said::Nothing => continue,
+                Said::Head(head) => self.head = *head,
+                Said::Flow(flow) => self.read.push_back((*flow, number)),
+                Said::First(head, flow) => {
+                    self.head = *head;
+                    self.read.push_back((*flow, number));
+                }
+                Said::Earlier(flows) => self.read.extend(flows),
             }
+            return Ok(true);
         }
-        self.import.end(&self.source.lines.file)?;
-        Ok(None)
+        if !std::mem::replace(&mut self.is_ended, true) {
+            self.read.extend(self.import.end(&self.source.lines.file, &mut self.diagnostics)?);
+        }
+        Ok(false)
     }
 
     /// The workload without flows; without machines if the format has none.
@@ -153,16 +157,14 @@ impl WorkloadStream {
     /// # Errors
     /// Whatever is wrong with its line; a file that ends too early.
     pub fn next_flow(&mut self) -> Result<Option<(FlowDraft, u32)>, TraceError> {
-        if let Some(flow) = self.first.take() {
-            return Ok(Some((flow, self.source.lines.number)));
+        while self.read.is_empty() && self.read_line()? {}
+        let Some((mut flow, line)) = self.read.pop_front() else { return Ok(None) };
+        // Which pools a log speaks of is only known when it is read as a whole.
+        let is_known = |pool: &mut String| self.head.pools.iter().any(|known| known.id == *pool);
+        if !self.importer.is_native() {
+            flow.pool = flow.pool.take_if(is_known);
         }
-        loop {
-            match self.next_said()? {
-                None => return Ok(None),
-                Some(Said::Flow(flow)) => return Ok(Some((*flow, self.source.lines.number))),
-                Some(_) => {}
-            }
-        }
+        Ok(Some((flow, line)))
     }
 
     /// What is wrong with a flow that was marked with its line.

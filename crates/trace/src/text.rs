@@ -5,14 +5,17 @@ use std::io::{BufRead, BufReader, Read};
 
 use sha2::{Digest, Sha256};
 
+use crate::avro;
 use crate::compression::Compression;
 use crate::error::TraceError;
+use crate::known;
 use crate::place::Place;
 
 /// Most bytes a compressed file may expand to; beyond it is a bomb, not a workload.
 const EXPANDED_MAX: u64 = 2 << 30;
 
-/// The text of a file: decompressed if it is gzip or zstd, checked to be UTF-8, without a byte order mark.
+/// The text of a file: decompressed if it is gzip or zstd, as JSON if it is a binary job history, checked to be UTF-8, without
+/// a byte order mark.
 ///
 /// # Errors
 /// Damaged or absurdly large compressed data, bytes that are no UTF-8 (with their place).
@@ -21,7 +24,13 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, Trac
         Some(compression) => Cow::Owned(decompress(file, bytes, compression)?),
         None => Cow::Borrowed(bytes),
     };
+    if let Some(json) = avro::as_json(file, &bytes) {
+        return json.map(Cow::Owned);
+    }
     let bad = |bytes: &[u8], error: std::str::Utf8Error| {
+        if let Some(name) = known::of_bytes(bytes) {
+            return TraceError::input(file, None, format!("found {name}, expected text"));
+        }
         let at = error.valid_up_to();
         let what = format!("found byte {:#04x} at offset {at}, expected UTF-8 text", bytes[at]);
         TraceError::input(file, Some(Place::of_offset(bytes, at)), what)

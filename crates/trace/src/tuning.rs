@@ -1,5 +1,7 @@
 //! The documents that `tune` prints: splits of slots with their orders, and sizes of clusters.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::comparison::pretty;
@@ -36,28 +38,47 @@ pub struct Tuning {
     pub candidates: u32,
 }
 
-/// The smallest cluster that meets a condition.
+/// The smallest cluster, or the best setting, that meets conditions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields, title = "Slackline capacity"))]
 pub struct Capacity {
-    /// The condition.
-    pub until: String,
+    /// The conditions, all of which must hold.
+    pub until: Vec<String>,
     /// The policy with its parameters.
     pub policy: String,
-    /// The smallest number of machines that meets it; null if none does.
-    pub machines: Option<u32>,
-    /// Every size that was tried, smallest first.
-    pub tried: Vec<TriedSize>,
+    /// What was varied: machines, slots, map-slots, reduce-slots, slowstart or heartbeat (seconds).
+    pub over: String,
+    /// The smallest size that meets all conditions; of settings the one that does at the least cost. Null if nothing that
+    /// was tried does.
+    pub found: Option<f64>,
+    /// Whether sizes were tried by halves (bisect), or all of them, if need be up to the answer (every).
+    pub search: String,
+    /// Whether no size above the answer was tried that fails; null if none above was tried, and of settings.
+    pub monotone: Option<bool>,
+    /// Whether the search was stopped before its end: then a smaller size may do.
+    pub interrupted: bool,
+    /// Every value that was tried, smallest first.
+    pub tried: Vec<TriedValue>,
 }
 
-/// A size of the cluster and what it gave.
+/// A value of what is varied, and what it gave.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
-pub struct TriedSize {
-    /// Machines.
-    pub machines: u32,
-    /// The condition's metric; null if flows failed.
-    pub value: Option<f64>,
+pub struct TriedValue {
+    /// The value.
+    pub value: f64,
+    /// Whether all conditions hold.
+    pub meets: bool,
+    /// Simulated to its end (done), flows failed (failed), or stopped when a condition could not be met any more (given-up).
+    pub outcome: String,
+    /// The cost of the schedule by the objective of the workload; null unless done.
+    pub cost: Option<f64>,
+    /// All machines for as long as the workload took, hours; null unless done.
+    pub machine_hours: Option<f64>,
+    /// What these hours cost at the price that was given; null without one.
+    pub price: Option<f64>,
+    /// The metrics of the comparison document; null unless done.
+    pub metrics: Option<BTreeMap<String, f64>>,
 }
 
 /// A tuning as JSON.
@@ -85,9 +106,25 @@ mod tests {
         };
         let pareto = vec![split.clone()];
         let tuning = Tuning { best: split.clone(), pareto, default: split, evaluated: 2, candidates: 3 };
-        let tried = vec![TriedSize { machines: 1, value: None }, TriedSize { machines: 2, value: Some(0.0) }];
-        let (until, policy) = ("missed=0".into(), "edf".into());
-        let capacity = Capacity { until, policy, machines: Some(2), tried };
+        let value = |value: f64, outcome: &str| TriedValue {
+            value,
+            meets: outcome == "done",
+            outcome: outcome.into(),
+            cost: None,
+            machine_hours: None,
+            price: Some(3.5),
+            metrics: (outcome == "done").then(|| BTreeMap::from([("missed".to_owned(), 0.0)])),
+        };
+        let capacity = Capacity {
+            until: vec!["missed=0".into()],
+            policy: "edf".into(),
+            over: "machines".into(),
+            found: Some(2.0),
+            search: "bisect".into(),
+            monotone: Some(true),
+            interrupted: false,
+            tried: vec![value(1.0, "given-up"), value(2.0, "done")],
+        };
         for (name, text) in [("tuning", write_tuning(&tuning)), ("capacity", write_capacity(&capacity))] {
             let schemas = crate::schema::schemas();
             let (_, schema) = schemas.iter().find(|(document, _)| *document == name).unwrap();

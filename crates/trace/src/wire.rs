@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use slackline_model::schedule::Outcome;
 use slackline_model::{Combine, Metric, Objective, PhaseKind, duration};
 
 use crate::times::Duration;
@@ -152,6 +153,40 @@ impl From<PhaseName> for PhaseKind {
         match name {
             PhaseName::Map => Self::Map,
             PhaseName::Reduce => Self::Reduce,
+        }
+    }
+}
+
+/// How an attempt ended: `lost` had finished, but its output was lost with its machine.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OutcomeName {
+    #[default]
+    Done,
+    Failed,
+    Killed,
+    Lost,
+}
+
+impl From<Outcome> for OutcomeName {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::Done,
+            Outcome::Failed => Self::Failed,
+            Outcome::Killed => Self::Killed,
+            Outcome::Lost => Self::Lost,
+        }
+    }
+}
+
+impl From<OutcomeName> for Outcome {
+    fn from(name: OutcomeName) -> Self {
+        match name {
+            OutcomeName::Done => Self::Done,
+            OutcomeName::Failed => Self::Failed,
+            OutcomeName::Killed => Self::Killed,
+            OutcomeName::Lost => Self::Lost,
         }
     }
 }

@@ -66,6 +66,7 @@ const fn importer(
         shaped: Importer::every_setting,
         import,
         lines: None,
+        folder: None,
     }
 }
 

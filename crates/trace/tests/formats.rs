@@ -88,6 +88,49 @@ fn wfformat() {
 }
 
 #[test]
+fn logs() {
+    approve("swf/day.swf", "whole", &[]);
+    approve("swf/word.swf", "error", &[]);
+    approve("sacct/week.txt", "whole", &[("time-zone", "Europe/Berlin"), ("slot-cores", "2")]);
+    approve("sacct/no-times.txt", "error", &[]);
+    approve("alibaba/batch_task.csv", "whole", &[]);
+    approve("alibaba/of-2017.csv", "error", &[]);
+    approve("spark/application_7_0001", "whole", &[]);
+    approve("ballista/q.eventlog", "whole", &[]);
+    approve("batsim/naps.json", "whole", &[]);
+}
+
+#[test]
+fn azkaban() {
+    approve("azkaban/nightly.flow", "alone", &[]);
+    let actions = text("azkaban/actions.toml");
+    approve("azkaban/nightly.flow", "beside", &[("actions", actions.as_str())]);
+    approve("azkaban/cycle.flow", "error", &[]);
+}
+
+#[test]
+fn rumen() {
+    approve("rumen/two-jobs.json", "alone", &[]);
+    let topology = text("rumen/topology.json");
+    approve("rumen/two-jobs.json", "topology", &[("topology", &topology), ("failed-jobs", "drop")]);
+    approve("rumen/cut.json", "error", &[]);
+}
+
+#[test]
+fn jhist() {
+    approve("jhist/sort.jhist", "read", &[]);
+    approve("jhist/hadoop-1.jhist", "error", &[]);
+}
+
+#[test]
+fn sls() {
+    approve("sls/jobs.json", "alone", &[]);
+    let nodes = text("sls/nodes.json");
+    approve("sls/jobs.json", "nodes", &[("nodes", &nodes)]);
+    approve("sls/nodes.json", "error", &[]);
+}
+
+#[test]
 fn documents() {
     approve("document/shop.toml", "read", &[]);
     for other in ["document/shop.json", "document/shop.yaml"] {
@@ -121,6 +164,7 @@ const LINES: Importer = Importer {
         Ok(Output::new(draft, Diagnostics::default(), SourceMap::rows(input.file, lines)))
     },
     lines: None,
+    folder: None,
 };
 
 #[test]

@@ -65,6 +65,8 @@ pub struct Evaluator {
     /// How the rollout went that is remembered ([`Evaluator::remember`]).
     memory: Memory,
     batches: u64,
+    /// How many phases all rollouts so far began with.
+    set_up: u64,
 }
 
 /// A rollout at some of its instants, and when slots were first offered to each flow: others go the same way up to there.
@@ -221,6 +223,12 @@ impl Evaluator {
         self.batches
     }
 
+    /// What all rollouts so far took: a unit for each phase that one began with and each batch that it started. It is counted
+    /// and not timed, so that decisions that it bounds are the same again.
+    pub(super) fn work(&self) -> u64 {
+        self.set_up + self.batches
+    }
+
     /// The live flows and when each completes if slots are given out in that order from now on, and then when flows do that
     /// are to come; `None` if some never would, as no slot that could serve them is up. O(phases + batches · log batches).
     pub fn roll(&mut self, sequence: Sequence<'_>) -> Option<(&[FlowId], &[Time])> {
@@ -367,6 +375,7 @@ impl Evaluator {
 
     /// Begins with what is there or, with `from`, with a point that was kept; returns the instant.
     fn begin(&mut self, sequence: Sequence<'_>, from: Option<usize>) -> Time {
+        self.set_up += self.snapshot.phases.len() as u64;
         let Self { snapshot, now, ends, place, at, ready, by_tail, by_flow, begins, behind, .. } = self;
         let point = from.map(|at| &self.memory.points[at]);
         now.copy(point.map_or(&snapshot.start, |point| &point.now));

@@ -90,7 +90,7 @@ impl Search {
         let mut left = self.rollouts;
         while left > 0 && !stop() {
             let now = left.min(AT_ONCE);
-            least = looking.search(&mut order, least, now, &mut rng);
+            least = looking.search(&mut order, least, now, u64::MAX, &mut rng);
             left -= now;
         }
         Some(Found {

@@ -10,8 +10,8 @@
 //! **Guarantee**: at each arrival the order is believed to cost no more than that of any rule, within 0.5 % or the noise; on
 //! what the evaluator covers and with exact estimates the belief is true if nothing else arrives (a law, tested). A flow that
 //! has been there `wait` times its time alone is served before all others (tested).
-//! **Complexity**: at an arrival as many rollouts as there are rules, and the parameter `rollouts`; with more than 4,000 and
-//! 1,000 phases fewer in proportion, and rules take turns.
+//! **Complexity**: at an arrival at most `rollouts` (a parameter) rollouts, each O(phases + batches · log batches), and no more
+//! when they have taken 1,000 steps of that for each that is allowed, but the order in force and two rules always.
 //! **Invariants**: I1. The evaluator equals the simulator on what it covers (`crates/testkit/tests/suite/rollouts.rs`).
 //! **Deviations**: none.
 //!
@@ -23,12 +23,14 @@
 //! - `doubt`: how far off what is believed is;
 //! - `serving`: who is served until the next decision;
 //! - [`online`]: the policy;
-//! - [`foreseen`]: the search where everything is known beforehand, for plans.
+//! - [`foreseen`], [`insertion`]: the searches where everything is known beforehand, for plans: of orders of flows, and of few
+//!   tasks one by one.
 
 mod doubt;
 pub mod evaluate;
 pub mod foreseen;
 mod headroom;
+pub mod insertion;
 mod known;
 pub mod online;
 mod positions;

@@ -20,13 +20,14 @@ use crate::rule::residual::Residual;
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "none; rollouts of the rules of the textbook (Bertsekas, Castañón 1999)",
+    among_all: false,
     guarantee: "at each arrival believed to cost no more than any rule's order, within 0.5 % or the noise",
     params: &[
         Param::new(
             "rollouts",
             "200",
             Values::Count(1, 2_000),
-            "orders that are tried at an arrival; fewer beyond 1,000 phases",
+            "orders that are tried at an arrival; fewer where much is there",
         ),
         Param::new(
             "wait",
@@ -63,9 +64,11 @@ const PAGE: &[&str] = &[
      every flow completed later by the mean time that the last 32 flows or so take of the whole cluster. So an order that \
      keeps some slack is better than one that keeps none where no flow would be late. (Sums of linear costs differ by the \
      same in both.)",
-    "rollouts=N: at an arrival N orders are tried, with more than 1,000 phases fewer in proportion; up to half of them are those \
-     of rules, by turns if there are more rules, and the others those of the search. They are \
-     counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
+    "rollouts=N: at an arrival N orders are tried; up to half of them are those of rules, by turns if there are more rules, and \
+     the others those of the search. But no more are tried when the rollouts of a decision have taken 1,000 N units, one for each \
+     phase that a rollout begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have \
+     all N, more phases fewer. With 10,000 flows that is the order in force and two rules, by turns, and no search. All of that \
+     is counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
      and speeds, and knows flows that recur: their next release is an arrival in it.",
     "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
      goes before all others, the one first whose time was up first, and may take slots kept from long tasks. So no flow \
@@ -78,7 +81,7 @@ const PAGE: &[&str] = &[
     "Machines of mixed speed: a free slot is used fastest first, and a slow one is left free while faster ones, busy as they \
      are, would have done all the rest of the phase before it had done one task.",
     "Wrong estimates: the mean error of phases, |ln(took / believed)| over the last 32 or so, is learned. Above 0.2 an order \
-     has to be good on average over four more worlds with lengths drawn anew, above 0.5 nothing is searched, and the order in \
+     has to be good on average over four more worlds with lengths drawn anew (of no more than 2,000 phases), above 0.5 nothing is searched, and the order in \
      force stays unless another is better by more than the error over the root of the number of phases. Of a task or phase a \
      tenth of what it has done is left at least, and a flow that has done more than all it was believed to be has the rest \
      in proportion.",
@@ -87,14 +90,15 @@ const PAGE: &[&str] = &[
 /// An order is left only for one that is believed to be better by this share: or noise would decide.
 const GAIN: f64 = 0.005;
 
-/// While no more phases than these are there, all rollouts are made at an arrival, and of more in proportion fewer: a decision
-/// takes about as long.
-const MANY: usize = 1_000;
+/// What a decision may take for each rollout that it may make ([`Evaluator::work`]): all of them are made while some hundreds of
+/// phases are there, and with more fewer, so that a decision takes about as long.
+const WORK: u64 = 1_000;
 
-/// All of `n`, or of more than [`MANY`] phases in proportion fewer.
-fn share(n: u64, phases: usize) -> u64 {
-    n * MANY.min(phases) as u64 / phases.max(1) as u64
-}
+/// So many rules are tried whatever they take.
+const FEWEST: usize = 2;
+
+/// With more phases than these, orders are compared in the world that is believed in alone: the errors of many phases cancel out.
+const MANY: usize = 2_000;
 
 /// The rules that are tried, with their parameters.
 pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
@@ -105,6 +109,8 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
             let levels = [0.0, 0.1, 0.3, 0.5, 0.9];
             levels.iter().flat_map(|&x| [true, false].map(|tail| Knobs { x, tail, ..knobs })).collect()
         }
+        // What these two add to the others is not measured, and each costs a rollout.
+        "woha" | "dmrs" => Vec::new(),
         _ => vec![knobs],
     };
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
@@ -267,7 +273,8 @@ impl Auto {
         let numbered = |(at, flow)| Some((at, evaluator.flows().binary_search(&flow).ok()? as u32));
         let limits: Vec<(Time, u32)> = serving.limits.iter().filter_map(numbered).collect();
         evaluator.limit(limits.into_iter());
-        evaluator.doubt(doubt.worlds(), doubt.error(), rng);
+        let worlds = if phases.len() > MANY { 0 } else { doubt.worlds() };
+        evaluator.doubt(worlds, doubt.error(), rng);
         let to_come = (live as u32..).zip(announced);
         let scene =
             Scene::of(residual, view, to_come.map(|(number, known)| known.candidate(number, view.now)));
@@ -275,15 +282,16 @@ impl Auto {
             evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
         let gain = GAIN.max(doubt.noise(phases.len()));
-        let rollouts = share(self.rollouts, phases.len());
         let all = self.portfolio.len();
-        let rules = all.min(rollouts.div_ceil(2) as usize).max(1);
-        let searched = if doubt.allows_search() { rollouts.saturating_sub(rules as u64) } else { 0 };
-        let effort = Effort { gain, searched, turn: self.turn, rules };
-        self.turn = (self.turn + rules) % all;
+        let rules = all.min(self.rollouts.div_ceil(2) as usize);
+        let searched = if doubt.allows_search() { self.rollouts.saturating_sub(rules as u64) } else { 0 };
+        let work = WORK * self.rollouts;
+        let effort = Effort { gain, searched, turn: self.turn, rules, work };
         let delay = prospect.delay(self.objective, &costs);
         let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
-        let (best, believed) = looking.best(&self.portfolio, &scene, &self.order, effort, rng);
+        let Best { order: best, believed, tried } =
+            looking.best(&self.portfolio, &scene, &self.order, effort, rng);
+        self.turn = (self.turn + tried) % all;
         let completions = looking.completions(best.flows.as_deref());
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
         let rule = self.portfolio[best.rule].0.name;
@@ -346,6 +354,16 @@ struct Effort {
     /// The first rule that is tried, and how many are.
     turn: usize,
     rules: usize,
+    /// What all of it may take ([`Evaluator::work`]): half of it for rules.
+    work: u64,
+}
+
+/// What came of looking for a better order.
+struct Best {
+    order: Numbered,
+    believed: Believed,
+    /// How many rules were tried.
+    tried: usize,
 }
 
 /// An evaluator that has looked, and what completions cost.
@@ -368,7 +386,8 @@ impl Looking<'_, '_> {
         held: &Order,
         effort: Effort,
         rng: &mut ChaCha8Rng,
-    ) -> (Numbered, Believed) {
+    ) -> Best {
+        let before = self.evaluator.work();
         let order_of = |rule: usize| numbers(portfolio[rule].0, portfolio[rule].1, scene);
         let by_rule = order_of(held.rule);
         let in_force = held.flows.as_deref().map(|flows| {
@@ -378,27 +397,31 @@ impl Looking<'_, '_> {
         let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
         let incumbent = self.believed(best.flows.as_deref(), None, None);
         let mut least = incumbent;
-        let mut tried: Vec<Option<Vec<u32>>> = Vec::new();
+        let (mut tried, mut seen) = (0, Vec::<Option<Vec<u32>>>::new());
         for rule in (0..effort.rules).map(|at| (effort.turn + at) % portfolio.len()) {
+            if tried >= FEWEST && self.evaluator.work() - before > effort.work / 2 {
+                break;
+            }
+            tried += 1;
             let flows = order_of(rule);
             // Where weights and dates are alike, so are the orders of many rules.
-            if tried.contains(&flows) {
+            if seen.contains(&flows) {
                 continue;
             }
             let believed = self.believed(flows.as_deref(), Some(least), None);
             if believed.beats(incumbent, effort.gain) && believed.beats(least, 0.0) {
                 (best, least) = (Numbered { rule, flows: flows.clone() }, believed);
             }
-            tried.push(flows);
+            seen.push(flows);
         }
         if let Some(flows) = &best.flows {
             let mut flows = flows.clone();
-            let found = self.search(&mut flows, least, effort.searched, rng);
+            let found = self.search(&mut flows, least, effort.searched, before + effort.work, rng);
             if found.beats(incumbent, effort.gain) {
                 (best.flows, least) = (Some(flows), found);
             }
         }
-        (best, least)
+        Best { order: best, believed: least, tried }
     }
 
     /// When each flow is believed to complete; never if no slot that could serve them is up.
@@ -460,12 +483,14 @@ impl Looking<'_, '_> {
         Believed { cost: cost(completions), expected: expected(completions), completions: sum }
     }
 
-    /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better.
+    /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better. No more
+    /// is tried when the evaluator has done so much work ([`Evaluator::work`]).
     pub(super) fn search(
         &mut self,
         order: &mut [u32],
         from: Believed,
         rollouts: u64,
+        work: u64,
         rng: &mut ChaCha8Rng,
     ) -> Believed {
         let mut least = from;
@@ -473,6 +498,9 @@ impl Looking<'_, '_> {
         let worlds = self.evaluator.n_worlds() as u64;
         let mut is_remembered = false;
         for _ in 0..if last > 0 { rollouts / worlds } else { 0 } {
+            if self.evaluator.work() > work {
+                break;
+            }
             let from = random::integer(rng, 0, last);
             let to = if random::chance(rng, 0.5) {
                 random::integer(rng, from.saturating_sub(NEAR), (from + NEAR).min(last))

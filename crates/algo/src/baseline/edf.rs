@@ -26,6 +26,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     guarantee: "none",
     capabilities: CAPABILITIES,
     page: &[],
+    among_all: true,
     params: &[
         Param::new(
             "due",

@@ -34,6 +34,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     params: &[BY],
     make: |_, _, settings| Box::new(Fair::new(By::chosen(settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Fair(By::chosen(settings)))
     }),

@@ -22,6 +22,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     params: &[BY],
     make: |_, _, settings| Box::new(Fifo::new(By::chosen(settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Allocations(|instance, settings, _| {
         propose(instance, fluid::Rule::Fifo(By::chosen(settings)))
     }),

@@ -26,6 +26,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     params: &[REOPTIMISE, LP, KEY],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Full, settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Tasks(|instance, settings, stop| {
         propose(instance, stop, config(Variant::Full, settings))
     }),
@@ -41,6 +42,7 @@ pub const IDENTICAL: PolicyEntry = PolicyEntry {
     params: &[],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::Identical, settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Tasks(|instance, settings, stop| {
         propose(instance, stop, config(Variant::Identical, settings))
     }),
@@ -53,6 +55,7 @@ pub const MAP_ONLY: PolicyEntry = PolicyEntry {
     params: &[REOPTIMISE],
     make: |cluster, _, settings| Box::new(Dmrs::new(cluster, config(Variant::MapOnly, settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Tasks(|instance, settings, stop| {
         propose(instance, stop, config(Variant::MapOnly, settings))
     }),

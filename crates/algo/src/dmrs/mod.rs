@@ -80,5 +80,6 @@ mod variant;
 
 pub use entry::{ENTRY, IDENTICAL, MAP_ONLY};
 pub use online::{Config as OnlineConfig, Dmrs, Reoptimise};
+pub(crate) use plan::rows;
 pub use plan::{Config, Plan, plan};
 pub use variant::Variant;

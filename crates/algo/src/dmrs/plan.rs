@@ -159,7 +159,7 @@ fn one_job_flows(instance: &Instance, policy: &'static str) -> Result<Vec<JobId>
 }
 
 /// Rows of equal neighbouring tasks that start and end together.
-fn rows(placed: &[Placed]) -> TaskRows {
+pub(crate) fn rows(placed: &[Placed]) -> TaskRows {
     let mut sorted: Vec<&Placed> = placed.iter().collect();
     sorted.sort_by_key(|task| (task.phase, task.task));
     let mut rows = TaskRows::new();

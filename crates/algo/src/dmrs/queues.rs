@@ -380,22 +380,25 @@ impl Queues {
     }
 
     /// The slot of `machine` on which a task of `phase` just ended that took so long: the one on which
-    /// that task would have begun then, whose task was believed to take that long; ties by slot.
+    /// that task would have begun then, whose task was believed to take that long; ties by slot. None whose task is
+    /// still to be done, unless there is no other: it failed, or has not begun.
     pub(super) fn finished(
         &self,
         lane: usize,
         machine: MachineId,
         done: Done,
         speeds: &Speeds,
+        is_pending: impl Fn(u32) -> bool,
     ) -> Option<At> {
         let Done { phase, took, now } = done;
         let slots = self.of_machine(lane, machine).filter_map(|at| {
             let slot = self.slot(at);
             let running = slot.running.filter(|running| running.phase == phase)?;
             let began = (running.since + took).0.abs_diff(now.0);
-            Some((began, speeds.time(slot, running.span).0.abs_diff(took.0), at))
+            let off = speeds.time(slot, running.span).0.abs_diff(took.0);
+            Some((is_pending(running.task), began, off, at))
         });
-        slots.min().map(|(_, _, at)| at)
+        slots.min().map(|(.., at)| at)
     }
 
     /// When the tasks of a phase that run now are believed to end, on machines of which group, and how many.
@@ -483,5 +486,26 @@ mod tests {
             let speeds = Speeds(vec![1.0, 1e6 / f64::from(time)].into());
             assert_eq!(queues.is_better_elsewhere(own, &speeds, now), better, "{time}");
         }
+    }
+
+    /// Of two equal tasks on a machine the first failed when the second ended.
+    #[test]
+    fn a_task_that_is_still_to_be_done_has_not_ended() {
+        let slots = Slots::Universal(2);
+        let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+        let draft = Draft { machines: vec![machine], ..Draft::default() };
+        let instance = Instance::new(&draft).unwrap();
+        let mut queues = Queues::new(instance.cluster());
+        let (phase, span) = (PhaseId(0), Span(1_000_000));
+        for slot in 0..2 {
+            let task = Running { phase, task: slot, span, since: Time::ZERO };
+            queues.occupy(At { lane: 0, slot }, task);
+        }
+        let done = Done { phase, took: span, now: Time::ZERO + span };
+        let ended = |is_pending: fn(u32) -> bool| {
+            queues.finished(0, MachineId(0), done, &Speeds(vec![1.0].into()), is_pending)
+        };
+        assert_eq!(ended(|task| task == 0), Some(At { lane: 0, slot: 1 }));
+        assert_eq!(ended(|_| true), Some(At { lane: 0, slot: 0 }));
     }
 }

@@ -46,6 +46,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         Box::new(Flex::new(Span::from_seconds_nearest(settings.real("epoch")), hand))
     },
     page: &[],
+    among_all: true,
     planner: Planner::Allocations(propose),
 };
 

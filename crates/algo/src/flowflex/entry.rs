@@ -23,6 +23,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         minima: false,
     },
     page: &[],
+    among_all: true,
     params: &[
         Param::new(
             "epoch",

@@ -26,6 +26,7 @@ pub const MK_JR: PolicyEntry = PolicyEntry {
     params: &[times("best")],
     make: |_, _, settings| Box::new(Ordering::new(Rule::MkJr, candidates(settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkJr, instance, settings)),
 };
 
@@ -38,6 +39,7 @@ pub const MK_TCT_JR: PolicyEntry = PolicyEntry {
     params: &[times("area")],
     make: |_, _, settings| Box::new(Ordering::new(Rule::MkTctJr, candidates(settings))),
     page: &[],
+    among_all: true,
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkTctJr, instance, settings)),
     ..MK_JR
 };

@@ -12,7 +12,9 @@
 //! **Deviations**: D1. What is left of a phase is never less than a tenth of what it has done. D2. `moore` with weights
 //! leaves late what has most area over weight. D3. `due` is the earliest date by which the largest cost stays below a level.
 //! D4. Where slots are universal, Johnson's stages are all maps and all reduces of a flow.
-//! D5. A flow without a deadline is due when its cost begins to rise.
+//! D5. A flow without a deadline is due when its cost begins to rise; `woha` has it last. D6. `woha` looks at lag where the
+//! others look, and not whenever a requirement falls due. D7. A flow is one job to `dmrs`: its floor is its time alone, its rate
+//! alone the mean over that time.
 //!
 //! | rule | first is the flow with | for |
 //! |---|---|---|
@@ -25,9 +27,12 @@
 //! | `atc` | the largest apparent tardiness cost | tardiness |
 //! | `moore`, `worth` | the earliest due date, of those that can be on time; `worth` keeps those first that are worth most for their work (FLEX's schemes for due dates) | tardy |
 //! | `mk-tct-jr` | Johnson's order, of those first that take no longer than the geometric mean (MK_TCT_JR on what is left) | makespan and response |
+//! | `woha` | the most tasks that should have been started by now and were not, by the plan that WOHA makes when a flow comes | tardy |
+//! | `dmrs` | the least completion time in DMRS's linear program, less half its time alone | response |
 //! | `due` | the earliest date that keeps the largest cost below a level | any maximum |
 //! | `critical-path` | the longest path, of phases rather than flows | makespan |
 
+mod lag;
 pub mod online;
 pub mod orders;
 pub mod residual;

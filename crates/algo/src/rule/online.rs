@@ -15,6 +15,7 @@ use crate::registry::{Capabilities, PolicyEntry};
 /// `rule` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "none; the rules of the textbook on one machine",
+    among_all: false,
     params: &[
         Param::new(
             "order",
@@ -68,7 +69,7 @@ impl ByRule {
         Self {
             rule,
             knobs,
-            residual: Residual::default(),
+            residual: if rule.needs_plans() { Residual::with_plans() } else { Residual::default() },
             place: Grown::default(),
             queue: ReadyQueue::new(),
             machines: Machines::default(),

@@ -2,6 +2,7 @@
 
 use slackline_model::CostFn;
 use slackline_policy::View;
+use slackline_relax::pb;
 
 use super::residual::{Left, Residual, due};
 use crate::classic::rules::{self, Job, sorted};
@@ -86,6 +87,8 @@ pub const RULES: &[Rule] = &[
     Rule { name: "moore", how: How::Order(|scene, _| rules::moore(&scene.jobs(), 1.0, |job| job.ratio)) },
     Rule { name: "worth", how: How::Order(|scene, _| rules::worth(&scene.jobs(), 1.0)) },
     Rule { name: "mk-tct-jr", how: How::Order(two_classes) },
+    Rule { name: "woha", how: How::Key(|flow| -flow.left.lag) },
+    Rule { name: "dmrs", how: How::Order(by_program) },
     Rule { name: "due", how: How::Order(by_level) },
     Rule { name: "critical-path", how: How::Together },
 ];
@@ -105,6 +108,11 @@ impl Rule {
     /// The rule of that name.
     pub fn named(name: &str) -> Option<Self> {
         RULES.iter().copied().find(|rule| rule.name == name)
+    }
+
+    /// Whether it looks at how far flows are behind their plans ([`Residual::with_plans`]).
+    pub fn needs_plans(self) -> bool {
+        self.name == "woha"
     }
 
     /// The rank of each flow of the scene: the smallest is served first. O(n log n).
@@ -179,6 +187,17 @@ fn johnson(flow: &Candidate<'_>) -> f64 {
 fn two_classes(scene: &Scene<'_>, _: Knobs) -> Vec<usize> {
     let stages: Vec<[f64; 2]> = scene.flows.iter().map(|flow| flow.left.stages).collect();
     ordering::orders::order_of(ordering::orders::Rule::MkTctJr, &stages, |[map, reduce]| map + reduce)
+}
+
+/// By C_j − p_j/(2μ_j) of LP-MapReduce (Algorithm 1, line 2), all slots together being the machines. O(n log n).
+fn by_program(scene: &Scene<'_>, _: Knobs) -> Vec<usize> {
+    let job = |flow: &Candidate<'_>| {
+        let Left { area, rem, .. } = flow.left;
+        pb::Job { work: area, weight: flow.slope, floor: flow.release.max(0.0) + rem, tail: rem / 2.0 }
+    };
+    let jobs: Vec<pb::Job> = scene.flows.iter().map(job).collect();
+    let completion = pb::solve(&jobs, 1.0).completion;
+    sorted(jobs.len(), |at| completion[at] - jobs[at].tail)
 }
 
 /// By the latest completion at which the cost stays under a level between the least that the largest cost can be, each

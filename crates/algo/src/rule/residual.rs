@@ -9,6 +9,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
 use slackline_policy::{Event, Grown, View};
 
+use super::lag::Plans;
 use crate::believed;
 
 /// What is left of a task or phase, at least, of what it has done.
@@ -30,6 +31,8 @@ pub struct Left {
     pub rem: f64,
     /// How many times as long as believed its tasks take, once it has done more than all it was believed to be; else 1.
     pub overrun: f64,
+    /// How many tasks it is behind its plan ([`Residual::with_plans`]); 0 where none are made.
+    pub lag: f64,
 }
 
 /// What is left of a phase.
@@ -52,6 +55,7 @@ pub struct Residual {
     spent: Grown<PhaseId, f64>,
     /// What running tasks of each phase that some run of have done and have left.
     running: Grown<PhaseId, Running>,
+    plans: Option<Plans>,
 }
 
 /// Tasks of a phase that run: slot-seconds at speed 1.
@@ -64,6 +68,11 @@ struct Running {
 }
 
 impl Residual {
+    /// One that also makes a plan for each flow, for rules that look at how far a flow is behind.
+    pub fn with_plans() -> Self {
+        Self { plans: Some(Plans::default()), ..Self::default() }
+    }
+
     /// Takes in what finished tasks took, and forgets flows that are over. Every event is to be told once.
     pub fn note(&mut self, events: &[Event], view: &View<'_>) {
         for event in events {
@@ -74,6 +83,7 @@ impl Residual {
             if let Some(flow) = event.over() {
                 self.phases.forget(view.instance.flow(flow).phases());
                 self.spent.forget(view.instance.flow(flow).phases());
+                self.plans.iter_mut().for_each(|plans| plans.forget(flow));
             }
         }
     }
@@ -128,7 +138,8 @@ impl Residual {
         }
         let [map, reduce] = stages;
         let area = if view.instance.cluster().is_typed() { map.max(reduce) } else { map + reduce };
-        Left { flow, stages, area, rem: area.max(longest_path), overrun }
+        let lag = self.plans.as_mut().map_or(0.0, |plans| plans.lag(flow, view));
+        Left { flow, stages, area, rem: area.max(longest_path), overrun, lag }
     }
 
     /// How many times as long as believed the tasks of a flow take that has done more than all it was believed to be.

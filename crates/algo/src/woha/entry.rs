@@ -73,6 +73,7 @@ const fn entry<const ORDER: usize>() -> PolicyEntry {
         params: PARAMS,
         make: |_, _, settings| Box::new(policy::<ORDER>(settings)),
         page: &[],
+        among_all: true,
         planner: Planner::Progress {
             generator: generator::<ORDER>,
             follow: |_, _, settings, plans| Box::new(policy::<ORDER>(settings).with_plans(plans)),

@@ -69,7 +69,8 @@ fn one(registry: Registry) -> Listed<PolicySpec> {
 }
 
 fn several(registry: Registry) -> Listed<Several> {
-    let all = PossibleValue::new(ALL).help("every policy, each with its defaults");
+    let all =
+        PossibleValue::new(ALL).help("the baselines and the policies of the papers, each with its defaults");
     let names: Vec<_> = std::iter::once(all).chain(names(&registry)).collect();
     Listed::new(names, move |text| registry.parse_several(text).map(Several))
 }

@@ -97,6 +97,11 @@ pub(crate) fn deviation(text: &str) -> Result<f64, String> {
     number(text, 0.0..=3.0, "a number from 0 to 3")
 }
 
+/// A price, in whatever money.
+pub(crate) fn price(text: &str) -> Result<f64, String> {
+    number(text, 0.0..=f64::MAX, "a number from 0")
+}
+
 /// A number of machines; for `tune`, a range of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Machines {

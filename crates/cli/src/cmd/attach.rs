@@ -24,7 +24,7 @@ use slackline_model::{Start, Time};
 use super::Answer;
 use crate::args::attach::AttachFlags;
 use crate::args::{PolicyTimeout, policy, value};
-use crate::out;
+use crate::{input, out};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -80,6 +80,7 @@ pub(crate) struct Attach {
 
 pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     let policy = args.policy_timeout.of(args.policy.clone());
+    input::tell_of(std::slice::from_ref(&policy));
     let wish = Wish {
         dry_run: args.dry_run,
         every: Duration::from_secs_f64(args.every),

@@ -1,9 +1,12 @@
-//! `tune --until`: the smallest cluster that meets a condition under a policy.
+//! `tune --until` and `tune --over`: the smallest cluster or the best setting that meets conditions under a policy.
 
-use anyhow::{Context, anyhow, bail};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::{anyhow, bail};
 use slackline::PolicySpec;
-use slackline::capacity::{CapacityError, Condition, Search, smallest};
-use slackline::import::grain_span;
+use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, Tried, search};
+use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
 use slackline::report::capacity as report;
 use slackline::report::headline;
 use slackline::report::number::counted;
@@ -14,38 +17,77 @@ use super::Answer;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
-use crate::input::{Source, tell};
+use crate::input::{Source, tell, tell_of};
 use crate::out;
 use crate::progress::Cells;
 
-/// What is asked of clusters of several sizes.
+/// What is asked of a cluster, as one thing about it is varied.
 pub(super) struct Capacity<'a> {
     pub(super) source: &'a Source,
     pub(super) policy: &'a PolicySpec,
-    pub(super) condition: &'a Condition,
-    /// The workload, on a range of machines.
+    pub(super) conditions: &'a [Condition],
+    /// What is varied, unless it is machines, whose range is that of the shape.
+    pub(super) over: Option<&'a Axis>,
+    pub(super) method: Method,
+    /// A fast policy that goes ahead.
+    pub(super) scout: Option<&'a PolicySpec>,
+    pub(super) threads: usize,
+    /// What a machine costs an hour.
+    pub(super) price: Option<f64>,
     pub(super) shape: &'a Shape,
     pub(super) importers: &'a Importers,
     pub(super) simulation: &'a SimulationArgs,
     pub(super) output: &'a OutputArgs,
     pub(super) table: &'a TableArgs,
-    /// Whether to show every size that was tried.
+    /// Whether to show every value that was tried.
     pub(super) all: bool,
 }
 
+impl Capacity<'_> {
+    fn axis(&self) -> anyhow::Result<Axis> {
+        match (self.over, self.shape.machines) {
+            (Some(axis), Some(machines)) if axis.knob == Knob::Machines => {
+                bail!("--machines: found {machines} with --over machines, expected one of them")
+            }
+            (Some(axis), _) => Ok(axis.clone()),
+            (None, Some(machines)) => Ok(Axis::machines(machines.least..=machines.most)),
+            (None, None) => {
+                bail!(
+                    "--until: found neither --machines nor --over, expected --machines A..B or --over NAME=A..B"
+                )
+            }
+        }
+    }
+
+    /// The workload on the cluster where the axis has this value.
+    fn sized(&self, axis: &Axis, value: f64) -> anyhow::Result<WorkloadOptions> {
+        let is_machines = axis.knob == Knob::Machines;
+        let machines = if is_machines { None } else { self.shape.machines };
+        let options = Shape { machines, ..self.shape.clone() }.options(self.importers)?;
+        Ok(match axis.knob {
+            Knob::Machines => options.with_machines(value as u32),
+            Knob::Slots => options.with_slots(SlotOptions::Universal(value as u32)),
+            _ => options,
+        })
+    }
+}
+
 pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
-    let Capacity { source, policy, condition, .. } = *asked;
-    let view = asked.table.view(asked.output, &[report::MACHINES, condition.metric()])?;
-    let machines = asked.shape.machines.context("--until: found no --machines, expected --machines A..B")?;
-    let any = Shape { machines: None, ..asked.shape.clone() }.options(asked.importers)?;
-    let sized = |count| any.clone().with_machines(count);
-    let (small, large) = (sized(machines.least), sized(machines.most));
+    let Capacity { source, policy, conditions, price, .. } = *asked;
+    let axis = asked.axis()?;
+    let question = report::Asked { policy, conditions, axis: &axis, price };
+    let view = asked.table.view(asked.output, &report::columns(&question))?;
+    let (small, large) = (asked.sized(&axis, axis.smallest())?, asked.sized(&axis, axis.largest())?);
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
+    tell_of(std::slice::from_ref(policy));
     loaded.prepare(asked.simulation.grain)?;
     let flows = loaded.instance.flows();
-    let is_idle = condition.is_about_deadlines() && flows.iter().all(|flow| flow.deadline.is_none());
-    if is_idle && !flows.is_empty() {
+    let idle = conditions.iter().find(|condition| condition.is_about_deadlines());
+    if let Some(condition) = idle
+        && !flows.is_empty()
+        && flows.iter().all(|flow| flow.deadline.is_none())
+    {
         bail!(
             "--until: found {condition} for a workload without deadlines, which any cluster meets, expected deadlines in \
              {} or --deadlines",
@@ -58,21 +100,27 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let options =
         asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
     let (draft, _) = source.shape(&large)?.into_draft()?;
-    let grain = grain_span(asked.simulation.grain);
-    let cells = Cells::new();
-    let sizes = (machines.most - machines.least + 1) as usize;
-    let progress = |count| cells.at((count - machines.least) as usize, sizes);
-    let machines_range = machines.least..=machines.most;
-    let search = Search::new(policy, condition, machines_range, &options).with_grain(grain);
-    let found = match smallest(&draft, &search, &progress) {
+    let shown = Shown::new(&axis);
+    let told = |tried: &Tried| shown.one_more(tried);
+    let stop = stop_on_interrupt();
+    let cancel = || stop.load(Ordering::Relaxed);
+    let search_for = Search::new(policy, conditions, &axis, &options)
+        .with_method(asked.method)
+        .with_scout(asked.scout)
+        .with_grain(grain_span(asked.simulation.grain))
+        .with_threads(asked.threads)
+        .with_cancel(&cancel)
+        .with_told(&told);
+    let found = match search(&draft, &search_for) {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),
+        Err(CapacityError::Axis(problem)) => bail!("--over: {problem}"),
         Err(error) => {
             out::error(&anyhow!("{}: {error}", policy.spec()));
             return Ok(Answer::No);
         }
     };
-    drop(cells);
+    drop(shown);
     let head = format!(
         "{}: {}, {}, {}\n{}: {}\n",
         source.short_name(),
@@ -80,19 +128,51 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         counted(loaded.instance.jobs().len() as u64, "job"),
         headline::tasks(&loaded.instance),
         policy.spec(),
-        report::outcome(&found, condition, &machines.to_string())
+        report::outcome(&found, &question)
     );
     let body = match asked.output.form() {
         Form::Table => {
-            let table = report::table(&found, condition, asked.all, &view);
-            format!("{}\n{table}", fitted(&head, view.width))
+            format!("{}\n{}", fitted(&head, view.width), report::table(&found, &question, asked.all, &view))
         }
-        Form::Csv => report::csv(&found, condition),
-        Form::Json => report::json(&found, policy, condition),
+        Form::Csv => report::csv(&found, &question),
+        Form::Json => report::json(&found, &question),
     };
     if asked.output.form() != Form::Table {
         out::talk(head.trim_end());
     }
     out::text(asked.output.file(), &body)?;
-    Ok(if found.found.is_some() { Answer::Yes } else { Answer::No })
+    Ok(if found.found.is_some() && !found.is_interrupted { Answer::Yes } else { Answer::No })
+}
+
+/// What ctrl-C sets: the search then ends with what it knows. The second one ends the program.
+fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    // Without a handler ctrl-C ends the program, as it does elsewhere.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    });
+    stop
+}
+
+/// How far the search is, on a terminal.
+struct Shown {
+    cells: Cells,
+    tried: AtomicUsize,
+    /// About how many values will be tried.
+    of: usize,
+}
+
+impl Shown {
+    fn new(axis: &Axis) -> Self {
+        let of = axis.to_be_tried();
+        Self { cells: Cells::new(), tried: AtomicUsize::new(0), of }
+    }
+
+    fn one_more(&self, _: &Tried) {
+        let tried = self.tried.fetch_add(1, Ordering::Relaxed) + 1;
+        self.cells.at(tried, self.of.max(tried));
+    }
 }

@@ -10,6 +10,7 @@ use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
 use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::parallel::processors;
+use slackline::recorded::{self, Distance};
 use slackline::registry::ALL;
 use slackline::report::comparison::About;
 use slackline::report::number::{Unit, counted, number};
@@ -127,8 +128,17 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     let source = input::read(&args.workload, args.output.file())?;
     let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
-    let policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.answers.of(policy)).collect();
+    let mut policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.answers.of(policy)).collect();
+    let shape = args.shape.options(&tables.importers)?;
+    let mut loaded = Some(source.load(&shape.clone().with_seed(args.shape.root_seed()))?);
+    // What really happened stands first beside the policies that are compared unless others are asked for.
+    if loaded.as_ref().is_some_and(|loaded| loaded.recorded.is_some())
+        && policies.iter().map(PolicySpec::spec).eq(tables.policies.usual())
+    {
+        policies.insert(0, tables.policies.parse(recorded::NAME)?);
+    }
     args.simulation.check_policies(&policies)?;
+    input::tell_of(&policies);
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
@@ -138,8 +148,10 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let mut progress = None;
     let mut rounds = Vec::new();
     for (k, &seed) in seeds.iter().enumerate() {
-        let shape = args.shape.options(&tables.importers)?.with_seed(seed);
-        let mut loaded = source.load(&shape)?;
+        let mut loaded = match loaded.take() {
+            Some(first) => first,
+            None => source.load(&shape.clone().with_seed(seed))?,
+        };
         loaded.prepare(args.simulation.grain)?;
         if k == 0 {
             tell(&source.name, &loaded.diagnostics);
@@ -226,7 +238,8 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
         .with_threads(args.threads.map_or_else(processors, usize::from))
         .with_schedules(args.schedules.is_some())
         .with_cancel(&cancel)
-        .with_ended(&ended);
+        .with_ended(&ended)
+        .with_recorded(loaded.recorded.as_ref());
     let told = |k: usize, done: u64| progress.at(base + k, done);
     let compared = compare(instance, policies, &options, bound, how.with_progress(&told));
     if let Some(error) = unwritten.into_inner() {
@@ -237,13 +250,30 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
     Ok(Round {
-        rows: compared.iter().map(|one| setting.row(instance, one)).collect(),
+        rows: rows(setting, instance, &compared),
         bound,
         headlines,
         objective: instance.objective(),
         options,
         sha256: loaded.sha256.clone(),
     })
+}
+
+/// The row of each policy, with how far it is from what was recorded, if anything was.
+fn rows(setting: &Setting<'_>, instance: &Instance, compared: &[Compared]) -> Vec<Row> {
+    let is_recorded = |one: &&Compared| one.policy.name() == recorded::NAME;
+    let recorded = compared.iter().find(is_recorded).and_then(|one| Some(&one.result.as_ref().ok()?.flows));
+    let row = |one: &Compared| {
+        let mut row = setting.row(instance, one);
+        if let (Some(recorded), Ok(simulated), Ok(figures)) = (recorded, &one.result, &mut row.result)
+            && !is_recorded(&one)
+        {
+            let distance = Distance::between(instance, recorded, &simulated.flows);
+            figures.metrics.extend(distance.into_iter().flat_map(Distance::entries));
+        }
+        row
+    };
+    compared.iter().map(row).collect()
 }
 
 /// What is said of a policy when it ends.

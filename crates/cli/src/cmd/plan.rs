@@ -103,6 +103,7 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     let options = args.shape.options(&tables.importers)?;
     let mut loaded = source.load(&options)?;
     tell(&source.name, &loaded.diagnostics);
+    input::tell_of(args.policy.as_slice());
     let policy = match &args.policy {
         Some(policy) => args.timeout.of(policy.clone()),
         None => plan::default_policy(&loaded.instance, &tables.policies).with_context(|| {

@@ -29,7 +29,7 @@ use crate::args::output::Form;
 use crate::args::state::state_name;
 use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
-use crate::input::Source;
+use crate::input::{self, Source};
 use crate::tables::Tables;
 use crate::{jobs, out};
 
@@ -140,6 +140,7 @@ fn deadline(text: &str) -> Result<Deadline, String> {
 
 pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
+    input::tell_of(std::slice::from_ref(&args.policy));
     let source = Source::read(&args.workload)?;
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();

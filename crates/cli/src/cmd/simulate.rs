@@ -62,8 +62,8 @@ pub(crate) struct Simulate {
     simulation: SimulationArgs,
     /// Read the workload while it is simulated, in memory for what is live
     ///
-    /// Its flows must be in the order of their releases, one a line: a document in lines (.jsonl), which is read so by
-    /// itself, or a SWIM trace.
+    /// Its flows must be in the order of their releases: a document in lines (.jsonl), which is read so by itself, a
+    /// SWIM trace, or a log that is read line by line (swf, sacct, alibaba).
     #[arg(long, help_heading = "Workload")]
     stream: bool,
     #[command(flatten)]
@@ -86,6 +86,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     args.check_certificates()?;
+    input::tell_of(std::slice::from_ref(&args.policy));
     if let Some(answer) = stream::run(args, tables, &view, &past)? {
         return Ok(answer);
     }

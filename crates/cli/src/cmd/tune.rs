@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use slackline::PolicySpec;
-use slackline::capacity::Condition;
+use slackline::capacity::{Axis, Condition, Knob, NoCondition};
 use slackline::import::{KnowledgeOption, RecordedOptions, SlotOptions, bounds};
+use slackline::parallel::processors;
 use slackline::report::table::fitted;
 use slackline::report::tuning;
 use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
+use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 
 use super::Answer;
@@ -28,15 +29,20 @@ Examples:
   slackline tune examples/purdue-30.toml --machines 19 --slots 4
   slackline tune examples/purdue-30.toml --total-slots 80 --schedule best.json
   slackline tune examples/nightly.toml --machines 1..50 --until missed:0 -p edf
+  slackline tune trace.tsv --machines 10..6000 --deadlines 3 --until missed:1% --until p95_response:2h -p edf
+  slackline tune examples/nightly.toml --over slowstart=0.05..1 -p fair
 
 Splits: --total-slots divides slots one by one; --machines with --slots gives every machine the same m map \
 and r reduce slots, m + r = --slots. Without either, the workload's own machines are divided so. Flows are \
 of one job and all there at 0.
 
-Capacity: every size of --machines A..B is simulated under --policy, smallest first, until one meets the \
-condition; none is skipped, as more machines may do worse, so sizes above the answer may fail again. \
-Deadlines that --deadlines F makes are those of the largest cluster, for all sizes. If no size does, the exit \
-code is 1.")]
+Capacity: sizes of --machines A..B, or of --over slots=A..B, are simulated under --policy until the fewest is \
+known that meets every --until: by halves, and then next to the answer and 5 % from it, to see whether more is \
+better here (it need not be). --search every tries all sizes up to the answer. A simulation ends early once a \
+condition cannot be met. Settings (--over slowstart=A..B, heartbeat=A..B), sizes with a step (A..B:STEP), and \
+sizes without --until are all simulated to their end, and make a curve (--format csv). Deadlines that --deadlines F makes \
+are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). If nothing does, the exit code is 1. Ctrl-C ends the search with what \
+it knows.")]
 pub(crate) struct Tune {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -64,13 +70,40 @@ pub(crate) struct Tune {
 
     /// Find the fewest machines with METRIC at most N
     ///
-    /// Such as missed:0 or mean_response:5m. For another comparison write one of < <= = >= > instead of the colon and
-    /// quote it for the shell: 'utilisation>=0.5'.
-    #[arg(long, value_name = "METRIC:N", requires = "policy", value_parser = condition(), hide_possible_values = true, help_heading = "Capacity",
+    /// Such as missed:0, missed:1% (of the flows with deadlines) or mean_response:5m; given several times, all must hold.
+    /// For another comparison write one of < <= = >= > instead of the colon and quote it for the shell:
+    /// 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
+    #[arg(long, value_name = "METRIC:N", value_parser = until(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
-    until: Option<Condition>,
+    until: Vec<Until>,
+    /// The limit of an --until that names a metric alone; of several, in their order
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "N",
+        requires = "until",
+        allow_hyphen_values = true,
+        help_heading = "Capacity"
+    )]
+    at_most: Vec<String>,
+    /// Vary this instead of machines
+    ///
+    /// slots, map-slots or reduce-slots of each machine, slowstart or heartbeat: NAME=A..B, or NAME=A..B:STEP. Of sizes the
+    /// fewest with every --until is found; of settings the one that costs least, by the objective.
+    #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity",
+        conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
+    over: Option<Axis>,
+    /// Whether sizes are tried by halves, or all up to the answer
+    #[arg(long, hide_short_help = true, value_enum, default_value = "bisect", help_heading = "Capacity")]
+    search: SearchArg,
+    /// What a machine costs an hour, for a column of prices
+    #[arg(long, hide_short_help = true, value_name = "PRICE", value_parser = value::price, help_heading = "Capacity")]
+    machine_hour: Option<f64>,
+    /// Simulations at a time [default: as many as there are processors]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Capacity")]
+    threads: Option<u16>,
     /// Policy that runs the cluster, as in fair:by=flow
-    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), requires = "until", help_heading = "Capacity")]
+    #[arg(long, short, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Capacity")]
     policy: Option<PolicySpec>,
     #[command(flatten)]
     timeout: PolicyTimeout,
@@ -82,7 +115,7 @@ pub(crate) struct Tune {
     output: OutputArgs,
     #[command(flatten)]
     table: TableArgs,
-    /// Show the whole order, or every size that was tried
+    /// Show the whole order, or every value that was tried
     #[arg(long, help_heading = "Output")]
     all: bool,
 }
@@ -105,21 +138,92 @@ enum ModeArg {
     Strict,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SearchArg {
+    // By halves, with checks at the end.
+    Bisect,
+    // All sizes up to the answer.
+    Every,
+}
+
 fn method() -> Listed<Method> {
     Listed::of("method", Method::ALL.map(|method| (method.name(), method)))
 }
 
-fn condition() -> Listed<Condition> {
-    Listed::new(Condition::metrics().map(|metric| format!("{metric}:")), str::parse::<Condition>)
+/// A condition, or the metric of one whose limit comes with `--at-most`.
+#[derive(Clone, Debug)]
+enum Until {
+    Whole(Condition),
+    Metric(&'static str),
+}
+
+fn until() -> Listed<Until> {
+    Listed::new(Condition::metrics().map(|metric| format!("{metric}:")), |text: &str| match text.parse() {
+        Err(NoCondition::Sign) => Condition::metric_named(text.trim()).map(Until::Metric),
+        read => read.map(Until::Whole),
+    })
+}
+
+fn axis() -> Listed<Axis> {
+    Listed::new(Knob::ALL.map(|knob| format!("{}=", knob.name())), str::parse::<Axis>)
+}
+
+impl Tune {
+    /// Whether it is clusters or settings that are compared, and not splits.
+    fn is_of_capacity(&self) -> bool {
+        !self.until.is_empty() || self.over.is_some()
+    }
+
+    /// What must hold.
+    fn conditions(&self) -> anyhow::Result<Vec<Condition>> {
+        let mut limits = self.at_most.iter();
+        let mut condition = |until: &Until| match until {
+            Until::Whole(condition) => Ok(condition.clone()),
+            Until::Metric(metric) => {
+                let limit = limits.next().with_context(|| {
+                    format!("--until: found {metric} without a limit, expected {metric}:N, or --at-most N beside it")
+                })?;
+                format!("{metric}<={limit}").parse().with_context(|| format!("--at-most {limit}"))
+            }
+        };
+        let conditions = self.until.iter().map(&mut condition).collect::<anyhow::Result<Vec<_>>>()?;
+        match limits.next() {
+            Some(limit) => {
+                bail!(
+                    "--at-most: found {limit}, which belongs to no --until, expected --until METRIC beside it"
+                )
+            }
+            None => Ok(conditions),
+        }
+    }
+}
+
+/// The policy that goes ahead: one that takes part of a second on a large trace.
+fn scout(conditions: &[Condition], policy: &PolicySpec) -> Option<PolicySpec> {
+    let name = if conditions.iter().any(Condition::is_about_deadlines) { "edf" } else { "fifo" };
+    let is_fast = ["fifo", "edf"].contains(&policy.name());
+    (!is_fast).then(|| Registry::standard().parse(name).ok()).flatten()
 }
 
 pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let source = input::read(&args.workload, args.output.file())?;
-    if let (Some(condition), Some(policy)) = (&args.until, &args.policy) {
+    if args.is_of_capacity() {
+        let Some(policy) = &args.policy else {
+            bail!("--policy: found none, expected the policy that runs the cluster, such as --policy edf");
+        };
+        let (policy, conditions) = (args.timeout.of(policy.clone()), args.conditions()?);
         return capacity::run(&Capacity {
             source: &source,
-            policy: &args.timeout.of(policy.clone()),
-            condition,
+            policy: &policy,
+            conditions: &conditions,
+            over: args.over.as_ref(),
+            method: match args.search {
+                SearchArg::Bisect => slackline::capacity::Method::Bisect,
+                SearchArg::Every => slackline::capacity::Method::Every,
+            },
+            scout: scout(&conditions, &policy).as_ref(),
+            threads: args.threads.map_or_else(processors, usize::from),
+            price: args.machine_hour,
             shape: &args.shape,
             importers: &tables.importers,
             simulation: &args.simulation,
@@ -162,6 +266,10 @@ fn refuse_without_effect(args: &Tune) -> anyhow::Result<()> {
     flags.extend(args.simulation.history.is_some().then_some("history"));
     flags.extend(args.simulation.timings.then_some("timings"));
     flags.extend(args.timeout.is_given().then_some("policy-timeout"));
+    flags.extend(args.policy.is_some().then_some("policy"));
+    flags.extend(args.machine_hour.is_some().then_some("machine-hour"));
+    flags.extend(args.threads.is_some().then_some("threads"));
+    flags.extend((args.search != SearchArg::Bisect).then_some("search"));
     if let Some(flag) = flags.first() {
         bail!("--{flag}: found no --until, expected one: splits are estimated, not simulated");
     }

@@ -18,6 +18,7 @@
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
+//! - `hadoop_logs`: logs of Hadoop, and what really happened beside what would have;
 //! - `lines`: schedules as JSON lines say what documents say;
 //! - `streams`: workloads in lines are simulated as they are read;
 //! - `names`: what is mistyped is answered with what was meant;
@@ -39,6 +40,7 @@ mod config;
 mod edges;
 mod explain;
 mod files;
+mod hadoop_logs;
 mod help;
 mod history;
 mod lines;

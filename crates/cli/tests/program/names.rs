@@ -62,10 +62,12 @@ fn a_condition_needs_no_quotes() {
         done(&args)
     };
     let document = args("missed:0");
-    assert!(document.contains("missed<=0") && document.contains("\"machines\": 9"), "{document}");
+    assert!(document.contains("missed<=0") && document.contains("\"found\": 9.0"), "{document}");
     assert_eq!(args("missed<=0"), document);
-    let ran = run(&["tune", NIGHTLY, "--until", "missed", "--policy", "edf"]);
-    assert!(ran.code == Some(2) && ran.err.contains("expected METRIC:NUMBER (at most)"), "{}", ran.err);
+    let apart = ["tune", NIGHTLY, "--machines", "1..50", "--policy", "edf", "--format", "json"];
+    assert_eq!(done(&[&apart[..], &["--until", "missed", "--at-most", "0"]].concat()), document);
+    let ran = run(&["tune", NIGHTLY, "--machines", "1..50", "--until", "missed", "--policy", "edf"]);
+    assert!(ran.code == Some(2) && ran.err.contains("expected missed:N, or --at-most N"), "{}", ran.err);
 }
 
 #[test]

@@ -117,11 +117,8 @@ fn rows_come_in_the_order_that_is_asked_for() {
         "missed",
     ]);
     let first = sizes.lines().skip_while(|line| !line.starts_with('─')).nth(1).expect("a row");
-    assert_eq!(
-        first.split_whitespace().collect::<Vec<_>>(),
-        ["9", "0"],
-        "counts have no fractions:\n{sizes}"
-    );
+    let cells: Vec<&str> = first.split_whitespace().take(3).collect();
+    assert_eq!(cells, ["9", "yes", "0"], "counts have no fractions:\n{sizes}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Flows are chains of up to six jobs on 100 universal slots, and all are there at once; orders are drawn at random. The aim
 //! is 50 microseconds for 100 batches, and 10 milliseconds for a decision of `auto` at 100 flows, which makes a rollout of each
-//! rule and 200 near the best, many of them from where nothing has changed yet to where it is clear that they are worse.
+//! rule and 200 near the best, many of them from where nothing has changed yet to where it is clear that they are worse. Of 1,000
+//! flows it is 50 milliseconds. Then flows come one by one to those that are there, and every decision is measured.
 
 use slackline_algo::auto::{ENTRY, Evaluator, Sequence};
 use slackline_algo::rule::{online, residual::Residual};
@@ -11,10 +12,10 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Draft, Instance, Seed};
-use slackline_policy::{Action, Config, Event, Policy, Style, View};
+use slackline_policy::{Action, Ask, Config, Event, Grant, Policy, Style, View};
 use slackline_sim::{Options, Sim};
 
-use super::measure::{busy, fnv};
+use super::measure::{busy, fnv, hash};
 use super::size::Size;
 
 /// Prints a row for each number of flows.
@@ -28,18 +29,54 @@ pub fn run(size: Size) {
         "flows", "phases", "batches", "rollouts/s", "us/100 batches", "look us", "decision ms"
     );
     for &flows in sizes {
-        let instance = instance(flows);
+        let instance = instance(flows, 0);
         let mut probe = Probe { rollouts, is_done: false };
         let mut engine = Sim::new(&instance, Options::exact());
         slackline_policy::run(&instance, &mut probe, &mut engine, Config::plain());
     }
+    decisions(size);
 }
 
-fn instance(flows: usize) -> Instance {
+/// Prints a row for each number of flows to which others come.
+fn decisions(size: Size) {
+    let (sizes, come): (&[usize], usize) = match size {
+        Size::Small => (&[10], 3),
+        Size::Large => (&[100, 1_000, 10_000], 100),
+    };
+    println!(
+        "\n{:>6} {:>7} {:>10} {:>8} {:>8} {:>8}  hash",
+        "flows", "phases", "decisions", "p50 ms", "p99 ms", "most ms"
+    );
+    for &flows in sizes {
+        let instance = instance(flows, come);
+        let defaults = Settings::defaults(ENTRY.params);
+        let auto = (ENTRY.make)(instance.cluster(), &instance.objective(), &defaults);
+        let mut timed = Timed { auto, took: Vec::new(), wanted: come + 1, phases: 0 };
+        let mut engine = Sim::new(&instance, Options::exact());
+        let run = slackline_policy::run(&instance, &mut timed, &mut engine, Config::plain());
+        // The first takes in all flows that were there before the others came.
+        let mut took = timed.took[1..].to_vec();
+        took.sort_by(f64::total_cmp);
+        let at = |share: f64| took[((took.len() - 1) as f64 * share).round() as usize] * 1e3;
+        println!(
+            "{flows:>6} {:>7} {:>10} {:>8.1} {:>8.1} {:>8.1}  {:016x}",
+            timed.phases,
+            took.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0),
+            hash(&run.tasks)
+        );
+    }
+}
+
+/// So many flows that are there at once, and some that come after them, one a second.
+fn instance(flows: usize, come: usize) -> Instance {
     let rng = &mut random::rng(Seed(1), "rollouts", 0);
     let machine =
         MachineDraft { name: "m".into(), count: 10, speed: 1.0, slots: Slots::Universal(10), rack: None };
-    let flows = (0..flows).map(|id| chain(id, rng)).collect();
+    let release = |id: usize| (id + 1).saturating_sub(flows) as f64;
+    let flows = (0..flows + come).map(|id| FlowDraft { release: release(id), ..chain(id, rng) }).collect();
     Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() })
         .expect("the drafts are valid")
 }
@@ -115,5 +152,38 @@ impl Probe {
             decision * 1e3,
             fnv(sums)
         );
+    }
+}
+
+/// `auto`, with what its decisions took. When enough are measured no more slots are given out, and the run ends.
+struct Timed {
+    auto: Box<dyn Policy>,
+    /// Seconds of each decision.
+    took: Vec<f64>,
+    /// How many are to be measured.
+    wanted: usize,
+    /// How many phases there are in all.
+    phases: usize,
+}
+
+impl Policy for Timed {
+    fn name(&self) -> &'static str {
+        "timed"
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
+        let ((), seconds) = busy(|| self.auto.on_events(events, view, out));
+        self.phases = view.instance.phases().len();
+        if events.iter().any(|event| matches!(event, Event::FlowArrived(_))) {
+            self.took.push(seconds);
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        (self.took.len() < self.wanted).then(|| self.auto.next(ask, view)).flatten()
     }
 }

@@ -4,12 +4,11 @@ mod flows;
 
 use std::collections::BTreeSet;
 
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
-
 use crate::cluster::{Cluster, Group, Slots};
 use crate::draft::{Draft, MachineDraft};
 use crate::error::{Invalid, Problem};
 use crate::id::MachineId;
+use crate::names::is_printable;
 use crate::time::SECONDS_MAX;
 
 pub(super) use flows::{check_one, limits, recurrence, recurrences};
@@ -52,18 +51,10 @@ impl Problems {
     fn name(&mut self, path: impl FnOnce() -> String, name: &str) {
         if name.is_empty() {
             self.add(path(), "found an empty name, expected a printable one");
-        } else if name.trim() != name || !name.chars().all(printable) {
+        } else if name.trim() != name || !name.chars().all(is_printable) {
             self.add(path(), format!("found {name:?}, expected printable text without space around it"));
         }
     }
-}
-
-/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate, private use,
-/// unassigned), Zl and Zp.
-fn printable(c: char) -> bool {
-    let separates =
-        |category| matches!(category, GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator);
-    c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
 }
 
 /// The cluster of a draft, if nothing at all is wrong with the draft.

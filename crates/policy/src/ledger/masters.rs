@@ -58,6 +58,16 @@ impl Masters {
         live.chain(self.lingering.values().map(|&(slot, _)| slot)).flatten()
     }
 
+    /// How many slots they hold together.
+    pub(crate) fn held(&self) -> u32 {
+        self.held
+    }
+
+    /// Whether the master of a job that is not over holds a slot.
+    pub(crate) fn holds_slot(&self, job: JobId) -> bool {
+        self.live.get(&job).is_some_and(|master| master.slot.is_some())
+    }
+
     /// Whether a job is about to be submitted.
     pub(crate) fn is_submitting(&self, job: JobId) -> bool {
         self.submitting.contains(&job)

@@ -70,6 +70,7 @@ impl<'a> ScheduleDocument<'a> {
     /// A document that is none; options that nothing records.
     pub fn open(source: &'a Source, importers: &Importers) -> Result<Self, ImportError> {
         source.refuse_plans("a schedule")?;
+        source.refuse_folder("a schedule")?;
         let Head { meta, has_tasks, is_in_lines } = read_schedule_head(&source.name, &source.bytes)?;
         let recorded = |problem| ImportError::Recorded { file: source.name.clone(), problem };
         let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;

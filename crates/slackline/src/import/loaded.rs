@@ -11,6 +11,7 @@ use slackline_trace::{Diagnostic, Imported, Meta, TraceError};
 
 use super::error::ImportError;
 use super::recorded_options::{RecordedOptions, add_grain};
+use crate::recorded::Recorded;
 
 /// Grain of phases that are given only as work, unless another is asked for, seconds.
 pub(super) const GRAIN: f64 = 10.0;
@@ -28,6 +29,8 @@ pub struct Shaped {
     pub(super) imported: Imported,
     pub(super) recorded: RecordedOptions,
     pub(super) deadlines: Option<f64>,
+    /// The machines that the document itself has.
+    pub(super) machines: Vec<MachineDraft>,
 }
 
 /// A workload that is ready to be scheduled.
@@ -43,6 +46,8 @@ pub struct Loaded {
     pub options: RecordedOptions,
     /// What the importer has to say.
     pub diagnostics: Vec<Diagnostic>,
+    /// What really happened, if the document says so.
+    pub recorded: Option<Recorded>,
 }
 
 /// The grain that was asked for in seconds, or the usual one.
@@ -83,9 +88,13 @@ impl Shaped {
     /// Everything that is wrong with the document, with lines; no cluster; deadlines beyond what can be.
     pub fn into_loaded(self) -> Result<Loaded, ImportError> {
         let instance = self.check()?;
-        let Self { name, imported, recorded, .. } = self;
-        let Imported { sha256, diagnostics, .. } = imported;
-        Ok(Loaded { name, instance, sha256, options: recorded, diagnostics })
+        let Self { name, imported, recorded, deadlines, machines } = self;
+        let Imported { mut draft, sha256, diagnostics, .. } = imported;
+        if deadlines.is_some() {
+            write_deadlines(&mut draft, &instance);
+        }
+        let happened = Recorded::of(draft, machines);
+        Ok(Loaded { name, instance, sha256, options: recorded, diagnostics, recorded: happened })
     }
 
     fn check(&self) -> Result<Instance, ImportError> {

@@ -230,7 +230,7 @@ impl SimulationOptions {
     fn plans(&self, instance: &Instance) -> Result<BTreeMap<FlowId, Plan>, ImportError> {
         let mut plans = BTreeMap::new();
         for path in &self.plan_files {
-            let Source { name, bytes } = Source::read(path.as_ref())?;
+            let Source { name, bytes, .. } = Source::read(path.as_ref())?;
             match PlanFile::decode(&bytes).map(|file| file.assign(instance, &mut plans)) {
                 Ok(Ok(())) => {}
                 Ok(Err(problem)) => return Err(ImportError::PlanMismatch { name, problem }),

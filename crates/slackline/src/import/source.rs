@@ -4,29 +4,33 @@ use std::io::Read;
 use std::path::Path;
 
 use slackline_model::{Metric, Objective, Seed};
-use slackline_trace::{Diagnostic, ImportOptions, Imported, Importer, Place, TraceError, read_workload};
+use slackline_trace::{
+    Diagnostic, Folder, ImportOptions, Imported, Importer, Place, TraceError, read_folder, read_workload,
+};
 
 use super::error::ImportError;
 use super::loaded::{Loaded, Shaped};
 use super::workload_options::WorkloadOptions;
 use crate::woha::PlanFile;
 
-/// A file in memory, so that it can be read more than once even if it came through a pipe.
+/// A file in memory, so that it can be read more than once even if it came through a pipe; or a folder.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// What messages call it.
     pub name: String,
-    /// Its content.
+    /// Its content; of a folder the names and hashes of its files.
     pub bytes: Vec<u8>,
+    /// The folder, if it is one.
+    pub folder: Option<Folder>,
 }
 
 impl Source {
     /// Bytes under a name, which helps to guess their format.
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self { name: name.into(), bytes: bytes.into() }
+        Self { name: name.into(), bytes: bytes.into(), folder: None }
     }
 
-    /// Reads a file; `-` is standard input.
+    /// Reads a file, or looks for the files of a folder; `-` is standard input.
     ///
     /// # Errors
     /// Whatever the file system says.
@@ -38,10 +42,24 @@ impl Source {
             return Ok(Self::new("stdin", bytes));
         }
         let name = path.display().to_string();
+        if path.is_dir() {
+            return match Folder::open(path) {
+                Ok(folder) => Ok(Self { name, bytes: folder.manifest()?, folder: Some(folder) }),
+                Err(source) => Err(ImportError::Read { name, source }),
+            };
+        }
         match std::fs::read(path) {
-            Ok(bytes) => Ok(Self { name, bytes }),
+            Ok(bytes) => Ok(Self::new(name, bytes)),
             Err(source) => Err(ImportError::Read { name, source }),
         }
+    }
+
+    /// Refuses a folder where a document of ours is needed; `expected` says which.
+    pub(super) fn refuse_folder(&self, expected: &str) -> Result<(), ImportError> {
+        if self.folder.is_none() {
+            return Ok(());
+        }
+        Err(TraceError::input(&self.name, None, format!("found a folder, expected {expected}")).into())
     }
 
     /// Refuses a file of WOHA's plans, which is no text, by its name; `expected` is what it should be.
@@ -59,7 +77,7 @@ impl Source {
 
     /// The last part of the name, for headlines.
     pub fn short_name(&self) -> &str {
-        self.name.rsplit('/').next().unwrap_or(&self.name)
+        self.name.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.name)
     }
 
     /// Imports the workload and applies the options, unchecked.
@@ -69,7 +87,12 @@ impl Source {
     pub fn shape(&self, options: &WorkloadOptions) -> Result<Shaped, ImportError> {
         self.refuse_plans("a workload")?;
         let import = import_options(options)?;
-        let mut imported = read_workload(&self.name, &self.bytes, options.from.as_deref(), &import)?;
+        let from = options.from.as_deref();
+        let mut imported = match &self.folder {
+            Some(folder) => read_folder(folder, from, &import)?,
+            None => read_workload(&self.name, &self.bytes, from, &import)?,
+        };
+        let machines = imported.draft.machines.clone();
         refuse_options(&imported.importer, options)?;
         options.apply_cluster(&mut imported.draft, &self.name)?;
         let objective = &mut imported.draft.objective;
@@ -83,7 +106,7 @@ impl Source {
         let settings = import.recorded(&imported.importer);
         let settings = settings.map_err(|problem| ImportError::option("from", problem.to_string()))?;
         let recorded = options.record(settings);
-        Ok(Shaped { name: self.name.clone(), imported, recorded, deadlines: options.deadlines })
+        Ok(Shaped { name: self.name.clone(), imported, recorded, deadlines: options.deadlines, machines })
     }
 
     /// The workload as an instance, phases given only as work uncut.
@@ -111,6 +134,7 @@ fn own_costs(imported: &Imported, metric: Metric) -> Option<Diagnostic> {
         of: "flow",
         count: 1 + own.count() as u64,
         first: place.unwrap_or(Place { line: 1, column: 1 }),
+        file: None,
     })
 }
 

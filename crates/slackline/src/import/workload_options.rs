@@ -139,6 +139,21 @@ impl WorkloadOptions {
         if self.machines.is_none() && self.slots.is_none() && self.speed.is_none() {
             return Ok(());
         }
+        // Slots and speeds are of every machine, however many groups there are.
+        if self.machines.is_none()
+            && draft.machines.len() > 1
+            && !matches!(self.slots, Some(SlotOptions::Total(_)))
+        {
+            for machine in &mut draft.machines {
+                match self.slots {
+                    Some(SlotOptions::Typed { map, reduce }) => machine.slots = Slots::Typed { map, reduce },
+                    Some(SlotOptions::Universal(slots)) => machine.slots = Slots::Universal(slots),
+                    Some(SlotOptions::Total(_)) | None => {}
+                }
+                machine.speed = self.speed.unwrap_or(machine.speed);
+            }
+            return Ok(());
+        }
         let before = match draft.machines.as_slice() {
             [only] => Some(only.clone()),
             _ => None,

@@ -1,14 +1,15 @@
-//! The best task schedule of all policies, of all rules, and of orders that a search finds near the best: what `auto` plans
-//! where everything is known.
+//! The best task schedule of all policies, of all rules, of orders that a search finds near the best and, of few tasks, of a
+//! search that places them one by one: what `auto` plans where everything is known.
 //!
-//! No task schedule of any policy costs less, as each of them is a candidate.
+//! No task schedule of any policy costs less but perhaps of Hadoop's schedulers, as each of the others is a candidate.
 
 use std::sync::Mutex;
 
 use slackline_algo::auto::foreseen::{Idle, InOrder, Search};
+use slackline_algo::auto::insertion::Insertion;
 use slackline_algo::policies::POLICIES;
-use slackline_algo::registry::{MakePlan, Planner, Proposal};
-use slackline_algo::{auto, rule};
+use slackline_algo::registry::{MakePlan, Planner, PolicyEntry, Proposal};
+use slackline_algo::{auto, rule, yarn};
 use slackline_model::params::Settings;
 use slackline_model::schedule::{NewRow, Rows};
 use slackline_model::{FlowId, Instance, Key, SlotRange};
@@ -26,7 +27,8 @@ use crate::simulate::{Options, SimulateError};
 const TIMES: u64 = 10;
 
 /// What is proven of the plan.
-const GUARANTEE: &str = "costs no more than the task schedule of any policy or rule";
+const GUARANTEE: &str =
+    "costs no more than the task schedule of any policy or rule, Hadoop's schedulers left aside";
 
 /// A way to a task schedule.
 enum Candidate {
@@ -63,12 +65,13 @@ pub(super) fn propose(
     let mut all = candidates(settings);
     all.extend(planned(instance));
     let best = best(instance, all, (settings, &Options::exact()), stop)?;
-    let winner = match &best.order {
-        Some(_) => "a search".to_owned(),
-        None => best.winner.policy().spec().to_owned(),
+    let inserted = inserted(instance, settings, &best, stop);
+    let winner = match (&inserted, &best.order) {
+        (None, None) => best.winner.policy().spec().to_owned(),
+        _ => "a search".to_owned(),
     };
     Ok(Proposal {
-        rows: Some(best.rows),
+        rows: Some(inserted.unwrap_or(best.rows)),
         winner: Some(winner),
         guarantee: Some(GUARANTEE.to_owned()),
         cut: stop(),
@@ -131,10 +134,12 @@ fn best(
     })
 }
 
-/// All policies but programs of one's own, `auto` with these settings, and all rules.
+/// All policies but programs of one's own and Hadoop's schedulers (which without a file of queues are as `fifo` and
+/// `fair`), `auto` with these settings, and all rules.
 fn candidates(settings: &Settings) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    for entry in POLICIES {
+    let has_queues = |entry: &&PolicyEntry| entry.params.iter().any(|param| param.name == yarn::FILE);
+    for entry in POLICIES.iter().filter(|entry| !has_queues(entry)) {
         if entry.name == rule::online::ENTRY.name {
             candidates.extend(rule::orders::NAMES.iter().map(|order| Candidate::Rehearsed(ruled(order))));
         } else if entry.name == auto::ENTRY.name {
@@ -224,6 +229,16 @@ fn search(
     let released = |flow: FlowId| instance.flow(place(flow)).release;
     let found = search.run(&view, released, &[order], stop)?;
     Some(found.order.into_iter().map(place).collect())
+}
+
+/// Rows that cost less, of a search that places task by task; none where it finds none, or tasks are many.
+fn inserted(instance: &Instance, settings: &Settings, best: &Best, stop: &dyn Fn() -> bool) -> Option<Rows> {
+    let Rows::Tasks(tasks) = &best.rows else { return None };
+    let tries = TIMES * settings.count("rollouts");
+    let found = Insertion::new(instance)?.run(tasks, tries, settings.count("seed"), stop);
+    let made = |rows: Rows| made(instance, best.winner.policy(), (0, rows));
+    let (before, found) = (made(best.rows.clone()), made(Rows::Tasks(found)));
+    (found.cost < before.cost).then_some(found.rows)
 }
 
 /// The rows of a schedule that serves flows in an order.

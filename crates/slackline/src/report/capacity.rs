@@ -1,67 +1,257 @@
-//! The smallest cluster that meets a condition, and the sizes that were tried.
+//! The smallest cluster, or the best setting, that meets conditions, and the values that were tried.
 
-use slackline_trace::tuning::{Capacity as Document, TriedSize, write_capacity};
+use slackline_trace::tuning::{Capacity as Document, TriedValue, write_capacity};
 
-use crate::capacity::{Capacity, Condition};
+use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, Outcome, Tried};
 use crate::policy_spec::PolicySpec;
 use crate::report::comparison;
-use crate::report::number::{Unit, counted, exact};
+use crate::report::number::{Unit, counted, exact, number};
 use crate::report::table::{Column, Table, View};
 
-/// Sizes that the table shows unless all are asked for: the last ones.
+/// What was asked for, beside the workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The policy that runs the cluster.
+    pub policy: &'a PolicySpec,
+    /// What was to hold.
+    pub conditions: &'a [Condition],
+    /// What was varied.
+    pub axis: &'a Axis,
+    /// What a machine costs an hour, in whatever money.
+    pub price: Option<f64>,
+}
+
+/// Values that the table shows unless all are asked for: those nearest to the answer.
 const SHOWN: usize = 20;
 
-/// The answer in a sentence; `machines` is the range that was searched, in words.
-pub fn outcome(found: &Capacity, condition: &Condition, machines: &str) -> String {
+/// The answer in a sentence or two.
+pub fn outcome(found: &Capacity, asked: &Asked<'_>) -> String {
+    let Asked { conditions, axis, .. } = *asked;
+    let wanted = conditions.iter().map(Condition::to_string).collect::<Vec<_>>().join(" and ");
+    let knob = axis.knob;
+    if found.is_interrupted {
+        return format!("stopped before the end: {}", so_far(found, knob, &wanted));
+    }
+    let Some(value) = found.found else {
+        return format!("no {} in {axis} gives {wanted}", what(knob)) + unproven(found);
+    };
+    let hours = found.tried.iter().find(|tried| tried.value == value).and_then(Tried::figures);
+    let price = asked.price.zip(hours).map_or_else(String::new, |(price, figures)| {
+        format!(
+            "; {} machine-hours cost {}",
+            short(figures.machine_hours),
+            short(price * figures.machine_hours)
+        )
+    });
+    let answer = if knob.is_size() && !conditions.is_empty() {
+        let verb = if value == 1.0 { "is" } else { "are" };
+        format!("{} {verb} the fewest in {axis} with {wanted}", size(knob, value))
+    } else {
+        let with = if conditions.is_empty() { String::new() } else { format!(" of those with {wanted}") };
+        format!("{} {} of {axis} costs least{with}", knob.name(), short(value))
+    };
+    answer + &proof(found, knob, value) + &price
+}
+
+/// What is known of a search that was stopped.
+fn so_far(found: &Capacity, knob: Knob, wanted: &str) -> String {
+    let fails = found.tried.iter().filter(|tried| !tried.meets).map(|tried| tried.value);
     match found.found {
-        Some(count) => format!(
-            "{} {} the fewest in {machines} with {condition}",
-            counted(count.into(), "machine"),
-            if count == 1 { "is" } else { "are" },
-        ),
-        None => format!("no number of machines in {machines} gives {condition}"),
+        Some(value) => {
+            let below = fails.filter(|&fails| fails < value).fold(None, |_, fails| Some(fails));
+            let below = below.map_or_else(String::new, |below| format!(", {} not", does(knob, below)));
+            format!("{} with {wanted}{below}; between nothing is known", does(knob, value))
+        }
+        None => format!("nothing that was tried gives {wanted}"),
     }
 }
 
-/// What may be asked for with `--columns`, beside the condition's metric.
-pub const MACHINES: &str = "machines";
-
-/// The sizes that were tried: all, or the last ones; ordered otherwise, all or the first ones.
-pub fn table(found: &Capacity, condition: &Condition, all: bool, view: &View) -> String {
-    let from = if all || view.sort.is_some() { 0 } else { found.tried.len().saturating_sub(SHOWN) };
-    let tried = &found.tried[from..];
-    let most = if all { usize::MAX } else { SHOWN };
-    let sizes: Vec<Option<f64>> = tried.iter().map(|&(count, _)| Some(f64::from(count))).collect();
-    let values: Vec<Option<f64>> = tried.iter().map(|&(_, value)| value).collect();
-    let metric = condition.metric();
-    let table = Table::of(vec![
-        Column::numbers(MACHINES, &sizes, Unit::Count),
-        Column::numbers(metric, &values, comparison::unit_of(metric)),
-    ]);
-    let hidden = match (from, tried.len().saturating_sub(most)) {
-        (0, 0) => String::new(),
-        (0, more) => format!("… {more} more (--all shows them)\n"),
-        (from, _) => format!("({from} smaller sizes failed; --all shows them)\n"),
-    };
-    table.render_first(view, most) + &hidden
+/// What was seen beside the answer.
+fn proof(found: &Capacity, knob: Knob, value: f64) -> String {
+    let failed_above = found.tried.iter().find(|tried| tried.value > value && !tried.meets);
+    match (found.is_monotone, failed_above) {
+        (Some(false), Some(above)) => format!(
+            "; but {} not, so more is not always better here: --search every tries all",
+            does(knob, above.value)
+        ),
+        (Some(true), _) if found.method == Method::Bisect => {
+            let below = found.tried.iter().rev().find(|tried| tried.value < value);
+            below.map_or_else(
+                || " (the smallest size that was asked for)".to_owned(),
+                |below| format!(" ({} not, and all larger ones that were tried do)", does(knob, below.value)),
+            )
+        }
+        _ => String::new(),
+    }
 }
 
-/// One row a size with all digits.
-pub fn csv(found: &Capacity, condition: &Condition) -> String {
-    let row = |&(count, value): &(u32, Option<f64>)| {
-        let meets = found.found == Some(count);
-        [count.to_string(), exact(value), meets.to_string()]
+/// What a search by halves leaves open where nothing does.
+fn unproven(found: &Capacity) -> &'static str {
+    match found.method {
+        Method::Bisect => ", if fewer never do better; --search every tries all",
+        Method::Every => "",
+    }
+}
+
+/// `12 machines do`, `1 machine does`.
+fn does(knob: Knob, value: f64) -> String {
+    format!("{} {}", size(knob, value), if value == 1.0 { "does" } else { "do" })
+}
+
+/// `12 machines`, `3 map slots a machine`.
+fn size(knob: Knob, value: f64) -> String {
+    match knob {
+        Knob::Machines => counted(value as u64, "machine"),
+        Knob::Slots => format!("{} a machine", counted(value as u64, "slot")),
+        Knob::MapSlots => format!("{} a machine", counted(value as u64, "map slot")),
+        Knob::ReduceSlots => format!("{} a machine", counted(value as u64, "reduce slot")),
+        _ => format!("{} {}", knob.name(), short(value)),
+    }
+}
+
+/// `number of machines`.
+fn what(knob: Knob) -> String {
+    match knob {
+        Knob::Machines => "number of machines".to_owned(),
+        Knob::Slots | Knob::MapSlots | Knob::ReduceSlots => {
+            format!("number of {}", knob.name().replace('-', " "))
+        }
+        _ => knob.name().to_owned(),
+    }
+}
+
+fn short(value: f64) -> String {
+    number(value, if value.fract() == 0.0 { Unit::Count } else { Unit::Measure })
+}
+
+/// The metrics of the conditions, each once.
+fn metrics(conditions: &[Condition]) -> impl Iterator<Item = &'static str> + '_ {
+    let all = move || conditions.iter().map(Condition::metric);
+    all()
+        .enumerate()
+        .filter(move |&(k, metric)| all().take(k).all(|other| other != metric))
+        .map(|(_, metric)| metric)
+}
+
+/// What may be asked for with `--columns`.
+pub fn columns(asked: &Asked<'_>) -> Vec<&'static str> {
+    let head = [asked.axis.knob.name(), "meets"].into_iter();
+    head.chain(Condition::metrics())
+        .chain(["cost", "machine_hours"])
+        .chain(asked.price.map(|_| "price"))
+        .collect()
+}
+
+/// The values that were tried: all, or those nearest to the answer.
+pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> String {
+    let is_whole = all || view.sort.is_some();
+    let from = if is_whole { 0 } else { first_shown(found) };
+    let shown = &found.tried[from..];
+    let most = if all { usize::MAX } else { SHOWN };
+    let mut columns =
+        vec![axis_column(asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
+    let figure = |of: &dyn Fn(&Figures) -> f64| -> Vec<Option<f64>> {
+        shown.iter().map(|tried| tried.figures().map(of)).collect()
     };
-    crate::report::csv(&["machines", condition.metric(), "found"], found.tried.iter().map(row))
+    let asked_for: Vec<&str> = metrics(asked.conditions).collect();
+    for metric in Condition::metrics() {
+        let values = figure(&|figures| entry(figures, metric));
+        let column = Column::numbers(metric, &values, comparison::unit_of(metric));
+        columns.push(if asked_for.contains(&metric) { column } else { column.if_asked() });
+    }
+    columns.push(Column::numbers("cost", &figure(&|figures| figures.cost), Unit::Measure).rank(3));
+    let hours = figure(&|figures| figures.machine_hours);
+    columns.push(Column::numbers("machine_hours", &hours, Unit::Measure).heading("machine\nhours").rank(4));
+    if let Some(price) = asked.price {
+        let prices = figure(&|figures| price * figures.machine_hours);
+        columns.push(Column::numbers("price", &prices, Unit::Measure).rank(2));
+    }
+    let behind = shown.len().saturating_sub(most);
+    let hidden = if from + behind == 0 {
+        String::new()
+    } else {
+        format!("({} of {} values; --all shows the others)\n", shown.len() - behind, found.tried.len())
+    };
+    Table::of(columns).render_first(view, most) + &hidden
+}
+
+fn axis_column(knob: Knob, tried: &[Tried]) -> Column {
+    let values: Vec<Option<f64>> = tried.iter().map(|tried| Some(tried.value)).collect();
+    let unit = if knob.is_size() { Unit::Count } else { Unit::Measure };
+    Column::numbers(knob.name(), &values, unit)
+}
+
+fn entry(figures: &Figures, metric: &str) -> f64 {
+    let entry = figures.metrics.entries().into_iter().find(|(name, _)| *name == metric);
+    entry.expect("invariant: metrics are those there are").1
+}
+
+/// Where the values that the table shows begin: the answer is among them.
+fn first_shown(found: &Capacity) -> usize {
+    let answer = found.tried.iter().position(|tried| Some(tried.value) == found.found);
+    let answer = answer.unwrap_or(found.tried.len());
+    (answer + SHOWN / 2).min(found.tried.len()).saturating_sub(SHOWN)
+}
+
+fn verdict(tried: &Tried) -> &'static str {
+    match (&tried.outcome, tried.meets) {
+        (_, true) => "yes",
+        (Outcome::Done(_), false) => "no",
+        (Outcome::Failed, false) => "no, flows fail",
+        (Outcome::GivenUp, false) => "no, given up",
+    }
+}
+
+/// One row a value with all digits, and all metrics.
+pub fn csv(found: &Capacity, asked: &Asked<'_>) -> String {
+    let mut header =
+        vec![asked.axis.knob.name(), "meets", "found", "outcome", "cost", "machine_hours", "price"];
+    header.extend(Condition::metrics());
+    let row = |tried: &Tried| {
+        let TriedValue { value, meets, outcome, cost, machine_hours, price, .. } = document_of(tried, asked);
+        let is_found = found.found == Some(value);
+        let mut cells = vec![value.to_string(), meets.to_string(), is_found.to_string(), outcome];
+        cells.extend([cost, machine_hours, price].map(exact));
+        cells.extend(Condition::metrics().map(|metric| exact(tried.figures().map(|f| entry(f, metric)))));
+        cells
+    };
+    crate::report::csv(&header, found.tried.iter().map(row))
 }
 
 /// The capacity document.
-pub fn json(found: &Capacity, policy: &PolicySpec, condition: &Condition) -> String {
-    let tried = found.tried.iter().map(|&(machines, value)| TriedSize { machines, value });
+pub fn json(found: &Capacity, asked: &Asked<'_>) -> String {
     write_capacity(&Document {
-        until: condition.to_string(),
-        policy: policy.spec().to_owned(),
-        machines: found.found,
-        tried: tried.collect(),
+        until: asked.conditions.iter().map(Condition::to_string).collect(),
+        policy: asked.policy.spec().to_owned(),
+        over: asked.axis.knob.name().to_owned(),
+        found: found.found,
+        search: match found.method {
+            Method::Bisect => "bisect".to_owned(),
+            Method::Every => "every".to_owned(),
+        },
+        monotone: found.is_monotone,
+        interrupted: found.is_interrupted,
+        tried: found.tried.iter().map(|tried| document_of(tried, asked)).collect(),
     })
+}
+
+fn document_of(tried: &Tried, asked: &Asked<'_>) -> TriedValue {
+    let figures = tried.figures();
+    let outcome = match &tried.outcome {
+        Outcome::Done(_) => "done",
+        Outcome::Failed => "failed",
+        Outcome::GivenUp => "given-up",
+    };
+    let named = |figures: &Figures| {
+        figures.metrics.entries().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    };
+    TriedValue {
+        value: tried.value,
+        meets: tried.meets,
+        outcome: outcome.to_owned(),
+        cost: figures.map(|figures| figures.cost),
+        machine_hours: figures.map(|figures| figures.machine_hours),
+        price: asked.price.zip(figures).map(|(price, figures)| price * figures.machine_hours),
+        metrics: figures.map(named),
+    }
 }

@@ -7,6 +7,7 @@ use slackline_judge::Metrics;
 use slackline_model::Schedule;
 use slackline_model::schedule::FlowStatus;
 
+use crate::recorded::DISTANCE;
 use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
 use crate::report::table::{Best, Column, Table, View};
 use crate::simulate::Simulated;
@@ -116,7 +117,7 @@ const fn spec(name: &'static str, heading: &'static str, unit: Unit, rank: u8) -
 }
 
 /// Every number of the comparison document, in the order of the table.
-const SPECS: [Spec; 28] = [
+const SPECS: [Spec; 31] = [
     spec("cost", "cost", Unit::Measure, 1),
     spec("lower_bound", "lower\nbound", Unit::Measure, 0),
     spec("gap", "gap", Unit::Gap, 2),
@@ -140,6 +141,9 @@ const SPECS: [Spec; 28] = [
     spec("total_completion", "total\ncompletion", Unit::Seconds, 0),
     spec("weighted_completion", "weighted\ncompletion", Unit::Measure, 0),
     spec("utilisation", "utilisation", Unit::Percent, 12),
+    spec("completion_error_mean", "mean error\nof completions", Unit::Percent, 17),
+    spec("completion_error_p95", "p95 error\nof completions", Unit::Percent, 18),
+    spec("makespan_error", "error of\nmakespan", Unit::Percent, 19),
     spec("tasks", "tasks", Unit::Count, 0),
     spec("failed", "failed", Unit::Count, 0),
     spec("decisions", "decisions", Unit::Count, 0),
@@ -167,6 +171,7 @@ impl Spec {
             // Groups have none.
             "cost" => figures.iter().any(|f| f.cost.is_some() || f.failed > 0),
             "gap" => figures.iter().any(|f| f.gap.is_some()),
+            name if DISTANCE.contains(&name) => figures.iter().any(|f| f.value(name).is_some()),
             "seconds" | "decision_seconds_p99" => any("seconds"),
             _ => self.rank > 0,
         };
@@ -177,7 +182,7 @@ impl Spec {
     pub(crate) fn best(&self) -> Option<Best> {
         match self.name {
             "utilisation" => Some(Best::Largest),
-            "lower_bound" | "deadlines" | "tasks" | "decisions" => None,
+            "lower_bound" | "deadlines" | "tasks" | "decisions" | "makespan_error" => None,
             _ => Some(Best::Least),
         }
     }
@@ -196,7 +201,7 @@ pub(crate) fn specs() -> &'static [Spec] {
 
 /// The table of policies with the best values marked; times are seconds, or have units where seconds are unreadable. Reasons of refused policies follow below it.
 pub fn table(rows: &[Row], view: &View) -> String {
-    columns(rows, Spec::best).render(view) + &notes(rows)
+    columns(rows, Spec::best).render(view) + &notes(rows) + &distances(rows)
 }
 
 /// A row in a line, for people who wait for the others: the cost, the mean response, late flows and what failed; or why there
@@ -276,6 +281,25 @@ fn missed(rows: &[Row]) -> Vec<String> {
         Some(format!("{}/{}", figures.metric("missed")?, figures.metric("deadlines")?))
     };
     rows.iter().map(|row| cell(row).unwrap_or_else(|| NOTHING.to_owned())).collect()
+}
+
+/// How far each simulation is from what was recorded, a line each; nothing where nothing was.
+fn distances(rows: &[Row]) -> String {
+    let line = |row: &Row| {
+        let [mean, p95, makespan] = DISTANCE.map(|name| row.result.as_ref().ok()?.metric(name));
+        let (mean, p95, makespan) = (mean? * 100.0, p95? * 100.0, makespan? * 100.0);
+        Some(format!(
+            "  {}: {mean:.1} % (95th percentile {p95:.1} %), makespan {makespan:+.1} %\n",
+            row.policy
+        ))
+    };
+    let lines: String = rows.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "from what was recorded, completions are off by, as parts of the recorded response, on average:\n{lines}"
+    )
 }
 
 /// Why rows are empty, and where flows failed.

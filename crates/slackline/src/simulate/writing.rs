@@ -139,7 +139,8 @@ pub(crate) fn simulate_watched(
     let judged = Judged::new(instance, &schedule, &leave, capabilities.faults);
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
-    let mut leaving = Leaving { instance, leave, judged, masters: Vec::new(), times, failed: &failed };
+    let ended = watch.ended;
+    let mut leaving = Leaving { instance, leave, judged, masters: Vec::new(), times, ended, failed: &failed };
     let empty = instance.without_flows();
     let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
     while failed.get().is_none() {
@@ -210,6 +211,8 @@ struct Leaving<'a, 'o, 'f> {
     masters: Vec<MasterRow>,
     /// When each flow ran that is over.
     times: TiVec<FlowId, Option<FlowTimes>>,
+    /// Hears of each of them.
+    ended: Option<&'f dyn Fn(FlowId, FlowTimes)>,
     failed: &'f OnceCell<NotWritten>,
 }
 
@@ -252,6 +255,9 @@ impl Leaving<'_, '_, '_> {
         let row = FlowRow::new(live, id, times);
         let place = live.flow(id).place;
         self.times[place] = Some(times);
+        if let Some(ended) = self.ended {
+            ended(place, times);
+        }
         if let Judged::AsTheyCome(stream) = &mut self.judged {
             stream.flow(&FlowRow { flow: place, ..row }).map_err(SimulateError::Infeasible)?;
         }

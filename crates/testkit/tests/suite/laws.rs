@@ -115,6 +115,8 @@ proptest! {
 
     #[test]
     fn names_do_not_matter(draft in arb_draft(), policy in policies(), setup in setups()) {
+        // Hadoop's schedulers serve queues that are equal otherwise by their names.
+        prop_assume!(!policy.name().starts_with("yarn-"));
         prop_assert_eq!(run(&draft, &policy, &setup).tasks, run(&renamed(draft), &policy, &setup).tasks);
     }
 

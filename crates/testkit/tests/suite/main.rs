@@ -3,6 +3,7 @@
 //! In reading order:
 //! - `small`: every small instance against exhaustive search;
 //! - `prices`: the bound by prices against exhaustive search;
+//! - `exact`: plans of `auto` against exhaustive search;
 //! - `arb`: random instances with everything a workload document can say;
 //! - `laws`: what holds for every instance, checked on random ones;
 //! - `no_length`: phases without length hold no slot;
@@ -27,6 +28,7 @@ mod common;
 mod conformance;
 mod copies;
 mod documents;
+mod exact;
 mod explain;
 mod failures;
 mod figures;

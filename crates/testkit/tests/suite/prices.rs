@@ -14,7 +14,7 @@ const EACH: f64 = 50.0;
 
 /// A draft drawn from a seed: two or three flows on two to four slots. On slots of two speeds, two flows of one job each
 /// and of even seconds, so that they are within reach.
-fn draft(seed: u64, metric: Metric) -> Draft {
+pub(crate) fn draft(seed: u64, metric: Metric) -> Draft {
     let draw = |what: &str, part: u64, below: u64| Seed(seed).stream(what, part) % below;
     let kind = draw("slots", 0, 4);
     let slots = match kind {

@@ -87,7 +87,9 @@ fn flows_complete_when_they_are_believed_to() {
     let mut compared = 0;
     for seed in from..from + number("SLACKLINE_ROLLOUTS", 150) {
         let (instance, slowstart) = workload(Seed(seed));
-        let rules: Vec<(Rule, Knobs)> = RULES.iter().map(|&rule| (rule, KNOBS)).collect();
+        // Those that follow a plan of a paper are not rolled out.
+        let is_rolled = |rule: &&Rule| !["woha", "dmrs"].contains(&rule.name);
+        let rules: Vec<(Rule, Knobs)> = RULES.iter().filter(is_rolled).map(|&rule| (rule, KNOBS)).collect();
         let wait = [1.5, 3.0, 100.0][seed as usize % 3];
         let all = (auto(instance.objective(), 20, wait), "auto");
         let one = rules[seed as usize % rules.len()];

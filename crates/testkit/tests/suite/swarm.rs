@@ -244,6 +244,10 @@ fn seeds_that_failed_once() {
         ),
         (34932, "the same, where minima are shared out among fewer phases"),
         (597, "dmrs: a task that had ended was taken to hold its slot for ever"),
+        (
+            82035,
+            "dmrs: maps were queued behind a reduce that the cluster had started before them, and that waits for them",
+        ),
     ];
     for (seed, what) in once {
         let failures = check_seed(seed);

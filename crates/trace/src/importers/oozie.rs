@@ -14,7 +14,7 @@
 //! Children: `graph` (from nodes to jobs), `side` (the files beside the workflow).
 
 mod graph;
-mod side;
+pub(super) mod side;
 #[cfg(test)]
 mod tests;
 
@@ -33,10 +33,18 @@ use crate::importers::xml::{self, Xml, elements};
 use crate::source::SourceMap;
 
 /// Seconds of a task of which nothing is known: ours, a minute, the length of a middling Hadoop task.
-const SECONDS_ASSUMED: f64 = 60.0;
+pub(super) const SECONDS_ASSUMED: f64 = 60.0;
 
 /// Actions that the Oozie server does itself, without a slot to speak of.
 const IN_SERVER: [&str; 2] = ["fs", "email"];
+
+/// What tasks take, which workflows do not say.
+pub(super) const ACTIONS: Param = Param::new(
+    "actions",
+    "",
+    Values::TextOfFile,
+    "TOML or JSON with the task counts and seconds of actions, which a workflow does not say",
+);
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "oozie",
@@ -45,18 +53,14 @@ pub(super) const IMPORTER: Importer = Importer {
     looks_like: |text| xml::root(text) == Some("workflow-app"),
     params: &[
         Param::new("properties", "", Values::TextOfFile, "job.properties of the workflow"),
-        Param::new(
-            "actions",
-            "",
-            Values::TextOfFile,
-            "TOML or JSON with the task counts and seconds of actions, which a workflow does not say",
-        ),
+        ACTIONS,
         Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go at decisions"),
     ],
     // An empty text says nothing.
     shaped: |settings, name| !settings.text(name).is_empty(),
     import,
     lines: None,
+    folder: None,
 };
 
 /// A node of the workflow.

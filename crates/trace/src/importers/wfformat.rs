@@ -40,6 +40,7 @@ pub(super) const IMPORTER: Importer = Importer {
     shaped: Importer::every_setting,
     import,
     lines: None,
+    folder: None,
 };
 
 #[derive(Deserialize)]

@@ -76,6 +76,7 @@ pub(super) const IMPORTER: Importer = Importer {
     shaped: |settings, _| settings.choice("missing-inputs") == "assume",
     import,
     lines: None,
+    folder: None,
 };
 
 /// Reads a file into a draft without machines.

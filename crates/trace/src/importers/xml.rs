@@ -8,14 +8,14 @@ use crate::importer::Input;
 use crate::place::Place;
 
 /// An XML text and where its lines begin.
-pub(super) struct Xml<'a> {
+pub(crate) struct Xml<'a> {
     input: Input<'a>,
     /// Offset of the first byte of each line.
     lines: Vec<usize>,
 }
 
 impl<'a> Xml<'a> {
-    pub(super) fn new(input: &Input<'a>) -> Self {
+    pub(crate) fn new(input: &Input<'a>) -> Self {
         let breaks = input.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
         Self { input: *input, lines: std::iter::once(0).chain(breaks).collect() }
     }
@@ -24,7 +24,7 @@ impl<'a> Xml<'a> {
     ///
     /// # Errors
     /// Whatever is not well-formed, with its place.
-    pub(super) fn parse(&self) -> Result<Document<'a>, TraceError> {
+    pub(crate) fn parse(&self) -> Result<Document<'a>, TraceError> {
         let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
         Document::parse_with_options(self.input.text, options).map_err(|error| {
             let at = error.pos();
@@ -35,7 +35,7 @@ impl<'a> Xml<'a> {
     }
 
     /// The place of a byte. O(log lines + columns).
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(crate) fn place(&self, offset: usize) -> Place {
         let line = self.lines.partition_point(|&start| start <= offset);
         let before = &self.input.text.as_bytes()[self.lines[line - 1]..offset.min(self.input.text.len())];
         // Continuation bytes of UTF-8 are not characters.
@@ -44,7 +44,7 @@ impl<'a> Xml<'a> {
     }
 
     /// Something is wrong with an element.
-    pub(super) fn error(&self, node: Node<'_, '_>, what: impl Into<String>) -> TraceError {
+    pub(crate) fn error(&self, node: Node<'_, '_>, what: impl Into<String>) -> TraceError {
         self.input.error(Some(self.place(node.range().start)), what)
     }
 
@@ -52,7 +52,7 @@ impl<'a> Xml<'a> {
     ///
     /// # Errors
     /// Attributes of other names.
-    pub(super) fn attributes<const N: usize>(
+    pub(crate) fn attributes<const N: usize>(
         &self,
         node: Node<'_, '_>,
         names: [&str; N],
@@ -69,7 +69,7 @@ impl<'a> Xml<'a> {
     }
 
     /// An element that does not belong where it stands.
-    pub(super) fn unknown(&self, node: Node<'_, '_>, names: &[&str]) -> TraceError {
+    pub(crate) fn unknown(&self, node: Node<'_, '_>, names: &[&str]) -> TraceError {
         let name = node.tag_name().name();
         self.error(node, format!("found element <{name}>") + &expected(name, names))
     }
@@ -78,7 +78,7 @@ impl<'a> Xml<'a> {
     ///
     /// # Errors
     /// Elements within, or no text.
-    pub(super) fn text(&self, node: Node<'_, '_>) -> Result<String, TraceError> {
+    pub(crate) fn text(&self, node: Node<'_, '_>) -> Result<String, TraceError> {
         let name = node.tag_name().name();
         if let Some(inner) = elements(node).next() {
             let what = format!("found <{}> in <{name}>, expected text only", inner.tag_name().name());
@@ -97,7 +97,7 @@ impl<'a> Xml<'a> {
     ///
     /// # Errors
     /// Anything else in it, a property without a name.
-    pub(super) fn properties(
+    pub(crate) fn properties(
         &self,
         configuration: Node<'_, '_>,
     ) -> Result<Vec<(String, String)>, TraceError> {
@@ -123,7 +123,7 @@ impl<'a> Xml<'a> {
 }
 
 /// The name of the root element without its prefix, as far as it can be told without parsing.
-pub(super) fn root(text: &str) -> Option<&str> {
+pub(crate) fn root(text: &str) -> Option<&str> {
     let mut rest = text.trim_start();
     loop {
         let tag = rest.strip_prefix('<')?;
@@ -141,7 +141,7 @@ pub(super) fn root(text: &str) -> Option<&str> {
 }
 
 /// The elements within an element, text and comments left out.
-pub(super) fn elements<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
+pub(crate) fn elements<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
     node.children().filter(Node::is_element)
 }
 

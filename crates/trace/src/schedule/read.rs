@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use slackline_model::schedule::{
-    Allocation, Clock, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule, TaskRows,
+    Allocation, Clock, FlowRow, FlowStatus, MasterRow, NewRow, Schedule, TaskRows,
 };
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::tolerance;
@@ -156,17 +156,6 @@ impl From<wire::Clock> for Clock {
         match clock {
             wire::Clock::Exact => Self::Exact,
             wire::Clock::Measured => Self::Measured,
-        }
-    }
-}
-
-impl From<wire::Outcome> for Outcome {
-    fn from(outcome: wire::Outcome) -> Self {
-        match outcome {
-            wire::Outcome::Done => Self::Done,
-            wire::Outcome::Failed => Self::Failed,
-            wire::Outcome::Killed => Self::Killed,
-            wire::Outcome::Lost => Self::Lost,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Choice, RuleCost};
 use crate::counts::JobCounts;
 use crate::times::Beginning;
-use crate::wire::{Aim, Name, Named, PhaseName, SchemaName};
+use crate::wire::{Aim, Name, Named, OutcomeName, PhaseName, SchemaName};
 use crate::workload::wire::Cluster;
 
 fn one() -> f64 {
@@ -311,7 +311,7 @@ pub(crate) struct Task<'a> {
     pub(crate) attempt: u16,
     /// How it ended.
     #[serde(default)]
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: OutcomeName,
 }
 
 /// The master of a job, on `slot` of `machine` if masters hold slots.
@@ -339,7 +339,7 @@ pub(crate) struct Master<'a> {
     pub(crate) end: f64,
     /// How it ended: done with its job, or killed with it.
     #[serde(default)]
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: OutcomeName,
 }
 
 /// The master of a job as a line.
@@ -350,16 +350,4 @@ pub(crate) struct MasterLine<'a> {
     /// The master.
     #[serde(borrow)]
     pub(crate) master: Master<'a>,
-}
-
-/// How an attempt ended: `lost` had finished, but its output was lost with its machine.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
-    #[default]
-    Done,
-    Failed,
-    Killed,
-    Lost,
 }

@@ -5,8 +5,8 @@ use std::ops::Bound;
 
 use slackline_model::cluster::{Cluster, Group, Slots};
 use slackline_model::draft::{
-    CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, RunDraft,
-    SplitDraft, TasksDraft, Weights,
+    AttemptDraft, CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft,
+    Repeat, RunDraft, SplitDraft, TasksDraft, Weights,
 };
 use slackline_model::{Objective, Start};
 
@@ -95,6 +95,7 @@ pub(super) fn to_flow(
         cost,
         pool: flow.pool,
         user: flow.user,
+        priority: flow.priority,
         repeat: flow.repeat.map(|wire::Repeat { every, times }| Repeat { every: every.0, times }),
         jobs: jobs.map(|(k, job)| to_job(&format!("{path}.jobs[{k}]"), job, faults)).collect(),
     }
@@ -175,7 +176,18 @@ fn to_job(path: &str, job: wire::Job, faults: &mut Vec<Fault>) -> JobDraft {
         after,
         min_slots: per_phase(job.min_slots),
         max_slots: per_phase(job.max_slots),
+        recorded: job.recorded.into_iter().map(to_attempt).collect(),
     }
+}
+
+fn to_attempt(attempt: wire::Attempt) -> AttemptDraft {
+    let wire::Attempt { phase, task, machine, start, end, outcome } = attempt;
+    AttemptDraft { phase: phase.into(), task, machine, start, end, outcome: outcome.into() }
+}
+
+fn from_attempt(attempt: &AttemptDraft) -> wire::Attempt {
+    let AttemptDraft { phase, task, ref machine, start, end, outcome } = *attempt;
+    wire::Attempt { phase: phase.into(), task, machine: machine.clone(), start, end, outcome: outcome.into() }
 }
 
 fn to_phase(phase: wire::Phase) -> Result<PhaseDraft, String> {
@@ -284,6 +296,7 @@ pub(super) fn from_flow(flow: &FlowDraft) -> wire::Flow {
         cost: flow.cost.as_ref().map(from_cost),
         pool: flow.pool.clone(),
         user: flow.user.clone(),
+        priority: flow.priority,
         repeat: flow.repeat.map(|Repeat { every, times }| wire::Repeat { every: Duration(every), times }),
         jobs: flow.jobs.iter().map(from_job).collect(),
     }
@@ -312,6 +325,7 @@ fn from_job(job: &JobDraft) -> wire::Job {
         min_slots: from_per_phase(job.min_slots),
         max_slots: from_per_phase(job.max_slots),
         run: job.run.as_ref().map(run::from_run),
+        recorded: job.recorded.iter().map(from_attempt).collect(),
     }
 }
 

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use slackline_model::draft::{
-    CostDraft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat, SplitDraft,
-    TasksDraft, Weights,
+    AttemptDraft, CostDraft, FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, PoolDraft, Repeat,
+    SplitDraft, TasksDraft, Weights,
 };
-use slackline_model::{Combine, Draft, Instance, Metric, Objective, Start, cluster::Slots};
+use slackline_model::schedule::Outcome;
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, PhaseKind, Start, cluster::Slots};
 
 mod times;
 
@@ -374,10 +375,26 @@ fn costs() -> impl Strategy<Value = CostDraft> {
     ]
 }
 
+fn attempts() -> impl Strategy<Value = AttemptDraft> {
+    let (phase, outcome) = (prop::sample::select(&PhaseKind::ALL), prop::sample::select(&Outcome::ALL));
+    (phase, any::<u32>(), prop::option::of(names()), numbers(), numbers(), outcome).prop_map(
+        |(phase, task, machine, start, end, outcome)| AttemptDraft {
+            phase,
+            task,
+            machine,
+            start,
+            end,
+            outcome,
+        },
+    )
+}
+
 fn jobs() -> impl Strategy<Value = JobDraft> {
     let some = || prop::option::of(phases());
-    (names(), prop::collection::vec(names(), 0..3), some(), some(), per_phase(), per_phase()).prop_map(
-        |(id, after, map, reduce, min_slots, max_slots)| JobDraft {
+    let slots = (per_phase(), per_phase());
+    let recorded = prop::collection::vec(attempts(), 0..3);
+    (names(), prop::collection::vec(names(), 0..3), some(), some(), slots, recorded).prop_map(
+        |(id, after, map, reduce, (min_slots, max_slots), recorded)| JobDraft {
             run: None,
             id,
             after,
@@ -385,6 +402,7 @@ fn jobs() -> impl Strategy<Value = JobDraft> {
             reduce,
             min_slots,
             max_slots,
+            recorded,
         },
     )
 }
@@ -393,10 +411,10 @@ fn flows() -> impl Strategy<Value = FlowDraft> {
     let every = numbers().prop_filter("a time from one release to the next", |&every| every != 0.0);
     let repeat = (every, any::<u32>()).prop_map(|(every, times)| Repeat { every, times });
     let times = (numbers(), prop_oneof![Just(1.0), numbers()], prop::option::of(numbers()));
-    let owners = (prop::option::of(names()), prop::option::of(names()));
+    let owners = (prop::option::of(names()), prop::option::of(names()), prop::option::of(any::<u32>()));
     let extras = (prop::option::of(costs()), owners, prop::option::of(repeat));
     (names(), times, extras, prop::collection::vec(jobs(), 0..3)).prop_map(
-        |(id, (release, weight, deadline), (cost, (pool, user), repeat), jobs)| FlowDraft {
+        |(id, (release, weight, deadline), (cost, (pool, user, priority), repeat), jobs)| FlowDraft {
             id,
             release,
             weight,
@@ -404,6 +422,7 @@ fn flows() -> impl Strategy<Value = FlowDraft> {
             cost,
             pool,
             user,
+            priority,
             repeat,
             jobs,
         },

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::times::{Beginning, Duration, Moment};
-use crate::wire::{CombineName, MetricName, Numbers, SchemaName, Seconds};
+use crate::wire::{CombineName, MetricName, Numbers, OutcomeName, PhaseName, SchemaName, Seconds};
 
 pub(crate) use run::{Arg, Run};
 
@@ -185,6 +185,9 @@ pub(crate) struct Flow {
     /// Whose it is; comparisons tell the results of each user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
+    /// Its priority in the log it is from, the higher the more urgent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<u32>,
     /// Recurrence: copies `id#0`, `id#1`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<Repeat>,
@@ -253,6 +256,35 @@ pub(crate) struct Job {
     /// What its tasks really do; `slackline run` derives the phases that are left out from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<Run>,
+    /// What a log says really happened: attempts of its tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) recorded: Vec<Attempt>,
+}
+
+/// An attempt of a task that a log says there was.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Attempt {
+    /// The phase of the task.
+    pub(crate) phase: PhaseName,
+    /// The task's number in its phase, from 0.
+    pub(crate) task: u32,
+    /// The machine, if the log names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
+    /// When it took its slot, seconds after the start of the workload.
+    pub(crate) start: f64,
+    /// When it left it, seconds after the start of the workload.
+    pub(crate) end: f64,
+    /// How it ended; `lost` had finished, but its output was lost with its machine.
+    #[serde(default, skip_serializing_if = "is_done")]
+    pub(crate) outcome: OutcomeName,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_done(outcome: &OutcomeName) -> bool {
+    matches!(outcome, OutcomeName::Done)
 }
 
 /// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one

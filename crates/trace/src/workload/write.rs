@@ -33,6 +33,14 @@ enum Style {
 }
 
 impl Style {
+    /// What stands between a key and its value.
+    fn is(self) -> &'static str {
+        match self {
+            Self::Toml => " =",
+            Self::Yaml => ":",
+        }
+    }
+
     /// A value on one line.
     fn value(self, value: &impl Serialize) -> String {
         match self {
@@ -59,10 +67,7 @@ struct Entries<'a> {
 
 impl Entries<'_> {
     fn put(&mut self, key: &str, value: &impl Serialize) {
-        let is = match self.style {
-            Style::Toml => " =",
-            Style::Yaml => ":",
-        };
+        let is = self.style.is();
         writeln!(self.out, "{}{key}{is} {}", self.indent, self.style.value(value)).expect(WRITES);
     }
 
@@ -82,6 +87,7 @@ impl Entries<'_> {
         self.put_some("cost", flow.cost.as_ref());
         self.put_some("pool", flow.pool.as_ref());
         self.put_some("user", flow.user.as_ref());
+        self.put_some("priority", flow.priority.as_ref());
         self.put_some("repeat", flow.repeat.as_ref());
     }
 
@@ -95,6 +101,21 @@ impl Entries<'_> {
         self.put_some("min_slots", job.min_slots.as_ref());
         self.put_some("max_slots", job.max_slots.as_ref());
         self.put_some("run", job.run.as_ref());
+        self.put_rows("recorded", &job.recorded);
+    }
+
+    /// A list with an item a line, if it has any.
+    fn put_rows(&mut self, key: &str, items: &[impl Serialize]) {
+        if items.is_empty() {
+            return;
+        }
+        let is = self.style.is();
+        write!(self.out, "{}{key}{is} [", self.indent).expect(WRITES);
+        for item in items {
+            write!(self.out, "\n{}  {},", self.indent, self.style.value(item)).expect(WRITES);
+        }
+        // In YAML what closes a list is still within it, so that it is indented too.
+        writeln!(self.out, "\n{}  ]", self.indent).expect(WRITES);
     }
 }
 

@@ -281,6 +281,17 @@ fn the_page_says_what_each_parameter_does() {
 }
 
 #[test]
-fn less_is_tried_where_there_are_many_phases() {
-    assert_eq!([0, 1, 1_000, 2_000, 800_000].map(|phases| share(200, phases)), [0, 200, 200, 100, 0]);
+fn a_decision_takes_no_more_however_much_is_there() {
+    let much = Shape { load: 1e6, jobs: 40, ..UNIVERSAL };
+    let instance = workload(1, much, Metric::Slowdown, Combine::Max);
+    let mut auto = auto(instance.objective(), "200");
+    cost_of(&instance, &mut auto);
+    let before = auto.evaluator.work();
+    let order: Vec<u32> = (0..auto.evaluator.n_flows() as u32).collect();
+    auto.evaluator.roll(Sequence::Flows(&order)).unwrap();
+    let one = auto.evaluator.work() - before;
+    assert!(order.len() == 60 && one > 2 * WORK, "much is there: a rollout takes {one}");
+    // Beyond its share a decision makes the rollout that it was about to make, and one of the order that won.
+    assert!(before <= 200 * WORK + 2 * one, "{before} of {}", 200 * WORK);
+    assert!(before > 200 * WORK * 4 / 5, "{before} of {}: it makes use of its share", 200 * WORK);
 }

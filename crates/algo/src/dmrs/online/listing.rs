@@ -136,8 +136,11 @@ impl Dmrs {
         let handed = std::mem::take(&mut self.handed);
         let at: Vec<At> = if self.rough { self.queues.iter().map(|(at, _)| at).collect() } else { handed };
         for at in at {
-            let is_not_there =
-                |r: Running| !view.state.knows(r.phase) || view.phase(r.phase).is_pending(r.task);
+            let is_not_there = |r: Running| {
+                !view.state.knows(r.phase)
+                    || view.state.has_failed(view.instance.flow_of(r.phase))
+                    || view.phase(r.phase).is_pending(r.task)
+            };
             if self.queues.slot(at).running.is_some_and(is_not_there) {
                 self.vacate(at, view.now);
             }

@@ -209,7 +209,8 @@ impl Dmrs {
     fn task_done(&mut self, machine: MachineId, done: Done, view: &View<'_>) -> bool {
         let lane = view.instance.lane_of(done.phase).index();
         let speeds = self.speeds.get();
-        let Some(at) = self.queues.finished(lane, machine, done, speeds) else { return false };
+        let is_pending = |task| view.phase(done.phase).is_pending(task);
+        let Some(at) = self.queues.finished(lane, machine, done, speeds, is_pending) else { return false };
         let slot = self.queues.slot(at);
         if let Some(running) = slot.running {
             let expected = speeds.time(slot, running.span);
@@ -247,6 +248,10 @@ impl Dmrs {
         if let Some(at) = idle {
             let span = believed::size(view, phase, task);
             self.queues.occupy(at, Running { phase, task, span, since: view.now });
+            if view.state.is_early(view.instance, phase) {
+                // It waits for maps that may be queued behind it.
+                (self.due.list, self.rough) = (true, true);
+            }
         }
     }
 

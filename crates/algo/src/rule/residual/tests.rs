@@ -85,6 +85,7 @@ fn what_is_left_goes_down_with_what_was_done() {
         area: (map / 6.0).max(reduce / 2.0),
         rem,
         overrun: 1.0,
+        lag: 0.0,
     };
     let expected = [
         // Two waves are not counted, work is: 32 / 6, then 4, then 3.
@@ -131,4 +132,29 @@ fn of_its_last_tasks_a_tenth_of_what_they_did_is_left() {
     let (at, flows) = seen.borrow()[1].clone();
     // At speed 2 two maps have done 2 each after a second.
     assert!((at - 1.0).abs() < 1e-9 && (flows[0].area * 6.0 - 0.4).abs() < 1e-9, "{at}: {flows:?}");
+}
+
+#[test]
+fn lag_is_what_the_plan_requires_less_what_was_started() {
+    // Six maps of a second, then a reduce, which start at 0, 1 and 2. In time for 5 with two map slots: two tasks, four, six and
+    // seven by 4, 3, 2 and 1 before the deadline. For 1 not even with all three: three, six and seven by 3, 2 and 1 before.
+    for (deadline, expected) in [(5.0, [0.0, -1.0, -2.0]), (1.0, [7.0, 4.0, 1.0])] {
+        let machine = MachineDraft {
+            name: "m".into(),
+            count: 1,
+            speed: 1.0,
+            slots: Slots::Typed { map: 3, reduce: 1 },
+            rack: None,
+        };
+        let mut flow = FlowDraft::new("f", vec![job("a", &[], (6, 1.0), Some((1, 1.0)))]);
+        flow.deadline = Some(deadline);
+        let draft = Draft { machines: vec![machine], flows: vec![flow], ..Draft::default() };
+        let instance = Instance::new(&draft).unwrap();
+        let mut probe = Probe { residual: Residual::with_plans(), ..Probe::default() };
+        let seen = Rc::clone(&probe.seen);
+        let mut engine = Sim::new(&instance, Options::exact());
+        slackline_policy::run(&instance, &mut probe, &mut engine, Config::plain().audited());
+        let lags: Vec<f64> = seen.borrow().iter().filter_map(|(_, flows)| Some(flows.first()?.lag)).collect();
+        assert_eq!(lags, expected, "deadline {deadline}");
+    }
 }

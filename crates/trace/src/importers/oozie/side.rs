@@ -35,7 +35,7 @@ const EXPANDED_MAX: usize = 1 << 16;
 /// The side file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Side {
+pub(in crate::importers) struct Side {
     deadline: Option<Duration>,
     #[serde(default)]
     actions: BTreeMap<String, Action>,
@@ -44,7 +44,7 @@ pub(super) struct Side {
 /// What is known of an action.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Action {
+pub(in crate::importers) struct Action {
     maps: Option<u32>,
     reduces: Option<u32>,
     seconds: Option<Seconds>,
@@ -102,12 +102,12 @@ impl<'de> Deserialize<'de> for Seconds {
 
 impl Action {
     /// Tasks of a phase, 0 for map and 1 for reduce.
-    pub(super) fn tasks(&self, phase: usize) -> Option<u32> {
+    pub(in crate::importers) fn tasks(&self, phase: usize) -> Option<u32> {
         if phase == 0 { self.maps } else { self.reduces }
     }
 
     /// Seconds of a task of a phase.
-    pub(super) fn seconds(&self, phase: usize) -> Option<f64> {
+    pub(in crate::importers) fn seconds(&self, phase: usize) -> Option<f64> {
         let Duration(seconds) = match self.seconds.as_ref()? {
             Seconds::Both(both) => *both,
             Seconds::Each(each) if phase == 0 => each.map?,
@@ -122,7 +122,7 @@ impl Side {
     ///
     /// # Errors
     /// Broken syntax, unknown fields, numbers that are no times.
-    pub(super) fn read(text: &str) -> Result<Self, TraceError> {
+    pub(in crate::importers) fn read(text: &str) -> Result<Self, TraceError> {
         let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Toml };
         let side: Self = parse(ACTIONS, text, format, "a table of actions")?;
         let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline()]);
@@ -137,16 +137,16 @@ impl Side {
         Ok(side)
     }
 
-    pub(super) fn deadline(&self) -> Option<f64> {
+    pub(in crate::importers) fn deadline(&self) -> Option<f64> {
         self.deadline.map(|Duration(seconds)| seconds)
     }
 
-    pub(super) fn action(&self, name: &str) -> Option<&Action> {
+    pub(in crate::importers) fn action(&self, name: &str) -> Option<&Action> {
         self.actions.get(name)
     }
 
     /// Refuses actions that the workflow does not have.
-    pub(super) fn all_known<'n, I: Iterator<Item = &'n str>>(
+    pub(in crate::importers) fn all_known<'n, I: Iterator<Item = &'n str>>(
         &self,
         names: impl Fn() -> I,
     ) -> Result<(), TraceError> {
@@ -162,7 +162,7 @@ impl Side {
 ///
 /// # Errors
 /// Parts of another form.
-pub(super) fn cases(text: &str) -> Result<BTreeMap<String, String>, TraceError> {
+pub(in crate::importers) fn cases(text: &str) -> Result<BTreeMap<String, String>, TraceError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let pair = |part: &str| {
         let (decision, target) = part.split_once('=').ok_or_else(|| {
@@ -175,7 +175,7 @@ pub(super) fn cases(text: &str) -> Result<BTreeMap<String, String>, TraceError> 
 
 /// Reads `job.properties`: `name=value` or `name: value`, comments after `#` or `!`, lines that go on
 /// after a backslash. Values may speak of properties before them.
-pub(super) fn properties(text: &str) -> BTreeMap<String, String> {
+pub(in crate::importers) fn properties(text: &str) -> BTreeMap<String, String> {
     let mut properties = BTreeMap::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -196,7 +196,7 @@ pub(super) fn properties(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Replaces every `${name}` that is known; others, expressions among them, stay as they are.
-pub(super) fn expand(text: &str, properties: &BTreeMap<String, String>) -> String {
+pub(in crate::importers) fn expand(text: &str, properties: &BTreeMap<String, String>) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find("${") {
         let (before, from) = rest.split_at(at);

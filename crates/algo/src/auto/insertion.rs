@@ -1,0 +1,363 @@
+//! The search where everything is known and few tasks are there: tasks in an order, each put where it ends first beside those
+//! that are placed already, in a gap too. So slots may be left idle for what is worth more and comes soon, which no order of
+//! flows in which slots are given out as they become free ever does.
+//!
+//! This is the serial scheme of project scheduling (Kolisch 1996). Where all slots of a kind have one speed, some order gives
+//! the best of all schedules, whatever the metric (Sprecher, Kolisch, Drexl 1995). A search begun from the order in which
+//! tasks start in a schedule costs no more than that.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use slackline_model::id::TiVec;
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::schedule::TaskRows;
+use slackline_model::{FlowId, Instance, JobId, PhaseId, Seed, Span, Time};
+
+use crate::dmrs::list::Placed;
+use crate::dmrs::rows;
+
+/// With more tasks than these, nothing is searched: placing them takes their number squared, again and again.
+pub const TASKS_MAX: u64 = 200;
+
+/// A task to be placed.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    phase: PhaseId,
+    number: u32,
+    span: Span,
+}
+
+/// How many slots are taken when, of some that are alike.
+#[derive(Clone, Debug)]
+struct Profile {
+    slots: u32,
+    /// From each instant on, so many are taken; none before the first.
+    taken: Vec<(Time, u32)>,
+}
+
+impl Profile {
+    fn new(slots: u32) -> Self {
+        Self { slots, taken: Vec::new() }
+    }
+
+    /// The first instant from `ready` on from which a slot is free for so long. O(pieces).
+    fn earliest(&self, ready: Time, length: Span) -> Time {
+        let mut start = ready;
+        let from = self.taken.partition_point(|&(at, _)| at <= ready).saturating_sub(1);
+        for (k, &(at, taken)) in self.taken.iter().enumerate().skip(from) {
+            // What takes no time needs a slot to be free for a moment all the same.
+            if at >= start + length.max(Span(1)) {
+                break;
+            }
+            if taken >= self.slots {
+                // In the last piece all are free.
+                start = self.taken[k + 1].0;
+            }
+        }
+        start
+    }
+
+    /// Takes a slot. O(pieces).
+    fn take(&mut self, start: Time, end: Time) {
+        if start == end {
+            return;
+        }
+        let (from, to) = (self.split(start), self.split(end));
+        self.taken[from..to].iter_mut().for_each(|(_, taken)| *taken += 1);
+    }
+
+    /// The piece that begins at an instant, made if there is none.
+    fn split(&mut self, at: Time) -> usize {
+        let k = self.taken.partition_point(|&(begin, _)| begin < at);
+        if self.taken.get(k).is_none_or(|&(begin, _)| begin > at) {
+            let taken = k.checked_sub(1).map_or(0, |before| self.taken[before].1);
+            self.taken.insert(k, (at, taken));
+        }
+        k
+    }
+}
+
+/// The slots of a kind that have one speed.
+#[derive(Clone, Debug)]
+struct Class {
+    lane: usize,
+    speed: f64,
+    numbers: Vec<u32>,
+}
+
+/// Where a task is: class, from, to.
+type Place = (usize, Time, Time);
+
+/// What a schedule costs, and the sum of completions in microseconds, as maxima have plateaus.
+type Cost = (f64, u64);
+
+/// A search over one instance.
+#[derive(Clone, Debug)]
+pub struct Insertion<'a> {
+    instance: &'a Instance,
+    tasks: Vec<Task>,
+    classes: Vec<Class>,
+    /// The tasks of each phase.
+    of_phase: TiVec<PhaseId, Vec<u32>>,
+    places: Vec<Place>,
+}
+
+impl<'a> Insertion<'a> {
+    /// A search over an instance; none if that has too many tasks, work that was not cut into tasks, or tasks without length
+    /// beside others of their phase.
+    pub fn new(instance: &'a Instance) -> Option<Self> {
+        if instance.n_tasks() > TASKS_MAX {
+            return None;
+        }
+        let (mut tasks, mut of_phase) = (Vec::new(), TiVec::new());
+        for (phase, info) in instance.phases().iter_enumerated() {
+            let mut own = Vec::new();
+            for run in info.tasks()?.runs().iter().filter(|_| !info.is_without_length()) {
+                // A task without length needs a slot for no time, which profiles of slots cannot say.
+                if run.span == Span::ZERO {
+                    return None;
+                }
+                for _ in 0..run.count {
+                    let number = own.len() as u32;
+                    own.push(tasks.len() as u32);
+                    tasks.push(Task { phase, number, span: run.span });
+                }
+            }
+            of_phase.push(own);
+        }
+        let places = vec![(0, Time::ZERO, Time::ZERO); tasks.len()];
+        Some(Self { instance, tasks, classes: classes(instance), of_phase, places })
+    }
+
+    /// The rows of the cheapest schedule that is found in so many tries, begun from the order in which the tasks of these
+    /// rows start. `stop` is asked before each. O(tries · tasks²).
+    pub fn run(&mut self, from: &TaskRows, tries: u64, seed: u64, stop: impl Fn() -> bool) -> TaskRows {
+        let mut order = self.by_start(from);
+        let mut rng: ChaCha8Rng = random::rng(Seed(seed), "insertion", 0);
+        let mut least = self.place(&order);
+        for _ in 0..if order.len() > 1 { tries } else { 0 } {
+            if stop() {
+                break;
+            }
+            let next = self.moved(&order, &mut rng);
+            let cost = self.place(&next);
+            // As good is good enough: most moves change nothing.
+            if cost <= least {
+                (least, order) = (cost, next);
+            }
+        }
+        self.place(&order);
+        rows(&self.placed())
+    }
+
+    /// All tasks by when they start in some rows.
+    fn by_start(&self, rows: &TaskRows) -> Vec<u32> {
+        let mut starts = vec![Time(u64::MAX); self.tasks.len()];
+        for row in rows.rows() {
+            for &task in &self.of_phase[row.phase][row.first as usize..(row.first + row.count) as usize] {
+                starts[task as usize] = row.start;
+            }
+        }
+        let mut order: Vec<u32> = (0..self.tasks.len() as u32).collect();
+        order.sort_by_key(|&task| starts[task as usize]);
+        order
+    }
+
+    /// An order in which a task, a phase or a flow is elsewhere, its tasks one after the other.
+    fn moved(&self, order: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
+        let last = order.len() as u64 - 1;
+        let chosen = order[random::integer(rng, 0, last) as usize];
+        let phase = self.tasks[chosen as usize].phase;
+        let flow = self.instance.flow_of(phase);
+        let what = random::integer(rng, 0, 2);
+        let goes = |&task: &u32| match what {
+            0 => task == chosen,
+            1 => self.tasks[task as usize].phase == phase,
+            _ => self.instance.flow_of(self.tasks[task as usize].phase) == flow,
+        };
+        let (block, mut rest): (Vec<u32>, Vec<u32>) = order.iter().copied().partition(goes);
+        let at = random::integer(rng, 0, rest.len() as u64) as usize;
+        rest.splice(at..at, block);
+        rest
+    }
+
+    /// Places all tasks, always the first in the order whose phase is known to be ready at some time; returns what that
+    /// costs. O(tasks²).
+    fn place(&mut self, order: &[u32]) -> Cost {
+        let mut placing = Placing::new(self.instance, &self.classes, &self.of_phase, order);
+        while let Some(Reverse((_, task))) = placing.eligible.pop() {
+            self.places[task as usize] = placing.place(&self.tasks[task as usize]);
+        }
+        let completions: Vec<f64> = placing.completions.iter().map(|at| at.seconds()).collect();
+        (self.instance.cost_of(&completions), placing.completions.iter().map(|at| at.0).sum())
+    }
+
+    /// The places with their slots: as many are taken at a time as there are, so that whoever starts finds one free.
+    fn placed(&self) -> Vec<Placed> {
+        let mut order: Vec<usize> = (0..self.tasks.len()).collect();
+        order.sort_by_key(|&task| (self.places[task].1, self.places[task].2, task));
+        let mut free: Vec<Vec<Time>> =
+            self.classes.iter().map(|class| vec![Time::ZERO; class.numbers.len()]).collect();
+        let slot_of = |task: usize| {
+            let (class, start, end) = self.places[task];
+            let slot = free[class].iter().position(|&free| free <= start);
+            let slot = slot.expect("invariant: no more tasks run at a time than there are slots");
+            free[class][slot] = end;
+            let Task { phase, number, span } = self.tasks[task];
+            let slot = self.classes[class].numbers[slot];
+            Placed { phase, task: number, span, slot, ready: start, start, end }
+        };
+        order.into_iter().map(slot_of).collect()
+    }
+}
+
+/// The slots by kind and speed, the fastest of a kind first.
+fn classes(instance: &Instance) -> Vec<Class> {
+    let cluster = instance.cluster();
+    let mut classes: Vec<Class> = Vec::new();
+    for &lane in cluster.lanes() {
+        let mut slot = 0;
+        while slot < cluster.slots(lane) {
+            let (speed, next) = cluster.speed_of(lane, slot);
+            let lane = lane.index();
+            match classes.iter_mut().find(|class| class.lane == lane && class.speed == speed) {
+                Some(class) => class.numbers.extend(slot..next),
+                None => classes.push(Class { lane, speed, numbers: (slot..next).collect() }),
+            }
+            slot = next;
+        }
+    }
+    classes.sort_by(|a, b| a.lane.cmp(&b.lane).then(b.speed.total_cmp(&a.speed)));
+    classes
+}
+
+/// Tasks being placed in an order.
+struct Placing<'a> {
+    instance: &'a Instance,
+    classes: &'a [Class],
+    of_phase: &'a TiVec<PhaseId, Vec<u32>>,
+    /// The place of each task in the order.
+    rank: Vec<u32>,
+    profiles: Vec<Profile>,
+    /// Of phases that may not hold as many slots as they have tasks.
+    caps: TiVec<PhaseId, Option<Profile>>,
+    /// When each phase is ready, as far as is known, how many phases and tasks are to be placed before that is known and
+    /// before it is over, and when that is.
+    ready: TiVec<PhaseId, Time>,
+    left: TiVec<PhaseId, usize>,
+    end: TiVec<PhaseId, Time>,
+    /// How many jobs are to be placed before a job.
+    blocked_by: TiVec<JobId, usize>,
+    eligible: BinaryHeap<Reverse<(u32, u32)>>,
+    completions: TiVec<FlowId, Time>,
+}
+
+impl<'a> Placing<'a> {
+    fn new(
+        instance: &'a Instance,
+        classes: &'a [Class],
+        of_phase: &'a TiVec<PhaseId, Vec<u32>>,
+        order: &[u32],
+    ) -> Self {
+        let mut rank = vec![0; order.len()];
+        (0..).zip(order).for_each(|(at, &task)| rank[task as usize] = at);
+        let cap = |(phase, info): (PhaseId, &slackline_model::instance::Phase)| {
+            ((info.cap as usize) < of_phase[phase].len()).then(|| Profile::new(info.cap))
+        };
+        let mut placing = Self {
+            instance,
+            classes,
+            of_phase,
+            rank,
+            profiles: classes.iter().map(|class| Profile::new(class.numbers.len() as u32)).collect(),
+            caps: instance.phases().iter_enumerated().map(cap).collect(),
+            ready: instance.phases().iter().map(|phase| instance.flow(phase.flow).release).collect(),
+            left: of_phase.iter().map(Vec::len).collect(),
+            end: instance.phases().iter().map(|phase| instance.flow(phase.flow).release).collect(),
+            blocked_by: instance.jobs().iter().map(|job| job.after.len()).collect(),
+            eligible: BinaryHeap::new(),
+            completions: instance.flows().iter().map(|flow| flow.release).collect(),
+        };
+        for (job, info) in instance.jobs().iter_enumerated().filter(|(_, info)| info.after.is_empty()) {
+            placing.open(first_of(job, instance), instance.flow(info.flow).release);
+        }
+        placing
+    }
+
+    /// Everything before a phase is placed, the last of it up to then.
+    fn open(&mut self, phase: PhaseId, at: Time) {
+        self.ready[phase] = self.ready[phase].max(at);
+        self.end[phase] = self.ready[phase];
+        for &task in &self.of_phase[phase] {
+            self.eligible.push(Reverse((self.rank[task as usize], task)));
+        }
+        if self.left[phase] == 0 {
+            self.close(phase);
+        }
+    }
+
+    /// Puts a task where it ends first, on the fastest slots of those that are alike in that.
+    fn place(&mut self, task: &Task) -> Place {
+        let Task { phase, span, .. } = *task;
+        let lane = self.instance.lane_of(phase).index();
+        let ends = |(class, info): (usize, &Class)| {
+            let length = span.at_speed_nearest(info.speed);
+            let start = self.earliest(class, phase, length);
+            (start + length, class, start)
+        };
+        let of_lane = self.classes.iter().enumerate().filter(|(_, class)| class.lane == lane);
+        let (end, class, start) =
+            of_lane.map(ends).min().expect("invariant: a workload is valid only if slots serve its phases");
+        self.profiles[class].take(start, end);
+        if let Some(cap) = &mut self.caps[phase] {
+            cap.take(start, end);
+        }
+        self.end[phase] = self.end[phase].max(end);
+        self.left[phase] -= 1;
+        if self.left[phase] == 0 {
+            self.close(phase);
+        }
+        (class, start, end)
+    }
+
+    /// The first instant at which a slot of a class is free for so long and the phase may hold one more.
+    fn earliest(&self, class: usize, phase: PhaseId, length: Span) -> Time {
+        let mut start = self.ready[phase];
+        loop {
+            let free = self.profiles[class].earliest(start, length);
+            start = self.caps[phase].as_ref().map_or(free, |cap| cap.earliest(free, length));
+            if start == free {
+                return start;
+            }
+        }
+    }
+
+    /// All of a phase is placed: what comes after it may be.
+    fn close(&mut self, phase: PhaseId) {
+        let instance = self.instance;
+        let (end, info) = (self.end[phase], instance.job(instance.phase(phase).job));
+        let completion = &mut self.completions[info.flow];
+        *completion = end.max(*completion);
+        if let Some(reduce) = info.reduce.filter(|&reduce| reduce != phase) {
+            self.open(reduce, end);
+            return;
+        }
+        for &next in &info.before {
+            let first = first_of(next, instance);
+            self.ready[first] = self.ready[first].max(end);
+            self.blocked_by[next] -= 1;
+            if self.blocked_by[next] == 0 {
+                self.open(first, end);
+            }
+        }
+    }
+}
+
+/// The phase of a job that runs first.
+fn first_of(job: JobId, instance: &Instance) -> PhaseId {
+    instance.job(job).phases().next().expect("invariant: a job has a phase")
+}
+
+#[cfg(test)]
+mod tests;

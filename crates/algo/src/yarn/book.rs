@@ -1,0 +1,331 @@
+//! Applications, users and queues, with what each uses and wants.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline_model::{JobId, Key, Lane, Time};
+use slackline_policy::Grown;
+
+use super::{Container, Turns, UserApps};
+
+/// A queue, by its place in [`Book::queues`]; the first is the root.
+pub(super) type QueueAt = usize;
+
+/// A user, by the order in which they came.
+pub(super) type UserAt = usize;
+
+/// Where an application stands among those that are equal otherwise: when it was submitted, then its flow's release.
+type Seat = (Time, Time, JobId);
+
+/// Where it stands in a leaf: what it uses, where that counts, then its seat.
+type Place = (Key, Seat);
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    pub(super) parent: Option<QueueAt>,
+    pub(super) children: Vec<QueueAt>,
+    /// Slots that its applications hold, their masters' included.
+    pub(super) used: u32,
+    /// How many of its applications could take a slot of each lane.
+    open: [u32; 2],
+    /// Its applications that run, and how many may.
+    apps: u32,
+    apps_max: u32,
+    turns: Turns,
+    /// Users of a leaf that have applications which run.
+    users: BTreeMap<UserAt, Here>,
+    /// Applications that wait because too many run.
+    waiting: BTreeMap<Seat, UserAt>,
+}
+
+/// A user in a leaf.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Here {
+    pub(super) used: u32,
+    /// Applications that run, and those of them that want something.
+    apps: u32,
+    wanting: u32,
+    /// Those that could take a slot, by lane.
+    open: [BTreeSet<Place>; 2],
+}
+
+/// An application: a job.
+#[derive(Clone, Debug)]
+struct App {
+    leaf: QueueAt,
+    user: UserAt,
+    seat: Seat,
+    runs: bool,
+    now: Counts,
+    /// Its place if it is among those that could take a slot.
+    key: Key,
+}
+
+/// What an application uses and wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Slots.
+    pub(super) used: u32,
+    /// Tasks that were asked for and have not started.
+    pub(super) wants: u32,
+    /// Whether it could take a slot of each lane.
+    pub(super) open: [bool; 2],
+}
+
+/// Users that take part in a leaf: what its user limits follow from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Active {
+    /// Users that want something.
+    pub(super) users: u32,
+    /// Slots that they use.
+    pub(super) used: u32,
+}
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub(super) struct Book {
+    pub(super) queues: Vec<Queue>,
+    pub(super) container: Container,
+    users: BTreeMap<String, UserAt>,
+    /// Applications of each user that run, and how many may.
+    running: Vec<(u32, u32)>,
+    user_apps: UserApps,
+    apps: Grown<JobId, Option<App>>,
+    /// How many applications wait.
+    n_waiting: u32,
+}
+
+impl Queue {
+    /// An empty one.
+    pub(super) fn new(parent: Option<QueueAt>, turns: Turns, apps_max: u32) -> Self {
+        Self {
+            parent,
+            children: Vec::new(),
+            used: 0,
+            open: [0; 2],
+            apps: 0,
+            apps_max,
+            turns,
+            users: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Whether an application of it could take a slot.
+    pub(super) fn is_open(&self, lane: Lane) -> bool {
+        self.open[lane.index()] > 0
+    }
+
+    /// Its users that want something.
+    pub(super) fn active(&self) -> Active {
+        let wanting = self.users.values().filter(|user| user.wanting > 0);
+        wanting
+            .fold(Active::default(), |sum, user| Active { users: sum.users + 1, used: sum.used + user.used })
+    }
+
+    /// The first application that could take a slot and that is accepted, of users that may have one more.
+    pub(super) fn first(
+        &self,
+        lane: Lane,
+        mut may: impl FnMut(&Here) -> bool,
+        accept: &mut dyn FnMut(JobId) -> bool,
+    ) -> Option<JobId> {
+        let mut users: Vec<_> = self
+            .users
+            .values()
+            .filter(|user| !user.open[lane.index()].is_empty() && may(user))
+            .map(|user| user.open[lane.index()].iter().peekable())
+            .collect();
+        loop {
+            let next = users.iter_mut().filter_map(|places| places.peek().copied().map(|at| (*at, places)));
+            let ((_, (_, _, job)), places) = next.min_by_key(|(place, _)| *place)?;
+            if accept(job) {
+                return Some(job);
+            }
+            places.next();
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.apps >= self.apps_max
+    }
+}
+
+impl Book {
+    pub(super) fn new(queues: Vec<Queue>, container: Container, user_apps: UserApps) -> Self {
+        let mut book = Self {
+            queues: Vec::new(),
+            container,
+            users: BTreeMap::new(),
+            running: Vec::new(),
+            user_apps,
+            apps: Grown::default(),
+            n_waiting: 0,
+        };
+        for queue in queues {
+            book.add(queue);
+        }
+        book
+    }
+
+    /// One more queue, whose parent is there.
+    pub(super) fn add(&mut self, queue: Queue) -> QueueAt {
+        let at = self.queues.len();
+        if let Some(parent) = queue.parent {
+            self.queues[parent].children.push(at);
+        }
+        self.queues.push(queue);
+        at
+    }
+
+    /// A queue, its parent and so on up to the root.
+    pub(super) fn up(&self, from: QueueAt) -> impl Iterator<Item = QueueAt> + '_ {
+        std::iter::successors(Some(from), |&at| self.queues[at].parent)
+    }
+
+    pub(super) fn knows(&self, job: JobId) -> bool {
+        self.apps[job].is_some()
+    }
+
+    /// A job is submitted to a leaf, at a time, of a flow that was released at another.
+    pub(super) fn submit(&mut self, job: JobId, (leaf, user): (QueueAt, &str), times: (Time, Time)) {
+        let next = self.users.len();
+        let user = *self.users.entry(user.to_owned()).or_insert_with_key(|name| {
+            self.running.push((0, self.user_apps.of.get(name).copied().unwrap_or(self.user_apps.others)));
+            next
+        });
+        let seat = (times.0, times.1, job);
+        self.apps[job] =
+            Some(App { leaf, user, seat, runs: false, now: Counts::default(), key: Key::new(0.0) });
+        if self.has_room(leaf, user) {
+            self.start(job);
+        } else {
+            self.queues[leaf].waiting.insert(seat, user);
+            self.n_waiting += 1;
+        }
+    }
+
+    /// A job is done or given up. The ones that run now because of it, whose counts are to be looked at.
+    pub(super) fn leave(&mut self, job: JobId) -> Vec<JobId> {
+        self.set(job, Counts::default());
+        let Some(app) = self.apps[job].clone() else { return Vec::new() };
+        self.apps.forget([job]);
+        if !app.runs {
+            self.queues[app.leaf].waiting.remove(&app.seat);
+            self.n_waiting -= 1;
+            return Vec::new();
+        }
+        for at in self.up(app.leaf).collect::<Vec<_>>() {
+            self.queues[at].apps -= 1;
+        }
+        self.running[app.user].0 -= 1;
+        let users = &mut self.queues[app.leaf].users;
+        if let Some(here) = users.get_mut(&app.user) {
+            here.apps -= 1;
+            if here.apps == 0 {
+                users.remove(&app.user);
+            }
+        }
+        self.start_waiting()
+    }
+
+    fn has_room(&self, leaf: QueueAt, user: UserAt) -> bool {
+        let (runs, most) = self.running[user];
+        runs < most && self.up(leaf).all(|at| !self.queues[at].is_full())
+    }
+
+    fn start(&mut self, job: JobId) {
+        let Some(app) = &mut self.apps[job] else { return };
+        app.runs = true;
+        let (leaf, user) = (app.leaf, app.user);
+        for at in self.up(leaf).collect::<Vec<_>>() {
+            self.queues[at].apps += 1;
+        }
+        self.running[user].0 += 1;
+        self.queues[leaf].users.entry(user).or_default().apps += 1;
+    }
+
+    /// Applications that wait run as far as there is room, those submitted first before others.
+    fn start_waiting(&mut self) -> Vec<JobId> {
+        let mut started = Vec::new();
+        while self.n_waiting > 0 {
+            let first = |(leaf, queue): (QueueAt, &Queue)| {
+                let mut waiting = queue.waiting.iter();
+                waiting.find(|&(_, &user)| self.has_room(leaf, user)).map(|(&seat, _)| (seat, leaf))
+            };
+            let has_room =
+                |&(leaf, _): &(QueueAt, &Queue)| self.up(leaf).all(|at| !self.queues[at].is_full());
+            let Some((seat, leaf)) = self.queues.iter().enumerate().filter(has_room).filter_map(first).min()
+            else {
+                break;
+            };
+            self.queues[leaf].waiting.remove(&seat);
+            self.n_waiting -= 1;
+            self.start(seat.2);
+            started.push(seat.2);
+        }
+        started
+    }
+
+    /// What an application uses and wants, as the book has it.
+    pub(super) fn counts(&self, job: JobId) -> Counts {
+        self.apps[job].as_ref().map_or_else(Counts::default, |app| app.now)
+    }
+
+    /// What an application uses and wants from now on; one that waits wants nothing yet, unless it turns out to run.
+    /// O(queues above it + log applications).
+    pub(super) fn set(&mut self, job: JobId, mut now: Counts) {
+        let Some(app) = &self.apps[job] else { return };
+        if !app.runs && now.used > 0 {
+            // The cluster began it by itself.
+            let (leaf, seat) = (app.leaf, app.seat);
+            self.queues[leaf].waiting.remove(&seat);
+            self.n_waiting -= 1;
+            self.start(job);
+        } else if !app.runs {
+            now = Counts::default();
+        }
+        let Some(app) = &self.apps[job] else { return };
+        let (leaf, user, seat, before, old_key) = (app.leaf, app.user, app.seat, app.now, app.key);
+        if before == now {
+            return;
+        }
+        let key = self.key(self.queues[leaf].turns, now);
+        let chain: Vec<QueueAt> = self.up(leaf).collect();
+        for at in chain {
+            let queue = &mut self.queues[at];
+            queue.used = queue.used + now.used - before.used;
+            for (open, (now, before)) in queue.open.iter_mut().zip(now.open.into_iter().zip(before.open)) {
+                *open = *open + u32::from(now) - u32::from(before);
+            }
+        }
+        if let Some(here) = self.queues[leaf].users.get_mut(&user) {
+            here.used = here.used + now.used - before.used;
+            here.wanting = here.wanting + u32::from(now.wants > 0) - u32::from(before.wants > 0);
+            for lane in 0..2 {
+                if before.open[lane] && (!now.open[lane] || old_key != key) {
+                    here.open[lane].remove(&(old_key, seat));
+                }
+                if now.open[lane] {
+                    here.open[lane].insert((key, seat));
+                }
+            }
+        }
+        if let Some(app) = &mut self.apps[job] {
+            (app.now, app.key) = (now, key);
+        }
+    }
+
+    /// What puts an application before others of its leaf, before its seat does.
+    fn key(&self, turns: Turns, now: Counts) -> Key {
+        let used = f64::from(now.used);
+        Key::new(match turns {
+            Turns::Fifo => 0.0,
+            Turns::Fair => used,
+            Turns::FairBySize => {
+                let demand = (f64::from(now.used) + f64::from(now.wants)) * self.container.memory as f64;
+                if demand > 0.0 { used / (demand.ln_1p() / std::f64::consts::LN_2) } else { used }
+            }
+        })
+    }
+}

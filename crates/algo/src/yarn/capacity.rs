@@ -1,0 +1,404 @@
+//! The CapacityScheduler: the queue that uses least of what it is guaranteed is first.
+//!
+//! Sizes are computed in MiB and with the rounding of Hadoop 3.4.2 (`float` fractions, whole MiB, whole containers), so that
+//! a maximum of 70 % of ten containers is seven of them only if Hadoop says so.
+
+use std::cmp::Reverse;
+
+use slackline_model::params::{Param, Values};
+use slackline_model::{Cluster, JobId, Key, Lane};
+use slackline_policy::Policy;
+
+use super::book::{Active, Book, Here, Queue as Line, QueueAt};
+use super::online::{Applicant, Rules, Scheduler};
+use super::{CAPABILITIES, Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
+use crate::registry::PolicyEntry;
+
+/// `yarn-capacity` in tables of policies: without a file, one queue that takes everything.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    among_all: false,
+    source: "Hadoop 3.4.2, org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity",
+    params: &[
+        Param::new(
+            FILE,
+            "none",
+            Values::TextOfFile,
+            "capacity-scheduler.xml; without it, one queue takes everything",
+        )
+        .or_word("none"),
+        Param::new(
+            ELSE,
+            "none",
+            Values::Text("a queue"),
+            "the queue of flows whose pool is no leaf queue; without it such a flow ends the run",
+        )
+        .or_word("none"),
+        MEMORY,
+        VCORES,
+    ],
+    capabilities: CAPABILITIES,
+    page: &[
+        "Reads the file as Hadoop 3 does: queues, capacity (percent, weights such as 2w, resources such as \
+         [memory=10240,vcores=10]), maximum-capacity, minimum-user-limit-percent, user-limit-factor, ordering-policy of leaves \
+         (fifo, fair, with fair.enable-size-based-weight) and of parents (utilization, priority-utilization with priority), \
+         max-parallel-apps, queue-mappings by user.",
+        "A job is an application, and a slot is one container of slot-memory and slot-vcores. The queue is the flow's pool, \
+         by its short name or its path; a flow without a pool is in the queue default.",
+        "A free slot goes down the tree to the child that uses least of its guaranteed capacity and may have one more, then \
+         to the first application in the leaf's order whose user is not above the limit. As in Hadoop a user may be one \
+         container above the limit, and nothing is taken back.",
+        "Not modelled: preemption, maximum-am-resource-percent, application priorities, node labels, reservations, locality \
+         delays, queues that are made automatically, weights of users, groups. What of these a file says is named when it is \
+         read.",
+    ],
+    ..PolicyEntry::new(
+        "yarn-capacity",
+        "Hadoop's CapacityScheduler with the queues of your capacity-scheduler.xml",
+        |cluster, _, settings| policy(cluster, Hierarchy::one_queue(), Container::chosen(settings)),
+    )
+};
+
+/// The queues of a site, as a file says them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hierarchy {
+    /// The queues, parents before their children; the first is the root.
+    pub queues: Vec<Queue>,
+    /// Where applications go by their user, in the order in which rules are tried.
+    pub mappings: Vec<Mapping>,
+    /// Whether these rules come before the pool that a flow names.
+    pub mappings_first: bool,
+    /// The queue of applications that are placed nowhere; `None` if they are errors.
+    pub otherwise: Option<usize>,
+    /// How many applications of a user may run.
+    pub user_apps: UserApps,
+}
+
+/// A queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// Its path, such as `root.a.b`.
+    pub path: String,
+    /// Its parent's place among the queues.
+    pub parent: Option<usize>,
+    /// What it is guaranteed.
+    pub capacity: Capacity,
+    /// The most it may have.
+    pub maximum: Capacity,
+    /// Percent of the queue that each of its users may have whatever the others do.
+    pub user_limit: f32,
+    /// How much of the queue's capacity one user may have; -1 for no limit.
+    pub user_limit_factor: f32,
+    /// How its applications take turns, of a leaf.
+    pub turns: Turns,
+    /// Whether priorities come before use among its children.
+    pub by_priority: bool,
+    /// Its priority.
+    pub priority: i32,
+    /// How many of its applications may run at a time.
+    pub apps: u32,
+}
+
+/// A size of a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Capacity {
+    /// A fraction of its parent's.
+    Part(f32),
+    /// MiB.
+    Memory(u64),
+}
+
+/// A rule that places applications by their user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The user; `None` for everybody.
+    pub user: Option<String>,
+    /// The queue, by its short name or path; `%user` in it stands for the user.
+    pub queue: String,
+}
+
+impl Queue {
+    /// A queue with Hadoop's defaults.
+    pub fn new(path: &str, parent: Option<usize>, capacity: Capacity) -> Self {
+        Self {
+            path: path.to_owned(),
+            parent,
+            capacity,
+            maximum: Capacity::Part(1.0),
+            user_limit: 100.0,
+            user_limit_factor: 1.0,
+            turns: Turns::Fifo,
+            by_priority: false,
+            priority: 0,
+            apps: u32::MAX,
+        }
+    }
+}
+
+impl Hierarchy {
+    /// The queue `default` alone, which takes everything: what Hadoop comes with.
+    pub fn one_queue() -> Self {
+        let root = Queue::new("root", None, Capacity::Part(1.0));
+        let default = Queue::new("root.default", Some(0), Capacity::Part(1.0));
+        Self { otherwise: Some(1), ..Self::of(vec![root, default]) }
+    }
+
+    /// These queues alone.
+    pub fn of(queues: Vec<Queue>) -> Self {
+        Self {
+            queues,
+            mappings: Vec::new(),
+            mappings_first: false,
+            otherwise: None,
+            user_apps: UserApps::default(),
+        }
+    }
+
+    /// The leaf of that path or short name; `None` if there is none, or several of that name.
+    pub fn leaf(&self, name: &str) -> Option<usize> {
+        let is_leaf = |at: usize| !self.queues.iter().any(|queue| queue.parent == Some(at));
+        let named = |queue: &Queue| {
+            queue.path == name || queue.path.rsplit_once('.').is_some_and(|(_, short)| short == name)
+        };
+        let mut leaves = (0..self.queues.len()).filter(|&at| named(&self.queues[at]) && is_leaf(at));
+        let first = leaves.next()?;
+        let exact = |at: &usize| self.queues[*at].path == name;
+        match leaves.next() {
+            None => Some(first),
+            Some(second) => [first, second].into_iter().chain(leaves).find(exact),
+        }
+    }
+
+    /// Paths of its leaves.
+    pub fn leaves(&self) -> impl Iterator<Item = &str> {
+        let is_leaf = |at: usize| !self.queues.iter().any(|queue| queue.parent == Some(at));
+        self.queues
+            .iter()
+            .enumerate()
+            .filter(move |&(at, _)| is_leaf(at))
+            .map(|(_, queue)| queue.path.as_str())
+    }
+}
+
+/// The CapacityScheduler with these queues.
+pub fn policy(cluster: &Cluster, hierarchy: Hierarchy, container: Container) -> Box<dyn Policy + Send> {
+    let slots = cluster.lanes().iter().map(|&lane| cluster.slots(lane)).sum();
+    let (rules, book) = parts(slots, hierarchy, container);
+    Box::new(Scheduler::of(rules, book))
+}
+
+/// Its rules and its empty book, on a cluster of so many slots.
+pub(super) fn parts(slots: u32, hierarchy: Hierarchy, container: Container) -> (ByCapacity, Book) {
+    let lines = hierarchy.queues.iter().map(|queue| Line::new(queue.parent, queue.turns, queue.apps));
+    let book = Book::new(lines.collect(), container, hierarchy.user_apps.clone());
+    let mut rules = ByCapacity { sizes: Vec::new(), cluster: 0, hierarchy };
+    rules.resize(&book, slots);
+    (rules, book)
+}
+
+/// Whose turn it is by use of guaranteed capacity.
+#[derive(Clone, Debug)]
+pub(super) struct ByCapacity {
+    hierarchy: Hierarchy,
+    /// MiB of the cluster, and of each queue.
+    cluster: i64,
+    sizes: Vec<Size>,
+}
+
+/// What a queue may use, in MiB.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    guaranteed: i64,
+    maximum: i64,
+    /// The same as fractions of the cluster, with Hadoop's precision; 0 of queues whose sizes are absolute.
+    part: f32,
+    maximum_part: f32,
+}
+
+/// What becomes of a free slot in a queue.
+enum Turn {
+    /// The application has it.
+    Of(JobId),
+    /// Nobody there wants it, or may have it.
+    Nobody,
+    /// It is too little below its limit by so many MiB, which no sibling may have then.
+    Blocked(i64),
+}
+
+impl ByCapacity {
+    /// Sizes from the root down. O(queues²), when machines come or go.
+    fn measure(&mut self) {
+        let queues = &self.hierarchy.queues;
+        self.sizes.clear();
+        for queue in queues {
+            let Some(parent) = queue.parent else {
+                let (guaranteed, maximum) = (self.cluster, self.cluster);
+                self.sizes.push(Size { guaranteed, maximum, part: 1.0, maximum_part: 1.0 });
+                continue;
+            };
+            let (above, mut size) = (self.sizes[parent], Size::default());
+            let share = |part: f32| (self.cluster as f64 * f64::from(part)) as i64;
+            match queue.capacity {
+                Capacity::Part(part) => {
+                    size.part = part * above.part;
+                    size.guaranteed = share(size.part);
+                }
+                Capacity::Memory(memory) => {
+                    let asked: u64 =
+                        queues.iter().filter(|other| other.parent == queue.parent).map(memory_of).sum();
+                    let ratio = (above.guaranteed as f32 / asked.max(1) as f32).min(1.0);
+                    size.guaranteed = (memory as f32 * ratio) as i64;
+                    size.part = size.guaranteed as f32 / self.cluster.max(1) as f32;
+                }
+            }
+            match queue.maximum {
+                Capacity::Part(part) if above.maximum_part > 0.0 => {
+                    size.maximum_part = part * above.maximum_part;
+                    size.maximum = share(size.maximum_part);
+                }
+                Capacity::Part(part) => size.maximum = (above.maximum as f64 * f64::from(part)) as i64,
+                Capacity::Memory(memory) => {
+                    size.maximum = i64::try_from(memory).unwrap_or(i64::MAX).min(above.maximum);
+                }
+            }
+            self.sizes.push(size);
+        }
+    }
+
+    /// A free slot among the children of a queue, whose limit is so many MiB.
+    fn turn(
+        &self,
+        (at, limit): (QueueAt, i64),
+        book: &Book,
+        lane: Lane,
+        accept: &mut dyn FnMut(JobId) -> bool,
+    ) -> Turn {
+        let queue = &book.queues[at];
+        let one = book.container.memory.cast_signed();
+        let used = i64::from(queue.used) * one;
+        let limit = limit.min(self.sizes[at].maximum);
+        if !queue.is_open(lane) || used >= limit {
+            return Turn::Nobody;
+        }
+        if queue.children.is_empty() {
+            let Some(job) = self.application((at, used), book, lane, accept) else { return Turn::Nobody };
+            return if limit - used < one { Turn::Blocked(limit - used) } else { Turn::Of(job) };
+        }
+        let mut children = queue.children.clone();
+        children.sort_by_cached_key(|&child| self.key(child, book, one));
+        let mut blocked = None;
+        for child in children {
+            let left = limit - blocked.unwrap_or(0) - used + i64::from(book.queues[child].used) * one;
+            match self.turn((child, left.div_euclid(one) * one), book, lane, accept) {
+                Turn::Of(job) => return Turn::Of(job),
+                Turn::Nobody => {}
+                Turn::Blocked(memory) => blocked = Some(blocked.unwrap_or(0) + memory.max(0)),
+            }
+        }
+        blocked.map_or(Turn::Nobody, Turn::Blocked)
+    }
+
+    /// The order of queues with the same parent (`PriorityUtilizationQueueOrderingPolicy`): those that are guaranteed
+    /// something, those below their guarantee, the highest priority where that counts, the least use of the guarantee, the
+    /// largest guarantee, then the order of the file.
+    fn key(&self, at: QueueAt, book: &Book, one: i64) -> impl Ord + use<> {
+        let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
+        let used = (i64::from(book.queues[at].used) * one) as f32;
+        let is_guaranteed = size.part > 0.0;
+        let of = if is_guaranteed { size.guaranteed.max(one) } else { self.cluster.max(1) };
+        let use_of = used / of as f32;
+        let by_priority = queue.parent.is_some_and(|parent| self.hierarchy.queues[parent].by_priority);
+        let priority = if by_priority { Reverse(queue.priority) } else { Reverse(0) };
+        let absolute = Reverse(memory_of(queue));
+        let (use_of, part) = (Key::new(f64::from(use_of)), Reverse(Key::new(f64::from(size.part))));
+        (!is_guaranteed, use_of >= Key::new(1.0), priority, use_of, absolute, part, at)
+    }
+
+    /// The first application of a leaf whose user is not above the limit.
+    fn application(
+        &self,
+        (at, used): (QueueAt, i64),
+        book: &Book,
+        lane: Lane,
+        accept: &mut dyn FnMut(JobId) -> bool,
+    ) -> Option<JobId> {
+        let queue = &book.queues[at];
+        let one = book.container.memory.cast_signed();
+        let limit = self.user_limit((at, used), queue.active(), one);
+        queue.first(lane, |user: &Here| i64::from(user.used) * one <= limit, accept)
+    }
+
+    /// MiB above which a user of a leaf gets nothing more (`UsersManager.computeUserLimit`).
+    fn user_limit(&self, (at, used): (QueueAt, i64), active: Active, one: i64) -> i64 {
+        let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
+        let capacity = size.guaranteed.max(one);
+        let current = if used < capacity { capacity } else { used + one };
+        let of_users = i64::from(active.used) * one + one;
+        let share = ceil_div(of_users, i64::from(active.users.max(1)));
+        let percent = ceil_div((current as f64 * f64::from(queue.user_limit)) as i64, 100);
+        let most = if queue.user_limit_factor < 0.0 || size.guaranteed == 0 {
+            size.maximum.div_euclid(one) * one
+        } else {
+            (capacity as f64 * f64::from(queue.user_limit_factor)) as i64
+        };
+        ceil_div(share.max(percent).min(most), one) * one
+    }
+
+    /// The queue that a name stands for.
+    fn named(&self, name: &str, book: &Book) -> Option<QueueAt> {
+        self.hierarchy.leaf(name).filter(|&at| book.queues[at].children.is_empty())
+    }
+
+    /// The queue of the first rule that a user falls under, if it is one.
+    fn mapped(&self, user: Option<&str>, book: &Book) -> Option<QueueAt> {
+        let user = user?;
+        let falls_under = |mapping: &&Mapping| mapping.user.as_deref().is_none_or(|of| of == user);
+        let mapping = self.hierarchy.mappings.iter().find(falls_under)?;
+        self.named(&mapping.queue.replace("%user", user), book)
+    }
+}
+
+/// MiB that a queue is guaranteed in absolute terms.
+fn memory_of(queue: &Queue) -> u64 {
+    if let Capacity::Memory(memory) = queue.capacity { memory } else { 0 }
+}
+
+/// Division by a positive number, up.
+fn ceil_div(number: i64, by: i64) -> i64 {
+    -(-number).div_euclid(by)
+}
+
+impl Rules for ByCapacity {
+    const NAME: &'static str = ENTRY.name;
+
+    fn leaf(&mut self, book: &mut Book, applicant: Applicant<'_>) -> Result<QueueAt, String> {
+        let Applicant { flow, pool, user } = applicant;
+        let asked = pool.unwrap_or("default");
+        let mapped =
+            (self.hierarchy.mappings_first || asked == "default").then(|| self.mapped(user, book)).flatten();
+        if let Some(at) = mapped.or_else(|| self.named(asked, book)).or(self.hierarchy.otherwise) {
+            return Ok(at);
+        }
+        let leaves: Vec<&str> = self.hierarchy.leaves().collect();
+        let whose = pool.map_or_else(
+            || "no pool, which is the queue \"default\"".to_owned(),
+            |pool| format!("the pool {pool:?}"),
+        );
+        Err(format!(
+            "flow {flow:?} has {whose}, expected one of the leaf queues {} (Hadoop refuses such an application; \
+             else=QUEUE takes it)",
+            leaves.join(", ")
+        ))
+    }
+
+    fn resize(&mut self, book: &Book, slots: u32) {
+        self.cluster = i64::from(slots) * book.container.memory.cast_signed();
+        self.measure();
+    }
+
+    fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
+        match self.turn((0, self.cluster), book, lane, accept) {
+            Turn::Of(job) => Some(job),
+            Turn::Nobody | Turn::Blocked(_) => None,
+        }
+    }
+}

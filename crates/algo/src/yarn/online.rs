@@ -1,0 +1,245 @@
+//! The policy: free slots are dealt one by one, as Hadoop gives containers, and granted phase by phase.
+
+use std::collections::BTreeMap;
+
+use slackline_model::{JobId, Lane, MachineId, PhaseId};
+use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
+
+use super::book::{Book, Counts, QueueAt};
+
+/// Whose turn it is: what differs between the schedulers.
+pub(super) trait Rules {
+    /// The name of the policy.
+    const NAME: &'static str;
+
+    /// The leaf of a flow's applications, or why there is none.
+    fn leaf(&mut self, book: &mut Book, applicant: Applicant<'_>) -> Result<QueueAt, String>;
+
+    /// The cluster has so many slots from now on.
+    fn resize(&mut self, book: &Book, slots: u32);
+
+    /// The application that gets the next slot, among those that are accepted.
+    fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId>;
+}
+
+/// What a flow says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Applicant<'a> {
+    pub(super) flow: &'a str,
+    pub(super) pool: Option<&'a str>,
+    pub(super) user: Option<&'a str>,
+}
+
+/// The user of flows that have none.
+const NOBODY: &str = "";
+
+/// A scheduler of Hadoop's as a policy.
+#[derive(Clone, Debug)]
+pub(super) struct Scheduler<R> {
+    rules: R,
+    book: Book,
+    slots: Option<u32>,
+    deal: Deal,
+    /// Applications that could take no slot when it was their turn, until something happens.
+    asleep: Vec<JobId>,
+    failure: Option<String>,
+}
+
+/// Slots that were dealt and not granted yet.
+#[derive(Clone, Debug, Default)]
+struct Deal {
+    /// The slots: their lane, and their machine if it is one.
+    of: Option<(Lane, Option<MachineId>)>,
+    /// How many of each phase, in the order of their first; granted from the end.
+    phases: Vec<(PhaseId, u32)>,
+    /// The phase that was granted last, with the tasks that run if all that were granted have started.
+    granted: Option<(PhaseId, u32)>,
+}
+
+impl<R: Rules> Scheduler<R> {
+    pub(super) fn of(rules: R, book: Book) -> Self {
+        Self { rules, book, slots: None, deal: Deal::default(), asleep: Vec::new(), failure: None }
+    }
+
+    /// A phase is ready: its job is an application, if it was none yet.
+    fn submit(&mut self, phase: PhaseId, view: &View<'_>) {
+        let job = view.instance.phase(phase).job;
+        if self.book.knows(job) || self.failure.is_some() {
+            return;
+        }
+        let flow = view.instance.flow(view.instance.job(job).flow);
+        let pool = flow.pool.map(|pool| view.instance.pools()[pool].id.as_str());
+        let user = flow.user.as_deref();
+        match self.rules.leaf(&mut self.book, Applicant { flow: &flow.id, pool, user }) {
+            Ok(leaf) => {
+                self.book.submit(job, (leaf, user.unwrap_or(NOBODY)), (view.now, flow.release));
+            }
+            Err(why) => self.failure = Some(why),
+        }
+    }
+
+    /// What a job uses and wants by the view, and nothing that was dealt to it.
+    fn look(&mut self, job: JobId, view: &View<'_>) {
+        if !self.book.knows(job) {
+            return;
+        }
+        let mut counts = Counts { used: view.held.master_of(job), ..Counts::default() };
+        for phase in view.instance.job(job).phases() {
+            let state = view.phase(phase);
+            counts.used += state.running();
+            if state.is_ready() && state.unstarted() > 0 {
+                counts.wants += state.unstarted();
+                let has_room = state.running() < view.instance.phase(phase).cap;
+                counts.open[view.instance.lane_of(phase).index()] |= has_room;
+            }
+        }
+        self.book.set(job, counts);
+    }
+
+    fn leave(&mut self, job: JobId, view: &View<'_>) {
+        for started in self.book.leave(job) {
+            self.look(started, view);
+        }
+    }
+
+    /// Whether all that was granted has started; what it has is in the book then.
+    fn has_started(&mut self, view: &View<'_>) -> bool {
+        let Some((phase, running)) = self.deal.granted.take() else { return true };
+        let as_dealt = view.phase(phase).running() == running;
+        if !as_dealt {
+            self.look(view.instance.phase(phase).job, view);
+        }
+        as_dealt
+    }
+
+    /// Gives up what was dealt and not granted.
+    fn undo(&mut self, view: &View<'_>) {
+        self.has_started(view);
+        for (phase, _) in std::mem::take(&mut self.deal.phases) {
+            self.look(view.instance.phase(phase).job, view);
+        }
+        self.deal.of = None;
+    }
+
+    /// Deals all slots that ask.
+    fn deal(&mut self, ask: &Ask<'_>, view: &View<'_>) {
+        let lane = ask.lane;
+        let mut dealt: BTreeMap<PhaseId, (u32, u32)> = BTreeMap::new();
+        for _ in 0..ask.slots {
+            let Self { rules, book, asleep, .. } = self;
+            let (mut found, mut tired) = (None, Vec::new());
+            let job = rules.next(book, lane, &mut |job| {
+                found = open_phase(job, ask, view, &dealt);
+                if found.is_none() && !view.instance.job(job).phases().any(|p| ask.skip.contains(&p)) {
+                    tired.push(job);
+                }
+                found.is_some()
+            });
+            for job in tired {
+                let mut counts = book.counts(job);
+                counts.open[lane.index()] = false;
+                book.set(job, counts);
+                asleep.push(job);
+            }
+            let (Some(job), Some(phase)) = (job, found) else { break };
+            let n = dealt.len() as u32;
+            dealt.entry(phase).or_insert((n, 0)).1 += 1;
+            let counts = book.counts(job);
+            book.set(job, Counts { used: counts.used + 1, wants: counts.wants.saturating_sub(1), ..counts });
+        }
+        let mut phases: Vec<(u32, (PhaseId, u32))> =
+            dealt.into_iter().map(|(phase, (order, n))| (order, (phase, n))).collect();
+        phases.sort_unstable_by_key(|&(order, _)| std::cmp::Reverse(order));
+        self.deal = Deal {
+            of: Some((lane, ask.machine)),
+            phases: phases.into_iter().map(|(_, dealt)| dealt).collect(),
+            granted: None,
+        };
+    }
+}
+
+/// The phase of a job whose task would take the next slot: the first of those that have one, maps before reduces.
+fn open_phase(
+    job: JobId,
+    ask: &Ask<'_>,
+    view: &View<'_>,
+    dealt: &BTreeMap<PhaseId, (u32, u32)>,
+) -> Option<PhaseId> {
+    view.instance.job(job).phases().find(|&phase| {
+        view.instance.lane_of(phase) == ask.lane
+            && !ask.skip.contains(&phase)
+            && view.runnable(phase) > dealt.get(&phase).map_or(0, |&(_, n)| n)
+    })
+}
+
+impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
+    fn copy(&self) -> Option<Box<dyn Policy>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {
+        self.undo(view);
+        for job in std::mem::take(&mut self.asleep) {
+            self.look(job, view);
+        }
+        for event in events {
+            match *event {
+                Event::PhaseReady(phase) => {
+                    self.submit(phase, view);
+                    self.look(view.instance.phase(phase).job, view);
+                }
+                Event::TasksDone { phase, .. }
+                | Event::TasksLost { phase, .. }
+                | Event::TaskRuns { phase, .. }
+                | Event::PhaseDone(phase) => self.look(view.instance.phase(phase).job, view),
+                Event::JobDone(job) => self.leave(job, view),
+                Event::FlowFailed(flow) | Event::FlowDone(flow) => {
+                    for job in view.instance.flow(flow).jobs() {
+                        self.leave(job, view);
+                    }
+                }
+                Event::FlowArrived(_)
+                | Event::MachineDown(_)
+                | Event::MachineUp(_)
+                | Event::MachineJoined(_)
+                | Event::MachineLeft(_)
+                | Event::Wake => {}
+            }
+        }
+        let lanes = view.instance.cluster().lanes();
+        let slots = lanes.iter().map(|&lane| view.state.alive(lane)).sum::<u32>() + view.held.masters();
+        if self.slots.replace(slots) != Some(slots) {
+            self.rules.resize(&self.book, slots);
+        }
+    }
+
+    fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
+        let goes_on = self.has_started(view)
+            && self.deal.of == Some((ask.lane, ask.machine))
+            && self
+                .deal
+                .phases
+                .last()
+                .is_some_and(|&(phase, _)| view.runnable(phase) > 0 && !ask.skip.contains(&phase));
+        if !goes_on {
+            self.undo(view);
+            self.deal(ask, view);
+        }
+        let (phase, tasks) = self.deal.phases.pop()?;
+        // Fewer may start: than were dealt, if reduces that wait for maps have taken what they may.
+        self.deal.granted = Some((phase, view.phase(phase).running() + tasks));
+        Some(Grant { phase, tasks })
+    }
+}

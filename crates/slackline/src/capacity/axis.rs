@@ -1,0 +1,257 @@
+//! What is varied in a search: a size of the cluster, or a setting of it.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use slackline_model::cluster::Slots;
+use slackline_model::{Draft, Span, duration};
+
+use crate::names::unknown;
+use crate::simulate::Options;
+
+/// What is varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Knob {
+    /// Machines of the first group.
+    Machines,
+    /// Slots of each machine, for maps and reduces alike.
+    Slots,
+    /// Map slots of each machine.
+    MapSlots,
+    /// Reduce slots of each machine.
+    ReduceSlots,
+    /// The fraction of a job's maps after which its reduces may take slots.
+    Slowstart,
+    /// Seconds between two reports of a machine.
+    Heartbeat,
+}
+
+impl Knob {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Machines, Self::Slots, Self::MapSlots, Self::ReduceSlots, Self::Slowstart, Self::Heartbeat];
+
+    /// Its name, which is that of the option that sets it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Machines => "machines",
+            Self::Slots => "slots",
+            Self::MapSlots => "map-slots",
+            Self::ReduceSlots => "reduce-slots",
+            Self::Slowstart => "slowstart",
+            Self::Heartbeat => "heartbeat",
+        }
+    }
+
+    /// Whether less of it is less of a cluster.
+    pub const fn is_size(self) -> bool {
+        matches!(self, Self::Machines | Self::Slots | Self::MapSlots | Self::ReduceSlots)
+    }
+
+    /// Gives a workload or a simulation this much of it.
+    ///
+    /// # Errors
+    /// Slots of another kind than the machines have.
+    pub(super) fn set(self, draft: &mut Draft, options: &mut Options, value: f64) -> Result<(), String> {
+        let whole = value as u32;
+        match self {
+            Self::Machines => draft.machines[0].count = whole,
+            Self::Slowstart => options.slowstart = value,
+            Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
+            Self::Slots | Self::MapSlots | Self::ReduceSlots => {
+                for machine in &mut draft.machines {
+                    machine.slots = self.of_machine(machine.slots, whole)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn of_machine(self, slots: Slots, value: u32) -> Result<Slots, String> {
+        match (self, slots) {
+            (Self::Slots, Slots::Universal(_)) => Ok(Slots::Universal(value)),
+            (Self::MapSlots, Slots::Typed { reduce, .. }) => Ok(Slots::Typed { map: value, reduce }),
+            (Self::ReduceSlots, Slots::Typed { map, .. }) => Ok(Slots::Typed { map, reduce: value }),
+            (_, Slots::Universal(_)) => Err(format!(
+                "found machines whose slots are for maps and reduces alike, expected {} of them",
+                self.name()
+            )),
+            (_, Slots::Typed { .. }) => {
+                Err("found machines with map and reduce slots, expected map-slots or reduce-slots".to_owned())
+            }
+        }
+    }
+}
+
+/// Values of a knob.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What is varied.
+    pub knob: Knob,
+    /// Between which values.
+    pub values: Values,
+}
+
+/// The values of an axis.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Values {
+    /// Every whole number of a range.
+    Range(RangeInclusive<u32>),
+    /// These, in rising order.
+    Listed(Vec<f64>),
+}
+
+/// How many values a range has whose step is not given.
+const POINTS: u32 = 20;
+/// Most values that are listed.
+const MOST: f64 = 10_000.0;
+
+impl Axis {
+    /// Numbers of machines.
+    pub fn machines(range: RangeInclusive<u32>) -> Self {
+        Self { knob: Knob::Machines, values: Values::Range(range) }
+    }
+
+    /// The largest value.
+    pub fn largest(&self) -> f64 {
+        match &self.values {
+            Values::Range(range) => f64::from(*range.end()),
+            Values::Listed(values) => values.last().copied().unwrap_or_default(),
+        }
+    }
+
+    /// About how many values are tried: all of a list, of a range what halving it takes with checks at its end.
+    pub fn to_be_tried(&self) -> usize {
+        match &self.values {
+            Values::Range(range) => 5 + (range.end() - range.start() + 1).ilog2() as usize,
+            Values::Listed(values) => values.len(),
+        }
+    }
+
+    /// The smallest value.
+    pub fn smallest(&self) -> f64 {
+        match &self.values {
+            Values::Range(range) => f64::from(*range.start()),
+            Values::Listed(values) => values.first().copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl FromStr for Axis {
+    type Err = String;
+
+    /// Reads `NAME=A..B`, or `NAME=A..B:STEP`, such as `slots=1..16` or `slowstart=0.05..1:0.05`; without a step all whole
+    /// numbers between, or 20 values that are evenly spaced.
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str =
+            "expected NAME=A..B or NAME=A..B:STEP, such as slots=1..16 or slowstart=0.05..1";
+        let (name, values) = text.split_once('=').ok_or(EXPECTED)?;
+        let names = Knob::ALL.map(Knob::name);
+        let knob = Knob::ALL.into_iter().find(|knob| knob.name() == name.trim());
+        let knob = knob.ok_or_else(|| unknown("setting", name.trim(), &names))?;
+        let (range, step) =
+            values.split_once(':').map_or((values, None), |(range, step)| (range, Some(step)));
+        let (from, to) = range.split_once("..").ok_or(EXPECTED)?;
+        let [from, to] = [from, to].map(|value| knob.value(value.trim()));
+        let (from, to) = (from?, to?);
+        let step = step.map(|step| knob.value(step.trim())).transpose()?;
+        if from > to {
+            return Err(format!("found {from}..{to}, expected the smaller value first"));
+        }
+        Ok(Self { knob, values: values_of(knob, (from, to), step)? })
+    }
+}
+
+fn values_of(knob: Knob, (from, to): (f64, f64), step: Option<f64>) -> Result<Values, String> {
+    if knob.is_size() && step.is_none() {
+        return Ok(Values::Range(from as u32..=to as u32));
+    }
+    let step = step.unwrap_or((to - from) / f64::from(POINTS - 1));
+    if from == to {
+        return Ok(Values::Listed(vec![from]));
+    }
+    if step <= 0.0 || (to - from) / step > MOST {
+        return Err(format!("found a step of {step}, expected one above 0 that makes at most {MOST} values"));
+    }
+    // A last value that rounding pushes beyond the end is the end.
+    let steps = ((to - from) / step * (1.0 + 1e-12)).floor() as u32;
+    let mut values: Vec<f64> = (0..=steps).map(|k| digits(from + f64::from(k) * step).min(to)).collect();
+    if values.last().is_some_and(|&last| last < to) {
+        values.push(to);
+    }
+    Ok(Values::Listed(values))
+}
+
+/// Without the digits that sums of steps leave behind.
+fn digits(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
+}
+
+impl Knob {
+    fn value(self, text: &str) -> Result<f64, String> {
+        let wrong = |expected: &str| format!("found {text:?} for {}, expected {expected}", self.name());
+        let number = match self {
+            Self::Heartbeat => return duration::parse_option(text).map_err(|expected| wrong(&expected)),
+            Self::Slowstart => {
+                let number = text.parse().ok().filter(|value: &f64| (0.0..=1.0).contains(value));
+                return number.ok_or_else(|| wrong("a fraction from 0 to 1"));
+            }
+            Self::Machines | Self::Slots => text.parse().ok().filter(|n: &u32| *n > 0),
+            Self::MapSlots | Self::ReduceSlots => text.parse().ok(),
+        };
+        number.map(f64::from).ok_or_else(|| wrong("a whole number"))
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.values {
+            Values::Range(range) if range.start() == range.end() => write!(f, "{}", range.start()),
+            Values::Range(range) => write!(f, "{}..{}", range.start(), range.end()),
+            Values::Listed(values) => {
+                write!(f, "{} values of {}..{}", values.len(), self.smallest(), self.largest())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_ranges_of_sizes_or_lists_of_settings() {
+        let axis = |text: &str| text.parse::<Axis>();
+        assert_eq!(axis("machines=10..600").unwrap(), Axis::machines(10..=600));
+        assert_eq!(axis("slots=2..8:2").unwrap().values, Values::Listed(vec![2.0, 4.0, 6.0, 8.0]));
+        assert_eq!(axis("slots=2..7:2").unwrap().values, Values::Listed(vec![2.0, 4.0, 6.0, 7.0]));
+        assert_eq!(axis("slowstart=0.1..0.3:0.1").unwrap().values, Values::Listed(vec![0.1, 0.2, 0.3]));
+        let Values::Listed(values) = axis("slowstart=0.05..1").unwrap().values else { panic!() };
+        assert_eq!((values.len(), values[0], values[1], values[19]), (20, 0.05, 0.1, 1.0));
+        assert_eq!(axis("heartbeat=1s..1m:59").unwrap().values, Values::Listed(vec![1.0, 60.0]));
+    }
+
+    #[test]
+    fn what_is_no_axis_is_told() {
+        let error = |text: &str| text.parse::<Axis>().unwrap_err();
+        assert!(error("slots").starts_with("expected NAME=A..B"), "{}", error("slots"));
+        assert!(error("slot=1..2").contains("slots"), "{}", error("slot=1..2"));
+        assert!(error("slots=0..2").contains("a whole number"), "{}", error("slots=0..2"));
+        assert!(error("slots=3..2").contains("the smaller value first"));
+        assert!(error("slowstart=0..2").contains("a fraction from 0 to 1"));
+        assert!(error("slowstart=0..1:0").contains("a step of 0"));
+    }
+
+    #[test]
+    fn slots_are_of_the_kind_that_machines_have() {
+        assert_eq!(Knob::Slots.of_machine(Slots::Universal(3), 5), Ok(Slots::Universal(5)));
+        let typed = Slots::Typed { map: 2, reduce: 1 };
+        assert_eq!(Knob::MapSlots.of_machine(typed, 5), Ok(Slots::Typed { map: 5, reduce: 1 }));
+        assert_eq!(Knob::ReduceSlots.of_machine(typed, 5), Ok(Slots::Typed { map: 2, reduce: 5 }));
+        assert!(Knob::Slots.of_machine(typed, 5).is_err());
+        assert!(Knob::MapSlots.of_machine(Slots::Universal(3), 5).is_err());
+    }
+}

@@ -1,0 +1,241 @@
+//! The smallest number that does, where every larger one is believed to do as well, and a look whether that is so.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// Numbers are tried by this: several at once, each once.
+pub(super) type Try<'t, E> = dyn FnMut(&[u32]) -> Result<Vec<bool>, E> + 't;
+
+/// What a bisection came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fewest {
+    /// The smallest number that was tried and does; the next smaller one was tried and does not.
+    pub(super) found: Option<u32>,
+    /// Whether everything that was tried above it does.
+    pub(super) is_monotone: bool,
+    /// What was tried, in rising order, whatever was tried ahead of need.
+    pub(super) tried: Vec<u32>,
+}
+
+/// How often a smaller number that does is followed further down.
+const ROUNDS: usize = 4;
+/// The first step away from a guess is this part of it, and each further one so many times as long.
+const STEP: (u32, u32) = (64, 3);
+/// The checks at the end are next to the answer, and this part of it away.
+const AWAY: u32 = 20;
+
+struct Bisection<'t, 'e, E> {
+    range: RangeInclusive<u32>,
+    /// What was tried because it had to be known.
+    known: BTreeMap<u32, bool>,
+    /// What was tried ahead of need too.
+    tried: BTreeMap<u32, bool>,
+    /// How many are tried at once.
+    width: usize,
+    does: &'t mut Try<'e, E>,
+}
+
+/// Halves the range until the smallest number that does is found, if every larger one does too.
+///
+/// # Errors
+/// The first of trying.
+pub(super) fn halved<E>(
+    range: RangeInclusive<u32>,
+    width: usize,
+    does: &mut Try<'_, E>,
+) -> Result<Option<u32>, E> {
+    let mut search = Bisection::new(range, width, does);
+    search.bracket(None)?;
+    search.narrow()?;
+    Ok(search.smallest())
+}
+
+/// Looks for the smallest number of a range that does, from a guess if there is one, `width` numbers at once.
+///
+/// Afterwards the numbers next to the answer and 5 % from it are tried too; where a smaller one does, the search goes on
+/// below it. O(log n) numbers are tried, where the guess is off by a factor of 1 + 1/64 or less about eight.
+///
+/// # Errors
+/// The first of trying.
+pub(super) fn fewest<E>(
+    range: RangeInclusive<u32>,
+    guess: Option<u32>,
+    width: usize,
+    does: &mut Try<'_, E>,
+) -> Result<Fewest, E> {
+    let mut search = Bisection::new(range, width, does);
+    search.bracket(guess)?;
+    search.narrow()?;
+    for _ in 0..ROUNDS {
+        let Some(found) = search.smallest() else { break };
+        let (near, far) = (1, (found / AWAY).max(1));
+        let below = [near + 1, far].map(|step| found.saturating_sub(step));
+        let above = [near, far].map(|step| found.saturating_add(step));
+        search.ask(&[below, above].concat(), &[])?;
+        if search.smallest() == Some(found) {
+            break;
+        }
+        search.narrow()?;
+    }
+    let found = search.smallest();
+    let is_monotone = found.is_none_or(|found| search.known.range(found..).all(|(_, &does)| does));
+    Ok(Fewest { found, is_monotone, tried: search.known.into_keys().collect() })
+}
+
+impl<'t, 'e, E> Bisection<'t, 'e, E> {
+    fn new(range: RangeInclusive<u32>, width: usize, does: &'t mut Try<'e, E>) -> Self {
+        Self { range, known: BTreeMap::new(), tried: BTreeMap::new(), width, does }
+    }
+
+    /// Finds out about those of the numbers that are in the range, and tries others at the same time.
+    fn ask(&mut self, numbers: &[u32], ahead: &[u32]) -> Result<(), E> {
+        let mut new: Vec<u32> = numbers.iter().chain(ahead).copied().collect();
+        new.retain(|n| self.range.contains(n) && !self.tried.contains_key(n));
+        new.sort_unstable();
+        new.dedup();
+        // Where nothing is needed nothing is tried ahead.
+        if numbers.iter().any(|n| new.contains(n)) {
+            let answers = (self.does)(&new)?;
+            self.tried.extend(new.into_iter().zip(answers));
+        }
+        self.known.extend(numbers.iter().filter_map(|n| self.tried.get_key_value(n)));
+        Ok(())
+    }
+
+    fn one(&mut self, number: u32) -> Result<bool, E> {
+        self.ask(&[number], &[])?;
+        Ok(self.known[&number])
+    }
+
+    fn smallest(&self) -> Option<u32> {
+        self.known.iter().find(|&(_, &does)| does).map(|(&n, _)| n)
+    }
+
+    /// Finds a number that does, if there is one, and one below that does not, if there is one near.
+    fn bracket(&mut self, guess: Option<u32>) -> Result<(), E> {
+        let (least, most) = (*self.range.start(), *self.range.end());
+        let Some(guess) = guess.map(|guess| guess.clamp(least, most)) else {
+            self.one(most)?;
+            return Ok(());
+        };
+        let (mut step, mut at) = ((guess / STEP.0).max(1), guess);
+        let is_down = self.one(guess)?;
+        while at != if is_down { least } else { most } {
+            at = if is_down { at.saturating_sub(step).max(least) } else { at.saturating_add(step).min(most) };
+            if self.one(at)? != is_down {
+                break;
+            }
+            step = step.saturating_mul(STEP.1);
+        }
+        Ok(())
+    }
+
+    /// Halves what lies between the smallest number that does and the next one below that does not.
+    fn narrow(&mut self) -> Result<(), E> {
+        loop {
+            let Some(high) = self.smallest() else { return Ok(()) };
+            let low = self.known.range(..high).next_back().map(|(&n, _)| n);
+            let low = low.map_or(*self.range.start(), |n| n + 1);
+            if low >= high {
+                return Ok(());
+            }
+            let middles = middles(low, high, self.width);
+            self.ask(&middles[..1], &middles[1..])?;
+        }
+    }
+}
+
+/// The middle of what may be the answer (`low` to `high`, the latter known), then the middles of the halves, and so on.
+fn middles(low: u32, high: u32, width: usize) -> Vec<u32> {
+    let mut parts = std::collections::VecDeque::from([(low, high)]);
+    let mut middles = Vec::new();
+    while middles.len() < width.max(1)
+        && let Some((low, high)) = parts.pop_front()
+    {
+        if low < high {
+            let middle = low + (high - low) / 2;
+            middles.push(middle);
+            parts.extend([(low, middle), (middle + 1, high)]);
+        }
+    }
+    middles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found, and how many numbers were tried.
+    fn search(
+        range: RangeInclusive<u32>,
+        guess: Option<u32>,
+        width: usize,
+        does: impl Fn(u32) -> bool,
+    ) -> (Fewest, usize) {
+        let mut tried = Vec::new();
+        let mut ask = |numbers: &[u32]| {
+            tried.extend_from_slice(numbers);
+            Ok::<_, ()>(numbers.iter().map(|&n| does(n)).collect())
+        };
+        let found = fewest(range.clone(), guess, width, &mut ask).unwrap();
+        assert!(tried.iter().all(|n| range.contains(n)), "{tried:?}");
+        let n = tried.len();
+        tried.sort_unstable();
+        tried.dedup();
+        assert_eq!(tried.len(), n, "each is tried once");
+        (found, n)
+    }
+
+    #[test]
+    fn the_smallest_that_does_is_found_from_any_guess() {
+        for least in 1..8 {
+            for most in least..12 {
+                for answer in least..=most + 1 {
+                    for guess in [None, Some(1), Some(4), Some(9), Some(99)] {
+                        for width in 1..4 {
+                            let (found, _) = search(least..=most, guess, width, |n| n >= answer);
+                            let expected = (answer <= most).then_some(answer);
+                            assert_eq!((found.found, found.is_monotone), (expected, true));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn few_numbers_are_tried() {
+        let (found, tried) = search(10..=6000, None, 1, |n| n >= 2531);
+        assert_eq!(found.found, Some(2531));
+        assert!(tried <= 18, "{tried}");
+        let (found, tried) = search(10..=6000, Some(2500), 1, |n| n >= 2531);
+        assert_eq!(found.found, Some(2531));
+        assert!(tried <= 12, "{tried}");
+    }
+
+    #[test]
+    fn a_smaller_number_that_does_is_followed_and_told() {
+        // A gap at 54.
+        let (found, _) = search(1..=100, None, 1, |n| n == 53 || n >= 55);
+        assert_eq!((found.found, found.is_monotone), (Some(53), false));
+        // A number above the answer that does not.
+        let (found, _) = search(1..=100, None, 1, |n| n >= 40 && n != 41);
+        assert_eq!((found.found, found.is_monotone), (Some(40), false));
+    }
+
+    #[test]
+    fn what_is_found_does_not_depend_on_how_many_are_tried_at_once() {
+        let odd = |n: u32| n > 300 || n.is_multiple_of(7);
+        let one = search(1..=1000, None, 1, odd).0;
+        for width in 2..9 {
+            assert_eq!(search(1..=1000, None, width, odd).0, one);
+        }
+    }
+
+    #[test]
+    fn what_comes_first_is_tried_first() {
+        assert_eq!(middles(1, 9, 1), [5]);
+        assert_eq!(middles(1, 9, 3), [5, 3, 7]);
+        assert_eq!(middles(1, 2, 5), [1]);
+    }
+}

@@ -1,0 +1,254 @@
+//! Conditions on what a cluster gives, such as `missed<=1%`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use slackline_judge::Metrics;
+use slackline_model::duration;
+
+use crate::names::unknown;
+
+/// A condition on a metric, such as `missed=0`, `missed<=1%`, `mean_response<5m`, or `mean_response:300`, which is the same
+/// as `mean_response<=300` and nothing that a shell would read otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    metric: &'static str,
+    relation: Relation,
+    amount: Amount,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    AtMost,
+    Below,
+    Equal,
+    AtLeast,
+    Above,
+}
+
+/// What a metric is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Amount {
+    /// A number.
+    Of(f64),
+    /// A percentage of the flows that have a deadline.
+    Percent(f64),
+}
+
+/// Longer signs first, so that `<=` is not read as `<`; of two signs of one relation, the first is written.
+const SIGNS: [(&str, Relation); 6] = [
+    ("<=", Relation::AtMost),
+    (":", Relation::AtMost),
+    (">=", Relation::AtLeast),
+    ("<", Relation::Below),
+    (">", Relation::Above),
+    ("=", Relation::Equal),
+];
+
+/// Why a text is no condition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoCondition {
+    /// Nothing is compared.
+    #[error(
+        "expected METRIC:NUMBER (at most), such as missed:1% or mean_response:5m, or one of < <= = >= > for the colon"
+    )]
+    Sign,
+    /// No such metric.
+    #[error("{}", unknown("metric", .found, .known))]
+    Metric {
+        /// What was found.
+        found: String,
+        /// The metrics there are.
+        known: Vec<&'static str>,
+    },
+    /// What it is compared with is no value of the metric.
+    #[error("found {found:?} for {metric}, expected {expected}")]
+    Value {
+        /// The metric.
+        metric: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+}
+
+impl FromStr for Condition {
+    type Err = NoCondition;
+
+    /// Reads a metric of the comparison document, one of `<= >= < > = :`, and a number; of times also a duration, of
+    /// `missed` also a percentage of the flows with deadlines.
+    fn from_str(text: &str) -> Result<Self, NoCondition> {
+        let split = |&(sign, relation): &(&str, Relation)| {
+            text.split_once(sign).map(|(metric, value)| (metric.trim(), relation, value.trim()))
+        };
+        let (name, relation, value) = SIGNS.iter().find_map(split).ok_or(NoCondition::Sign)?;
+        let metric = Self::metric_named(name)?;
+        Ok(Self { metric, relation, amount: amount(metric, value)? })
+    }
+}
+
+/// What a metric is compared with, as it is written.
+fn amount(metric: &'static str, value: &str) -> Result<Amount, NoCondition> {
+    let wrong = |expected: &str| NoCondition::Value {
+        metric,
+        found: value.to_owned(),
+        expected: expected.to_owned(),
+    };
+    if let Some(percent) = value.strip_suffix('%').filter(|_| metric == "missed") {
+        let percent = percent.trim().parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+        return percent.map(Amount::Percent).ok_or_else(|| wrong("a percentage from 0 % to 100 %"));
+    }
+    let number = if is_time(metric) {
+        duration::parse_option(value).map_err(|expected| wrong(&expected))?
+    } else {
+        value.parse().map_err(|_| wrong("a finite number"))?
+    };
+    match metric {
+        "utilisation" if !(0.0..=1.0).contains(&number) => Err(wrong("a fraction from 0 to 1, such as 0.8")),
+        _ if !number.is_finite() => Err(wrong("a finite number")),
+        _ => Ok(Amount::Of(number)),
+    }
+}
+
+/// Whether a metric is a time, in seconds.
+pub(crate) fn is_time(metric: &str) -> bool {
+    matches!(metric, "makespan" | "total_completion")
+        || ["_response", "_wait", "_tardiness"].iter().any(|what| metric.ends_with(what))
+}
+
+impl Condition {
+    /// The metrics that a condition can be on.
+    pub fn metrics() -> impl Iterator<Item = &'static str> {
+        Metrics::default().entries().into_iter().map(|(name, _)| name)
+    }
+
+    /// The metric of that name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn metric_named(name: &str) -> Result<&'static str, NoCondition> {
+        let mut metrics = Self::metrics();
+        metrics
+            .find(|known| *known == name)
+            .ok_or_else(|| NoCondition::Metric { found: name.to_owned(), known: Self::metrics().collect() })
+    }
+
+    /// Whether these figures meet it.
+    pub fn holds(&self, found: &Metrics) -> bool {
+        let (value, limit) = (self.of(found), self.limit(found.deadlines));
+        match self.relation {
+            Relation::AtMost => value <= limit,
+            Relation::Below => value < limit,
+            Relation::Equal => value == limit,
+            Relation::AtLeast => value >= limit,
+            Relation::Above => value > limit,
+        }
+    }
+
+    /// The metric's name.
+    pub fn metric(&self) -> &'static str {
+        self.metric
+    }
+
+    /// The value of its metric.
+    pub fn of(&self, metrics: &Metrics) -> f64 {
+        let entry = metrics.entries().into_iter().find(|(name, _)| *name == self.metric);
+        entry.expect("invariant: conditions are on metrics there are").1
+    }
+
+    /// Whether it says nothing of a workload without deadlines.
+    pub fn is_about_deadlines(&self) -> bool {
+        matches!(self.metric, "deadlines" | "missed" | "total_tardiness" | "max_tardiness")
+    }
+
+    /// Whether a larger cluster is expected to meet it wherever a smaller one does: an upper limit on what becomes worse
+    /// when work is in the way of other work.
+    pub fn favours_size(&self) -> bool {
+        !matches!(self.metric, "utilisation" | "tasks" | "deadlines") && self.is_upper()
+    }
+
+    /// What the metric must not exceed, where so many flows have deadlines; nothing if it has another kind of limit.
+    pub(super) fn most(&self, deadlines: f64) -> Option<f64> {
+        self.is_upper().then(|| self.limit(deadlines))
+    }
+
+    /// No metric is below 0.
+    fn is_upper(&self) -> bool {
+        match self.relation {
+            Relation::AtMost | Relation::Below => true,
+            Relation::Equal => matches!(self.amount, Amount::Of(0.0) | Amount::Percent(0.0)),
+            Relation::AtLeast | Relation::Above => false,
+        }
+    }
+
+    fn limit(&self, deadlines: f64) -> f64 {
+        match self.amount {
+            Amount::Of(value) => value,
+            Amount::Percent(percent) => deadlines * percent / 100.0,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = SIGNS.iter().find(|(_, relation)| *relation == self.relation).map_or("", |(sign, _)| sign);
+        match self.amount {
+            Amount::Of(value) => write!(f, "{}{sign}{value}", self.metric),
+            Amount::Percent(percent) => write!(f, "{}{sign}{percent}%", self.metric),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_as_they_are_written() {
+        let texts = [
+            "missed=0",
+            "missed<=1.5%",
+            "mean_response<300",
+            "p99_response<=12.5",
+            "utilisation>=0.5",
+            "tasks>3",
+        ];
+        for text in texts {
+            assert_eq!(text.parse::<Condition>().unwrap().to_string(), text);
+        }
+        assert_eq!("missed:0".parse::<Condition>().unwrap().to_string(), "missed<=0");
+        for text in ["", "missed", "missed=", "missed=x", "mised=0", "missed=NaN", "missed==0", "makespan:1%"]
+        {
+            assert!(text.parse::<Condition>().is_err(), "{text}");
+        }
+        assert_eq!("p99_response<=5m".parse::<Condition>().unwrap().to_string(), "p99_response<=300");
+        let error = |text: &str| text.parse::<Condition>().unwrap_err().to_string();
+        assert_eq!(error("missed:5m"), "found \"5m\" for missed, expected a finite number");
+        assert_eq!(
+            error("missed:101%"),
+            "found \"101%\" for missed, expected a percentage from 0 % to 100 %"
+        );
+        assert!(error("makespan<1.5d").contains("expected 36h: "), "{}", error("makespan<1.5d"));
+        assert!(error("utilisation>=80").contains("expected a fraction from 0 to 1, such as 0.8"));
+        assert!("utilisation>=-0.1".parse::<Condition>().is_err());
+        let error = "mised=0".parse::<Condition>().unwrap_err().to_string();
+        assert!(error.starts_with(r#"found metric "mised", expected one of makespan, "#), "{error}");
+    }
+
+    #[test]
+    fn a_percentage_is_of_the_flows_with_deadlines() {
+        let found = |missed| Metrics { deadlines: 150.0, missed, ..Metrics::default() };
+        let condition: Condition = "missed:2%".parse().unwrap();
+        assert!(condition.holds(&found(3.0)));
+        assert!(!condition.holds(&found(4.0)));
+    }
+
+    #[test]
+    fn what_a_larger_cluster_makes_better_is_known() {
+        let favours = |text: &str| text.parse::<Condition>().unwrap().favours_size();
+        assert!(["missed=0", "missed:1%", "p95_response:2h", "makespan<9"].into_iter().all(favours));
+        assert!(!["missed=3", "utilisation:0.8", "utilisation>=0.5", "makespan>9"].into_iter().any(favours));
+    }
+}

@@ -1,0 +1,488 @@
+//! The search: which values are simulated, and what is made of them.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use slackline_judge::Metrics;
+use slackline_model::{Draft, Instance, Invalid, Span};
+
+use super::axis::{Axis, Values};
+use super::bisection::{Fewest, fewest, halved};
+use super::condition::Condition;
+use super::hopes::Hopes;
+use crate::parallel;
+use crate::policy_spec::PolicySpec;
+use crate::simulate::{Options, SimulateError, Watch, simulate_figures};
+
+/// How the smallest size is sought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// By halves: a larger cluster is believed to do whenever a smaller one does. The sizes next to the answer and 5 %
+    /// from it are tried as well, to see whether that is so.
+    #[default]
+    Bisect,
+    /// Every size, the smallest first, until one does: more machines may do worse (Graham's anomalies).
+    Every,
+}
+
+/// What became of a value.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It was simulated to its end.
+    Done(Box<Figures>),
+    /// Flows failed.
+    Failed,
+    /// A condition could not be met any more, so the simulation was not finished.
+    GivenUp,
+}
+
+/// The figures of a simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// What its schedule amounts to.
+    pub metrics: Metrics,
+    /// Its cost by the workload's objective.
+    pub cost: f64,
+    /// All machines of the cluster for as long as the workload took, hours.
+    pub machine_hours: f64,
+}
+
+/// A value that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// The value of the axis.
+    pub value: f64,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Whether all conditions are met.
+    pub meets: bool,
+}
+
+impl Tried {
+    /// Its figures, if it was simulated to its end.
+    pub fn figures(&self) -> Option<&Figures> {
+        match &self.outcome {
+            Outcome::Done(figures) => Some(figures),
+            Outcome::Failed | Outcome::GivenUp => None,
+        }
+    }
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    /// The smallest size that does; of settings the one that does at the least cost, the smallest of equals. `None` if
+    /// nothing that was tried does.
+    pub found: Option<f64>,
+    /// Every value that was tried, in rising order.
+    pub tried: Vec<Tried>,
+    /// How it was sought; every value of a list is tried.
+    pub method: Method,
+    /// Whether every size that was tried below the answer does not do, and every one above does; `None` where only sizes
+    /// up to the answer were tried, or settings.
+    pub is_monotone: Option<bool>,
+    /// Whether it was stopped before its end: then a smaller size may do.
+    pub is_interrupted: bool,
+}
+
+/// Why a search for capacity came to nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// The workload cannot run on a cluster of that size.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// What is varied does not fit the cluster.
+    #[error("{0}")]
+    Axis(String),
+    /// A simulation came to nothing.
+    #[error("{knob} {value}: {problem}")]
+    Simulation {
+        /// What was varied.
+        knob: &'static str,
+        /// The value.
+        value: f64,
+        /// What the judge found, or what the policy says.
+        problem: Box<SimulateError>,
+    },
+}
+
+/// A search for the smallest cluster or the best setting.
+#[non_exhaustive]
+pub struct Search<'a> {
+    /// The policy that runs the cluster.
+    pub policy: &'a PolicySpec,
+    /// What must hold, all of it.
+    pub conditions: &'a [Condition],
+    /// What is varied.
+    pub axis: &'a Axis,
+    /// How to simulate.
+    pub options: &'a Options,
+    /// How the smallest size is sought; [`Method::Every`] where a larger cluster is not expected to do better.
+    pub method: Method,
+    /// A fast policy, whose answer is where the search of this one begins.
+    pub scout: Option<&'a PolicySpec>,
+    /// Phases given as work are cut into tasks of at most this length.
+    pub grain: Span,
+    /// Simulations at a time. What is found does not depend on it, nor what is said to have been tried.
+    pub threads: usize,
+    /// Asked before every instant of every simulation whether to stop the search.
+    pub cancel: &'a (dyn Fn() -> bool + Sync),
+    /// Hears of every value when it has been tried.
+    pub told: &'a (dyn Fn(&Tried) + Sync),
+}
+
+impl<'a> Search<'a> {
+    /// A search along an axis, one simulation at a time; phases given as work are cut into tasks of at most ten seconds.
+    pub fn new(
+        policy: &'a PolicySpec,
+        conditions: &'a [Condition],
+        axis: &'a Axis,
+        options: &'a Options,
+    ) -> Self {
+        Self {
+            policy,
+            conditions,
+            axis,
+            options,
+            method: Method::Bisect,
+            scout: None,
+            grain: Span(10_000_000),
+            threads: 1,
+            cancel: &|| false,
+            told: &|_| (),
+        }
+    }
+
+    /// Sought in this way.
+    #[must_use]
+    pub fn with_method(mut self, method: Method) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// With a policy that goes ahead.
+    #[must_use]
+    pub fn with_scout(mut self, scout: Option<&'a PolicySpec>) -> Self {
+        self.scout = scout;
+        self
+    }
+
+    /// With tasks of at most this length cut from phases given as work.
+    #[must_use]
+    pub fn with_grain(mut self, grain: Span) -> Self {
+        self.grain = grain;
+        self
+    }
+
+    /// With so many simulations at a time.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// With a function that says when to stop.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// With a function that hears of every value.
+    #[must_use]
+    pub fn with_told(mut self, told: &'a (dyn Fn(&Tried) + Sync)) -> Self {
+        self.told = told;
+        self
+    }
+}
+
+/// Why no more is tried.
+enum Stop {
+    Cancelled,
+    Failed(Box<CapacityError>),
+}
+
+impl From<CapacityError> for Stop {
+    fn from(error: CapacityError) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
+/// Simulates values of the axis until it is known which one is sought.
+///
+/// A simulation of a size ends early once a condition cannot be met any more. O(log n) of n sizes are simulated
+/// ([`Method::Bisect`]), or all up to the answer; of settings, and of sizes without a condition, all.
+///
+/// # Errors
+/// A draft that is not valid with some value; a schedule the judge refuses; a policy that could not go on.
+///
+/// # Panics
+/// If the draft has no machines.
+pub fn search(draft: &Draft, search: &Search<'_>) -> Result<Capacity, CapacityError> {
+    let mut work = Work { draft, search, tried: BTreeMap::new() };
+    let sought = match &search.axis.values {
+        Values::Range(range) if search.conditions.is_empty() => {
+            work.all(&range.clone().map(f64::from).collect::<Vec<_>>())
+        }
+        Values::Range(range) if work.is_bisected() => work.bisect(range.clone()),
+        Values::Range(range) => work.every(range.clone()),
+        Values::Listed(values) => work.all(values),
+    };
+    match sought {
+        Ok(capacity) => Ok(capacity),
+        Err(Stop::Cancelled) => Ok(work.so_far()),
+        Err(Stop::Failed(error)) => Err(*error),
+    }
+}
+
+struct Work<'a> {
+    draft: &'a Draft,
+    search: &'a Search<'a>,
+    /// By size; of a list by place.
+    tried: BTreeMap<u32, Tried>,
+}
+
+impl Work<'_> {
+    fn is_bisected(&self) -> bool {
+        self.search.method == Method::Bisect && self.search.conditions.iter().all(Condition::favours_size)
+    }
+
+    /// By halves, from where another policy says that the answer may be.
+    fn bisect(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
+        let threads = self.search.threads;
+        let guess = match self.search.scout {
+            Some(scout) => self.scouted(scout, range.clone())?,
+            None => None,
+        };
+        let policy = self.search.policy;
+        let Fewest { found, is_monotone, tried } =
+            fewest(range, guess, threads, &mut |sizes: &[u32]| self.sizes(policy, sizes))?;
+        // What was tried ahead of need depends on the number of threads.
+        self.tried.retain(|size, _| tried.contains(size));
+        Ok(self.capacity(found, Method::Bisect, Some(is_monotone)))
+    }
+
+    /// The answer of a policy, or the largest size if it has none; nothing if it cannot be simulated.
+    fn scouted(&self, scout: &PolicySpec, range: RangeInclusive<u32>) -> Result<Option<u32>, Stop> {
+        let most = *range.end();
+        let mut ask = |sizes: &[u32]| {
+            let tried = self.simulate(scout, sizes, true)?;
+            Ok(tried.iter().map(|tried| tried.meets).collect())
+        };
+        match halved(range, self.search.threads, &mut ask) {
+            Ok(found) => Ok(Some(found.unwrap_or(most))),
+            Err(Stop::Failed(_)) => Ok(None),
+            Err(Stop::Cancelled) => Err(Stop::Cancelled),
+        }
+    }
+
+    /// The smallest first, until one does.
+    fn every(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
+        let sizes: Vec<u32> = range.collect();
+        let mut found = None;
+        for sizes in sizes.chunks(self.search.threads.max(1)) {
+            let does = self.sizes(self.search.policy, sizes)?;
+            found = sizes.iter().zip(does).find(|&(_, does)| does).map(|(&size, _)| size);
+            if let Some(found) = found {
+                self.tried.retain(|&size, _| size <= found);
+                break;
+            }
+        }
+        Ok(self.capacity(found, Method::Every, None))
+    }
+
+    /// All values, each to its end. Of sizes the smallest that does is found, of settings the one of least cost that does.
+    fn all(&mut self, values: &[f64]) -> Result<Capacity, Stop> {
+        let places: Vec<u32> = (0..values.len() as u32).collect();
+        let tried = parallel::map(values.len(), self.search.threads, |k| -> Result<Tried, Stop> {
+            let tried = self.one(self.search.policy, values[k], false)?;
+            (self.search.told)(&tried);
+            Ok(tried)
+        })?;
+        let is_size = self.search.axis.knob.is_size() && !self.search.conditions.is_empty();
+        let cost = |tried: &Tried| tried.figures().map_or(f64::INFINITY, |figures| figures.cost);
+        let meets = || places.iter().zip(&tried).filter(|(_, tried)| tried.meets);
+        let found = if is_size {
+            meets().next()
+        } else {
+            meets().min_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))
+        };
+        let found = found.map(|(&place, _)| place);
+        let smallest_on = |place: u32| tried[place as usize..].iter().all(|tried| tried.meets);
+        let is_monotone = is_size.then(|| found.is_none_or(smallest_on));
+        self.tried = places.into_iter().zip(tried).collect();
+        Ok(self.capacity(found, Method::Every, is_monotone))
+    }
+
+    fn capacity(&self, found: Option<u32>, method: Method, is_monotone: Option<bool>) -> Capacity {
+        Capacity {
+            found: found.map(|found| self.tried[&found].value),
+            tried: self.tried.values().cloned().collect(),
+            method,
+            is_monotone,
+            is_interrupted: false,
+        }
+    }
+
+    /// What is known when the search is stopped.
+    fn so_far(&self) -> Capacity {
+        let found = self.tried.values().find(|tried| tried.meets).map(|tried| tried.value);
+        let tried = self.tried.values().cloned().collect();
+        Capacity { found, tried, method: self.search.method, is_monotone: None, is_interrupted: true }
+    }
+
+    /// Which of these sizes do; remembers what became of them.
+    fn sizes(&mut self, policy: &PolicySpec, sizes: &[u32]) -> Result<Vec<bool>, Stop> {
+        let new = self.simulate(policy, sizes, true)?;
+        new.iter().for_each(self.search.told);
+        let does = new.iter().map(|tried| tried.meets).collect();
+        self.tried.extend(sizes.iter().copied().zip(new));
+        Ok(does)
+    }
+
+    fn simulate(&self, policy: &PolicySpec, sizes: &[u32], may_give_up: bool) -> Result<Vec<Tried>, Stop> {
+        parallel::map(sizes.len(), self.search.threads, |k| {
+            self.one(policy, f64::from(sizes[k]), may_give_up)
+        })
+    }
+
+    /// Simulates one value, to its end or until a condition cannot be met.
+    fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<Tried, Stop> {
+        let Search { conditions, axis, options, grain, cancel, .. } = *self.search;
+        let (mut draft, mut options) = (self.draft.clone(), options.clone());
+        axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
+        let instance = Instance::new(&draft).map_err(CapacityError::from)?.cut(grain);
+        let hopes = Hopes::new(&instance, conditions);
+        let is_over = || may_give_up && hopes.are_gone() || cancel();
+        let ended = |flow, times| hopes.ended(flow, times);
+        let watch = Watch::default().with_cancel(&is_over).with_ended(&ended);
+        let outcome = match simulate_figures(&instance, policy, &options, None, watch) {
+            Ok(simulated) => simulated.schedule.cost.map_or(Outcome::Failed, |cost| {
+                let metrics = simulated.metrics;
+                let machines = f64::from(instance.cluster().n_machines());
+                let machine_hours = machines * metrics.makespan / 3600.0;
+                Outcome::Done(Box::new(Figures { metrics, cost, machine_hours }))
+            }),
+            Err(SimulateError::Stopped) if may_give_up && hopes.are_gone() => Outcome::GivenUp,
+            Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
+            Err(problem) => {
+                let knob = axis.knob.name();
+                let problem = Box::new(problem);
+                return Err(CapacityError::Simulation { knob, value, problem }.into());
+            }
+        };
+        let mut tried = Tried { value, outcome, meets: false };
+        tried.meets = tried.figures().is_some_and(|f| conditions.iter().all(|c| c.holds(&f.metrics)));
+        Ok(tried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
+
+    use super::*;
+    use crate::Registry;
+
+    /// Ten tasks of six seconds, due by the deadline, on machines of one slot.
+    fn draft(deadline: f64) -> Draft {
+        let map = Some(TasksDraft::Uniform { tasks: 10, seconds: 6.0 }.into());
+        let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
+        let flow = FlowDraft { deadline: Some(deadline), ..FlowDraft::new("f", vec![job]) };
+        let slots = Slots::Universal(1);
+        let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+        Draft { machines: vec![machine], flows: vec![flow], ..Draft::default() }
+    }
+
+    /// What is found, and what was tried with whether it does.
+    fn found(
+        draft: &Draft,
+        axis: &str,
+        conditions: &[&str],
+        method: Method,
+    ) -> (Option<f64>, Vec<(f64, bool)>) {
+        let policy = Registry::standard().parse("edf").unwrap();
+        let conditions: Vec<Condition> = conditions.iter().map(|text| text.parse().unwrap()).collect();
+        let (axis, options) = (axis.parse().unwrap(), Options::exact());
+        let one = Search::new(&policy, &conditions, &axis, &options).with_method(method);
+        let capacity = search(draft, &one).unwrap();
+        let many = Search::new(&policy, &conditions, &axis, &options).with_method(method).with_threads(3);
+        assert_eq!(search(draft, &many).unwrap(), capacity, "threads change nothing");
+        (capacity.found, capacity.tried.iter().map(|tried| (tried.value, tried.meets)).collect())
+    }
+
+    #[test]
+    fn the_smallest_cluster_is_found_and_what_was_tried_is_told() {
+        let draft = draft(18.0);
+        let every = found(&draft, "machines=2..9", &["missed=0"], Method::Every);
+        assert_eq!(every, (Some(4.0), vec![(2.0, false), (3.0, false), (4.0, true)]));
+        let (answer, tried) = found(&draft, "machines=2..90", &["missed=0"], Method::Bisect);
+        assert_eq!(answer, Some(4.0));
+        assert!(tried.contains(&(3.0, false)) && tried.contains(&(5.0, true)), "{tried:?}");
+        assert_eq!(found(&draft, "machines=1..2", &["missed=0"], Method::Bisect).0, None);
+    }
+
+    #[test]
+    fn all_conditions_must_hold() {
+        let draft = draft(18.0);
+        let found = |conditions| found(&draft, "machines=1..20", conditions, Method::Bisect).0;
+        assert_eq!(found(&["missed:0", "makespan:12"]), Some(5.0));
+        assert_eq!(found(&["missed:0", "makespan:6"]), Some(10.0));
+        // Of what a larger cluster makes no better, every size is tried.
+        assert_eq!(found(&["missed:0", "utilisation:0.7"]), Some(8.0));
+    }
+
+    #[test]
+    fn slots_are_sizes_and_settings_are_judged_by_cost() {
+        assert_eq!(found(&draft(18.0), "slots=1..9", &["missed:0"], Method::Bisect).0, Some(4.0));
+        let (answer, tried) = found(&draft(18.0), "heartbeat=0..20:10", &[], Method::Bisect);
+        assert_eq!((answer, tried.len()), (Some(0.0), 3));
+        assert_eq!(found(&draft(18.0), "slots=2..8:3", &["missed:0"], Method::Bisect).0, Some(5.0));
+    }
+
+    #[test]
+    fn without_flows_the_smallest_cluster_does() {
+        let empty = Draft { flows: Vec::new(), ..draft(1.0) };
+        for condition in ["missed=0", "makespan<=0", "utilisation=0"] {
+            assert_eq!(
+                found(&empty, "machines=3..9", &[condition], Method::Bisect).0,
+                Some(3.0),
+                "{condition}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_scout_changes_what_is_tried_and_not_what_is_found() {
+        let (draft, options) = (draft(18.0), Options::exact());
+        let (policy, scout) = ["flex", "fifo"].map(|name| Registry::standard().parse(name).unwrap()).into();
+        let (conditions, axis) = (["missed:0".parse().unwrap()], Axis::machines(1..=90));
+        let plain = Search::new(&policy, &conditions, &axis, &options);
+        let scouted = Search::new(&policy, &conditions, &axis, &options).with_scout(Some(&scout));
+        assert_eq!(search(&draft, &plain).unwrap().found, search(&draft, &scouted).unwrap().found);
+    }
+
+    #[test]
+    fn what_is_stopped_says_what_it_knows() {
+        let policy = Registry::standard().parse("edf").unwrap();
+        let (conditions, axis, options) =
+            (["missed:0".parse().unwrap()], Axis::machines(1..=90), Options::exact());
+        let tried = AtomicUsize::new(0);
+        let told = |_: &Tried| {
+            tried.fetch_add(1, Ordering::Relaxed);
+        };
+        let cancel = || tried.load(Ordering::Relaxed) >= 3;
+        let stopped =
+            Search::new(&policy, &conditions, &axis, &options).with_told(&told).with_cancel(&cancel);
+        let capacity = search(&draft(18.0), &stopped).unwrap();
+        assert!(capacity.is_interrupted);
+        assert_eq!(capacity.tried.len(), 3);
+        assert!(capacity.found.is_some_and(|found| found > 4.0), "{:?}", capacity.found);
+    }
+}

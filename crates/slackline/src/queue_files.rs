@@ -1,0 +1,131 @@
+//! Files of Hadoop's schedulers: the queues of a site, read for the policies `yarn-capacity` and `yarn-fair`.
+//!
+//! What the policies take is a plain tree; here it is made from the XML of the file, with places in every message, and with
+//! the names of what the file says and no policy does.
+
+mod capacity;
+mod fair;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use slackline_algo::registry::PolicyEntry;
+use slackline_algo::yarn::{self, Container, ELSE, FILE};
+use slackline_model::params::Settings;
+use slackline_model::{Cluster, Objective};
+use slackline_trace::{Element, Place, TraceError, read_element};
+
+use crate::import::{ImportError, Source};
+use crate::policy_spec::Make;
+
+/// A policy with the queues of a file.
+pub(crate) struct WithQueues {
+    /// Makes it.
+    pub(crate) make: Arc<Make>,
+    /// What the file says and the policy does not do.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The policy of an entry with the file that its settings name, if they name one.
+///
+/// # Errors
+/// What keeps the file from being read, or from being one of its scheduler.
+pub(crate) fn read(entry: &PolicyEntry, settings: &Settings) -> Result<Option<WithQueues>, String> {
+    let takes_file = entry.name == yarn::capacity::ENTRY.name || entry.name == yarn::fair::ENTRY.name;
+    if !takes_file || !settings.given(FILE) {
+        return Ok(None);
+    }
+    let source = Source::read(Path::new(settings.text(FILE))).map_err(|error| match error {
+        ImportError::Read { name, source } => format!("{name}: cannot be read: {source}"),
+        other => other.to_string(),
+    })?;
+    let root = read_element(&source.name, &source.bytes).map_err(|error| error.to_string())?;
+    let container = Container::chosen(settings);
+    let mut file = File { name: source.name, unknown: BTreeMap::new() };
+    let make: Arc<Make> = if entry.name == yarn::fair::ENTRY.name {
+        let allocations = fair::allocations(&mut file, &root).map_err(|error| error.to_string())?;
+        Arc::new(move |cluster: &Cluster, _: &Objective| {
+            yarn::fair::policy(cluster, allocations.clone(), container)
+        })
+    } else {
+        let mut hierarchy = capacity::hierarchy(&mut file, &root).map_err(|error| error.to_string())?;
+        if settings.given(ELSE) {
+            let name = settings.text(ELSE);
+            hierarchy.otherwise = Some(hierarchy.leaf(name).ok_or_else(|| {
+                let leaves = hierarchy.leaves().collect::<Vec<_>>().join(", ");
+                format!("found else={name}, expected one of the leaf queues {leaves}")
+            })?);
+        }
+        Arc::new(move |cluster: &Cluster, _: &Objective| {
+            yarn::capacity::policy(cluster, hierarchy.clone(), container)
+        })
+    };
+    Ok(Some(WithQueues { make, remarks: file.remarks() }))
+}
+
+/// A file that is read.
+struct File {
+    name: String,
+    /// What it says and no policy does: how often, and the line of the first.
+    unknown: BTreeMap<String, (u32, u32)>,
+}
+
+impl File {
+    /// Something is wrong at a place.
+    fn error(&self, place: Place, what: impl Into<String>) -> TraceError {
+        TraceError::input(&self.name, Some(place), what)
+    }
+
+    /// The file says something that the policy does not do.
+    fn ignore(&mut self, what: impl Into<String>, place: Place) {
+        self.unknown.entry(what.into()).or_insert((0, place.line)).0 += 1;
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let said = |(what, (count, line)): (&String, &(u32, u32))| match count {
+            1 => format!("{what} (line {line})"),
+            _ => format!("{what} ({count} times, first on line {line})"),
+        };
+        let said: Vec<String> = self.unknown.iter().map(said).collect();
+        let remark = || format!("{}: not modelled: {}", self.name, said.join(", "));
+        if said.is_empty() { Vec::new() } else { vec![remark()] }
+    }
+
+    /// A number of an element or property.
+    fn number<T: std::str::FromStr>(
+        &self,
+        (name, text): (&str, &str),
+        place: Place,
+        expected: &str,
+    ) -> Result<T, TraceError> {
+        let wrong = || self.error(place, format!("found {name} {text:?}, expected {expected}"));
+        text.trim().parse().map_err(|_| wrong())
+    }
+
+    /// A number that is finite and not negative.
+    fn amount(&self, (name, text): (&str, &str), place: Place) -> Result<f64, TraceError> {
+        const EXPECTED: &str = "a number of at least 0";
+        let number: f64 = self.number((name, text), place, EXPECTED)?;
+        if number.is_finite() && number >= 0.0 {
+            return Ok(number);
+        }
+        Err(self.error(place, format!("found {name} {text:?}, expected {EXPECTED}")))
+    }
+
+    /// A root element of another name is another file.
+    fn expect_root(&self, root: &Element, name: &str, whose: &str) -> Result<(), TraceError> {
+        if root.name == name {
+            return Ok(());
+        }
+        let what = match root.name.as_str() {
+            "allocations" => "found <allocations>, which is a file of the FairScheduler (policy yarn-fair)",
+            "configuration" => "found <configuration>, which is a file of properties (policy yarn-capacity)",
+            _ => &format!("found <{}>", root.name),
+        };
+        Err(self.error(root.place, format!("{what}, expected <{name}> of {whose}")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,459 @@
+//! What an imported log says really happened, as a schedule: the policy `recorded`.
+//!
+//! It decides nothing. The attempts of the log, on the machines of the log at the times of the log, are a schedule that the
+//! judge checks like any other, but for durations, which were measured. Its row stands beside those of simulated policies,
+//! and how far these are from it says how much they may be believed ([`Distance`]): the policy that the cluster really had
+//! comes first.
+//!
+//! - The machines are those of the document, if every attempt has its slot there, or else those that the attempts name, with
+//!   as many slots as were busy at once. Another cluster may be asked for beside: it changes the other rows, not this.
+//! - Of several attempts of a task the last that succeeded counts, or else the longest, as for importers.
+//! - Reduces may take slots at any time, as they did.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use slackline_algo::registry::{Capabilities, PolicyEntry};
+use slackline_judge::FlowFacts;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{AttemptDraft, MachineDraft};
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
+use slackline_model::{
+    Cluster, Draft, FlowId, Instance, JobId, Lane, MachineId, PhaseId, Schedule, SlotRange, Span, Time,
+};
+use slackline_policy::{Action, Event, Policy, Style, View};
+
+use crate::simulate::{SimulateError, Simulated};
+
+/// Its name among policies.
+pub const NAME: &str = "recorded";
+
+/// Why it cannot be simulated.
+const NO_POLICY: &str = "found recorded, which is what a log says happened and decides nothing, expected a policy (compare shows it beside others)";
+
+/// What tables of policies say of it. It is made of a log alone, so that it is in no registry.
+pub const ENTRY: PolicyEntry = PolicyEntry {
+    source: "the log",
+    capabilities: Capabilities::WITH_SPEEDS,
+    ..PolicyEntry::new(
+        NAME,
+        "what an imported log says really happened; compare shows it beside the others",
+        |_, _, _| Box::new(Nothing),
+    )
+};
+
+/// Decides nothing.
+struct Nothing;
+
+impl Policy for Nothing {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn style(&self) -> Style {
+        Style::Priorities
+    }
+
+    fn failure(&self) -> Option<&str> {
+        Some(NO_POLICY)
+    }
+
+    fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}
+}
+
+/// What a log says of a workload.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The workload on the document's own machines.
+    draft: Draft,
+}
+
+impl Recorded {
+    /// What the document says, on its own machines; `None` if nothing is recorded in it.
+    pub fn of(draft: Draft, machines: Vec<MachineDraft>) -> Option<Self> {
+        let mut jobs = draft.flows.iter().flat_map(|flow| &flow.jobs);
+        jobs.any(|job| !job.recorded.is_empty()).then(|| Self { draft: Draft { machines, ..draft } })
+    }
+
+    /// The judged schedule of what happened. Costs are those of `instance`, which is made of the same document, perhaps on
+    /// another cluster.
+    ///
+    /// # Errors
+    /// What keeps it from being one: a task without an attempt, an attempt without a machine; or what the judge found.
+    pub fn replay(&self, instance: &Instance) -> Result<Simulated, SimulateError> {
+        let attempts = self.attempts(instance)?;
+        let own = Instance::new(&self.draft).ok().and_then(|own| placed(own, instance, &attempts));
+        let (own, rows) = if let Some(found) = own {
+            found
+        } else {
+            let machines = machines(&attempts);
+            let derived = Instance::new(&Draft { machines, ..self.draft.clone() });
+            let derived = derived.map_err(|invalid| refused(&invalid.to_string()))?;
+            placed(derived, instance, &attempts).ok_or_else(|| refused("found no slot for an attempt"))?
+        };
+        let times = times(&own, &attempts);
+        let origin = Origin {
+            policy: NAME.to_owned(),
+            minima: false,
+            clock: Clock::Measured,
+            slowstart: 0.0,
+            profile: None,
+        };
+        let schedule = Schedule::from_rows(&own, origin, Rows::Tasks(rows), |flow| times[flow]);
+        let report = slackline_judge::check(&own, &schedule).map_err(SimulateError::Infeasible)?;
+        Ok(Simulated {
+            schedule,
+            metrics: report.metrics,
+            flows: report.flows,
+            decisions: 0,
+            reports: 0,
+            history: None,
+            admissions: Vec::new(),
+            choices: Vec::new(),
+            timings: None,
+        })
+    }
+
+    /// Every attempt in the order of the starts, with how it counts.
+    fn attempts(&self, instance: &Instance) -> Result<Vec<Attempt<'_>>, SimulateError> {
+        let mut attempts = Vec::new();
+        for (flow, id) in self.draft.flows.iter().zip(instance.flows().keys()) {
+            let known = instance.flow(id);
+            if flow.id != known.id || flow.repeat.is_some() {
+                return Err(refused("found flows that recur, expected those of a log, which ran once"));
+            }
+            for (job, id) in flow.jobs.iter().zip(known.jobs()) {
+                of_job(&job.recorded, instance, id, &mut attempts)?;
+            }
+        }
+        attempts.sort_by_key(|attempt| (attempt.start, attempt.end, attempt.phase, attempt.task));
+        let mut numbers = BTreeMap::new();
+        for attempt in &mut attempts {
+            let next: &mut u16 = numbers.entry((attempt.phase, attempt.task)).or_default();
+            attempt.number = *next;
+            *next = next.saturating_add(1);
+        }
+        Ok(attempts)
+    }
+}
+
+/// Why there is nothing to be replayed.
+pub(crate) fn nothing() -> SimulateError {
+    SimulateError::Refused(
+        "found a workload in which nothing is recorded, expected one imported from a log with times and machines".to_owned(),
+    )
+}
+
+fn refused(what: &str) -> SimulateError {
+    SimulateError::Refused(format!("what the log says is no schedule: {what}"))
+}
+
+/// An attempt of the log, as the schedule has it.
+struct Attempt<'a> {
+    phase: PhaseId,
+    task: u32,
+    machine: &'a str,
+    start: Time,
+    end: Time,
+    outcome: Outcome,
+    /// Which attempt of its task.
+    number: u16,
+}
+
+/// The attempts of a job.
+fn of_job<'a>(
+    recorded: &'a [AttemptDraft],
+    instance: &Instance,
+    job: JobId,
+    attempts: &mut Vec<Attempt<'a>>,
+) -> Result<(), SimulateError> {
+    let mut by_task = BTreeMap::<(PhaseId, u32), Vec<&AttemptDraft>>::new();
+    for attempt in recorded {
+        let phase = instance.job(job).phase(attempt.phase);
+        let tasks = phase.and_then(|phase| instance.phase(phase).tasks());
+        let known = phase.filter(|_| tasks.is_some_and(|tasks| attempt.task < tasks.count()));
+        let is_time = |seconds: f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(&seconds);
+        let (Some(phase), true) = (known, is_time(attempt.start) && is_time(attempt.end)) else {
+            let AttemptDraft { phase, task, start, end, .. } = attempt;
+            return Err(refused(&format!(
+                "found an attempt of {phase} task {task} of job {:?} from {start} to {end} s, which there cannot be",
+                instance.job(job).id
+            )));
+        };
+        by_task.entry((phase, attempt.task)).or_default().push(attempt);
+    }
+    for ((phase, task), of) in by_task {
+        let counts = counted(&of);
+        for (k, attempt) in of.into_iter().enumerate() {
+            let Some(machine) = attempt.machine.as_deref() else {
+                if k == counts {
+                    let name = instance.phase_name(phase);
+                    return Err(refused(&format!(
+                        "found task {task} of {name} without a machine, expected one"
+                    )));
+                }
+                continue;
+            };
+            let (start, end) =
+                (Time::from_seconds_nearest(attempt.start), Time::from_seconds_nearest(attempt.end));
+            let outcome = match attempt.outcome {
+                _ if k == counts => Outcome::Done,
+                Outcome::Done => Outcome::Killed,
+                outcome => outcome,
+            };
+            attempts.push(Attempt { phase, task, machine, start, end: end.max(start), outcome, number: 0 });
+        }
+    }
+    Ok(())
+}
+
+/// Which attempt of a task counts: the last that succeeded, or else the longest.
+fn counted(attempts: &[&AttemptDraft]) -> usize {
+    let all = || attempts.iter().enumerate().rev();
+    let done = all().find(|(_, attempt)| attempt.outcome == Outcome::Done);
+    let length = |attempt: &AttemptDraft| attempt.end - attempt.start;
+    let longest = || all().max_by(|(_, a), (_, b)| length(a).total_cmp(&length(b)));
+    done.or_else(longest).map_or(0, |(k, _)| k)
+}
+
+/// When slots are free again, the first first, with their numbers.
+#[derive(Default)]
+struct Free(BinaryHeap<Reverse<(Time, u32)>>);
+
+impl Free {
+    /// The slot that has been free for longest at that time, taken until another; `None` if there is none.
+    fn take(&mut self, start: Time, end: Time) -> Option<u32> {
+        let Reverse((free, slot)) = *self.0.peek()?;
+        (free <= start).then(|| {
+            self.0.pop();
+            self.0.push(Reverse((end, slot)));
+            slot
+        })
+    }
+}
+
+/// Machines with as many slots, for either phase, as attempts were on them at once.
+fn machines(attempts: &[Attempt<'_>]) -> Vec<MachineDraft> {
+    let mut busy = BTreeMap::<&str, Free>::new();
+    for attempt in attempts {
+        let free = busy.entry(attempt.machine).or_default();
+        if free.take(attempt.start, attempt.end).is_none() {
+            let slots = free.0.len() as u32;
+            free.0.push(Reverse((attempt.end, slots)));
+        }
+    }
+    let machine = |(name, free): (&str, Free)| MachineDraft {
+        name: name.to_owned(),
+        count: 1,
+        speed: 1.0,
+        slots: Slots::Universal(free.0.len() as u32),
+        rack: None,
+    };
+    busy.into_iter().map(machine).collect()
+}
+
+/// Each attempt on a slot of its machine, with the costs of `priced`; `None` if a machine is not there or its slots are taken.
+fn placed(own: Instance, priced: &Instance, attempts: &[Attempt<'_>]) -> Option<(Instance, TaskRows)> {
+    let mut free = BTreeMap::<(MachineId, Lane), Free>::new();
+    let mut rows = TaskRows::new();
+    let cluster: &Cluster = own.cluster();
+    let mut machines = BTreeMap::<&str, MachineId>::new();
+    for attempt in attempts {
+        let machine = if let Some(machine) = machines.get(attempt.machine) {
+            *machine
+        } else {
+            let machine = cluster.machine_named(attempt.machine)?;
+            machines.insert(attempt.machine, machine);
+            machine
+        };
+        let lane = own.lane_of(attempt.phase);
+        let all = || {
+            let slots = cluster.machine_slots(lane, machine).map(|slots| slots.first..slots.end());
+            Free(slots.into_iter().flatten().map(|slot| Reverse((Time::ZERO, slot))).collect())
+        };
+        let slot = free.entry((machine, lane)).or_insert_with(all).take(attempt.start, attempt.end)?;
+        let Attempt { phase, task: first, start, end, outcome, number: attempt, .. } = *attempt;
+        let row = NewRow { phase, first, count: 1, start, end, startup: Span::ZERO, attempt, outcome };
+        rows.push(row, &[SlotRange { first: slot, len: 1 }]);
+    }
+    let costs = priced.flows().iter().map(|flow| flow.cost.clone()).collect::<Vec<_>>();
+    Some((own.with_costs(costs), rows))
+}
+
+/// When each flow ran.
+fn times(instance: &Instance, attempts: &[Attempt<'_>]) -> TiVec<FlowId, FlowTimes> {
+    let mut times: TiVec<FlowId, FlowTimes> = instance.flows().iter().map(|_| FlowTimes::default()).collect();
+    for attempt in attempts {
+        let of = &mut times[instance.flow_of(attempt.phase)];
+        let (start, end) = (attempt.start.seconds(), attempt.end.seconds());
+        of.start = Some(of.start.map_or(start, |first| first.min(start)));
+        if attempt.outcome == Outcome::Done {
+            of.completion = Some(of.completion.map_or(end, |last| last.max(end)));
+        }
+    }
+    times
+}
+
+/// How far a simulation is from what was recorded, as parts of what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Distance {
+    /// The mean over the flows of how far the completion is off, by the flow's recorded response.
+    pub mean: f64,
+    /// The 95th percentile of the same (nearest rank).
+    pub p95: f64,
+    /// How much longer the makespan is; negative if it is shorter.
+    pub makespan: f64,
+}
+
+/// The names of a distance among the metrics of a policy.
+pub const DISTANCE: [&str; 3] = ["completion_error_mean", "completion_error_p95", "makespan_error"];
+
+impl Distance {
+    /// Of flows that are done in both; `None` if none is.
+    pub fn between(
+        instance: &Instance,
+        recorded: &TiVec<FlowId, FlowFacts>,
+        simulated: &TiVec<FlowId, FlowFacts>,
+    ) -> Option<Self> {
+        let both = instance.flows().iter().zip(recorded.iter().zip(simulated));
+        let mut errors: Vec<f64> = both
+            .filter_map(|(flow, (recorded, simulated))| {
+                let (was, is) = (recorded.completion?, simulated.completion?);
+                let response = was - flow.release.seconds();
+                (response > 0.0).then(|| (is - was).abs() / response)
+            })
+            .collect();
+        let last = |facts: &TiVec<FlowId, FlowFacts>| {
+            facts.iter().filter_map(|flow| flow.completion).fold(0.0, f64::max)
+        };
+        let was = last(recorded);
+        if errors.is_empty() || was <= 0.0 {
+            return None;
+        }
+        errors.sort_by(f64::total_cmp);
+        let rank = (errors.len() * 95).div_ceil(100);
+        Some(Self {
+            mean: errors.iter().sum::<f64>() / errors.len() as f64,
+            p95: errors[rank - 1],
+            makespan: last(simulated) / was - 1.0,
+        })
+    }
+
+    /// Its numbers by their names among the metrics.
+    pub fn entries(self) -> [(&'static str, Option<f64>); 3] {
+        let [mean, p95, makespan] = DISTANCE;
+        [(mean, Some(self.mean)), (p95, Some(self.p95)), (makespan, Some(self.makespan))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+    use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+
+    use super::*;
+
+    fn attempt(
+        phase: PhaseKind,
+        task: u32,
+        machine: &str,
+        times: (f64, f64),
+        outcome: Outcome,
+    ) -> AttemptDraft {
+        AttemptDraft { phase, task, machine: Some(machine.to_owned()), start: times.0, end: times.1, outcome }
+    }
+
+    /// Two maps, one of them tried twice, and a reduce that came early; on two machines.
+    fn draft() -> Draft {
+        use Outcome::{Done, Failed};
+        use PhaseKind::{Map, Reduce};
+        let recorded = vec![
+            attempt(Map, 0, "a", (1.0, 3.0), Failed),
+            attempt(Map, 1, "a", (1.0, 5.0), Done),
+            attempt(Map, 0, "b", (3.5, 9.5), Done),
+            attempt(Reduce, 0, "a", (5.0, 12.0), Done),
+        ];
+        let job = JobDraft {
+            id: "j".into(),
+            map: Some(TasksDraft::Each(vec![6.0, 4.0]).into()),
+            reduce: Some(TasksDraft::Uniform { tasks: 1, seconds: 2.5 }.into()),
+            recorded,
+            ..JobDraft::default()
+        };
+        let machine = |name: &str, n| MachineDraft {
+            name: name.into(),
+            count: 1,
+            speed: 1.0,
+            slots: Slots::Universal(n),
+            rack: None,
+        };
+        let machines = vec![machine("a", 2), machine("b", 1)];
+        Draft { machines, flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() }
+    }
+
+    fn replay(draft: &Draft) -> Result<Simulated, SimulateError> {
+        let recorded = Recorded::of(draft.clone(), draft.machines.clone()).expect("something is recorded");
+        recorded.replay(&Instance::new(draft).unwrap())
+    }
+
+    #[test]
+    fn what_happened_is_a_schedule_that_is_judged() {
+        let simulated = replay(&draft()).unwrap();
+        assert_eq!((simulated.schedule.policy.as_str(), simulated.schedule.cost), (NAME, Some(12.0)));
+        assert_eq!((simulated.schedule.tasks.len(), simulated.metrics.makespan), (4, 12.0));
+    }
+
+    #[test]
+    fn another_cluster_leaves_what_happened_alone() {
+        let draft = draft();
+        let recorded = Recorded::of(draft.clone(), draft.machines.clone()).unwrap();
+        let mut other = draft.clone();
+        other.machines = vec![MachineDraft { name: "node".into(), count: 9, ..draft.machines[0].clone() }];
+        let replayed = recorded.replay(&Instance::new(&other).unwrap()).unwrap();
+        assert_eq!(replayed.metrics.makespan, 12.0);
+        // Nor do machines matter on which it had no room: then they are derived.
+        let mut narrow = draft.clone();
+        narrow.machines[0].slots = Slots::Universal(1);
+        assert_eq!(replay(&narrow).unwrap().metrics.makespan, 12.0);
+    }
+
+    #[test]
+    fn a_task_that_never_succeeded_counts_with_its_longest_attempt() {
+        let mut draft = draft();
+        draft.flows[0].jobs[0].recorded[2].outcome = Outcome::Killed;
+        assert_eq!(replay(&draft).unwrap().schedule.cost, Some(12.0));
+    }
+
+    #[test]
+    fn what_cannot_have_happened_is_refused() {
+        let error = |change: &dyn Fn(&mut Vec<AttemptDraft>)| {
+            let mut draft = draft();
+            change(&mut draft.flows[0].jobs[0].recorded);
+            replay(&draft).unwrap_err().to_string()
+        };
+        assert!(error(&|all| all[1].machine = None).contains("without a machine"));
+        assert!(error(&|all| all[1].task = 7).contains("found an attempt of map task 7 of job \"j\""));
+        assert!(error(&|all| all[3].end = f64::NAN).contains("to NaN s, which there cannot be"));
+        assert!(
+            error(&|all| all[3].end = 6.0).starts_with("not feasible"),
+            "{}",
+            error(&|all| all[3].end = 6.0)
+        );
+        assert!(error(&|all| drop(all.remove(1))).starts_with("not feasible"));
+        assert!(Recorded::of(Draft::default(), Vec::new()).is_none());
+    }
+
+    #[test]
+    fn distances_are_parts_of_what_was_recorded() {
+        let draft = draft();
+        let instance = Instance::new(&draft).unwrap();
+        let recorded = replay(&draft).unwrap().flows;
+        let mut simulated = recorded.clone();
+        simulated[FlowId(0)].completion = Some(9.0);
+        let distance = Distance::between(&instance, &recorded, &simulated).unwrap();
+        assert_eq!((distance.mean, distance.p95, distance.makespan), (0.25, 0.25, -0.25));
+        simulated[FlowId(0)].completion = None;
+        assert_eq!(Distance::between(&instance, &recorded, &simulated), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! Flows of Azkaban: a `.flow` file (Flow 2.0, YAML), or a folder of them or of `.job` files (Flow 1.0, properties).
+//!
+//! - A node becomes a job of one map task. Azkaban knows nothing of durations: they come from a side file (`actions`, as
+//!   of Oozie, with the nodes' names); where it has none a task is given [`SECONDS_ASSUMED`]. `noop` takes no time.
+//! - `dependsOn` and `dependencies` become what comes after what. An embedded flow stands for its nodes, whose names
+//!   begin with its own: `embedded:node`; what comes after it comes after its last ones.
+//! - Conditions are not evaluated: every job runs when all that it comes after are over. That is counted.
+//! - In a folder of `.job` files every job that no other waits for ends a flow of its name, unless it is embedded in
+//!   another; in a folder of `.flow` files every file is a flow.
+//! - Cycles, and names of nodes that are not there, are refused.
+//!
+//! Children: `graph` (from nodes to jobs), `project` (folders and `.job` files).
+
+mod graph;
+mod project;
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use slackline_model::Draft;
+use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+use slackline_model::params::Settings;
+
+use crate::diagnostic::Diagnostics;
+use crate::error::TraceError;
+use crate::format::{Format, ending};
+use crate::importer::{ImportFolder, Importer, Input, Output};
+use crate::importers::azkaban::graph::Flat;
+use crate::importers::oozie::side::Side;
+use crate::importers::oozie::{ACTIONS, SECONDS_ASSUMED};
+use crate::parse::parse;
+use crate::source::SourceMap;
+
+/// What messages call such a file.
+const KIND: &str = "a flow of Azkaban";
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "azkaban",
+    summary: "a .flow file of Azkaban, or a folder of .flow or .job files",
+    endings: &["flow", "job"],
+    looks_like: |text| text.lines().any(|line| line.trim_end() == "nodes:") && !text.contains("\nslackline:"),
+    params: &[ACTIONS],
+    // An empty text says nothing.
+    shaped: |settings, name| !settings.text(name).is_empty(),
+    import,
+    lines: None,
+    folder: Some(ImportFolder {
+        looks_like: |folder| {
+            folder.files().iter().any(|file| matches!(ending(file).as_deref(), Some("flow" | "job")))
+        },
+        import: project::import,
+    }),
+};
+
+#[derive(Deserialize)]
+struct File {
+    nodes: Vec<Node>,
+}
+
+/// A node of a flow, in either version.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    name: String,
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    depends_on: Option<Vec<String>>,
+    condition: Option<IgnoredAny>,
+    /// Of an embedded flow.
+    #[serde(default)]
+    nodes: Option<Vec<Node>>,
+}
+
+impl Node {
+    fn depends_on(&self) -> &[String] {
+        self.depends_on.as_deref().unwrap_or_default()
+    }
+}
+
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let side = Side::read(settings.text(ACTIONS.name))?;
+    let mut diagnostics = Diagnostics::default();
+    let (flow, source) = if ending(input.file).as_deref() == Some("job") {
+        let what = "found one job of a project, expected the folder of all its files";
+        let flow = project::single(input.file, input.text, &side, &mut diagnostics)?;
+        (flow.ok_or_else(|| input.error(None, what))?, SourceMap::rows(input.file, vec![1]))
+    } else {
+        let (flow, paths) = read_flow(input.file, input.text, &side, &mut diagnostics)?;
+        (flow, SourceMap::of_jobs(input.file, input.text, Format::Yaml, paths))
+    };
+    side.all_known(|| flow.jobs.iter().map(|job| job.id.as_str()))?;
+    let flow = FlowDraft { deadline: side.deadline(), ..flow };
+    Ok(Output::new(Draft { flows: vec![flow], ..Draft::default() }, diagnostics, source))
+}
+
+/// The flow of a `.flow` file, and where in the document each of its jobs is.
+fn read_flow(
+    file: &str,
+    text: &str,
+    side: &Side,
+    diagnostics: &mut Diagnostics,
+) -> Result<(FlowDraft, Vec<String>), TraceError> {
+    let document: File = parse(file, text, Format::Yaml, KIND)?;
+    let flat = Flat::of(&document.nodes).map_err(|fault| {
+        SourceMap::document(file, text, Format::Yaml).error(vec![(fault.path, fault.what)])
+    })?;
+    if flat.jobs.is_empty() {
+        return Err(TraceError::input(file, None, "found no nodes, expected a flow of at least one"));
+    }
+    let paths = flat.jobs.iter().map(|job| job.path.clone()).collect();
+    Ok((FlowDraft::new(name_of(file), drafts(flat, side, diagnostics)), paths))
+}
+
+/// The name of a flow: that of its file.
+fn name_of(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.split_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// The jobs of a flow.
+fn drafts(flat: Flat, side: &Side, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
+    let names: Vec<String> = flat.jobs.iter().map(|job| job.name.clone()).collect();
+    let draft = |(job, after): (graph::Job, Vec<usize>)| {
+        if job.is_conditional {
+            diagnostics.add(
+                1,
+                "condition that is not evaluated: its job runs when all that it comes after are over",
+            );
+        }
+        let known = side.action(&job.name);
+        let of_phase = |phase: usize, tasks: u32| {
+            let tasks = known.and_then(|known| known.tasks(phase)).unwrap_or(tasks);
+            let assumed = if job.is_noop { 0.0 } else { SECONDS_ASSUMED };
+            let seconds = known.and_then(|known| known.seconds(phase)).unwrap_or(assumed);
+            (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds }.into())
+        };
+        if known.is_none() && !job.is_noop {
+            let what =
+                format!("job without durations in the side file, given one task of {SECONDS_ASSUMED} s");
+            diagnostics.add(1, &what);
+        }
+        let (map, reduce) = (of_phase(0, 1), of_phase(1, 0));
+        let after = after.into_iter().map(|before| names[before].clone()).collect();
+        JobDraft { id: job.name, after, map, reduce, ..JobDraft::default() }
+    };
+    flat.jobs.into_iter().zip(flat.after).map(draft).collect()
+}

@@ -1,0 +1,408 @@
+//! Job histories of Hadoop 2 and 3: `.jhist` files, in JSON or binary Avro, and whole folders of a JobHistory server.
+//!
+//! A file tells of one job, event by event: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `logged` says what becomes of it.
+//!
+//! - What may be missing may be null, a plain value, or a table that names its type, depending on the version that wrote it.
+//! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or without the end
+//!   of the job: what there is counts. Attempts without an end are left out.
+//! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the last counts.
+//! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where the history
+//!   does not.
+//! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use slackline_model::PhaseKind;
+use slackline_model::params::Settings;
+use slackline_model::schedule::Outcome;
+
+use super::logged::{
+    FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Workflow, adjacencies, priority, time,
+};
+use super::objects::Objects;
+use crate::avro;
+use crate::error::TraceError;
+use crate::folder::Folder;
+use crate::importer::{ImportFolder, Importer, Input, Output};
+use crate::place::Place;
+use crate::source::SourceMap;
+
+/// What messages call one line.
+const KIND: &str = "an event of a job history";
+
+/// The ending of histories, with its dot.
+const ENDING: &str = ".jhist";
+
+/// How a history of Hadoop 1 begins.
+const HADOOP_1: &str = "Meta VERSION=";
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "jhist",
+    summary: "a job history of Hadoop (.jhist, Avro as JSON or binary), or a folder of them",
+    endings: &["jhist"],
+    looks_like,
+    params: &[FAILED_JOBS],
+    shaped: Importer::every_setting,
+    import,
+    lines: None,
+    folder: Some(ImportFolder { looks_like: is_one, import: import_folder }),
+};
+
+/// Whether a text begins as a history does, that of Hadoop 1 included, to be refused by its name.
+pub(super) fn looks_like(text: &str) -> bool {
+    text.starts_with(avro::JSON) || text.starts_with(HADOOP_1)
+}
+
+/// Reads the history of one job.
+///
+/// # Errors
+/// A file that is none, with the line.
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let mut log = Log::new(settings);
+    let job = history(input.file, input.text, &mut log)?;
+    log.add(job);
+    Ok(log.finish(input.file, None))
+}
+
+/// Whether a folder has histories.
+fn is_one(folder: &Folder) -> bool {
+    folder.files().iter().any(|name| is_history(name))
+}
+
+fn is_history(name: &str) -> bool {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    name.ends_with(ENDING)
+}
+
+/// Reads the histories in a folder, file by file.
+///
+/// # Errors
+/// The first file that is none, with its line; a folder without any.
+fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceError> {
+    let mut log = Log::new(settings);
+    for name in folder.files().iter().filter(|name| is_history(name)) {
+        log.diagnostics.go_to_file(name);
+        let mut job = history(&folder.name_of(name), &folder.text(name)?, &mut log)?;
+        if let Some(conf) = configuration(name).filter(|conf| folder.has(conf)) {
+            match folder.text(&conf).ok().and_then(|text| properties(&text)) {
+                Some(properties) => configure(&mut job, &properties),
+                None => {
+                    log.diagnostics.add_of("job", 1, 1, "with a configuration that is none, not looked at");
+                }
+            }
+        }
+        log.add(job);
+    }
+    // Lines mean nothing where there are several files.
+    Ok(Output { source: SourceMap::marks(folder.name(), Vec::new()), ..log.finish(folder.name(), None) })
+}
+
+/// The name of the configuration that belongs to a history.
+fn configuration(name: &str) -> Option<String> {
+    let (folder, file) = name.rsplit_once('/').map_or(("", name), |(folder, file)| (folder, file));
+    let id = file.split(['-', '.']).next().filter(|id| id.starts_with("job_"))?;
+    let slash = if folder.is_empty() { "" } else { "/" };
+    Some(format!("{folder}{slash}{id}_conf.xml"))
+}
+
+/// The properties of a configuration of Hadoop; `None` if it is none.
+fn properties(text: &str) -> Option<BTreeMap<String, String>> {
+    let options = roxmltree::ParsingOptions { allow_dtd: false, ..roxmltree::ParsingOptions::default() };
+    let document = roxmltree::Document::parse_with_options(text, options).ok()?;
+    let child = |of: roxmltree::Node<'_, '_>, name: &str| {
+        let found = of.children().find(|node| node.has_tag_name(name))?;
+        Some(found.text().unwrap_or_default().trim().to_owned())
+    };
+    let properties = document.root_element().children().filter(|node| node.has_tag_name("property"));
+    Some(properties.filter_map(|node| Some((child(node, "name")?, child(node, "value")?))).collect())
+}
+
+/// Fills in what a history does not say.
+fn configure(job: &mut LoggedJob, properties: &BTreeMap<String, String>) {
+    let given = |names: [&str; 2]| names.iter().find_map(|name| properties.get(*name)).cloned();
+    job.queue = job.queue.take().or_else(|| given(["mapreduce.job.queuename", "mapred.job.queue.name"]));
+    job.user = job.user.take().or_else(|| given(["mapreduce.job.user.name", "user.name"]));
+    job.priority = job
+        .priority
+        .or_else(|| given(["mapreduce.job.priority", "mapred.job.priority"]).as_deref().and_then(priority));
+    if job.workflow.edges.is_empty() {
+        let texts = properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let configured = Workflow::of_properties(texts);
+        let Workflow { id, node, dependants, .. } = std::mem::take(&mut job.workflow);
+        job.workflow = Workflow {
+            id: id.or(configured.id),
+            node: node.or(configured.node),
+            edges: configured.edges,
+            dependants,
+        };
+    }
+}
+
+/// A line of a history.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    event: BTreeMap<String, Fields>,
+}
+
+/// What events say, as far as it matters here.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Fields {
+    jobid: Loose,
+    job_name: Loose,
+    user_name: Loose,
+    job_queue_name: Loose,
+    priority: Loose,
+    job_priority: Loose,
+    submit_time: Loose,
+    workflow_id: Loose,
+    workflow_node_name: Loose,
+    workflow_adjacencies: Loose,
+    taskid: Loose,
+    task_type: Loose,
+    split_locations: Loose,
+    attempt_id: Loose,
+    start_time: Loose,
+    finish_time: Loose,
+    tracker_name: Loose,
+    hostname: Loose,
+    rackname: Loose,
+}
+
+/// A value as any version writes it: plain, null, or in a table that names its type.
+#[derive(Default)]
+enum Loose {
+    #[default]
+    Nothing,
+    Text(String),
+    Whole(i64),
+}
+
+impl Loose {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
+            Self::Whole(number) => Some(number.to_string()),
+            Self::Nothing => None,
+        }
+    }
+
+    fn whole(&self) -> Option<i64> {
+        match self {
+            Self::Whole(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LooseVisitor)
+    }
+}
+
+struct LooseVisitor;
+
+impl<'de> Visitor<'de> for LooseVisitor {
+    type Value = Loose;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a number")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Loose, E> {
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Loose, E> {
+        Ok(Loose::Whole(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Loose, E> {
+        Ok(i64::try_from(number).map_or(Loose::Nothing, Loose::Whole))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Loose, E> {
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
+        Ok(Loose::Text(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Loose, E> {
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Loose, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Loose, A::Error> {
+        let mut found = Loose::Nothing;
+        while let Some((_, value)) = table.next_entry::<IgnoredAny, Loose>()? {
+            found = value;
+        }
+        Ok(found)
+    }
+}
+
+/// Reads the text of one history.
+fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceError> {
+    let wrong = |line, what: &str| TraceError::input(file, Some(Place { line, column: 1 }), what);
+    if text.starts_with(HADOOP_1) {
+        let what = "found a job history of Hadoop 1 (lines such as Job JOBID=\"…\"), expected one of Hadoop 2 or 3 \
+                    (.jhist); Rumen's TraceBuilder makes a trace of it, which can be read";
+        return Err(wrong(1, what));
+    }
+    let rest = text.strip_prefix(avro::JSON).and_then(|rest| rest.split_once('\n'));
+    let Some((_, rest)) = rest.filter(|(first, _)| first.trim().is_empty()) else {
+        return Err(wrong(
+            1,
+            "found something else, expected a job history: Avro-Json or Avro-Binary on the first line",
+        ));
+    };
+    // The second line is the schema, which the values say again.
+    let events = rest.split_once('\n').map_or("", |(_, events)| events);
+    let mut reader = Reader::default();
+    for object in Objects::new(file, events, 3) {
+        let object = match object {
+            Ok(object) => object,
+            Err(error) if is_cut(&error) && !reader.job.id.is_empty() => {
+                let line =
+                    error.faults().list.first().and_then(|fault| fault.place).map_or(1, |place| place.line);
+                log.diagnostics.add_of("file", 1, line, "cut off within an event, read up to there");
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        let Event { kind, event } = object.read(KIND)?;
+        for fields in event.into_values() {
+            reader.event(&kind, fields, object.line());
+        }
+    }
+    if reader.job.id.is_empty() {
+        return Err(wrong(3, "found no event JOB_SUBMITTED, expected one with the id of the job"));
+    }
+    Ok(reader.finish(log))
+}
+
+/// Whether a text was cut off.
+fn is_cut(error: &TraceError) -> bool {
+    error.faults().list.iter().any(|fault| fault.what.starts_with("found the end of the file"))
+}
+
+/// Puts events together.
+#[derive(Default)]
+struct Reader {
+    job: LoggedJob,
+    is_over: bool,
+    /// Tasks by their ids, which are in the order of their numbers.
+    tasks: BTreeMap<String, LoggedTask>,
+    /// Attempts by their ids: the task, and what is known.
+    attempts: BTreeMap<String, (String, LoggedAttempt)>,
+}
+
+impl Reader {
+    fn event(&mut self, kind: &str, fields: Fields, line: u32) {
+        match kind {
+            "JOB_SUBMITTED" => self.submitted(fields, line),
+            "JOB_QUEUE_CHANGED" => self.job.queue = fields.job_queue_name.text().or(self.job.queue.take()),
+            "JOB_PRIORITY_CHANGED" => {
+                let named = fields.priority.text().or_else(|| fields.job_priority.text());
+                self.job.priority = named.as_deref().and_then(priority).or(self.job.priority);
+            }
+            "JOB_FINISHED" => self.is_over = true,
+            "JOB_FAILED" | "JOB_KILLED" | "JOB_ERROR" => {
+                self.is_over = true;
+                self.job.failed = true;
+            }
+            "TASK_STARTED" => {
+                self.job.located += u64::from(fields.split_locations.text().is_some());
+                if let (Some(id), Some(phase)) =
+                    (fields.taskid.text(), phase(fields.task_type.text().as_deref()))
+                {
+                    self.tasks.entry(id).or_insert(LoggedTask { phase, attempts: Vec::new() });
+                }
+            }
+            _ => self.attempt(kind, fields),
+        }
+    }
+
+    fn submitted(&mut self, fields: Fields, line: u32) {
+        let job = &mut self.job;
+        // A second ApplicationMaster says it again.
+        job.id = fields.jobid.text().unwrap_or_else(|| std::mem::take(&mut job.id));
+        job.name = fields.job_name.text();
+        job.user = fields.user_name.text();
+        job.queue = fields.job_queue_name.text();
+        job.submitted = time(fields.submit_time.whole());
+        job.workflow.id = fields.workflow_id.text();
+        job.workflow.node = fields.workflow_node_name.text();
+        job.workflow.edges =
+            fields.workflow_adjacencies.text().map_or_else(Vec::new, |text| adjacencies(&text));
+        job.line = line;
+    }
+
+    fn attempt(&mut self, kind: &str, fields: Fields) {
+        let Some((_, what)) = kind.rsplit_once("_ATTEMPT_") else { return };
+        let (Some(task), Some(id)) = (fields.taskid.text(), fields.attempt_id.text()) else { return };
+        if let Some(phase) = phase(fields.task_type.text().as_deref()) {
+            self.tasks.entry(task.clone()).or_insert(LoggedTask { phase, attempts: Vec::new() });
+        }
+        let fresh =
+            || LoggedAttempt { start: None, end: None, length: None, host: None, outcome: Outcome::Killed };
+        let (_, attempt) = self.attempts.entry(id).or_insert_with(|| (task, fresh()));
+        let rack = fields.rackname.text();
+        let named = fields.hostname.text().or_else(|| fields.tracker_name.text());
+        let host = named.and_then(|name| Host::of(&name, rack.as_deref()));
+        // The start names no rack.
+        if attempt.host.is_none() || rack.is_some() {
+            attempt.host = host.or(attempt.host.take());
+        }
+        match what {
+            "STARTED" => attempt.start = time(fields.start_time.whole()),
+            "FINISHED" | "FAILED" | "KILLED" => {
+                attempt.end = time(fields.finish_time.whole());
+                attempt.outcome = match what {
+                    "FINISHED" => Outcome::Done,
+                    "FAILED" => Outcome::Failed,
+                    _ => Outcome::Killed,
+                };
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, log: &mut Log) -> LoggedJob {
+        if !self.is_over {
+            let what = "without an end in the log, kept with what there is";
+            log.diagnostics.add_of("job", 1, self.job.line, what);
+        }
+        for (task, attempt) in std::mem::take(&mut self.attempts).into_values() {
+            if let Some(task) = self.tasks.get_mut(&task) {
+                task.attempts.push(attempt);
+            }
+        }
+        LoggedJob { tasks: self.tasks.into_values().collect(), ..self.job }
+    }
+}
+
+/// The phase of a type of tasks; those that set up and clean up a job have none.
+fn phase(kind: Option<&str>) -> Option<PhaseKind> {
+    match kind {
+        Some("MAP") => Some(PhaseKind::Map),
+        Some("REDUCE") => Some(PhaseKind::Reduce),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

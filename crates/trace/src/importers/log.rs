@@ -1,0 +1,104 @@
+//! What importers of logs share: cores as slots, pools as they come, the first moment as second 0.
+
+use std::collections::BTreeSet;
+
+use slackline_model::draft::{PerPhase, PoolDraft};
+use slackline_model::params::{Param, Values};
+use slackline_model::{Draft, Start};
+
+use crate::diagnostic::Diagnostics;
+use crate::error::TraceError;
+use crate::folder::Folder;
+
+/// How many cores a slot stands for.
+pub(super) const SLOT_CORES: Param = Param::new(
+    "slot-cores",
+    "1",
+    Values::Count(1, 1_000_000),
+    "cores of a slot: a task of a log that takes more of them becomes several tasks",
+);
+
+/// The slots that so many cores cover, at least one.
+pub(super) fn slots(cores: f64, slot_cores: u64) -> u64 {
+    (cores / slot_cores as f64).ceil().max(1.0) as u64
+}
+
+/// As many tasks as a phase may have, or what is wrong with their number.
+pub(super) fn task_count(tasks: u64) -> Result<u32, String> {
+    u32::try_from(tasks).map_err(|_| format!("found {tasks} tasks, expected at most {}", u32::MAX))
+}
+
+/// Whole microseconds: more digits than that are noise of arithmetic.
+pub(super) fn to_micros(seconds: f64) -> f64 {
+    let micros = seconds * 1e6;
+    if micros.is_finite() { micros.round() / 1e6 } else { seconds }
+}
+
+/// Declares the pools that flows name.
+pub(super) fn declare_pools(draft: &mut Draft) {
+    let mut known: BTreeSet<String> = draft.pools.iter().map(|pool| pool.id.clone()).collect();
+    for pool in draft.flows.iter().filter_map(|flow| flow.pool.as_ref()) {
+        if known.insert(pool.clone()) {
+            draft.pools.push(PoolDraft { id: pool.clone(), min_slots: PerPhase::default() });
+        }
+    }
+}
+
+/// Makes the first release second 0 where others come before it: the first row of a log need not be its earliest.
+pub(super) fn from_first(draft: &mut Draft) {
+    let first = draft.flows.iter().map(|flow| flow.release).fold(0.0, f64::min);
+    if first == 0.0 {
+        return;
+    }
+    for flow in &mut draft.flows {
+        flow.release = to_micros(flow.release - first);
+    }
+    draft.start = draft.start.take().and_then(|start| start.after(first)).map(Start::from);
+}
+
+/// Goes through the lines of a file of a folder. A file that cannot be read to its end, because its writer is still at work
+/// or was killed, is read as far as it goes.
+pub(super) fn each_line(
+    folder: &Folder,
+    file: &str,
+    diagnostics: &mut Diagnostics,
+    mut take: impl FnMut(u32, &str, &mut Diagnostics) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    let mut lines = folder.lines(file)?;
+    diagnostics.go_to_file(file);
+    loop {
+        match lines.next() {
+            Ok(true) => take(lines.number, &lines.text, diagnostics)?,
+            Ok(false) => return Ok(()),
+            Err(_) if lines.number > 1 => {
+                diagnostics.add(lines.number, "file that cannot be read to its end, read as far as it goes");
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The cells of a line between white space, each with its column, counted in characters from 1.
+pub(super) fn cells(line: &str) -> impl Iterator<Item = (u32, &str)> {
+    let mut cells = Vec::new();
+    let (mut start, mut column) = (None, 0);
+    for (at, c) in line.char_indices() {
+        column += 1;
+        match (c.is_ascii_whitespace(), start) {
+            (false, None) => start = Some((at, column)),
+            (true, Some((from, first))) => {
+                cells.push((first, &line[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    cells.extend(start.map(|(from, first)| (first, &line[from..])));
+    cells.into_iter()
+}
+
+/// A cell for a message: a garbage one may be megabytes long.
+pub(super) fn quoted(cell: &str) -> String {
+    format!("{:?}", cell.chars().take(40).collect::<String>())
+}

@@ -1,0 +1,189 @@
+//! Job traces of Rumen: what Hadoop's own simulators read, made of job histories by its TraceBuilder.
+//!
+//! JSON objects one after the other, a job each, with every task and attempt: times in milliseconds, hosts, outcomes. The
+//! topology that Rumen writes beside a trace may be given too. `logged` says what becomes of the jobs.
+//!
+//! - Names may have their dots escaped (`node1\.example\.com`).
+//! - A machine is named by `hostName` (`/rack/host`), or else by `location`.
+//! - Where the input of a map lies is counted and not used: durations are as they were measured there.
+//! - Distributions (`…CDFs`), counters and usage are not looked at.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use slackline_model::PhaseKind;
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::schedule::Outcome;
+
+use super::logged::{
+    FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Topology, Workflow, priority, time,
+};
+use super::objects::Objects;
+use crate::error::TraceError;
+use crate::importer::{Importer, Input, Output};
+
+/// What messages call one object of a trace.
+const KIND: &str = "a job of a Rumen trace";
+
+/// How much of a file is looked at to guess its format: the id of the first job comes early.
+const HEAD: usize = 4096;
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "rumen",
+    summary: "a job trace of Hadoop's Rumen: JSON objects, one job each",
+    endings: &["json"],
+    looks_like,
+    params: &[
+        Param::new(
+            "topology",
+            "",
+            Values::TextOfFile,
+            "topology file of the cluster that a trace of Rumen is from",
+        ),
+        FAILED_JOBS,
+    ],
+    shaped: |settings, name| name != "topology" || !settings.text(name).is_empty(),
+    import,
+    lines: None,
+    folder: None,
+};
+
+/// Whether a text begins as a trace does: a job with its id and other fields that only such a one has.
+pub(super) fn looks_like(text: &str) -> bool {
+    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
+    let has = |field: &str| head.contains(&format!("\"{field}\""));
+    head.trim_start().starts_with('{')
+        && has("jobID")
+        && ["mapTasks", "submitTime", "computonsPerMapInputByte"].iter().any(|field| has(field))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Job {
+    #[serde(rename = "jobID")]
+    id: String,
+    #[serde(rename = "jobName")]
+    name: Option<String>,
+    user: Option<String>,
+    queue: Option<String>,
+    priority: Option<String>,
+    outcome: Option<String>,
+    submit_time: Option<i64>,
+    launch_time: Option<i64>,
+    total_maps: Option<i64>,
+    total_reduces: Option<i64>,
+    map_tasks: Option<Vec<Task>>,
+    reduce_tasks: Option<Vec<Task>>,
+    direct_dependant_jobs: Option<Vec<String>>,
+    #[serde(rename = "jobProperties")]
+    properties: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Task {
+    attempts: Option<Vec<Attempt>>,
+    preferred_locations: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attempt {
+    result: Option<String>,
+    start_time: Option<i64>,
+    finish_time: Option<i64>,
+    host_name: Option<String>,
+    location: Option<Location>,
+}
+
+#[derive(Deserialize)]
+struct Location {
+    layers: Option<Vec<String>>,
+}
+
+/// Reads a trace into a draft with the machines that it names.
+///
+/// # Errors
+/// The first object that is no job, with its line; a topology that is none.
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let topology = Topology::of_rumen(settings.text("topology"))?;
+    let mut log = Log::new(settings);
+    let mut is_empty = true;
+    for object in Objects::new(input.file, input.text, 1) {
+        let object = object?;
+        let job = object.read::<Job>(KIND)?;
+        is_empty = false;
+        let line = object.line();
+        let announced = |total: Option<i64>| u64::try_from(total.unwrap_or(0)).unwrap_or(0);
+        let listed = |tasks: &Option<Vec<Task>>| tasks.as_ref().map_or(0, Vec::len) as u64;
+        let missing = announced(job.total_maps).saturating_sub(listed(&job.map_tasks))
+            + announced(job.total_reduces).saturating_sub(listed(&job.reduce_tasks));
+        log.diagnostics.add_of("task", missing, line, "announced by the job and not in the log, left out");
+        log.add(logged(job, line));
+    }
+    if is_empty {
+        return Err(input.error(None, "found nothing, expected a Rumen trace: JSON objects, one job each"));
+    }
+    Ok(log.finish(input.file, topology.as_ref()))
+}
+
+fn logged(job: Job, line: u32) -> LoggedJob {
+    let failed = matches!(job.outcome.as_deref(), Some("FAILED" | "KILLED"));
+    let workflow = workflow(&job);
+    let located = |task: &Task| task.preferred_locations.as_ref().is_some_and(|places| !places.is_empty());
+    let of = |tasks: Option<Vec<Task>>, phase| {
+        let task = move |task: Task| LoggedTask {
+            phase,
+            attempts: task.attempts.unwrap_or_default().into_iter().map(attempt).collect(),
+        };
+        tasks.unwrap_or_default().into_iter().map(task)
+    };
+    LoggedJob {
+        failed,
+        workflow,
+        located: job.map_tasks.iter().flatten().filter(|task| located(task)).count() as u64,
+        tasks: of(job.map_tasks, PhaseKind::Map).chain(of(job.reduce_tasks, PhaseKind::Reduce)).collect(),
+        id: job.id,
+        name: job.name,
+        user: job.user,
+        queue: job.queue,
+        priority: job.priority.as_deref().and_then(priority),
+        submitted: time(job.submit_time).or(time(job.launch_time)),
+        line,
+    }
+}
+
+fn attempt(attempt: Attempt) -> LoggedAttempt {
+    let outcome = match attempt.result.as_deref() {
+        Some("SUCCESS" | "SUCCEEDED") => Outcome::Done,
+        Some("FAILED") => Outcome::Failed,
+        _ => Outcome::Killed,
+    };
+    let named = attempt.host_name.as_deref().and_then(Host::parse);
+    let located = || {
+        let layers = attempt.location.and_then(|location| location.layers)?;
+        let (name, racks) = layers.split_last()?;
+        Host::of(name, Some(&racks.join("/")))
+    };
+    LoggedAttempt {
+        start: time(attempt.start_time),
+        end: time(attempt.finish_time),
+        length: None,
+        host: named.or_else(located),
+        outcome,
+    }
+}
+
+/// What the properties of a job say of its workflow.
+fn workflow(job: &Job) -> Workflow {
+    let properties = job.properties.iter().flatten();
+    let texts = properties.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+    Workflow {
+        dependants: job.direct_dependant_jobs.clone().unwrap_or_default(),
+        ..Workflow::of_properties(texts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! Traces of Hadoop's Scheduler Load Simulator (SLS): JSON objects one after the other, a job each, with a task for each
+//! container; and the file of nodes that goes with them. `logged` says what becomes of the jobs.
+//!
+//! - Times are milliseconds from the start of the trace. A task has a start and an end, or only a duration
+//!   (`duration.ms`): then nothing is recorded of it, and a reduce is not early.
+//! - `count` of a task and `job.count` stand for that many.
+//! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and `vcores`, by
+//!   default 10,240 and 10. A task is one slot, whatever it asks for.
+//! - In a trace of `dag` type containers are asked for after a delay, which is counted and not looked at: what comes after
+//!   what it does not say. An object with the numbers of nodes and racks says nothing that matters here.
+
+use serde::Deserialize;
+use slackline_model::PhaseKind;
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::schedule::Outcome;
+
+use super::logged::{FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Topology};
+use super::objects::{Object, Objects};
+use crate::error::TraceError;
+use crate::importer::{Importer, Input, Output};
+
+/// What messages call the objects of either file.
+const JOB: &str = "a job of an SLS trace";
+const RACK: &str = "a rack of an SLS file of nodes";
+
+/// How much of a file is looked at to guess its format.
+const HEAD: usize = 4096;
+
+/// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`, `yarn.sls.nm.*`).
+const CONTAINER_MB: u64 = 1024;
+const NODE_MB: u64 = 10_240;
+const NODE_CORES: u64 = 10;
+
+/// The most tasks and jobs of a trace: counts that say more are mistaken.
+const TASKS_MAX: u64 = 10_000_000;
+
+/// The latest time that is believed, milliseconds: a thousand years.
+const MILLIS_MAX: i64 = 31_557_600_000_000;
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "sls",
+    summary: "a trace of Hadoop's Scheduler Load Simulator (SLS)",
+    endings: &["json"],
+    looks_like,
+    params: &[
+        Param::new("nodes", "", Values::TextOfFile, "file of nodes that goes with a trace of SLS"),
+        FAILED_JOBS,
+    ],
+    shaped: |settings, name| name != "nodes" || !settings.text(name).is_empty(),
+    import,
+    lines: None,
+    folder: None,
+};
+
+/// Whether a text begins as a trace does.
+pub(super) fn looks_like(text: &str) -> bool {
+    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
+    head.trim_start().starts_with('{') && head.contains("\"job.tasks\"")
+}
+
+#[derive(Deserialize)]
+struct Job {
+    #[serde(rename = "job.id")]
+    id: Option<String>,
+    #[serde(rename = "job.user")]
+    user: Option<String>,
+    #[serde(rename = "job.queue.name")]
+    queue: Option<String>,
+    #[serde(rename = "job.priority")]
+    priority: Option<u32>,
+    #[serde(rename = "job.start.ms")]
+    start: Option<i64>,
+    #[serde(rename = "job.count")]
+    count: Option<u64>,
+    #[serde(rename = "job.tasks")]
+    tasks: Option<Vec<Task>>,
+    #[serde(rename = "num.nodes")]
+    nodes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    count: Option<u64>,
+    #[serde(rename = "container.host")]
+    host: Option<String>,
+    #[serde(rename = "container.start.ms")]
+    start: Option<i64>,
+    #[serde(rename = "container.end.ms")]
+    end: Option<i64>,
+    #[serde(rename = "duration.ms", alias = "container.duration.ms")]
+    duration: Option<i64>,
+    #[serde(rename = "container.type")]
+    kind: Option<String>,
+    #[serde(rename = "container.request.delay")]
+    delay: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Rack {
+    rack: Option<String>,
+    nodes: Option<Vec<Node>>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    #[serde(rename = "node")]
+    name: Option<String>,
+    #[serde(rename = "memory-mb")]
+    memory: Option<u64>,
+    vcores: Option<u64>,
+}
+
+/// Reads a trace into a draft with the machines of its nodes, or else those that it names.
+///
+/// # Errors
+/// The first object that is no job, with its line; a file of nodes that is none.
+fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
+    let nodes = nodes(settings.text("nodes"))?;
+    let mut log = Log::new(settings).relative();
+    let (mut tasks, mut jobs) = (0, 0);
+    for object in Objects::new(input.file, input.text, 1) {
+        let object = object?;
+        let job = object.read::<Job>(JOB)?;
+        if job.tasks.is_none() && job.nodes.is_some() {
+            continue;
+        }
+        jobs += 1;
+        add(&object, &job, jobs, &mut tasks, &mut log)?;
+    }
+    if jobs == 0 {
+        return Err(input
+            .error(None, "found no job, expected an SLS trace: JSON objects with job.tasks, one job each"));
+    }
+    Ok(log.finish(input.file, nodes.as_ref()))
+}
+
+/// Takes a job as often as it says.
+fn add(
+    object: &Object<'_>,
+    job: &Job,
+    number: u64,
+    tasks: &mut u64,
+    log: &mut Log,
+) -> Result<(), TraceError> {
+    let line = object.line();
+    let listed = job.tasks.as_deref().unwrap_or_default();
+    let count = |count: Option<u64>| count.unwrap_or(1);
+    let each = listed.iter().fold(0_u64, |sum, task| sum.saturating_add(count(task.count)));
+    let copies = count(job.count);
+    *tasks = tasks.saturating_add(copies.saturating_mul(each.max(1)));
+    if *tasks > TASKS_MAX {
+        return Err(object.error(format!("found {tasks} tasks up to this job, expected at most {TASKS_MAX}")));
+    }
+    let delayed = listed.iter().filter(|task| task.delay.is_some_and(|delay| delay != 0)).count() as u64;
+    log.diagnostics.add_of("task", delayed, line, "asked for after a delay, which is not looked at");
+    for copy in 0..copies {
+        let id = job.id.clone().unwrap_or_else(|| format!("job_{number}"));
+        let start = job.start.filter(|start| (0..=MILLIS_MAX).contains(start));
+        let of_task = |task: &Task| (0..count(task.count)).map(|_| logged(task)).collect::<Vec<_>>();
+        log.add(LoggedJob {
+            id: if copy == 0 { id } else { format!("{id} ({})", copy + 1) },
+            user: job.user.clone(),
+            queue: job.queue.clone(),
+            priority: job.priority,
+            submitted: start.or(Some(0)),
+            tasks: listed.iter().flat_map(of_task).collect(),
+            line,
+            ..LoggedJob::default()
+        });
+    }
+    Ok(())
+}
+
+fn logged(task: &Task) -> LoggedTask {
+    let time = |time: Option<i64>| time.filter(|time| (0..=MILLIS_MAX).contains(time));
+    let length = time(task.duration);
+    let (start, end) = (time(task.start), time(task.end));
+    let attempt = LoggedAttempt {
+        start,
+        end: end.or_else(|| Some(start? + length?)),
+        length,
+        host: task.host.as_deref().and_then(Host::parse),
+        outcome: Outcome::Done,
+    };
+    let phase = if task.kind.as_deref() == Some("reduce") { PhaseKind::Reduce } else { PhaseKind::Map };
+    LoggedTask { phase, attempts: vec![attempt] }
+}
+
+/// Reads the file of nodes; an empty text is none.
+fn nodes(text: &str) -> Result<Option<Topology>, TraceError> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let mut hosts = Vec::new();
+    for object in Objects::new("the file of nodes", text, 1) {
+        let object = object?;
+        let Rack { rack, nodes } = object.read(RACK)?;
+        for Node { name: node, memory, vcores } in nodes.into_iter().flatten() {
+            // The last node of a rack may be empty.
+            let Some(host) = node.as_deref().and_then(|node| Host::of(node, rack.as_deref())) else {
+                continue;
+            };
+            let slots = (memory.unwrap_or(NODE_MB) / CONTAINER_MB).min(vcores.unwrap_or(NODE_CORES));
+            if slots == 0 {
+                let what = format!(
+                    "found node {:?} without room for a container of {CONTAINER_MB} MB and a core",
+                    host.name
+                );
+                return Err(object.error(what));
+            }
+            hosts.push((host, Some(u32::try_from(slots).unwrap_or(u32::MAX))));
+        }
+    }
+    Ok(Some(Topology::of(hosts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::cluster::Slots;
+    use slackline_model::draft::TasksDraft;
+
+    use super::*;
+    use crate::import::{Imported, read_workload};
+    use crate::importers::mutations::survives;
+    use crate::options::ImportOptions;
+
+    const JOBS: &str = r#"{ "num.nodes": 3, "num.racks": 1 }
+{ "am.type": "mapreduce", "job.start.ms": 1500, "job.queue.name": "q", "job.id": "one", "job.user": "ann", "job.tasks": [
+  { "container.host": "/r1/n1", "container.start.ms": 2000, "container.end.ms": 5000, "container.type": "map" },
+  { "container.host": "/r1/n1", "container.start.ms": 2000, "container.end.ms": 4000 },
+  { "container.host": "/r1/n2", "container.start.ms": 3000, "container.end.ms": 7000, "container.type": "reduce" } ] }
+{ "job.start.ms": 0, "job.count": 2, "job.tasks": [
+  { "count": 3, "duration.ms": 1000 }, { "duration.ms": 4000, "container.type": "reduce", "container.request.delay": 5 } ] }
+"#;
+
+    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+        let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
+        read_workload("t.json", text.as_bytes(), None, &options)
+    }
+
+    #[test]
+    fn containers_become_tasks() {
+        let imported = read(JOBS, &[]).unwrap();
+        assert_eq!(imported.importer.name, "sls");
+        let flows = &imported.draft.flows;
+        let ids: Vec<_> = flows.iter().map(|flow| (flow.id.as_str(), flow.release)).collect();
+        assert_eq!(ids, [("job_2", 0.0), ("job_2 (2)", 0.0), ("one", 1.5)]);
+        let uniform = |tasks, seconds| Some(TasksDraft::Uniform { tasks, seconds }.into());
+        assert_eq!((&flows[0].jobs[0].map, &flows[0].jobs[0].reduce), (&uniform(3, 1.0), &uniform(1, 4.0)));
+        assert_eq!(flows[2].jobs[0].map, Some(TasksDraft::Each(vec![3.0, 2.0]).into()));
+        assert_eq!(flows[2].jobs[0].reduce, uniform(1, 2.0));
+        assert_eq!((flows[0].jobs[0].recorded.len(), flows[2].jobs[0].recorded.len()), (0, 3));
+        assert_eq!((flows[2].pool.as_deref(), flows[2].user.as_deref()), (Some("q"), Some("ann")));
+        let slots: Vec<_> = imported.draft.machines.iter().map(|m| (m.name.as_str(), m.slots)).collect();
+        assert_eq!(slots, [("n1", Slots::Universal(2)), ("n2", Slots::Universal(1))]);
+        assert_eq!(imported.draft.start, None);
+    }
+
+    #[test]
+    fn nodes_have_room_for_containers() {
+        let nodes = r#"{"rack":"r1","nodes":[{"node":"n1","memory-mb":2048,"vcores":6},{"node":"n2"},{}]}
+            {"rack":"r2","nodes":[{"node":"n3","memory-mb":8192,"vcores":4}]}"#;
+        let imported = read(JOBS, &[("nodes", nodes)]).unwrap();
+        let found: Vec<_> =
+            imported.draft.machines.iter().map(|m| (m.name.as_str(), m.rack.as_deref(), m.slots)).collect();
+        let expected = [("n1", "r1", 2), ("n2", "r1", 10), ("n3", "r2", 4)];
+        assert_eq!(found, expected.map(|(name, rack, slots)| (name, Some(rack), Slots::Universal(slots))));
+        let error = |nodes| read(JOBS, &[("nodes", nodes)]).unwrap_err().to_string();
+        assert!(
+            error("{\"nodes\":[{\"node\":\"a\",\"memory-mb\":5}]}")
+                .starts_with("the file of nodes:1:1: found node \"a\"")
+        );
+        assert!(error("[").starts_with("the file of nodes:1:1: "));
+    }
+
+    #[test]
+    fn what_is_no_job_is_refused() {
+        let error = |text: &str| read(text, &[]).unwrap_err().to_string();
+        let many = JOBS.replace("\"count\": 3", "\"count\": 30000000000");
+        assert!(
+            error(&many).starts_with("t.json:6:1: found 60000000005 tasks up to this job, expected"),
+            "{}",
+            error(&many)
+        );
+        assert!(error(&JOBS.replace("1500", "\"x\"")).starts_with("t.json:2:"));
+    }
+
+    #[test]
+    fn the_public_traces_are_read() {
+        for (name, sizes) in [("inputsls.json", (2, 5)), ("sls_dag.json", (2, 5))] {
+            let Some(path) = crate::real_data::real(&format!("sls/{name}")) else { return };
+            let Some(nodes) = crate::real_data::real("sls/nodes.json") else { return };
+            let (text, nodes) =
+                (std::fs::read_to_string(path).unwrap(), std::fs::read_to_string(nodes).unwrap());
+            let imported = read(&text, &[("nodes", &nodes)]).unwrap();
+            assert_eq!(imported.importer.name, "sls");
+            let attempts = imported.draft.flows.iter().map(|flow| flow.jobs[0].recorded.len()).sum();
+            assert_eq!((imported.draft.flows.len(), attempts), sizes, "{name}: {:#?}", imported.diagnostics);
+            slackline_model::Instance::new(&imported.draft).unwrap();
+        }
+    }
+
+    #[test]
+    fn damaged_traces_are_survived() {
+        survives(
+            "sls",
+            JOBS.as_bytes(),
+            &["-1", "null", "[]", "{}", "1e300", "\"container.start.ms\"", "9999999999"],
+        );
+    }
+}
