@@ -13,7 +13,9 @@
 //! - nor do they say when output was lost and a flow failed. A lane with a guaranteed phase of which
 //!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile;
 //! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum shrinks, and
-//!   those of others grow. Such an instant is not judged.
+//!   those of others grow. Such an instant is not judged;
+//! - nor whether a reduce that waits was given its slot before or after others within an instant. It may bar further
+//!   reduces, whose minima then fall to the rest: only what is a breach with and without that is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -201,6 +203,8 @@ impl<'a, 'b> Sweep<'a, 'b> {
             let soon = soon.take_while(|row| row.start <= tolerance::latest_same(now));
             soon.filter(|row| row.phase == phase).map(|row| i64::from(row.count)).sum::<i64>()
         };
+        let in_want =
+            |phase: PhaseId, m: u32| below(phase, m) && held(phase) + arriving(phase) < i64::from(m);
         if !ready.keys().any(|&phase| below(phase, guarantee::at_most(instance, phase)))
             || ready.values().any(|g| now < g.doubtful)
         {
@@ -208,6 +212,21 @@ impl<'a, 'b> Sweep<'a, 'b> {
         }
         let may_wait: i64 = self.may_wait.iter().map(|&phase| held(phase)).sum();
         let spare = self.in_use - self.waits.held - may_wait;
+        let breach = |spare| self.breach_with(spare, now, &group, ready, &in_want);
+        breach(spare + self.waits.started).and_then(|_| breach(spare))
+    }
+
+    /// The same with `spare` slots that no reduce holds which waits for maps.
+    fn breach_with(
+        &self,
+        spare: i64,
+        now: Time,
+        group: &Range<usize>,
+        ready: &BTreeMap<PhaseId, Guaranteed>,
+        below: &impl Fn(PhaseId, u32) -> bool,
+    ) -> Option<(PhaseId, Violation)> {
+        let instance = self.ledger.instance;
+        let held = |phase: PhaseId| self.held[phase.index()];
         let barred = |g: &Guaranteed| self.lane == Lane::Any && now < g.free && spare < 2;
         let left = |phase: PhaseId| u32::try_from(self.left[phase.index()]).unwrap_or(0);
         let ready: Vec<&Guaranteed> = ready.values().filter(|g| !barred(g) || held(g.phase) > 0).collect();
@@ -215,9 +234,7 @@ impl<'a, 'b> Sweep<'a, 'b> {
             ready.iter().map(|g| Ready { phase: g.phase, left: left(g.phase) }).collect();
         let minima = guarantee::minima(instance, self.lane, &entries);
         let mut wants = ready.iter().zip(&minima).filter(|(g, _)| !barred(g));
-        let in_want =
-            |phase: PhaseId, m: u32| below(phase, m) && held(phase) + arriving(phase) < i64::from(m);
-        let (want, minimum) = wants.find(|&(g, &m)| in_want(g.phase, m)).map(|(g, &m)| (g.phase, m))?;
+        let (want, minimum) = wants.find(|&(g, &m)| below(g.phase, m)).map(|(g, &m)| (g.phase, m))?;
         let minimum_of = |phase: PhaseId| {
             ready.binary_search_by_key(&phase, |g| g.phase).map_or(0, |at| i64::from(minima[at]))
         };
@@ -253,6 +270,8 @@ struct Waits {
     ends: Vec<(f64, i64)>,
     passed: [usize; 2],
     held: i64,
+    /// Those of `held` that began at the instant passed last.
+    started: i64,
 }
 
 impl Waits {
@@ -262,14 +281,16 @@ impl Waits {
             list.sort_by(|a, b| a.0.total_cmp(&b.0));
             list
         };
-        Self { starts: sorted(|h| h.start), ends: sorted(|h| h.end), passed: [0; 2], held: 0 }
+        Self { starts: sorted(|h| h.start), ends: sorted(|h| h.end), passed: [0; 2], held: 0, started: 0 }
     }
 
     fn pass(&mut self, now: Time) {
         let now = now.seconds();
+        self.started = 0;
         for (list, sign, side) in [(&self.starts, 1, 0), (&self.ends, -1, 1)] {
             while let Some(&(_, slots)) = list.get(self.passed[side]).filter(|e| e.0 <= now) {
                 self.held += sign * slots;
+                self.started += if side == 0 && list[self.passed[side]].0 == now { slots } else { 0 };
                 self.passed[side] += 1;
             }
         }
