@@ -4,7 +4,7 @@
 //! The rest of a phase is looked at as if it alone were there: whoever is first in the order of a policy gets the slots that
 //! become free. Tasks of a phase are taken to be of equal length.
 
-use slackline_model::{PhaseId, Span};
+use slackline_model::{PhaseId, Span, Time};
 use slackline_policy::{Ask, Grant, SpeedClass, View};
 
 use crate::believed;
@@ -34,9 +34,11 @@ pub(crate) fn willing(room: u32, free: u32, sooner: u64) -> u32 {
     u64::from(room).saturating_sub(sooner).min(u64::from(free)) as u32
 }
 
-/// When a task that has run since `since` ends, if that is not as it should be: after a tenth more of its time.
-pub(crate) fn overdue(elapsed: Span) -> Span {
-    Span((elapsed.0 / 10).max(1))
+/// For how much longer a task that began at `since` holds its slot: as believed or, if it should have ended before, for a
+/// tenth more of its time. What has just begun and takes no time ends now.
+pub(crate) fn busy(since: Time, believed: Span, now: Time) -> Span {
+    let ends = since + believed;
+    if ends > now || since >= now { ends.since(now) } else { Span((now.since(since).0 / 10).max(1)) }
 }
 
 /// What was declined at this instant.
@@ -130,8 +132,8 @@ fn wanted(
         else {
             continue;
         };
-        let ends = since + believed::size(view, holding.phase, holding.first).at_speed_nearest(class.speed);
-        let busy = if ends > view.now { ends.since(view.now) } else { overdue(view.now.since(since)) };
+        let believed = believed::size(view, holding.phase, holding.first).at_speed_nearest(class.speed);
+        let busy = busy(since, believed, view.now);
         sooner += Faster { slots: holding.count, busy, ..idle(class) }.sooner(slow);
     }
     willing(rest, free, sooner)
@@ -160,6 +162,9 @@ mod tests {
 
     #[test]
     fn what_is_overdue_takes_a_tenth_more() {
-        assert_eq!([overdue(seconds(50)), overdue(Span(3))], [seconds(5), Span(1)]);
+        let now = Time(60_000_000);
+        let after = |elapsed: Span, believed: Span| busy(Time(now.0 - elapsed.0), believed, now);
+        assert_eq!([after(seconds(50), seconds(50)), after(Span(3), Span(2))], [seconds(5), Span(1)]);
+        assert_eq!([after(seconds(50), seconds(52)), after(Span(0), Span(0))], [seconds(2), Span(0)]);
     }
 }

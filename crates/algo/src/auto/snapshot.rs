@@ -9,7 +9,7 @@ use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::{Holding, View};
 
 use crate::believed;
-use crate::machines::overdue;
+use crate::machines::busy;
 use crate::rule::residual::is_live;
 
 /// What a rollout starts from, and what it changes.
@@ -363,8 +363,8 @@ impl Snapshot {
             self.start.hold(phase, Wait { count, class, span, next: None });
             return;
         };
-        let believed = since + span.at_speed_nearest(self.classes[lane][usize::from(class)].speed);
-        let at = if believed > view.now { believed } else { view.now + overdue(view.now.since(since)) };
+        let believed = span.at_speed_nearest(self.classes[lane][usize::from(class)].speed);
+        let at = view.now + busy(since, believed, view.now);
         self.start.ends.push(End { at, phase, count, class });
     }
 }

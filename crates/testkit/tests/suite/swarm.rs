@@ -248,7 +248,10 @@ fn seeds_that_failed_once() {
             82035,
             "dmrs: maps were queued behind a reduce that the cluster had started before them, and that waits for them",
         ),
-        (86488, "judge: a reduce that begins to wait bars others, whose minima fall to the rest, but not before"),
+        (
+            86488,
+            "judge: a reduce that begins to wait bars others, whose minima fall to the rest, but not before",
+        ),
     ];
     for (seed, what) in once {
         let failures = check_seed(seed);
