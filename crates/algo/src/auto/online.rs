@@ -1,9 +1,9 @@
-//! The policy `auto`: at each arrival the order with the least believed cost, of those of all rules, the order in force, and
+//! The policy `auto`: at each arrival, and when flows have ended and none has come, the order with the least believed cost, of those of all rules, the order in force, and
 //! some that a search finds near the best of them.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Cluster, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
+use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
 use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, Style, View};
 
 use super::doubt::Doubt;
@@ -15,7 +15,7 @@ use super::serving::Serving;
 use crate::registry::{Capabilities, Planner, PolicyEntry};
 use crate::rule::online::by_tail;
 use crate::rule::orders::{How, Knobs, RULES, Rule, Scene};
-use crate::rule::residual::Residual;
+use crate::rule::residual::{Residual, is_live};
 
 /// `auto` in tables of policies.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -27,7 +27,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "rollouts",
             "200",
             Values::Count(1, 2_000),
-            "orders that are tried at an arrival; fewer where much is there",
+            "orders that are tried at a decision; fewer where much is there",
         ),
         Param::new(
             "wait",
@@ -41,6 +41,12 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             Values::Choice(&["yes", "no"]),
             "whether slots are kept from long tasks where that would have paid so far",
         ),
+        Param::new(
+            "ends",
+            "yes",
+            Values::Choice(&["yes", "no"]),
+            "whether it also decides when two flows have ended and none has come",
+        ),
         Param::new("seed", "0", Values::Count(0, u64::MAX), "where the random moves of the search begin"),
     ],
     capabilities: Capabilities::WITH_SPEEDS,
@@ -48,7 +54,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     planner: Planner::Best,
     ..PolicyEntry::new(
         "auto",
-        "the order that is believed to cost least, by rollouts of all rules and a search, at every arrival",
+        "the order that is believed to cost least, by rollouts of all rules and a search, as flows come and end",
         |_: &Cluster, objective, settings| Box::new(Auto::new(*objective, settings)),
     )
 };
@@ -58,13 +64,16 @@ const PAGE: &[&str] = &[
      the policy `rule` (atc and due with several parameters), and finds by a rollout of each when every flow would complete \
      and so what that would cost by the objective. The order in force, with the new flow put in by the rule it came from, \
      stays unless another is believed to cost 0.5 % less. From the best order a search moves one flow after another at \
-     random, and keeps what costs less or, at the same cost, completes earlier. Until the next arrival slots go by the order \
-     that was found. Nothing is planned again when tasks end.",
+     random, and keeps what costs less or, at the same cost, completes earlier. Slots go by the order that was found until it looks \
+     again, from the order in force. Nothing is planned again when tasks end.",
+    "ends=yes: it looks again not only when a flow comes but also when two have ended and none has come, so that a search goes on \
+     where much came at once.",
     "Orders are compared by the mean of two costs: that of the rollout, in which nothing else comes, and what it would be if \
      every flow completed later by the mean time that the last 32 flows or so take of the whole cluster. So an order that \
      keeps some slack is better than one that keeps none where no flow would be late. (Sums of linear costs differ by the \
-     same in both.)",
-    "rollouts=N: at an arrival N orders are tried; up to half of them are those of rules, by turns if there are more rules, and \
+     same in both.) Of sums those that are equal are compared by what they would be if every flow completed later by two, four \
+     and eight times as much: so slack goes to those that are nearest to their dates, and none to flows that are late already.",
+    "rollouts=N: at a decision N orders are tried; up to half of them are those of rules, by turns if there are more rules, and \
      the others those of the search. But no more are tried when the rollouts of a decision have taken 1,000 N units, one for each \
      phase that a rollout begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have \
      all N, more phases fewer. With 10,000 flows that is the order in force and two rules, by turns, and no search. All of that \
@@ -94,6 +103,12 @@ const GAIN: f64 = 0.005;
 /// phases are there, and with more fewer, so that a decision takes about as long.
 const WORK: u64 = 1_000;
 
+/// So many flows end before it decides without an arrival: where as many come as end, a third more decisions.
+const ENDED: usize = 2;
+
+/// How many times the delay of a [`Prospect`] flows may complete later where orders are as good as each other.
+const LATER: [f64; 3] = [2.0, 4.0, 8.0];
+
 /// So many rules are tried whatever they take.
 const FEWEST: usize = 2;
 
@@ -116,26 +131,33 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// What an order is believed to cost. Orders are compared by what they are expected to cost, then by the sum of completions
-/// from now on, as maxima have plateaus.
+/// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what that would be much
+/// later, then by the sum of completions from now on, as steps and maxima have plateaus.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Believed {
     /// Of the flows that are there, by the objective.
     pub cost: f64,
     /// The mean of that and of what it would be if every flow completed later, as others are still to come.
     pub expected: f64,
+    /// The sum of what it would be if every flow completed later still; 0 where that says nothing about orders.
+    pub later: f64,
     /// Seconds from now.
     pub completions: f64,
 }
 
 impl Believed {
-    const WORST: Self = Self { cost: f64::INFINITY, expected: f64::INFINITY, completions: f64::INFINITY };
+    const ZERO: Self = Self { cost: 0.0, expected: 0.0, later: 0.0, completions: 0.0 };
+    const WORST: Self = {
+        let never = f64::INFINITY;
+        Self { cost: never, expected: never, later: never, completions: never }
+    };
 
     /// Whether it is better than `other` by more than a share of it.
     pub(super) fn beats(self, other: Self, share: f64) -> bool {
         let less = |a: f64, b: f64| a < b - share * b.abs();
+        let not_later = self.later <= other.later && less(self.completions, other.completions);
         less(self.expected, other.expected)
-            || self.expected <= other.expected && less(self.completions, other.completions)
+            || self.expected <= other.expected && (less(self.later, other.later) || not_later)
     }
 }
 
@@ -147,6 +169,10 @@ pub struct Auto {
     rollouts: u64,
     /// The rule that is tried first next time.
     turn: usize,
+    /// Whether it decides also when flows end.
+    ends: bool,
+    /// How many flows have ended since it decided.
+    ended: usize,
     /// A flow goes first when it has been there so many times its time alone.
     wait: f64,
     rng: ChaCha8Rng,
@@ -171,7 +197,7 @@ struct Order {
     flows: Option<Vec<FlowId>>,
 }
 
-/// What was decided at the last arrival.
+/// What was decided last.
 #[derive(Clone, Debug)]
 pub struct Decided {
     /// The rule whose order won, or was where the search began.
@@ -194,6 +220,8 @@ impl Auto {
             portfolio: portfolio(),
             rollouts: settings.count("rollouts"),
             turn: 0,
+            ends: settings.choice("ends") == "yes",
+            ended: 0,
             wait: settings.real("wait"),
             rng: random::rng(Seed(settings.count("seed")), "auto", 0),
             residual: Residual::default(),
@@ -224,7 +252,7 @@ impl Auto {
         self
     }
 
-    /// What was decided at the last arrival.
+    /// What was decided last.
     pub fn decided(&self) -> Option<&Decided> {
         self.decided.as_ref()
     }
@@ -253,7 +281,9 @@ impl Auto {
             self.announced.note(&known, flow, view);
             self.headroom.note(known);
         }
-        self.headroom.choose(self.objective, view);
+        if events.iter().any(is_arrival) {
+            self.headroom.choose(self.objective, view);
+        }
         for (number, left) in self.residual.flows.iter().enumerate().filter(|(_, left)| left.overrun > 1.0) {
             self.evaluator.stretch(number, left.overrun);
         }
@@ -439,17 +469,19 @@ impl Looking<'_, '_> {
         moved: Option<&[u32]>,
     ) -> Believed {
         let worlds = self.evaluator.n_worlds();
-        let mut sum = Believed { cost: 0.0, expected: 0.0, completions: 0.0 };
+        let mut sum = Believed::ZERO;
         for _ in 0..worlds {
             // On average it may be better all the same.
             let here = self.believed_here(order, least.filter(|_| worlds == 1), moved);
             sum.cost += here.cost;
             sum.expected += here.expected;
+            sum.later += here.later;
             sum.completions += here.completions;
             self.evaluator.next_world();
         }
         let n = worlds as f64;
-        Believed { cost: sum.cost / n, expected: sum.expected / n, completions: sum.completions / n }
+        let Believed { cost, expected, later, completions } = sum;
+        Believed { cost: cost / n, expected: expected / n, later: later / n, completions: completions / n }
     }
 
     /// What it would cost in the present world; infinite if more than `least`.
@@ -479,8 +511,13 @@ impl Looking<'_, '_> {
         let Some((_, completions)) = rolled else {
             return Believed::WORST;
         };
+        let later = if *delay > 0.0 && objective.combine == Combine::Sum {
+            LATER.iter().map(|times| cost_later(times * *delay, completions)).sum()
+        } else {
+            0.0
+        };
         let sum = completions.iter().map(|at| at.since(*now).seconds()).sum();
-        Believed { cost: cost(completions), expected: expected(completions), completions: sum }
+        Believed { cost: cost(completions), expected: expected(completions), later, completions: sum }
     }
 
     /// Tries to take a flow out and put it elsewhere, again and again, half of the times not far; keeps what is better. No more
@@ -535,6 +572,10 @@ fn shift(order: &mut [u32], from: usize, to: usize) {
     if from < to { order[from..=to].rotate_left(1) } else { order[to..=from].rotate_right(1) }
 }
 
+fn is_arrival(event: &Event) -> bool {
+    matches!(event, Event::FlowArrived(_))
+}
+
 impl Policy for Auto {
     fn name(&self) -> &'static str {
         ENTRY.name
@@ -556,11 +597,15 @@ impl Policy for Auto {
         self.residual.note(events, view);
         self.doubt.note(events, view);
         self.serving.note(events, view);
-        let arrived = events.iter().any(|event| matches!(event, Event::FlowArrived(_)));
-        if arrived {
+        self.ended += events.iter().filter_map(Event::over).count();
+        let have_ended = self.ends && self.ended >= ENDED;
+        let decides = events.iter().any(is_arrival)
+            || have_ended && view.instance.flows().keys().any(|flow| is_live(flow, view));
+        if decides {
             self.decide(events, view);
+            self.ended = 0;
         }
-        self.serving.update(events, arrived, view);
+        self.serving.update(events, decides, view);
         out.extend(self.serving.limits.wake(view.now));
     }
 

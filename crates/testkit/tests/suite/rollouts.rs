@@ -21,6 +21,8 @@ fn auto(objective: Objective, rollouts: u64, wait: f64) -> Auto {
     let mut settings = vec![("seed", "1".to_owned())];
     settings.push(("rollouts", rollouts.to_string()));
     settings.push(("wait", wait.to_string()));
+    // What is compared is what was believed at the last arrival.
+    settings.push(("ends", "no".to_owned()));
     let pairs = settings.iter().map(|(name, value)| (*name, value.as_str()));
     let auto = Auto::new(objective, &Settings::parse(ENTRY.params, pairs).unwrap());
     auto.with_headroom(Span(2_000_000), 0.2)

@@ -13,8 +13,14 @@ fn auto(objective: Objective, rollouts: &str) -> Auto {
     Auto::new(objective, &Settings::parse(ENTRY.params, [("rollouts", rollouts)]).unwrap())
 }
 
+/// One that decides when flows come and not when they end.
+fn at_arrivals(objective: Objective, rollouts: &str) -> Auto {
+    let settings = [("rollouts", rollouts), ("ends", "no")];
+    Auto::new(objective, &Settings::parse(ENTRY.params, settings).unwrap())
+}
+
 fn believed(cost: f64, completions: f64) -> Believed {
-    Believed { cost, expected: cost, completions }
+    Believed { cost, expected: cost, later: 0.0, completions }
 }
 
 #[test]
@@ -25,6 +31,9 @@ fn what_is_better_is_better_by_more_than_the_share_or_earlier_in_sum() {
     assert!(believed(100.0, 40.0).beats(old, GAIN), "as cheap, and earlier");
     assert!(!believed(100.1, 1.0).beats(old, 0.0));
     assert!(believed(-102.0, 50.0).beats(believed(-100.0, 50.0), GAIN), "costs may be negative");
+    let slack = Believed { later: 7.0, ..believed(100.0, 90.0) };
+    assert!(slack.beats(Believed { later: 8.0, ..old }, GAIN), "as cheap, and would be so later");
+    assert!(!old.beats(Believed { later: -1.0, ..believed(100.0, 90.0) }, 0.0));
     let never = believed(f64::INFINITY, f64::INFINITY);
     assert!(!never.beats(never, GAIN) && !never.beats(never, 0.0));
 }
@@ -54,16 +63,32 @@ fn where_all_is_there_a_longer_search_never_loses_and_mostly_gains() {
         for seed in 0..3 {
             let instance = workload(seed, at_once, metric, combine);
             // All rules are tried in both.
-            let [short, long] = [2 * rules, 2 * rules + 200]
-                .map(|rollouts| cost_of(&instance, &mut auto(instance.objective(), &rollouts.to_string())));
-            assert!(
-                long <= short,
-                "{metric}, seed {seed}: {long} with a long search, {short} with a short one"
-            );
-            gained += u32::from(long < short);
+            let [short, long] = [2 * rules, 2 * rules + 200].map(|rollouts| {
+                let mut auto = at_arrivals(instance.objective(), &rollouts.to_string());
+                cost_of(&instance, &mut auto);
+                auto.decided().expect("flows came").believed
+            });
+            let worse = short.beats(long, 0.0);
+            assert!(!worse, "{metric}, seed {seed}: {long:?} with a long search, {short:?} with a short one");
+            gained += u32::from(long.expected < short.expected);
         }
     }
     assert!(gained >= 6, "{gained} of 12 workloads");
+}
+
+#[test]
+fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() {
+    let at_once = Shape { load: 1e6, ..UNIVERSAL };
+    let mut gained = 0;
+    for seed in 0..6 {
+        // A sum of linear costs: slack is worth nothing, and what is believed comes true.
+        let instance = workload(seed, at_once, Metric::Response, Combine::Sum);
+        let once = cost_of(&instance, &mut at_arrivals(instance.objective(), "30"));
+        let again = cost_of(&instance, &mut auto(instance.objective(), "30"));
+        assert!(again <= once, "seed {seed}: {again}, deciding once {once}");
+        gained += u32::from(again < once);
+    }
+    assert!(gained >= 4, "{gained} of 6 workloads");
 }
 
 #[test]
@@ -84,7 +109,7 @@ fn with_nothing_else_to_come_flows_complete_when_they_are_believed_to() {
     for (slots, seed) in [(Slots::Universal(20), 3), (Slots::Typed { map: 12, reduce: 6 }, 4)] {
         let shape = Shape { slots, jobs: 6, ..UNIVERSAL };
         let instance = workload(seed, shape, Metric::Response, Combine::Sum);
-        let mut policy = auto(instance.objective(), "10");
+        let mut policy = at_arrivals(instance.objective(), "10");
         let mut engine = Sim::new(&instance, Options::exact());
         let run = slackline_policy::run(&instance, &mut policy, &mut engine, Config::plain());
         let decided = policy.decided().unwrap();
@@ -284,7 +309,7 @@ fn the_page_says_what_each_parameter_does() {
 fn a_decision_takes_no_more_however_much_is_there() {
     let much = Shape { load: 1e6, jobs: 40, ..UNIVERSAL };
     let instance = workload(1, much, Metric::Slowdown, Combine::Max);
-    let mut auto = auto(instance.objective(), "200");
+    let mut auto = at_arrivals(instance.objective(), "200");
     cost_of(&instance, &mut auto);
     let before = auto.evaluator.work();
     let order: Vec<u32> = (0..auto.evaluator.n_flows() as u32).collect();
