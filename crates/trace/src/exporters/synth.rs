@@ -42,18 +42,24 @@ struct Trace {
 
 #[derive(Serialize)]
 struct Workload {
-    workload_name: String,
-    workload_weight: f64,
-    queue_name: String,
+    #[serde(rename = "workload_name")]
+    name: String,
+    #[serde(rename = "workload_weight")]
+    weight: f64,
+    #[serde(rename = "queue_name")]
+    queue: String,
     job_classes: [Class; 1],
     time_distribution: Vec<Moment>,
 }
 
 #[derive(Serialize)]
 struct Class {
-    class_name: String,
-    user_name: String,
-    class_weight: f64,
+    #[serde(rename = "class_name")]
+    name: String,
+    #[serde(rename = "user_name")]
+    user: String,
+    #[serde(rename = "class_weight")]
+    weight: f64,
     #[serde(rename = "type")]
     kind: &'static str,
     deadline_factor: Sample,
@@ -187,9 +193,9 @@ fn workload(number: u32, kind: Kind, seconds: &BTreeMap<u64, u64>) -> Workload {
     }
     let length = |phase: Option<Lengths>| phase.map_or(0, |phase| phase.mean) as f64 / 1e3;
     let class = Class {
-        class_name: name.clone(),
-        user_name: kind.user,
-        class_weight: 1.0,
+        name: name.clone(),
+        user: kind.user,
+        weight: 1.0,
         kind: "mapreduce",
         deadline_factor: Sample::from(1.0),
         duration: Sample::from((length(kind.map) + length(kind.reduce)).ceil().max(1.0)),
@@ -198,9 +204,9 @@ fn workload(number: u32, kind: Kind, seconds: &BTreeMap<u64, u64>) -> Workload {
         tasks,
     };
     Workload {
-        workload_name: name,
-        workload_weight: seconds.values().sum::<u64>() as f64,
-        queue_name: kind.queue,
+        name,
+        weight: seconds.values().sum::<u64>() as f64,
+        queue: kind.queue,
         job_classes: [class],
         time_distribution,
     }
