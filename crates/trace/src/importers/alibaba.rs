@@ -122,7 +122,7 @@ struct Rows {
     complete: BinaryHeap<Reverse<Complete>>,
 }
 
-/// A job that is complete. Its flow is made when it leaves: it takes ten times the memory, and one long job may have tens of
+/// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long job may have tens of
 /// thousands wait for it.
 struct Complete {
     release: i64,
