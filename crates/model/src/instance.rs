@@ -61,6 +61,8 @@ pub struct Flow {
     pub pool: Option<PoolId>,
     /// Whose it is, if that is known.
     pub user: Option<String>,
+    /// How urgent it was in the log it is from, the higher the more, if that is known.
+    pub priority: Option<u32>,
     /// Work of all its phases.
     pub work: Work,
     /// Longest chain of phases in seconds, each at its cap on the fastest slots of its lane.

@@ -49,7 +49,8 @@ pub(crate) fn read(entry: &PolicyEntry, settings: &Settings) -> Result<Option<Wi
             yarn::fair::policy(cluster, allocations.clone(), container)
         })
     } else {
-        let mut hierarchy = capacity::hierarchy(&mut file, &root).map_err(|error| error.to_string())?;
+        let hierarchy = capacity::hierarchy(&mut file, &root).map_err(|error| error.to_string())?;
+        let mut hierarchy = hierarchy.chosen(settings);
         if settings.given(ELSE) {
             let name = settings.text(ELSE);
             hierarchy.otherwise = Some(hierarchy.leaf(name).ok_or_else(|| {

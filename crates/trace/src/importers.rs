@@ -1,7 +1,8 @@
 //! The table of formats: their names, and which one a file is in.
 //!
 //! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
-//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `known` (files of Hadoop that are called by their names), `logged` (jobs of Hadoop's logs), `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs) and `xml` (XML with positions).
+//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `logged` (jobs of Hadoop's logs),
+//! `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs) and `xml` (XML with positions).
 
 mod alibaba;
 mod azkaban;
@@ -10,7 +11,6 @@ mod batsim;
 mod dag;
 mod hadoop;
 mod jhist;
-pub(crate) mod known;
 mod log;
 mod logged;
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::error::TraceError;
 use crate::importers::Importers;
-use crate::importers::known::known_as;
 use crate::parse::kind_of;
 use crate::place::Place;
 use crate::tree::{self, Value};
@@ -60,6 +59,27 @@ const MARKS: [(&[&str], &str); 19] = [
     (&["\"collection_id\"", "\"instance_index\""], "events of Google's cluster trace"),
 ];
 
+/// What texts are that an importer takes, by its name.
+const READ: [(&str, &str); 3] = [
+    ("rumen", "a job trace of Rumen (--from rumen)"),
+    ("jhist", "a job history of Hadoop (--from jhist)"),
+    ("sls", "a trace of Hadoop's Scheduler Load Simulator (--from sls)"),
+];
+
+/// Fields that all stand at the beginning of a JSON object, and what it then is.
+const OBJECTS: [(&[&str], &str); 4] = [
+    (&["name", "children"], "the topology of a Rumen trace (--topology FILE beside the trace)"),
+    (
+        &["rack", "nodes", "node"],
+        "a file of nodes of Hadoop's Scheduler Load Simulator (--nodes FILE beside its trace)",
+    ),
+    (&["workloads", "job_classes"], SYNTH),
+    (&["num_jobs", "workloads"], SYNTH),
+];
+
+const SYNTH: &str = "a description of jobs to be drawn by Hadoop's Scheduler Load Simulator (SYNTH), which has no jobs of its \
+                     own";
+
 /// What bytes are that are no text.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
     if bytes.get(TAR_AT..TAR_AT + 5) == Some(b"ustar") {
@@ -70,13 +90,28 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
 
 /// What a text is.
 pub(crate) fn of_text(text: &str) -> Option<&'static str> {
-    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
+    let head = head(text);
     let has = |words: &&[&str]| words.iter().all(|word| head.contains(word));
     let found = MARKS.iter().find(|(words, _)| has(words)).map(|(_, name)| *name);
     found
-        .or_else(|| known_as(text))
+        .or_else(|| of_hadoop(text))
         .or_else(|| of_bytes(text.as_bytes()))
         .or_else(|| is_coflows(head).then_some("a trace of coflows"))
+}
+
+/// What a text of Hadoop is, and with which option it is read if it is: words that no document of ours begins with.
+pub(crate) fn of_hadoop(text: &str) -> Option<&'static str> {
+    let importers = Importers::default();
+    let fits = |name| importers.get(name).is_some_and(|importer| (importer.looks_like)(text));
+    let head = head(text);
+    let has = |fields: &&[&str]| fields.iter().all(|field| head.contains(&format!("\"{field}\"")));
+    let is_object = head.trim_start().starts_with('{');
+    let object = || OBJECTS.iter().find(|(fields, _)| is_object && has(fields)).map(|(_, name)| *name);
+    READ.iter().find(|(name, _)| fits(name)).map(|(_, what)| *what).or_else(object)
+}
+
+fn head(text: &str) -> &str {
+    text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at])
 }
 
 /// Whether the first line has the number of racks and of coflows, and the second is a coflow.
@@ -148,6 +183,7 @@ pub(crate) fn no_document(
 
 #[cfg(test)]
 mod tests {
+    use crate::history::read_history;
     use crate::import::read_workload;
     use crate::options::ImportOptions;
 
@@ -192,6 +228,22 @@ mod tests {
         ] {
             assert!(error("w", bytes).starts_with(expected), "{}", error("w", bytes));
         }
+    }
+
+    #[test]
+    fn another_file_than_a_document_is_called_by_its_name() {
+        let error = |text: &str, from| {
+            let options = ImportOptions::default();
+            read_workload("w.json", text.as_bytes(), from, &options).unwrap_err().to_string()
+        };
+        let trace = r#"{"jobID":"job_1_2","submitTime":1,"mapTasks":[]}"#;
+        let found = error(trace, Some("json"));
+        assert_eq!(found, "w.json: found a job trace of Rumen (--from rumen), expected a workload");
+        assert!(error(r#"{"num_jobs":1,"workloads":[]}"#, None).contains("(SYNTH)"));
+        let history = read_history("h.json", trace.as_bytes()).unwrap_err().to_string();
+        assert!(history.contains("found a job trace of Rumen"), "{history}");
+        // One of ours with such fields is still one of ours.
+        assert!(error(r#"{"slackline": 1, "name": 1}"#, None).contains("unknown field"));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! - [`folder`]: folders whose files are one workload;
 //! - [`import`]: [`read_workload`], which takes any format, and [`read_folder`]; [`line_import`], [`stream`]: workloads that are read flow by
 //!   flow;
+//! - [`exporters`]: workloads in formats of others;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - [`document`]: documents of other crates, in our forms and with our errors;
@@ -40,6 +41,7 @@ pub mod document;
 mod durations;
 pub mod element;
 pub mod error;
+pub mod exporters;
 pub mod folder;
 pub mod format;
 pub mod generate;
@@ -78,6 +80,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;
 pub use element::{Element, read_element};
 pub use error::{Fault, Faults, TraceError};
+pub use exporters::Exported;
 pub use folder::Folder;
 pub use format::Format;
 pub use history::{
@@ -96,7 +99,7 @@ pub use schedule::{
 };
 pub use source::SourceMap;
 pub use stream::WorkloadStream;
-pub use text::sha256;
+pub use text::{sha256, text as read_text};
 pub use workload::{write_workload, write_workload_lines};
 
 use slackline_model::random;

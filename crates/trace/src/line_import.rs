@@ -23,7 +23,7 @@ pub trait LineImport {
         Place { line: line.number, column: 1 }
     }
 
-    /// There are no more lines: the flows that are still to come, each with its line.
+    /// There are no more lines: flows that are still to come, each with its line. It is asked again until none are left.
     ///
     /// # Errors
     /// A file that lacks something.
@@ -98,6 +98,12 @@ pub(crate) fn import_lines(
             Said::Earlier(marked) => take(marked, &mut draft, &mut numbers),
         }
     }
-    take(lines.end(input.file, &mut diagnostics)?, &mut draft, &mut numbers);
+    loop {
+        let rest = lines.end(input.file, &mut diagnostics)?;
+        if rest.is_empty() {
+            break;
+        }
+        take(rest, &mut draft, &mut numbers);
+    }
     Ok(Output::new(draft, diagnostics, origin(numbers)))
 }

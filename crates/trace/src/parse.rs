@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use crate::error::TraceError;
 use crate::format::Format;
-use crate::importers::known::known_as;
 use crate::json;
+use crate::known;
 use crate::source::places;
 use crate::tree::{self, Node, Value, fault};
 
@@ -38,8 +38,8 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     let another = |found: &str| TraceError::input(file, None, format!("found {found}, expected {kind}"));
     // What an importer reads is known already.
     let is_ours = [WORKLOAD, SCHEDULE, HISTORY].contains(&kind);
-    if let Some(known) = known_as(text).filter(|_| is_ours) {
-        return Err(another(known));
+    if let Some(found) = known::of_hadoop(text).filter(|_| is_ours) {
+        return Err(another(found));
     }
     let no_tree = |wrong: tree::Wrong| {
         if is_csv(text) { another("rows of a table (CSV)") } else { wrong.into_error(file, text) }

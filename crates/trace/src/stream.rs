@@ -120,7 +120,7 @@ impl WorkloadStream {
         Ok(stream)
     }
 
-    /// Reads to the next line that says anything; false at the end of the file.
+    /// Reads to the next line that says anything, or more of what is left at the end of the file; false when all is read.
     fn read_line(&mut self) -> Result<bool, TraceError> {
         while self.source.lines.next()? {
             let LineReader { ref file, ref text, number, .. } = self.source.lines;
@@ -136,10 +136,12 @@ impl WorkloadStream {
             }
             return Ok(true);
         }
-        if !std::mem::replace(&mut self.is_ended, true) {
-            self.read.extend(self.import.end(&self.source.lines.file, &mut self.diagnostics)?);
+        if !self.is_ended {
+            let rest = self.import.end(&self.source.lines.file, &mut self.diagnostics)?;
+            self.is_ended = rest.is_empty();
+            self.read.extend(rest);
         }
-        Ok(false)
+        Ok(!self.is_ended)
     }
 
     /// The workload without flows; without machines if the format has none.

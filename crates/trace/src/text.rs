@@ -19,7 +19,7 @@ const EXPANDED_MAX: u64 = 2 << 30;
 ///
 /// # Errors
 /// Damaged or absurdly large compressed data, bytes that are no UTF-8 (with their place).
-pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, TraceError> {
+pub fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, TraceError> {
     let bytes = match Compression::of_content(bytes) {
         Some(compression) => Cow::Owned(decompress(file, bytes, compression)?),
         None => Cow::Borrowed(bytes),

@@ -16,7 +16,7 @@ pub(super) type UserAt = usize;
 /// Where an application stands among those that are equal otherwise: when it was submitted, then its flow's release.
 type Seat = (Time, Time, JobId);
 
-/// Where it stands in a leaf: what it uses, where that counts, then its seat.
+/// Where it stands in a leaf: its priority or what it uses, whichever counts, then its seat.
 type Place = (Key, Seat);
 
 /// A queue.
@@ -55,6 +55,7 @@ struct App {
     leaf: QueueAt,
     user: UserAt,
     seat: Seat,
+    priority: u32,
     runs: bool,
     now: Counts,
     /// Its place if it is among those that could take a slot.
@@ -187,8 +188,13 @@ impl Book {
         self.apps[job].is_some()
     }
 
-    /// A job is submitted to a leaf, at a time, of a flow that was released at another.
-    pub(super) fn submit(&mut self, job: JobId, (leaf, user): (QueueAt, &str), times: (Time, Time)) {
+    /// A job is submitted to a leaf with a priority, at a time, of a flow that was released at another.
+    pub(super) fn submit(
+        &mut self,
+        job: JobId,
+        (leaf, user, priority): (QueueAt, &str, u32),
+        times: (Time, Time),
+    ) {
         let next = self.users.len();
         let user = *self.users.entry(user.to_owned()).or_insert_with_key(|name| {
             self.running.push((0, self.user_apps.of.get(name).copied().unwrap_or(self.user_apps.others)));
@@ -196,7 +202,7 @@ impl Book {
         });
         let seat = (times.0, times.1, job);
         self.apps[job] =
-            Some(App { leaf, user, seat, runs: false, now: Counts::default(), key: Key::new(0.0) });
+            Some(App { leaf, user, seat, priority, runs: false, now: Counts::default(), key: Key::new(0.0) });
         if self.has_room(leaf, user) {
             self.start(job);
         } else {
@@ -290,7 +296,7 @@ impl Book {
         if before == now {
             return;
         }
-        let key = self.key(self.queues[leaf].turns, now);
+        let key = self.key(self.queues[leaf].turns, app.priority, now);
         let chain: Vec<QueueAt> = self.up(leaf).collect();
         for at in chain {
             let queue = &mut self.queues[at];
@@ -317,10 +323,10 @@ impl Book {
     }
 
     /// What puts an application before others of its leaf, before its seat does.
-    fn key(&self, turns: Turns, now: Counts) -> Key {
+    fn key(&self, turns: Turns, priority: u32, now: Counts) -> Key {
         let used = f64::from(now.used);
         Key::new(match turns {
-            Turns::Fifo => 0.0,
+            Turns::Fifo => -f64::from(priority),
             Turns::Fair => used,
             Turns::FairBySize => {
                 let demand = (f64::from(now.used) + f64::from(now.wants)) * self.container.memory as f64;

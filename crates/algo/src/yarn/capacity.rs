@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use slackline_model::params::{Param, Values};
+use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Cluster, JobId, Key, Lane};
 use slackline_policy::Policy;
 
@@ -13,6 +13,15 @@ use super::book::{Active, Book, Here, Queue as Line, QueueAt};
 use super::online::{Applicant, Rules, Scheduler};
 use super::{CAPABILITIES, Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
 use crate::registry::PolicyEntry;
+
+/// The highest priority of an application.
+const PRIORITY_MAX: Param = Param::new(
+    "max-priority",
+    "0",
+    Values::Count(0, u32::MAX as u64),
+    "the highest priority of an application, yarn.cluster.max-application-priority of yarn-site.xml: higher ones are taken \
+     as this; 0, as Hadoop has it: priorities of flows do not count",
+);
 
 /// `yarn-capacity` in tables of policies: without a file, one queue that takes everything.
 pub const ENTRY: PolicyEntry = PolicyEntry {
@@ -33,6 +42,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
             "the queue of flows whose pool is no leaf queue; without it such a flow ends the run",
         )
         .or_word("none"),
+        PRIORITY_MAX,
         MEMORY,
         VCORES,
     ],
@@ -41,20 +51,23 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         "Reads the file as Hadoop 3 does: queues, capacity (percent, weights such as 2w, resources such as \
          [memory=10240,vcores=10]), maximum-capacity, minimum-user-limit-percent, user-limit-factor, ordering-policy of leaves \
          (fifo, fair, with fair.enable-size-based-weight) and of parents (utilization, priority-utilization with priority), \
-         max-parallel-apps, queue-mappings by user.",
+         max-parallel-apps, default-application-priority, queue-mappings by user.",
         "A job is an application, and a slot is one container of slot-memory and slot-vcores. The queue is the flow's pool, \
          by its short name or its path; a flow without a pool is in the queue default.",
         "A free slot goes down the tree to the child that uses least of its guaranteed capacity and may have one more, then \
-         to the first application in the leaf's order whose user is not above the limit. As in Hadoop a user may be one \
-         container above the limit, and nothing is taken back.",
-        "Not modelled: preemption, maximum-am-resource-percent, application priorities, node labels, reservations, locality \
-         delays, queues that are made automatically, weights of users, groups. What of these a file says is named when it is \
+         to the first application in the leaf's order whose user is not above the limit: with fifo the highest priority (the \
+         flow's, up to max-priority), then the first submitted. As in Hadoop a user may be one container above the limit, and \
+         nothing is taken back.",
+        "Not modelled: preemption, maximum-am-resource-percent, node labels, reservations, locality delays, \
+         queues that are made automatically, weights of users, groups. What of these a file says is named when it is \
          read.",
     ],
     ..PolicyEntry::new(
         "yarn-capacity",
         "Hadoop's CapacityScheduler with the queues of your capacity-scheduler.xml",
-        |cluster, _, settings| policy(cluster, Hierarchy::one_queue(), Container::chosen(settings)),
+        |cluster, _, settings| {
+            policy(cluster, Hierarchy::one_queue().chosen(settings), Container::chosen(settings))
+        },
     )
 };
 
@@ -71,6 +84,8 @@ pub struct Hierarchy {
     pub otherwise: Option<usize>,
     /// How many applications of a user may run.
     pub user_apps: UserApps,
+    /// The highest priority of an application.
+    pub priority_max: u32,
 }
 
 /// A queue.
@@ -94,6 +109,8 @@ pub struct Queue {
     pub by_priority: bool,
     /// Its priority.
     pub priority: i32,
+    /// The priority of its applications that have none, of a leaf.
+    pub app_priority: u32,
     /// How many of its applications may run at a time.
     pub apps: u32,
 }
@@ -129,6 +146,7 @@ impl Queue {
             turns: Turns::Fifo,
             by_priority: false,
             priority: 0,
+            app_priority: 0,
             apps: u32::MAX,
         }
     }
@@ -150,7 +168,15 @@ impl Hierarchy {
             mappings_first: false,
             otherwise: None,
             user_apps: UserApps::default(),
+            priority_max: 0,
         }
+    }
+
+    /// With what the parameters say of it.
+    #[must_use]
+    pub fn chosen(self, settings: &Settings) -> Self {
+        let priority_max = u32::try_from(settings.count(PRIORITY_MAX.name)).unwrap_or(u32::MAX);
+        Self { priority_max, ..self }
     }
 
     /// The leaf of that path or short name; `None` if there is none, or several of that name.
@@ -388,6 +414,10 @@ impl Rules for ByCapacity {
              else=QUEUE takes it)",
             leaves.join(", ")
         ))
+    }
+
+    fn priority(&self, leaf: QueueAt, of_flow: Option<u32>) -> u32 {
+        of_flow.unwrap_or(self.hierarchy.queues[leaf].app_priority).min(self.hierarchy.priority_max)
     }
 
     fn resize(&mut self, book: &Book, slots: u32) {

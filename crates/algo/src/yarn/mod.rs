@@ -71,7 +71,7 @@ impl Container {
 /// How the applications of a leaf take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Turns {
-    /// The one submitted first.
+    /// The one of the highest priority, then the one submitted first.
     #[default]
     Fifo,
     /// The one that uses least.

@@ -15,6 +15,11 @@ pub(super) trait Rules {
     /// The leaf of a flow's applications, or why there is none.
     fn leaf(&mut self, book: &mut Book, applicant: Applicant<'_>) -> Result<QueueAt, String>;
 
+    /// The priority of an application of a leaf whose flow has that one, or none.
+    fn priority(&self, _leaf: QueueAt, _of_flow: Option<u32>) -> u32 {
+        0
+    }
+
     /// The cluster has so many slots from now on.
     fn resize(&mut self, book: &Book, slots: u32);
 
@@ -72,7 +77,9 @@ impl<R: Rules> Scheduler<R> {
         let user = flow.user.as_deref();
         match self.rules.leaf(&mut self.book, Applicant { flow: &flow.id, pool, user }) {
             Ok(leaf) => {
-                self.book.submit(job, (leaf, user.unwrap_or(NOBODY)), (view.now, flow.release));
+                let priority = self.rules.priority(leaf, flow.priority);
+                let user = user.unwrap_or(NOBODY);
+                self.book.submit(job, (leaf, user, priority), (view.now, flow.release));
             }
             Err(why) => self.failure = Some(why),
         }

@@ -24,9 +24,15 @@ impl<R: Rules> Bench<R> {
 
     /// Another application of a user in a queue.
     fn submit(&mut self, leaf: QueueAt, user: &str) -> JobId {
+        self.submit_urgent(leaf, user, None)
+    }
+
+    /// The same of a flow with a priority.
+    fn submit_urgent(&mut self, leaf: QueueAt, user: &str, priority: Option<u32>) -> JobId {
         let job = JobId(self.jobs);
         self.jobs += 1;
-        self.book.submit(job, (leaf, user), (Time(u64::from(self.jobs)), Time::ZERO));
+        let priority = self.rules.priority(leaf, priority);
+        self.book.submit(job, (leaf, user, priority), (Time(u64::from(self.jobs)), Time::ZERO));
         self.want(job, 100);
         job
     }
@@ -111,6 +117,26 @@ fn users_of_a_queue_share_it_by_their_limits() {
     let (u, v) = (bench.submit(1, "u"), bench.submit(1, "v"));
     assert_eq!(bench.deal(20), [0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 0, 1]);
     assert_eq!(bench.used(&[u, v]), [7, 5]);
+}
+
+#[test]
+fn applications_of_higher_priority_are_first_where_the_order_is_fifo_and_the_cluster_lets_them() {
+    let dealt = |priority_max: u32, turns: Turns| {
+        let mut hierarchy = queues(&[("a", 100.0)]);
+        hierarchy.priority_max = priority_max;
+        (hierarchy.queues[1].turns, hierarchy.queues[1].app_priority) = (turns, 3);
+        let mut bench = by_capacity(6, hierarchy);
+        for priority in [Some(1), None, Some(9), Some(4)] {
+            let job = bench.submit_urgent(1, "u", priority);
+            bench.want(job, 2);
+        }
+        bench.deal(6)
+    };
+    assert_eq!(dealt(0, Turns::Fifo), [0, 0, 1, 1, 2, 2], "as Hadoop comes");
+    assert_eq!(dealt(10, Turns::Fifo), [2, 2, 3, 3, 1, 1], "the one without has the queue's");
+    assert_eq!(dealt(4, Turns::Fifo), [2, 2, 3, 3, 1, 1], "9 is 4 then, and came first");
+    assert_eq!(dealt(3, Turns::Fifo), [1, 1, 2, 2, 3, 3]);
+    assert_eq!(dealt(10, Turns::Fair), [0, 1, 2, 3, 0, 1], "fair looks at use alone");
 }
 
 #[test]

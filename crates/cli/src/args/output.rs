@@ -127,6 +127,25 @@ impl WorkloadForm {
     }
 }
 
+/// The form of a workload for another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExportForm {
+    /// Kinds of jobs for Hadoop's Scheduler Load Simulator.
+    Synth,
+}
+
+impl Forms for ExportForm {
+    const ALL: &'static [Self] = &[Self::Synth];
+
+    fn name(self) -> &'static str {
+        "synth"
+    }
+
+    fn endings(self) -> &'static [&'static str] {
+        &["json"]
+    }
+}
+
 /// `--format` and `--output`.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputArgs<F = Form> {

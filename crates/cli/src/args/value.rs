@@ -156,9 +156,11 @@ pub(crate) fn weights() -> Listed<Weights> {
     Listed::of("use of weights", [("use", Weights::Use), ("ignore", Weights::Ignore)])
 }
 
-/// The text of a file.
+/// The text of a file, compressed or not.
 pub(crate) fn text_of(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let text = slackline_trace::read_text(path, &bytes).map_err(|error| error.to_string())?;
+    Ok(text.into_owned())
 }
 
 /// Reads a [`CrashAt`].

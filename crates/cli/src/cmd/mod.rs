@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 pub(crate) mod config;
 mod explain;
+mod export;
 pub(crate) mod generate;
 mod history;
 mod import;
@@ -58,7 +59,7 @@ const VERSION_LONG: &str = concat!(
 /// The policy of `run`, `attach` and `simulate` unless another is asked for.
 pub(crate) const DEFAULT_POLICY: &str = slackline::algo::auto::ENTRY.name;
 
-/// Schedules flows of MapReduce-style jobs, and says what each policy would have given
+/// Schedules flows of MapReduce-style jobs, and says what each policy would give
 #[derive(Debug, Parser)]
 #[command(
     name = "slackline",
@@ -97,6 +98,8 @@ enum Verb {
     Bound(bound::Bound),
     /// Turn a trace into a workload document
     Import(import::Import),
+    /// Write a workload for another program: Hadoop's simulator
+    Export(export::Export),
     /// Make a synthetic workload
     Generate(generate::Generate),
     /// Really run flows under any policy, on this machine or elsewhere
@@ -209,6 +212,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Tune(verb) => tune::run(&verb, tables),
         Verb::Bound(verb) => bound::run(&verb, tables),
         Verb::Import(verb) => import::run(&verb, tables),
+        Verb::Export(verb) => export::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb, tables, defaults),
         Verb::Attach(verb) => attach::run(&verb),

@@ -76,3 +76,98 @@ fn a_folder_of_histories_is_a_workload() {
     assert!(check().err.contains("made for another workload"), "{}", check().err);
     assert_eq!(run(&["compare", text(&dir.join("nowhere"))]).code, Some(2));
 }
+
+/// The commands of the README's part on a log, each with what the README shows of its output.
+fn shown() -> Vec<(Vec<String>, String)> {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let part =
+        readme.split("\n## ").find(|part| part.starts_with("Last week's log")).expect("the part on a log");
+    let block = |text: &str, kind: &str| {
+        let after = text.split_once(&format!("```{kind}\n")).expect("a block").1;
+        after.split_once("\n```").expect("its end").0.to_owned()
+    };
+    let parts = part.split("```console").skip(1).map(|part| format!("```console{part}"));
+    parts
+        .map(|part| {
+            let command = block(&part, "console").replace("\\\n", " ");
+            let words = command.split_whitespace().map(|word| word.trim_matches('\'').to_owned());
+            (words.skip(1).collect(), block(&part, "text"))
+        })
+        .collect()
+}
+
+#[test]
+fn the_readme_shows_what_the_program_says_of_its_log() {
+    let shown = shown();
+    assert_eq!(shown.len(), 2);
+    // Widths are those of a terminal; what stands in a row is not.
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    for (command, expected) in shown {
+        let ran = run(&command.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let said = words(&ran.out);
+        for row in expected.lines().filter(|line| !line.starts_with('─')).map(words) {
+            assert!(said.windows(row.len()).any(|part| part == row), "{row:?} is not in\n{}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn the_recorded_cluster_is_simulated_as_closely_as_the_readme_says() {
+    let (command, _) = shown().swap_remove(0);
+    let profile =
+        command.iter().position(|word| word == "--profile").map(|at| command[at + 1].clone()).unwrap();
+    let policy = "recorded,yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml";
+    let out = done(&[
+        "compare",
+        "examples/hadoop-log",
+        "-p",
+        policy,
+        "--profile",
+        &profile,
+        "--seeds",
+        "20",
+        "--format",
+        "json",
+    ]);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let metrics = &document["policies"][1]["metrics"];
+    let mean = |name: &str| metrics[name]["mean"].as_f64().unwrap();
+    assert!(mean("completion_error_mean") <= 0.15, "{metrics}");
+    assert!(mean("makespan_error").abs() <= 0.05, "{metrics}");
+}
+
+#[test]
+fn a_log_is_written_for_hadoops_simulator() {
+    let file = scratch("export").join("sls.json");
+    let ran = run(&["export", "examples/hadoop-log", "--format", "synth", "--output", text(&file)]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("28 jobs of 28 kinds: SLS draws as many by their weights"), "{}", ran.err);
+    let trace: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!((&trace["num_jobs"], &trace["num_nodes"]), (&28.into(), &4.into()));
+    let tasks = |workload: &Value| workload["job_classes"][0]["tasks"].as_array().unwrap().clone();
+    let count: f64 = trace["workloads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(tasks)
+        .map(|tasks| tasks["count"]["val"].as_f64().unwrap())
+        .sum();
+    assert_eq!(count, 225.0);
+    // What is no workload of such jobs is refused, and nothing is written.
+    let ran = run(&["export", "testdata/formats/swim/day.tsv", "--output", text(&file)]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let ran = run(&["export", "examples/hadoop-log", "--output", text(&scratch("export").join("sls.toml"))]);
+    assert!(ran.code == Some(2) && ran.err.contains("ends in .toml, expected"), "{}", ran.err);
+}
+
+#[test]
+fn a_file_beside_a_trace_may_be_compressed() {
+    let topology = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/formats/rumen/topology.json");
+    let packed = scratch("topology").join("topology.json.gz");
+    let bytes = fs::read(topology).unwrap();
+    let write = |out: &mut dyn std::io::Write| out.write_all(&bytes);
+    slackline_trace::Compression::Gzip.write(&mut fs::File::create(&packed).unwrap(), write).unwrap();
+    let imported = |file: &str| done(&["import", TRACE, "--topology", file, "--format", "json"]);
+    assert_eq!(imported(text(&packed)), imported(topology));
+}

@@ -92,6 +92,7 @@ pub(super) fn arrival(
         cost: CostFn::zero(),
         pool: draft.pool.as_ref().and_then(|name| instance.pools.position(|p| p.id == *name)),
         user: draft.user.clone(),
+        priority: draft.priority,
         work: Work::ZERO,
         critical_path: 0.0,
         alone: 0.0,

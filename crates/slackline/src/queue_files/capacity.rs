@@ -15,12 +15,11 @@ const PREFIX: &str = "yarn.scheduler.capacity.";
 const PRECISION: f64 = 0.05;
 
 /// Properties that change nothing a policy decides: who may do what, metrics, files and threads.
-const WITHOUT_EFFECT: [&str; 13] = [
+const WITHOUT_EFFECT: [&str; 12] = [
     "acl_submit_applications",
     "acl_administer_queue",
     "acl_application_max_priority",
     "maximum-applications",
-    "default-application-priority",
     "resource-calculator",
     "schedule-asynchronously.enable",
     "schedule-asynchronously.maximum-threads",
@@ -324,6 +323,8 @@ impl Reader<'_> {
             None => Ok(None),
         };
         queue.priority = whole("priority")?.unwrap_or(0);
+        let app_priority = whole("default-application-priority")?.unwrap_or(0);
+        queue.app_priority = u32::try_from(app_priority).unwrap_or(0);
         queue.apps =
             whole("max-parallel-apps")?.map_or(defaults.apps, |apps| u32::try_from(apps).unwrap_or(0));
         if let Some((state, place)) = properties.of(&path, "state")

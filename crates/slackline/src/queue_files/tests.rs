@@ -53,6 +53,7 @@ fn queues_of_the_capacity_scheduler_are_read_with_all_they_say() {
         ("root.adhoc.ordering-policy.fair.enable-size-based-weight", "true"),
         ("root.adhoc.max-parallel-apps", "20"),
         ("root.adhoc.acl_submit_applications", "*"),
+        ("root.adhoc.default-application-priority", "4"),
         ("root.adhoc.state", "RUNNING"),
         ("user.max-parallel-apps", "5"),
         ("user.ann.max-parallel-apps", "7"),
@@ -74,7 +75,7 @@ fn queues_of_the_capacity_scheduler_are_read_with_all_they_say() {
         (100.0, 1.0, Turns::Fifo, u32::MAX)
     );
     assert_eq!((adhoc.user_limit, adhoc.user_limit_factor, adhoc.turns), (25.0, 2.5, Turns::FairBySize));
-    assert_eq!((adhoc.apps, adhoc.maximum), (20, Capacity::Part(1.0)));
+    assert_eq!((adhoc.apps, adhoc.maximum, adhoc.app_priority), (20, Capacity::Part(1.0), 4));
     assert_eq!(hierarchy.user_apps, UserApps { of: [("ann".to_owned(), 7)].into(), others: 5 });
     let mapping =
         |user: Option<&str>, queue: &str| Mapping { user: user.map(Into::into), queue: queue.into() };

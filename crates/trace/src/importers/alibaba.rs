@@ -14,21 +14,25 @@
 //! not complete may be released earlier. So the rows must be nearly in the order of their starts, as
 //! `sort -t, -k6,6n` makes them, and those of a job near each other.
 
+mod job;
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use slackline_model::Start;
-use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
 use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
-use crate::importers::dag::bridged;
 use crate::importers::log::{SLOT_CORES, quoted, slots, task_count};
 use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
 use crate::place::Place;
 use crate::source::SourceMap;
+
+use job::{Job, Task};
 
 /// How long a job is waited for in a stream.
 const JOB_ROWS: Param = Param::new(
@@ -94,6 +98,9 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(Rows::of(settings))
 }
 
+/// Most flows that leave at once: flows take more memory than what was read of them, and one long job may keep many.
+const LEAVE: usize = 64;
+
 /// Reads the trace row by row.
 #[derive(Default)]
 struct Rows {
@@ -102,41 +109,24 @@ struct Rows {
     patience: u64,
     /// How many rows there were.
     n: u64,
-    /// Jobs that may still go on, by name.
-    open: BTreeMap<String, Job>,
-    /// Their releases, with the line of each.
+    /// Jobs that may still go on: where they are in `jobs`, by name.
+    open: BTreeMap<Box<str>, usize>,
+    jobs: Vec<Job>,
+    /// Places in `jobs` of jobs that are complete.
+    free: Vec<usize>,
+    /// Releases of jobs that may still go on, with the line of each.
     releases: BTreeSet<(i64, u32)>,
-    /// The row and the job, of the rows after which a job may be complete.
-    heard: VecDeque<(u64, String)>,
-    /// Flows of jobs that are complete, the earliest first.
+    /// The row and the place of the job, of the rows after which a job may be complete.
+    heard: VecDeque<(u64, usize)>,
+    /// Jobs that are complete, the earliest first.
     complete: BinaryHeap<Reverse<Complete>>,
 }
 
-/// A job of which not all rows may be there.
-struct Job {
-    line: u32,
-    /// Its last row.
-    heard: u64,
-    /// When its first task started; of tasks that ran.
-    release: Option<i64>,
-    tasks: Vec<Task>,
-}
-
-/// A row.
-struct Task {
-    line: u32,
-    name: String,
-    /// What its name says: its number, and those that it comes after.
-    number: Option<(u32, Vec<u32>)>,
-    /// Instances on slots, and seconds; none of tasks that did not run.
-    ran: Option<(u32, f64)>,
-}
-
-/// A flow that is complete.
+/// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long job may have tens of
+/// thousands wait for it.
 struct Complete {
     release: i64,
-    line: u32,
-    flow: FlowDraft,
+    job: Job,
 }
 
 impl PartialEq for Complete {
@@ -155,7 +145,7 @@ impl PartialOrd for Complete {
 
 impl Ord for Complete {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.release, self.line).cmp(&(other.release, other.line))
+        (self.release, self.job.line).cmp(&(other.release, other.job.line))
     }
 }
 
@@ -168,14 +158,16 @@ impl LineImport for Rows {
         self.n += 1;
         self.add(job, start, task);
         while self.heard.front().is_some_and(|(row, _)| self.n - row > self.patience) {
-            let Some((row, name)) = self.heard.pop_front() else { break };
-            if self.open.get(&name).is_some_and(|job| job.heard == row)
-                && let Some(job) = self.open.remove(&name)
-            {
-                self.close(name, job, diagnostics);
+            let Some((row, place)) = self.heard.pop_front() else { break };
+            // Rows are counted, so that another job at its place was heard of with another one.
+            if self.jobs[place].heard == row {
+                let job = std::mem::take(&mut self.jobs[place]);
+                self.open.remove(&job.name);
+                self.free.push(place);
+                self.close(job, diagnostics);
             }
         }
-        let flows = self.due();
+        let flows = self.due(diagnostics);
         Ok(if flows.is_empty() { Said::Nothing } else { Said::Earlier(flows) })
     }
 
@@ -185,12 +177,14 @@ impl LineImport for Rows {
                         end, cpu and memory";
             return Err(TraceError::input(file, None, what));
         }
-        let mut rest: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
-        rest.sort_by_key(|(_, job)| job.line);
-        for (name, job) in rest {
-            self.close(name, job, diagnostics);
+        self.open.clear();
+        let mut rest = std::mem::take(&mut self.jobs);
+        rest.retain(|job| !job.tasks.is_empty());
+        rest.sort_by_key(|job| job.line);
+        for job in rest {
+            self.close(job, diagnostics);
         }
-        Ok(self.due())
+        Ok(self.due(diagnostics))
     }
 }
 
@@ -254,20 +248,25 @@ impl Rows {
                 (Some((tasks.map_err(|what| line.error(1, what))?, seconds)), Some(start))
             }
         };
-        Ok((job, start, Task { line: line.number, name: name.to_owned(), number: numbers(name), ran }))
+        Ok((job, start, Task { line: line.number, name: name.into(), ran }))
     }
 
     fn add(&mut self, name: &str, start: Option<i64>, task: Task) {
+        let place = self.open.get(name).copied().unwrap_or_else(|| {
+            let job = Job { name: name.into(), line: task.line, ..Job::default() };
+            let place = self.free.pop().unwrap_or(self.jobs.len());
+            match self.jobs.get_mut(place) {
+                Some(free) => *free = job,
+                None => self.jobs.push(job),
+            }
+            self.open.insert(name.into(), place);
+            place
+        });
+        let job = &mut self.jobs[place];
+        job.heard = self.n;
         if self.patience != u64::MAX {
-            self.heard.push_back((self.n, name.to_owned()));
+            self.heard.push_back((self.n, place));
         }
-        let n = self.n;
-        if !self.open.contains_key(name) {
-            self.open
-                .insert(name.to_owned(), Job { line: task.line, heard: n, release: None, tasks: Vec::new() });
-        }
-        let Some(job) = self.open.get_mut(name) else { return };
-        job.heard = n;
         if let Some(start) = start
             && job.release.is_none_or(|release| start < release)
         {
@@ -279,28 +278,25 @@ impl Rows {
         job.tasks.push(task);
     }
 
-    /// Makes a flow of a job that is complete, unless none of its tasks ran.
-    fn close(&mut self, name: String, job: Job, diagnostics: &mut Diagnostics) {
+    /// Takes a job as complete, unless none of its tasks ran.
+    fn close(&mut self, mut job: Job, diagnostics: &mut Diagnostics) {
         let Some(release) = job.release else {
             diagnostics.add_flow(job.line, "job of which no task ran, left out");
             return;
         };
         self.releases.remove(&(release, job.line));
-        let line = job.line;
-        let flow = FlowDraft { release: release as f64, ..FlowDraft::new(name, jobs(job, diagnostics)) };
-        self.complete.push(Reverse(Complete { release, line, flow }));
+        job.tasks.shrink_to_fit();
+        self.complete.push(Reverse(Complete { release, job }));
     }
 
-    /// The flows before which no other one can come any more.
-    fn due(&mut self) -> Vec<Marked> {
+    /// Flows before which no other one can come any more.
+    fn due(&mut self, diagnostics: &mut Diagnostics) -> Vec<Marked> {
         let (mut flows, first) = (Vec::new(), self.releases.first().map(|&(release, _)| release));
-        while self
-            .complete
-            .peek()
-            .is_some_and(|Reverse(flow)| first.is_none_or(|first| flow.release <= first))
-        {
-            let Some(Reverse(complete)) = self.complete.pop() else { break };
-            flows.push((complete.flow, complete.line));
+        let is_due = |job: &Complete| first.is_none_or(|first| job.release <= first);
+        while flows.len() < LEAVE && self.complete.peek().is_some_and(|Reverse(job)| is_due(job)) {
+            let Some(Reverse(Complete { release, job })) = self.complete.pop() else { break };
+            let line = job.line;
+            flows.push((job.into_flow(release as f64, diagnostics), line));
         }
         flows
     }
@@ -327,238 +323,5 @@ fn span(start: Option<f64>, end: Option<f64>, status: &str) -> Result<(i64, f64)
         (Some(_), Some(0.0) | None) => Err("task without an end, left out"),
         (Some(_), Some(_)) => Err("task that ends before it starts, left out"),
         (None, _) => Err("task without a start, left out"),
-    }
-}
-
-/// The number in a task's name and those that it comes after: 5, 3 and 4 of `J5_3_4`. Words after them are set aside, as
-/// in `M2_1_Stg4`.
-fn numbers(name: &str) -> Option<(u32, Vec<u32>)> {
-    let mut parts = name.split('_');
-    let first = parts.next()?.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    if first.len() == name.len() || first.is_empty() {
-        return None;
-    }
-    let number = first.parse().ok()?;
-    let mut after = Vec::new();
-    for part in parts {
-        match part.parse() {
-            Ok(before) => after.push(before),
-            Err(_) if part.starts_with("Stg") => break,
-            Err(_) => return None,
-        }
-    }
-    Some((number, after))
-}
-
-/// The jobs of a flow: a task each, those that did not run bridged.
-fn jobs(mut job: Job, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
-    let mut names = BTreeSet::new();
-    job.tasks.retain(|task| {
-        let is_first = names.insert(task.name.clone());
-        if !is_first {
-            diagnostics.add(task.line, "second task of that name in its job, left out");
-        }
-        is_first
-    });
-    let mut by_number = BTreeMap::new();
-    for (k, task) in job.tasks.iter().enumerate() {
-        if let Some((number, _)) = task.number
-            && by_number.insert(number, k).is_some()
-        {
-            diagnostics
-                .add_flow(job.line, "two tasks of one number in a job: what names it comes after the later");
-        }
-    }
-    let after = |(k, task): (usize, &Task)| {
-        let mut found = Vec::new();
-        for before in task.number.iter().flat_map(|(_, after)| after) {
-            match by_number.get(before) {
-                Some(&before) if before != k => found.push(before),
-                Some(_) => {}
-                None => diagnostics
-                    .add_flow(job.line, "task that comes after one that is not there, which is left out"),
-            }
-        }
-        found
-    };
-    let after: Vec<Vec<usize>> = job.tasks.iter().enumerate().map(after).collect();
-    let after = bridged(&after, |k| job.tasks[k].ran.is_some());
-    let names: Vec<String> = job.tasks.iter().map(|task| task.name.clone()).collect();
-    let job_of = |(task, after): (Task, Vec<usize>)| {
-        let (tasks, seconds) = task.ran?;
-        let map = Some(TasksDraft::Uniform { tasks, seconds }.into());
-        let after = after.into_iter().map(|before| names[before].clone()).collect();
-        Some(JobDraft { id: task.name, after, map, ..JobDraft::default() })
-    };
-    job.tasks.into_iter().zip(after).filter_map(job_of).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::importers::mutations;
-    use crate::options::ImportOptions;
-    use crate::stream::WorkloadStream;
-
-    const ROWS: &str = "\
-M1,4,j_1,1,Terminated,100,160,100.0,0.3
-task_Nzg=,1,j_2,1,Terminated,110,111,50,0.1
-M2_1,2.0,j_1,1,Failed,160,200,,
-M3_2,7,j_1,1,Running,161,0,100,0.3
-R4_3_9,2,j_1,1,Terminated,205,265,250,0.49
-M1,1,j_3,1,Waiting,,,100,0.3
-M1,1,j_4,1,Terminated,300,290,100,0.3
-M1_Stg2,,j_5,1,Terminated,120,121,100,0.3
-J2_1_Stg7,1,j_5,1,Terminated,121,122,100,0.3
-M1_Stg2,1,j_5,1,Terminated,120,121,100,0.3
-";
-
-    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
-        let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
-        read_workload("batch_task.csv", text.as_bytes(), None, &options)
-    }
-
-    fn said(imported: &Imported) -> Vec<(&str, u64)> {
-        imported.diagnostics.iter().map(|d| (d.what.as_str(), d.count)).collect()
-    }
-
-    #[test]
-    fn rows_of_a_job_become_a_flow() {
-        let imported = read(ROWS, &[]).unwrap();
-        assert_eq!(imported.importer.name, "alibaba");
-        let flows = &imported.draft.flows;
-        let found: Vec<_> =
-            flows.iter().map(|flow| (flow.id.as_str(), flow.release, flow.jobs.len())).collect();
-        assert_eq!(found, [("j_1", 100.0, 3), ("j_2", 110.0, 1), ("j_5", 120.0, 2)]);
-        let map = |k: usize| flows[0].jobs[k].map.as_ref().unwrap().tasks.clone();
-        assert_eq!(map(0), TasksDraft::Uniform { tasks: 4, seconds: 60.0 });
-        assert_eq!(map(2), TasksDraft::Uniform { tasks: 6, seconds: 60.0 }, "2.5 cores are three slots");
-        assert_eq!(flows[0].jobs[1].after, ["M1"]);
-        assert_eq!(flows[0].jobs[2].after, ["M2_1"], "the task between them did not run");
-        assert_eq!(flows[2].jobs[1].after, ["M1_Stg2"]);
-        assert_eq!(
-            said(&imported),
-            [
-                ("task that failed, kept with the time that it took", 1),
-                ("task without an end, left out", 1),
-                ("task that never started, left out", 1),
-                ("task that ends before it starts, left out", 1),
-                ("no number of instances, given 1", 1),
-                ("task that comes after one that is not there, which is left out", 1),
-                ("job of which no task ran, left out", 2),
-                ("second task of that name in its job, left out", 1),
-            ]
-        );
-        assert_eq!(imported.source.places(&["flows[2].jobs[0]"])[0].unwrap().line, 8);
-        let wide = read(ROWS, &[("slot-cores", "3")]).unwrap().draft;
-        assert_eq!(wide.flows[0].jobs[2].map, Some(TasksDraft::Uniform { tasks: 2, seconds: 60.0 }.into()));
-    }
-
-    #[test]
-    fn names_say_what_comes_after_what() {
-        for (name, expected) in [
-            ("M1", Some((1, vec![]))),
-            ("J5_3_4", Some((5, vec![3, 4]))),
-            ("R12_7_Stg3", Some((12, vec![7]))),
-            ("MergeTask", None),
-            ("task_Nzg3", None),
-            ("12", None),
-            ("M1_x", None),
-            ("M99999999999", None),
-        ] {
-            assert_eq!(numbers(name), expected, "{name}");
-        }
-    }
-
-    /// Rows of many jobs between each other, in the order of their starts.
-    fn long(jobs: u64) -> String {
-        use std::fmt::Write;
-        let mut rows: Vec<(u64, String)> = Vec::new();
-        for job in 0..jobs {
-            let start = 10 * job;
-            rows.push((start, format!("M1,2,j_{job},1,Terminated,{start},{},100,0.3", start + 25)));
-            let next = start + 25;
-            rows.push((next, format!("R2_1,1,j_{job},1,Terminated,{next},{},100,0.3", next + 5)));
-        }
-        rows.sort();
-        rows.iter().fold(String::new(), |mut text, (_, row)| {
-            writeln!(text, "{row}").unwrap();
-            text
-        })
-    }
-
-    fn stream(text: String, job_rows: &str) -> Result<Vec<(FlowDraft, u32)>, TraceError> {
-        let options = ImportOptions::from_pairs([("job-rows", job_rows)]).unwrap();
-        let mut stream = WorkloadStream::open("-", std::io::Cursor::new(text.into_bytes()), None, &options)?;
-        let mut flows = Vec::new();
-        while let Some(flow) = stream.next_flow()? {
-            flows.push(flow);
-        }
-        Ok(flows)
-    }
-
-    #[test]
-    fn a_stream_keeps_only_jobs_that_may_go_on() {
-        let text = long(200);
-        let whole = read(&text, &[]).unwrap().draft.flows;
-        assert_eq!(whole.len(), 200);
-        for job_rows in ["10", "100000"] {
-            let flows = stream(text.clone(), job_rows).unwrap();
-            assert_eq!(
-                flows.iter().map(|(flow, _)| flow).collect::<Vec<_>>(),
-                whole.iter().collect::<Vec<_>>()
-            );
-        }
-        let settings = Settings::parse(IMPORTER.params, [("job-rows", "10")]).unwrap();
-        let (mut rows, mut diagnostics) = (Rows::of(&settings), Diagnostics::default());
-        for (number, text) in (1..).zip(text.lines()) {
-            rows.line(&Line { file: "-", number, text }, &mut diagnostics).unwrap();
-            assert!(rows.open.len() + rows.complete.len() + rows.heard.len() <= 36, "row {number}");
-        }
-    }
-
-    #[test]
-    fn other_tables_are_called_by_their_names() {
-        let error = |text: &str| read(text, &[]).unwrap_err().to_string();
-        let first = error("101,200,3,4,5,Terminated,50,0.1\n");
-        assert!(first.starts_with("batch_task.csv:1:1: found a row of 8 columns, as batch_task.csv of Alibaba's cluster trace of 2017"), "{first}");
-        let instance = error("ins_1,M1,j_1,1,Terminated,1,2,m_1,1,1,1,1,1,1\n");
-        assert!(instance.contains("batch_instance.csv"), "{instance}");
-    }
-
-    #[test]
-    fn bad_rows_have_a_place() {
-        let error =
-            |row: &str| read(&format!("M1,1,j,1,Terminated,1,2,3,4\n{row}\n"), &[]).unwrap_err().to_string();
-        assert_eq!(
-            error("M2,1,j,1,Terminated,one,2,3,4"),
-            "batch_task.csv:2:21: found \"one\" in column 6, expected a start time in seconds"
-        );
-        assert!(error(",1,j,1,Terminated,1,2,3,4").contains("expected the name of a task"));
-        assert!(error("M2,9e18,j,1,Terminated,1,2,3,4").contains("expected at most"));
-        assert!(error("M2,1").contains("found a row of 2 columns, expected the 9 columns"));
-    }
-
-    #[test]
-    fn rows_of_the_real_shape_are_read() {
-        let Some(path) = crate::real_data::real("own/alibaba_batch_task_v2018_shape.csv") else { return };
-        let imported = read(&std::fs::read_to_string(path).unwrap(), &[]).unwrap();
-        let found: Vec<_> =
-            imported.draft.flows.iter().map(|flow| (flow.id.as_str(), flow.jobs.len())).collect();
-        assert_eq!(
-            (found.as_slice(), imported.importer.name),
-            ([("j_1", 5), ("j_2", 1)].as_slice(), "alibaba")
-        );
-        assert_eq!(imported.draft.flows[0].jobs[4].after, ["M3_1", "R4_2"]);
-    }
-
-    #[test]
-    fn damaged_rows_are_survived() {
-        mutations::survives(
-            "alibaba",
-            ROWS.as_bytes(),
-            &[",", "M1_1", "M4_3_2", "j_1", "1e18", "-5", "0.5", "Waiting"],
-        );
     }
 }

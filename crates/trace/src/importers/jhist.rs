@@ -52,7 +52,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 /// Whether a text begins as a history does, that of Hadoop 1 included, to be refused by its name.
-pub(super) fn looks_like(text: &str) -> bool {
+fn looks_like(text: &str) -> bool {
     text.starts_with(avro::JSON) || text.starts_with(HADOOP_1)
 }
 

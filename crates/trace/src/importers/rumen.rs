@@ -50,7 +50,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 /// Whether a text begins as a trace does: a job with its id and other fields that only such a one has.
-pub(super) fn looks_like(text: &str) -> bool {
+fn looks_like(text: &str) -> bool {
     let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
     let has = |field: &str| head.contains(&format!("\"{field}\""));
     head.trim_start().starts_with('{')

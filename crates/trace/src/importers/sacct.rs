@@ -3,7 +3,8 @@
 //! The first line names the columns, which may be any and in any order; needed are `JobID`, `Submit` and the time that a
 //! job ran (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`, what `AllocTRES` says, or
 //! `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor, or for each `slot-cores` processors,
-//! of the time that it ran: tasks that need not start together. `User` becomes the user, `Partition` the pool.
+//! of the time that it ran: tasks that need not start together. `User` becomes the user, `Partition` the pool, `Priority`
+//! the priority.
 //!
 //! Each element of an array is a job, as it is in Slurm. Steps (`17.batch`) are left out, and so are jobs that never ran
 //! or are not over. Clock times are those of `time-zone`; the first submission is second 0. Dependencies
@@ -119,6 +120,7 @@ struct Columns {
     cores: [Option<usize>; 4],
     user: Option<usize>,
     partition: Option<usize>,
+    priority: Option<usize>,
 }
 
 impl Columns {
@@ -145,6 +147,7 @@ impl Columns {
             cores: [find("AllocCPUS"), find("NCPUS"), find("AllocTRES"), find("ReqCPUS")],
             user: find("User"),
             partition: find("Partition"),
+            priority: find("Priority"),
         })
     }
 }
@@ -308,7 +311,11 @@ fn flow(
     let job = JobDraft { id: id.to_owned(), map, ..JobDraft::default() };
     let text = |column: Option<usize>| column.and_then(|column| row.cell(column)).map(str::to_owned);
     let (user, pool) = (text(columns.user), text(columns.partition));
-    Ok(Some((submit, FlowDraft { user, pool, ..FlowDraft::new(id, vec![job]) })))
+    let priority = columns.priority.and_then(|column| Some((column, row.cell(column)?)));
+    let priority = priority
+        .map(|(column, cell)| cell.parse().map_err(|_| row.wrong(column, "a priority, a whole number")));
+    let priority = priority.transpose()?;
+    Ok(Some((submit, FlowDraft { user, pool, priority, ..FlowDraft::new(id, vec![job]) })))
 }
 
 /// How long the job ran, seconds.
@@ -437,6 +444,17 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
         let text = "State|AllocTRES|jobidraw|submit|start|end|\nCOMPLETED|mem=4G,cpu=6|7|10|20|32|\n";
         let flow = &read(text, &[]).unwrap().draft.flows[0];
         assert_eq!((flow.id.as_str(), tasks(flow)), ("7", (6, 12.0)));
+    }
+
+    #[test]
+    fn priorities_are_those_of_the_accounts() {
+        let text = "JobID|Submit|ElapsedRaw|Priority|NCPUS\n7|1|12|4294901759|1\n8|1|12||1\n9|1|12|0|1\n";
+        let flows = read(text, &[]).unwrap().draft.flows;
+        let found: Vec<_> = flows.iter().map(|flow| flow.priority).collect();
+        assert_eq!(found, [Some(4_294_901_759), None, Some(0)]);
+        let wrong =
+            read("JobID|Submit|ElapsedRaw|Priority|NCPUS\n7|1|12|high|1\n", &[]).unwrap_err().to_string();
+        assert_eq!(wrong, "week.txt:2:8: found \"high\", expected a priority, a whole number");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 /// Whether a text begins as a trace does.
-pub(super) fn looks_like(text: &str) -> bool {
+fn looks_like(text: &str) -> bool {
     let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
     head.trim_start().starts_with('{') && head.contains("\"job.tasks\"")
 }
