@@ -37,9 +37,9 @@ and r reduce slots, m + r = --slots. Without either, the workload's own machines
 of one job and all there at 0.
 
 Capacity: sizes of --machines A..B, or of --over slots=A..B, are simulated under --policy until the fewest is \
-known that meets every --until: by halves, and then next to the answer and 5 % from it, to see whether more is \
+known that meets every --until: by halves, and then next to the answer and about 5 % from it, to see whether more is \
 better here (it need not be). --search every tries all sizes up to the answer. A simulation ends early once a \
-condition cannot be met. Settings (--over slowstart=A..B, heartbeat=A..B), sizes with a step (A..B:STEP), and \
+condition cannot be met: flows that are open after their deadline count at once. Settings (--over slowstart=A..B, heartbeat=A..B), sizes with a step (A..B:STEP), and \
 sizes without --until are all simulated to their end, and make a curve (--format csv). Deadlines that --deadlines F makes \
 are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). If nothing does, the exit code is 1. Ctrl-C ends the search with what \
 it knows.")]

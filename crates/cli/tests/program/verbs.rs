@@ -323,7 +323,7 @@ fn tune_finds_the_smallest_cluster_that_does() {
     let args = ["tune", NIGHTLY, "--policy", "edf", "--until", "missed=0", "--machines"];
     let table = done(&[&args[..], &["1..50"]].concat());
     assert!(table.contains("9 machines are the fewest in 1..50 with missed=0"), "{table}");
-    assert!(table.contains("(8 machines do not, and all larger ones that"), "{table}");
+    assert!(table.contains("(8 machines do not, and "), "{table}");
     let found = json(&done(&[&args[..], &["1..50", "--format", "json"]].concat()));
     assert_eq!((&found["found"], &found["monotone"]), (&json("9.0"), &json("true")));
     let meets = |machines: f64| {
