@@ -28,8 +28,9 @@ pub struct TunedSplit {
 pub struct Tuning {
     /// What the method chooses.
     pub best: TunedSplit,
-    /// What nothing beats in both makespan and total completion time, least makespan first.
-    pub pareto: Vec<TunedSplit>,
+    /// What nothing beats in both makespan and total completion time, least makespan first, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pareto: Option<Vec<TunedSplit>>,
     /// As many map as reduce slots, in the order of the method's rule.
     pub default: TunedSplit,
     /// Splits that were estimated; bounds ruled out the others.

@@ -21,6 +21,9 @@ pub(super) trait Search {
 
     /// Evaluates a point.
     fn visit(&mut self, point: u32);
+
+    /// So many points more are settled, by a visit or a bound.
+    fn settled(&mut self, _points: u32) {}
 }
 
 /// Visits every point of `points` that its bound does not rule out, best bound first; of equal bounds, those in
@@ -37,6 +40,7 @@ pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S)
         if !search.is_hopeless(bound) {
             if lo == hi {
                 search.visit(lo);
+                search.settled(1);
                 visited += 1;
             } else {
                 let middle = lo + (hi - lo) / 2;
@@ -45,6 +49,8 @@ pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S)
                     heap.push(Reverse((bound, hi - lo, lo)));
                 }
             }
+        } else {
+            search.settled(hi - lo + 1);
         }
         let Some(Reverse((next, width, from))) = heap.pop() else { return visited };
         (bound, lo, hi) = (next, from, from + width);
