@@ -106,7 +106,8 @@ mod tests {
             total_completion: 20.0,
         };
         let pareto = vec![split.clone()];
-        let tuning = Tuning { best: split.clone(), pareto, default: split, evaluated: 2, candidates: 3 };
+        let tuning =
+            Tuning { best: split.clone(), pareto: Some(pareto), default: split, evaluated: 2, candidates: 3 };
         let value = |value: f64, outcome: &str| TriedValue {
             value,
             meets: outcome == "done",

@@ -313,8 +313,8 @@ struct Probe<'a> {
 #[derive(Clone, Copy)]
 struct Bounded {
     any: Both,
-    /// Nothing where it was not asked for, or says no more.
-    in_order: Option<Option<Both>>,
+    /// The better of that and with the reduces in order; nothing where it was not asked for.
+    in_order: Option<Both>,
 }
 
 impl<'a> Probe<'a> {
@@ -367,10 +367,10 @@ impl<'a> Probe<'a> {
             if known.is_some() {
                 self.range_bounds.bound(rule, times, ends);
             }
-            self.range_bounds.bound_in_order(self.config.mode, ends)
+            self.range_bounds.bound_in_order(self.config.mode, ends).unwrap_or(any)
         });
         self.bounded.insert(key, Bounded { any, in_order: Some(in_order) });
-        in_order.unwrap_or(any)
+        in_order
     }
 
     /// A quick bound, for all orders.

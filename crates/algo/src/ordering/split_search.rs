@@ -37,20 +37,18 @@ pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S)
     }
     let mut bound = search.bound(lo..=hi, None);
     loop {
-        if !search.is_hopeless(bound) {
-            if lo == hi {
-                search.visit(lo);
-                search.settled(1);
-                visited += 1;
-            } else {
-                let middle = lo + (hi - lo) / 2;
-                for (lo, hi) in [(lo, middle), (middle + 1, hi)] {
-                    let bound = search.bound(lo..=hi, Some(bound));
-                    heap.push(Reverse((bound, hi - lo, lo)));
-                }
-            }
-        } else {
+        if search.is_hopeless(bound) {
             search.settled(hi - lo + 1);
+        } else if lo == hi {
+            search.visit(lo);
+            search.settled(1);
+            visited += 1;
+        } else {
+            let middle = lo + (hi - lo) / 2;
+            for (lo, hi) in [(lo, middle), (middle + 1, hi)] {
+                let bound = search.bound(lo..=hi, Some(bound));
+                heap.push(Reverse((bound, hi - lo, lo)));
+            }
         }
         let Some(Reverse((next, width, from))) = heap.pop() else { return visited };
         (bound, lo, hi) = (next, from, from + width);

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use slackline_model::schedule::FlowTimes;
-use slackline_model::{FlowId, Instance, Span, tolerance};
+use slackline_model::{FlowId, Instance, Span, Time, tolerance};
 
 use super::condition::Condition;
 
@@ -118,7 +118,7 @@ impl Tally {
         let due = flows.iter().filter(|flow| flow.deadline.is_some()).count();
         let most = condition.most(due as f64)?;
         let releases = || flows.iter().map(|flow| flow.release.seconds());
-        let deadlines = || flows.iter().map(|flow| flow.deadline.map_or(f64::INFINITY, |due| due.seconds()));
+        let deadlines = || flows.iter().map(|flow| flow.deadline.map_or(f64::INFINITY, Time::seconds));
         let above = |mark: f64| mark + most + margin(most) + margin(mark);
         // Once so many are above the limit of a percentile, the nearest rank is.
         let too_many = |percent: usize| (n - (n * percent).div_ceil(100)) as f64 + 0.5;

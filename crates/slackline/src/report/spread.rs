@@ -177,7 +177,7 @@ pub fn rank(all: &mut [Runs]) {
             let rank = own.map(|own| {
                 let less = costs.iter().flatten().filter(|&&cost| cost < own).count();
                 let equal = costs.iter().flatten().filter(|&&cost| cost == own).count();
-                less as f64 + (equal as f64 + 1.0) / 2.0
+                f64::midpoint((less + 1) as f64, (less + equal) as f64)
             });
             if let Ok(figures) = &mut runs.result {
                 figures[seed].metrics.push(("rank", rank));

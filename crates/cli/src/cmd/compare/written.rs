@@ -42,8 +42,8 @@ impl Written<'_> {
 
     /// Writes what all seeds gave on clusters of several sizes, as a table or CSV.
     pub(super) fn write_sizes(&self, sizes: &[Vec<Round>]) -> anyhow::Result<()> {
-        let heads = sizes.iter().map(|rounds| rounds[0].headlines.trim_end_matches(&self.objective(rounds)));
-        let head = heads.collect::<String>() + &self.objective(&sizes[0]) + &self.remarks(&sizes[0]);
+        let heads = sizes.iter().map(|rounds| rounds[0].headlines.trim_end_matches(&objective(rounds)));
+        let head = heads.collect::<String>() + &objective(&sizes[0]) + &self.remarks(&sizes[0]);
         let is_table = self.args.output.form() == Form::Table;
         let body = if self.seeds.len() == 1 {
             let rows = |rounds: &Vec<Round>| OnSize {
@@ -79,11 +79,6 @@ impl Written<'_> {
         }
         out::talk(head);
         out::text(file, body)
-    }
-
-    /// `sum of response, `: the end of the headlines.
-    fn objective(&self, rounds: &[Round]) -> String {
-        format!("{}, ", headline::objective(rounds[0].objective))
     }
 
     /// What is to be known of the figures: how they are made, and what the bound is of.
@@ -134,4 +129,9 @@ impl Written<'_> {
         }
         all
     }
+}
+
+/// `sum of response, `: the end of the headlines.
+fn objective(rounds: &[Round]) -> String {
+    format!("{}, ", headline::objective(rounds[0].objective))
 }
